@@ -1,0 +1,61 @@
+# troth: every command a user or contributor needs. `make help` prints them.
+SHELL := /bin/bash
+VENV  := .venv
+BIN   := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check setup format lint types layers budgets docs rust bench nightly clean
+
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.train ## set everything up, then train a small model with four peers on an embedded chain
+	$(BIN)/troth demo
+
+test: $(VENV)/.dev ## set everything up, then run the tests
+	$(PYTEST) -m "not nightly"
+
+check: $(VENV)/.dev lint types layers budgets docs program-check rust test ## all that CI runs
+
+setup: $(VENV)/.dev ## create .venv with everything a contributor needs
+
+# One environment: the demo needs the train extra, the tests the dev extra on top of it.
+$(VENV)/bin/python:
+	scripts/create_venv.sh $(VENV)
+$(VENV)/.train: pyproject.toml | $(VENV)/bin/python
+	@echo "troth: installing (PyTorch is about 3 GB with its CUDA libraries; once)" >&2
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[train,localnet]'
+	@touch $@
+$(VENV)/.dev: pyproject.toml | $(VENV)/.train
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[dev]'
+	@touch $@
+
+format: $(VENV)/.dev ## rewrite the sources in house style
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+lint: $(VENV)/.dev ## formatting and lint, Python
+	$(BIN)/ruff format --check . && $(BIN)/ruff check .
+
+types: $(VENV)/.dev ## strict type check
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev ## imports only point down
+	$(BIN)/lint-imports --no-cache
+
+budgets: $(VENV)/.dev ## sizes of files and functions
+	$(BIN)/python scripts/check_budgets.py
+
+docs: $(VENV)/.dev ## generated references and README are up to date
+	$(BIN)/python scripts/check_docs.py
+
+nightly: $(VENV)/.dev ## the long runs
+	$(PYTEST) -m nightly --timeout=7200
+
+bench: $(VENV)/.dev ## benchmarks behind docs/results.md
+	for script in scripts/bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean: ## remove what the build made (keeps .venv)
+	rm -rf target programs/*/target build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+include programs/toolchain/toolchain.mk
