@@ -1,0 +1,267 @@
+"""Everything that can go wrong between Python and the chain, as one exception tree.
+
+    ChainError
+    ├── ArtifactError              packaged IDL, layout or table missing, altered or not expressible
+    ├── RpcError                   the node did not give a usable answer
+    │   ├── RpcUnreachableError    refused, reset, HTTP status, answer too large
+    │   │   └── RpcTimeoutError    no answer in time
+    │   ├── RpcRefusedError        a JSON-RPC error object (code, text)
+    │   └── MalformedReplyError    an answer that is not what the method promises
+    ├── ProgramIdError             the program itself
+    │   ├── ProgramMissingError    nothing at the program id
+    │   └── ForeignProgramError    something else at the program id
+    ├── AccountError               an account that cannot be read as what it should be
+    │   ├── AccountMissingError
+    │   ├── AccountOwnerError
+    │   ├── AccountTypeError       other discriminator
+    │   ├── AccountSizeError
+    │   └── AccountVersionError
+    └── TransactionError           a transaction that did not do what it should
+        ├── TransactionRejectedError   refused before it was sent on (preflight)
+        ├── TransactionFailedError     landed and failed, for a reason with no class of its own
+        ├── ProgramRefusedError        the program said no: `.name` is the name in its error enum
+        ├── InsufficientFundsError
+        ├── BlockhashExpiredError
+        ├── TransactionTooLargeError
+        └── MissingSignerError
+
+Owns: the classes and their sentences (expected, found, next step).
+Never: retries, logs or reads the chain.
+Next: program_errors.py maps a TransactionFailure to one of these; http_rpc.py raises most others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from troth_coordinator.chain.failure import TransactionFailure
+
+
+class ChainError(Exception):
+    """Root of the tree. Every message says what was expected, what was found and what to do."""
+
+    def __init__(self, expected: str, found: str, next_step: str) -> None:
+        super().__init__(f"expected {expected}; found {found}. {next_step}")
+        self.expected = expected
+        self.found = found
+        self.next_step = next_step
+
+
+class ArtifactError(ChainError):
+    """A packaged artefact is missing, altered, or says what we cannot express."""
+
+
+class RpcError(ChainError):
+    """The node did not give a usable answer."""
+
+
+class RpcUnreachableError(RpcError):
+    """No connection, a broken one, an HTTP error status, or more bytes than we accept."""
+
+    def __init__(self, url: str, found: str) -> None:
+        super().__init__(
+            f"an answer from the Solana RPC at {url}",
+            found,
+            "Check the address and that the node runs (`troth localnet up` starts a local one)",
+        )
+        self.url = url
+
+
+class RpcTimeoutError(RpcUnreachableError):
+    """The node took longer than the time allowed; the request may still have had its effect."""
+
+
+class RpcRefusedError(RpcError):
+    """The node answered with a JSON-RPC error object."""
+
+    def __init__(self, method: str, code: int, text: str) -> None:
+        super().__init__(
+            f"a result of {method}",
+            f"RPC error {code}: {text}",
+            "Check that the node supports this method and is in sync",
+        )
+        self.method = method
+        self.code = code
+        self.text = text
+
+
+class MalformedReplyError(RpcError):
+    """The answer is not JSON, or not of the shape that the method promises."""
+
+    def __init__(self, method: str, found: str) -> None:
+        super().__init__(
+            f"a well-formed reply to {method}",
+            found,
+            "The address may not be a Solana RPC, or it is broken: try another node",
+        )
+        self.method = method
+
+
+class ProgramIdError(ChainError):
+    """The coordinator program is not where we look for it."""
+
+
+class ProgramMissingError(ProgramIdError):
+    """No account lives at the program id."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__(
+            f"the coordinator program at {program}",
+            "no account there",
+            "Deploy it, or use an RPC of the network it is deployed on",
+        )
+
+
+class ForeignProgramError(ProgramIdError):
+    """An account lives at the program id, but it is not our program."""
+
+    def __init__(self, program: str, found: str) -> None:
+        super().__init__(
+            f"the coordinator program at {program}",
+            found,
+            "Check the program id: this address belongs to something else",
+        )
+
+
+class AccountError(ChainError):
+    """Account data cannot be read as what it should be."""
+
+
+class AccountMissingError(AccountError):
+    """The account does not exist on this chain."""
+
+    def __init__(self, kind: str, address: str) -> None:
+        super().__init__(
+            f"a {kind} account at {address}",
+            "no account there",
+            "Check the run address and that the RPC serves the right network",
+        )
+
+
+class AccountOwnerError(AccountError):
+    """The account belongs to another program."""
+
+
+class AccountTypeError(AccountError):
+    """The account has another discriminator than its kind."""
+
+
+class AccountSizeError(AccountError):
+    """The account is shorter or longer than its layout."""
+
+
+class AccountVersionError(AccountError):
+    """The account was written by another layout version."""
+
+
+class TransactionError(ChainError):
+    """A transaction did not do what it should. `logs` are the program logs known so far."""
+
+    def __init__(self, expected: str, found: str, next_step: str, logs: Sequence[str] = ()) -> None:
+        super().__init__(expected, found, next_step)
+        self.logs = tuple(logs)
+
+
+class _FailureError(TransactionError):
+    """Shared body of errors that carry a TransactionFailure."""
+
+    def __init__(self, failure: TransactionFailure, found: str, logs: Sequence[str]) -> None:
+        super().__init__(
+            "the transaction to succeed",
+            found + _last_log(logs),
+            "The full log is in `.logs`",
+            logs,
+        )
+        self.failure = failure
+
+
+class TransactionRejectedError(_FailureError):
+    """Preflight refused the transaction: it was not forwarded and has changed nothing.
+
+    Every `Rpc.send` raises exactly this; client.py sorts it into the named classes below.
+    """
+
+    def __init__(self, failure: TransactionFailure, logs: Sequence[str] = ()) -> None:
+        super().__init__(failure, f"it was refused before sending: {failure}", logs)
+
+
+class TransactionFailedError(_FailureError):
+    """The transaction failed for a reason that has no class of its own."""
+
+    def __init__(self, failure: TransactionFailure, logs: Sequence[str] = ()) -> None:
+        super().__init__(failure, f"it failed: {failure}", logs)
+
+
+class ProgramRefusedError(TransactionError):
+    """The program refused an instruction by name.
+
+    name: the variant of the program's error enum (or Anchor's, for framework checks).
+    code: its number. instruction: position in the transaction. logs: the full program log.
+    """
+
+    def __init__(
+        self, name: str, code: int, text: str, next_step: str, failure: TransactionFailure
+    ) -> None:
+        super().__init__(
+            "the program to accept the instruction", f"{name} ({code}): {text}", next_step
+        )
+        self.name = name
+        self.code = code
+        self.text = text
+        self.instruction = failure.instruction
+
+    def with_logs(self, logs: Sequence[str]) -> ProgramRefusedError:
+        """Attach the program log and return self."""
+        self.logs = tuple(logs)
+        return self
+
+
+class InsufficientFundsError(TransactionError):
+    """The payer cannot pay the fee, the rent or the transfer."""
+
+    def __init__(self, payer: str, found: str, logs: Sequence[str] = ()) -> None:
+        super().__init__(
+            f"enough lamports at {payer}",
+            found,
+            "Send SOL to it (on a localnet: `troth localnet airdrop`), then repeat the command",
+            logs,
+        )
+        self.payer = payer
+
+
+class BlockhashExpiredError(TransactionError):
+    """The transaction was sent under several blockhashes and never landed."""
+
+    def __init__(self, num_attempts: int) -> None:
+        super().__init__(
+            "the transaction to land before its blockhash expired",
+            f"{num_attempts} attempts, none landed",
+            "The network is congested or drops our transactions: raise the priority fee or retry",
+        )
+        self.num_attempts = num_attempts
+
+
+class TransactionTooLargeError(TransactionError):
+    """The serialised transaction exceeds the network's limit."""
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"a transaction of at most {limit_bytes} bytes",
+            f"{size_bytes} bytes",
+            "Put fewer instructions into one transaction",
+        )
+
+
+class MissingSignerError(TransactionError):
+    """The transaction needs a signature for which no key was given."""
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__(
+            "a key for every signer of the transaction",
+            f"no key for {', '.join(missing)}",
+            "Pass the owner's, session's or authority's key that the instruction names",
+        )
+
+
+def _last_log(logs: Sequence[str]) -> str:
+    return f" (last log line: {logs[-1]})" if logs else ""

@@ -1,0 +1,316 @@
+"""`HttpRpc`: the Rpc port over HTTP with solana-py. The one door for answers of foreign machines.
+
+Owns: size and time limits, and turning every way in which an answer can be bad (refused
+connection, HTTP status, garbage, wrong types, a panic inside solders, 100 MB) into our errors.
+Never: retries (client.py does), caches or subscribes.
+Next: rpc.py for what the methods mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import httpx
+from solana.rpc.async_api import AsyncClient
+from solana.rpc.commitment import Confirmed
+from solana.rpc.providers.async_http import AsyncHTTPProvider
+from solana.rpc.types import MemcmpOpts, TxOpts
+from solders.hash import Hash
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+
+from troth_coordinator.chain.errors import (
+    ChainError,
+    MalformedReplyError,
+    RpcRefusedError,
+    RpcTimeoutError,
+    RpcUnreachableError,
+    TransactionRejectedError,
+)
+from troth_coordinator.chain.failure import TransactionFailure
+from troth_coordinator.chain.rpc import (
+    MAX_ACCOUNTS_PER_CALL,
+    Account,
+    BytesAt,
+    Finality,
+    Status,
+    TransactionRecord,
+)
+
+if TYPE_CHECKING:
+    from solders.account import Account as SoldersAccount
+    from solders.rpc.requests import Body
+
+DEFAULT_TIMEOUT_SECONDS = 10.0
+MAX_REPLY_BYTES = 16 << 20
+"""Largest honest answer: all accounts of one run, about 2 MB."""
+
+_T = TypeVar("_T")
+
+
+class HttpRpc:
+    """A node behind an HTTP address; see `Rpc` for the methods. Use in one event loop, then close.
+
+    timeout_seconds bounds a whole request, also one that drips byte by byte. max_reply_bytes
+    bounds an answer; more is refused while reading. Environment proxies are not used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        max_reply_bytes: int = MAX_REPLY_BYTES,
+    ) -> None:
+        self.url = url
+        self._timeout_seconds = timeout_seconds
+        self._client = _Client(_CappedProvider(url, timeout_seconds, max_reply_bytes))
+
+    async def __aenter__(self) -> HttpRpc:
+        """Open for use in `async with`."""
+        return self
+
+    async def __aexit__(self, *_exc_info: object) -> None:
+        """Close the connection."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; the object is of no use afterwards."""
+        await self._client.close()
+
+    async def get_slot(self) -> int:
+        """See Rpc.get_slot."""
+        return await self._ask("getSlot", self._client.get_slot, lambda reply: reply.value)
+
+    async def block_height(self) -> int:
+        """See Rpc.block_height."""
+        return await self._ask(
+            "getBlockHeight", self._client.get_block_height, lambda reply: reply.value
+        )
+
+    async def get_accounts(self, addresses: Sequence[Pubkey]) -> tuple[int, list[Account | None]]:
+        """See Rpc.get_accounts."""
+        keys = list(addresses)
+        if len(keys) > MAX_ACCOUNTS_PER_CALL:
+            raise ChainError(
+                f"at most {MAX_ACCOUNTS_PER_CALL} addresses in one call",
+                f"{len(keys)}",
+                "Split the call",
+            )
+        method = "getMultipleAccounts"
+        slot, accounts = await self._ask(
+            method,
+            lambda: self._client.get_multiple_accounts(keys),
+            lambda reply: (reply.context.slot, [_account(value) for value in reply.value]),
+        )
+        if len(accounts) != len(keys):
+            raise MalformedReplyError(method, f"{len(accounts)} accounts for {len(keys)} keys")
+        return slot, accounts
+
+    async def get_program_accounts(
+        self, program: Pubkey, filters: Sequence[int | BytesAt]
+    ) -> list[tuple[Pubkey, Account]]:
+        """See Rpc.get_program_accounts."""
+        options = [
+            entry if isinstance(entry, int) else MemcmpOpts(entry.offset, _base58(entry.value))
+            for entry in filters
+        ]
+        return await self._ask(
+            "getProgramAccounts",
+            lambda: self._client.get_program_accounts(program, encoding="base64", filters=options),
+            lambda reply: [(entry.pubkey, _present(entry.account)) for entry in reply.value],
+        )
+
+    async def latest_blockhash(self) -> tuple[Hash, int]:
+        """See Rpc.latest_blockhash."""
+        return await self._ask(
+            "getLatestBlockhash",
+            self._client.get_latest_blockhash,
+            lambda reply: (reply.value.blockhash, reply.value.last_valid_block_height),
+        )
+
+    async def send(self, raw: bytes, *, skip_preflight: bool = False) -> Signature:
+        """See Rpc.send."""
+        options = TxOpts(skip_preflight=skip_preflight, preflight_commitment=Confirmed)
+        return await self._ask(
+            "sendTransaction",
+            lambda: self._client.send_raw_transaction(raw, options),
+            lambda reply: reply.value,
+        )
+
+    async def statuses(
+        self, signatures: Sequence[Signature], *, search_history: bool = False
+    ) -> list[Status | None]:
+        """See Rpc.statuses."""
+        keys = list(signatures)
+        method = "getSignatureStatuses"
+        found = await self._ask(
+            method,
+            lambda: self._client.get_signature_statuses(keys, search_history),
+            lambda reply: [
+                None if value is None else _status(json.loads(value.to_json()))
+                for value in reply.value
+            ],
+        )
+        if len(found) != len(keys):
+            raise MalformedReplyError(method, f"{len(found)} statuses for {len(keys)} keys")
+        return found
+
+    async def transaction(self, signature: Signature) -> TransactionRecord | None:
+        """See Rpc.transaction."""
+        return await self._ask(
+            "getTransaction",
+            lambda: self._client.get_transaction(
+                signature, encoding="base64", max_supported_transaction_version=0
+            ),
+            lambda reply: None if reply.value is None else _record(json.loads(reply.to_json())),
+        )
+
+    async def request_airdrop(self, address: Pubkey, lamports: int) -> Signature:
+        """See Rpc.request_airdrop."""
+        return await self._ask(
+            "requestAirdrop",
+            lambda: self._client.request_airdrop(address, lamports),
+            lambda reply: reply.value,
+        )
+
+    async def _ask(
+        self,
+        method: str,
+        request: Callable[[], Awaitable[object]],
+        convert: Callable[..., _T],
+    ) -> _T:
+        """One request, with every failure turned into one of our errors.
+
+        The conversion runs inside the guard: solders decodes lazily and may panic there. A panic
+        of pyo3 derives from BaseException, so it is recognised by its module and nothing else is.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return convert(await request())
+        except ChainError:
+            raise
+        except TimeoutError as error:
+            raise RpcTimeoutError(
+                self.url, f"no complete answer to {method} in {self._timeout_seconds:g} s"
+            ) from error
+        except httpx.HTTPError as error:
+            text = str(error) or type(error).__name__
+            raise RpcUnreachableError(self.url, f"{text} during {method}") from error
+        except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            # Whatever a parser raises on bytes from a stranger: SerdeJSONError, KeyError, ...
+            raise MalformedReplyError(method, f"{type(error).__name__}: {error}"[:300]) from error
+        except BaseException as error:
+            if type(error).__module__ != "pyo3_runtime":
+                raise
+            raise MalformedReplyError(method, f"a panic in the parser: {error}"[:300]) from error
+
+
+class _CappedProvider(AsyncHTTPProvider):
+    """solana-py's HTTP provider with a size limit and readable JSON-RPC errors."""
+
+    def __init__(self, url: str, timeout_seconds: float, max_reply_bytes: int) -> None:
+        super(AsyncHTTPProvider, self).__init__(url)
+        self._max_reply_bytes = max_reply_bytes
+        # A TLS context costs 20 ms, so plain http (localnets) goes without one.
+        self.session = httpx.AsyncClient(
+            timeout=timeout_seconds, trust_env=False, verify=url.startswith("https:")
+        )
+
+    async def make_request_unparsed(self, body: Body) -> str:
+        """Post one request and return the text of its answer."""
+        url = str(self.endpoint_uri)
+        request = self._before_request(body=body)
+        # No compression asked for and none undone: a small answer must not unfold to a large one.
+        request["headers"]["Accept-Encoding"] = "identity"
+        received = bytearray()
+        async with self.session.stream("POST", **request) as response:
+            if response.status_code != httpx.codes.OK:
+                raise RpcUnreachableError(url, f"HTTP status {response.status_code}")
+            async for chunk in response.aiter_raw():
+                received += chunk
+                if len(received) > self._max_reply_bytes:
+                    raise RpcUnreachableError(
+                        url, f"an answer of more than {self._max_reply_bytes} bytes"
+                    )
+        text = received.decode()
+        if '"error"' in text:
+            _raise_rpc_error(type(body).__name__, text)
+        return text
+
+
+class _Client(AsyncClient):
+    """solana-py's client on our provider, at commitment `confirmed`."""
+
+    def __init__(self, provider: _CappedProvider) -> None:
+        super(AsyncClient, self).__init__(Confirmed)
+        self._provider = provider
+
+
+def _raise_rpc_error(method: str, text: str) -> None:
+    """Raise what a JSON-RPC error object says; solders would drop its message."""
+    reply = json.loads(text)
+    error = reply.get("error") if isinstance(reply, Mapping) else None
+    if not isinstance(error, Mapping):
+        return
+    data = error.get("data")
+    if isinstance(data, Mapping) and data.get("err") is not None:
+        failure = TransactionFailure.from_json(data["err"])
+        logs = data.get("logs") or []
+        if failure is not None and isinstance(logs, list):
+            raise TransactionRejectedError(failure, [str(line) for line in logs])
+    code = error.get("code")
+    raise RpcRefusedError(
+        method, code if isinstance(code, int) else 0, str(error.get("message", ""))[:300]
+    )
+
+
+def _present(account: SoldersAccount) -> Account:
+    return Account(account.lamports, account.owner, bytes(account.data), account.executable)
+
+
+def _account(account: SoldersAccount | None) -> Account | None:
+    return None if account is None else _present(account)
+
+
+def _status(value: Mapping[str, object]) -> Status:
+    slot, finality = value["slot"], value.get("confirmationStatus")
+    levels: dict[object, Finality] = {
+        "processed": "processed",
+        "confirmed": "confirmed",
+        "finalized": "finalized",
+        # Nodes that predate the field report rooted transactions by confirmations = null.
+        None: "finalized" if value.get("confirmations") is None else "processed",
+    }
+    if not isinstance(slot, int) or finality not in levels:
+        raise MalformedReplyError("getSignatureStatuses", repr(value)[:200])
+    return Status(slot, TransactionFailure.from_json(value.get("err")), levels[finality])
+
+
+def _record(reply: Mapping[str, Mapping[str, object]]) -> TransactionRecord:
+    result = reply["result"]
+    slot, meta = result["slot"], result["meta"]
+    if not isinstance(slot, int) or not isinstance(meta, Mapping):
+        raise MalformedReplyError("getTransaction", "no slot or no meta")
+    return TransactionRecord(
+        slot=slot,
+        failure=TransactionFailure.from_json(meta.get("err")),
+        logs=tuple(str(line) for line in meta.get("logMessages") or ()),
+        fee_lamports=int(meta["fee"]),
+        compute_units=int(meta.get("computeUnitsConsumed") or 0),
+    )
+
+
+def _base58(value: bytes) -> str:
+    """Base58 of any bytes; filters travel in it."""
+    alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+    number, digits = int.from_bytes(value, "big"), ""
+    while number:
+        number, digit = divmod(number, 58)
+        digits = alphabet[digit] + digits
+    return "1" * (len(value) - len(value.lstrip(b"\0"))) + digits

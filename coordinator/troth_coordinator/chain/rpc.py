@@ -1,0 +1,112 @@
+"""The port to a Solana node: what we ask of one, as a protocol with frozen answers.
+
+Owns: the `Rpc` protocol and its records. Everything is read at commitment `confirmed`.
+Never: opens a socket, parses JSON or imports an RPC library.
+Next: http_rpc.py implements it over HTTP; troth_localnet.direct implements it in process;
+client.py is its only user in the packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from solders.hash import Hash
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+
+from troth_coordinator.chain.failure import TransactionFailure
+
+Finality = Literal["processed", "confirmed", "finalized"]
+
+MAX_ACCOUNTS_PER_CALL = 100
+"""getMultipleAccounts answers at most this many keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account as the chain stores it."""
+
+    lamports: int
+    owner: Pubkey
+    data: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the node knows of a signature. `failure` is None when the transaction succeeded."""
+
+    slot: int
+    failure: TransactionFailure | None
+    finality: Finality
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """A transaction that landed: fee in lamports, compute units spent, program log lines."""
+
+    slot: int
+    failure: TransactionFailure | None
+    logs: tuple[str, ...]
+    fee_lamports: int
+    compute_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class BytesAt:
+    """A filter of get_program_accounts: account data holds `value` at byte `offset`."""
+
+    offset: int
+    value: bytes
+
+
+class Rpc(Protocol):
+    """A node. Every method may raise RpcUnreachableError, RpcRefusedError, MalformedReplyError."""
+
+    async def get_slot(self) -> int:
+        """Return the newest confirmed slot."""
+        ...
+
+    async def block_height(self) -> int:
+        """Return the number of confirmed blocks below the newest; blockhashes expire by it."""
+        ...
+
+    async def get_accounts(self, addresses: Sequence[Pubkey]) -> tuple[int, list[Account | None]]:
+        """Read up to 100 accounts at one slot; the slot comes first, None stands for no account."""
+        ...
+
+    async def get_program_accounts(
+        self, program: Pubkey, filters: Sequence[int | BytesAt]
+    ) -> list[tuple[Pubkey, Account]]:
+        """All accounts of a program; an int filters by data size, BytesAt by content."""
+        ...
+
+    async def latest_blockhash(self) -> tuple[Hash, int]:
+        """Return a blockhash and the last block height at which a transaction with it can land."""
+        ...
+
+    async def send(self, raw: bytes, *, skip_preflight: bool = False) -> Signature:
+        """Hand a signed transaction to the node, which forwards it: no word on whether it lands.
+
+        Raises TransactionRejectedError when preflight refuses it.
+        """
+        ...
+
+    async def statuses(
+        self, signatures: Sequence[Signature], *, search_history: bool = False
+    ) -> list[Status | None]:
+        """Status per signature, None where the node knows none.
+
+        Without search_history only recent ones (about 150 blocks) are looked up.
+        """
+        ...
+
+    async def transaction(self, signature: Signature) -> TransactionRecord | None:
+        """Return the record of a confirmed transaction, or None while the node has none."""
+        ...
+
+    async def request_airdrop(self, address: Pubkey, lamports: int) -> Signature:
+        """Ask for free lamports (localnet, devnet)."""
+        ...
