@@ -1,0 +1,69 @@
+"""Errors of the judge, as one tree.
+
+Owns: the exception types and the sentence shape "expected, found, next step".
+Never: is raised for a fault that the protocol punishes; a verdict says that, not an exception.
+Next: `header.py` and `merkle.py`, which raise them.
+
+    AttestationError
+    ├── EmptyTreeError          a Merkle tree without leaves
+    ├── PathIndexError          a leaf index that the tree does not have
+    ├── TensorError             an array of the wrong dtype or shape
+    ├── PossessionError         a proof of possession of the wrong length or for no payload
+    └── HeaderError
+        ├── HeaderEncodingError bytes or fields that are not a header
+        ├── HeaderFieldError    a field that contradicts the chain; `.field` names it
+        ├── HeaderHashError     the header is not the one committed on chain
+        └── HeaderSignatureError the session key did not sign this header
+"""
+
+
+class AttestationError(Exception):
+    """Base of all errors of `troth_attestation`."""
+
+    def __init__(self, subject: str, expected: str, found: object, next_step: str) -> None:
+        super().__init__(f"{subject}: expected {expected}, found {found}; {next_step}")
+        self.subject = subject
+        self.expected = expected
+        self.found = found
+        self.next_step = next_step
+
+
+class EmptyTreeError(AttestationError):
+    """A Merkle tree needs at least one leaf."""
+
+
+class PathIndexError(AttestationError):
+    """A leaf index lies outside the tree."""
+
+
+class TensorError(AttestationError):
+    """An array has the wrong dtype, shape or no elements."""
+
+
+class PossessionError(AttestationError):
+    """A proof of possession cannot be made or has the wrong length."""
+
+
+class HeaderError(AttestationError):
+    """A header cannot be accepted."""
+
+
+class HeaderEncodingError(HeaderError):
+    """Bytes or field values are not those of a header."""
+
+
+class HeaderFieldError(HeaderError):
+    """A header field contradicts what the chain says; `subject` is the field's name."""
+
+    @property
+    def field(self) -> str:
+        """Name of the field of `Header` that was refused."""
+        return self.subject
+
+
+class HeaderHashError(HeaderError):
+    """The header does not hash to the commitment on chain."""
+
+
+class HeaderSignatureError(HeaderError):
+    """The signature is not the session key's over this header."""

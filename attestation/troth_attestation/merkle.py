@@ -1,0 +1,133 @@
+"""Merkle trees over raw leaf bytes (protocol section 1).
+
+Owns: roots, paths and their verification; an odd node is promoted, the leaf count is bound in.
+Never: copies a leaf: any contiguous buffer is hashed where it lies.
+Next: `state.py`, which hashes weights and residuals with it.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from troth_attestation.errors import EmptyTreeError, PathIndexError
+from troth_coordinator.rules.hashing import H, tag_prefix, u64
+from troth_coordinator.rules.ids import Digest
+
+Leaf = bytes | bytearray | memoryview
+"""What a leaf may be: bytes or a contiguous view of them."""
+
+_LEAF = hashlib.sha256(tag_prefix("troth:leaf"))
+_NODE_PREFIX = tag_prefix("troth:node")
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Where a leaf lies in a tree and the digests that lead from it to the top, bottom first."""
+
+    index: int
+    count: int
+    siblings: tuple[Digest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """All levels of a tree, leaves first, for whoever serves several paths of it."""
+
+    levels: tuple[tuple[Digest, ...], ...]
+
+    @property
+    def count(self) -> int:
+        """Number of leaves."""
+        return len(self.levels[0])
+
+    @property
+    def root(self) -> Digest:
+        """H("troth:merkle", count u64, top)."""
+        return H("troth:merkle", u64(self.count), self.levels[-1][0])
+
+    def path(self, index: int) -> Path:
+        """Return the path of one leaf; PathIndexError outside the tree."""
+        if not 0 <= index < self.count:
+            raise PathIndexError(
+                "leaf index", f"0..{self.count - 1}", index, "ask for a leaf of this tree"
+            )
+        siblings, at = [], index
+        for level in self.levels[:-1]:
+            if at ^ 1 < len(level):
+                siblings.append(level[at ^ 1])
+            at >>= 1
+        return Path(index, self.count, tuple(siblings))
+
+
+def leaf_hash(leaf: Leaf) -> Digest:
+    """Return H("troth:leaf", bytes)."""
+    state = _LEAF.copy()
+    state.update(leaf)
+    return Digest(state.digest())
+
+
+def node_hash(left: bytes, right: bytes) -> Digest:
+    """Return H("troth:node", left[32], right[32])."""
+    return Digest(hashlib.sha256(_NODE_PREFIX + left + right).digest())
+
+
+def leaf_hashes(leaves: Iterable[Leaf], executor: Executor | None = None) -> list[Digest]:
+    """Return the leaf hashes in order; SHA-256 releases the GIL, so threads of `executor` help."""
+    if executor is None:
+        return [leaf_hash(leaf) for leaf in leaves]
+    return list(executor.map(leaf_hash, leaves))
+
+
+def tree_of(hashes: Sequence[Digest]) -> Tree:
+    """Build the tree over leaf hashes; EmptyTreeError without any."""
+    if not hashes:
+        raise EmptyTreeError("Merkle tree", "at least one leaf", 0, "an empty set has no root")
+    levels = [tuple(hashes)]
+    while len(levels[-1]) > 1:
+        levels.append(tuple(_next_level(levels[-1])))
+    return Tree(tuple(levels))
+
+
+def tree(leaves: Iterable[Leaf], executor: Executor | None = None) -> Tree:
+    """Build the tree over raw leaves; EmptyTreeError without any."""
+    return tree_of(leaf_hashes(leaves, executor))
+
+
+def root(leaves: Iterable[Leaf], executor: Executor | None = None) -> Digest:
+    """Return the Merkle root over raw leaves; EmptyTreeError without any."""
+    return root_of(leaf_hashes(leaves, executor))
+
+
+def root_of(hashes: Sequence[Digest]) -> Digest:
+    """Return the Merkle root over leaf hashes; EmptyTreeError without any."""
+    return tree_of(hashes).root
+
+
+def path(leaves: Iterable[Leaf], index: int) -> Path:
+    """Return the path of one of the leaves; build a `Tree` where several are needed."""
+    return tree(leaves).path(index)
+
+
+def verify(expected_root: bytes, leaf: Leaf, way: Path) -> bool:
+    """Tell whether `leaf` is leaf `way.index` of the `way.count` leaves under `expected_root`."""
+    if not 0 <= way.index < way.count:
+        return False
+    node, at, width, used = leaf_hash(leaf), way.index, way.count, 0
+    while width > 1:
+        if at ^ 1 < width:
+            if used == len(way.siblings):
+                return False
+            sibling = way.siblings[used]
+            used += 1
+            node = node_hash(sibling, node) if at & 1 else node_hash(node, sibling)
+        at >>= 1
+        width = (width + 1) // 2
+    return used == len(way.siblings) and H("troth:merkle", u64(way.count), node) == expected_root
+
+
+def _next_level(level: tuple[Digest, ...]) -> Iterable[Digest]:
+    for at in range(0, len(level) - 1, 2):
+        yield node_hash(level[at], level[at + 1])
+    if len(level) % 2:
+        yield level[-1]

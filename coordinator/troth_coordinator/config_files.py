@@ -1,0 +1,55 @@
+"""Run configurations on disk: TOML files laid over the defaults, flags on top.
+
+Owns: reading TOML and parsing `section.key=value` flags.
+Never: decides what a value means; `rules/settings.py` does.
+Next: `rules/settings.py`.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from troth_coordinator.rules.errors import InvalidValueError
+from troth_coordinator.rules.settings import Plain, RunSettings, merge, settings_from
+
+
+def load_config(
+    paths: Iterable[str | Path] = (), overrides: Mapping[str, object] | None = None
+) -> RunSettings:
+    """Return the settings of: defaults < TOML files from left to right < overrides.
+
+    `overrides` maps dotted keys ("schedule.rounds") to values; text is read as TOML where it is
+    TOML, so that flags can be passed on as they were typed. Raises UnknownKeyError (with the
+    nearest known key), InvalidValueError, ContradictionError.
+    """
+    layers: list[Mapping[str, object]] = [read_toml(Path(path)) for path in paths]
+    layers += [nested(key, parse_value(value)) for key, value in (overrides or {}).items()]
+    return settings_from(merge(layers))
+
+
+def read_toml(path: Path) -> Plain:
+    """Return the values of one TOML file; InvalidValueError if it cannot be read as TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InvalidValueError(
+            str(path), "a TOML file", "no such file", "check the path; configs/ has examples"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidValueError(str(path), "valid TOML", error, "correct the file") from error
+
+
+def nested(dotted: str, value: object) -> Plain:
+    """Return {"a": {"b": value}} for "a.b"."""
+    head, _, rest = dotted.partition(".")
+    return {head: nested(rest, value)} if rest else {head: value}
+
+
+def parse_value(value: object) -> object:
+    """Return a flag's text as the TOML value it spells, else unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return value

@@ -1,0 +1,77 @@
+"""The frozen pydantic model that every configuration record derives from.
+
+Owns: strictness (no unknown keys, no coercion) and the translation of pydantic's errors.
+Never: holds a field.
+Next: `config.py` and `params.py`, which derive from it.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from troth_coordinator.rules.errors import InvalidValueError, UnknownKeyError
+
+
+class FrozenModel(BaseModel):
+    """A record that cannot change, refuses unknown keys and never converts a value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validated(model: type[Model], values: Mapping[str, object], where: str = "") -> Model:
+    """Build a model from plain values; every refusal becomes a ConfigError with the full key.
+
+    Raises UnknownKeyError (with the nearest known key), InvalidValueError, and whatever the
+    model's own checks raise (ContradictionError).
+    """
+    refuse_unknown_keys(model, values, where)
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(part for part in (where, *map(str, first["loc"])) if part)
+        found = "nothing" if first["type"] == "missing" else repr(first["input"])
+        expected = first["msg"].removeprefix("Input should be ")
+        raise InvalidValueError(key, expected, found, "correct this key") from error
+
+
+def refuse_unknown_keys(
+    model: type[BaseModel], values: Mapping[str, object], where: str = ""
+) -> None:
+    """Raise UnknownKeyError for the first key, at any depth, that the model does not have."""
+    for key, value in values.items():
+        field = model.model_fields.get(key)
+        if field is None:
+            raise unknown_key(key, model.model_fields, where)
+        inner = _model_of(field.annotation)
+        if inner is not None and isinstance(value, Mapping):
+            refuse_unknown_keys(inner, value, f"{where}.{key}" if where else key)
+
+
+def unknown_key(key: str, known: Iterable[str], where: str = "") -> UnknownKeyError:
+    """Return the error for an unknown key, with the nearest known one as the next step."""
+    names = sorted(known)
+    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else "remove it"
+    return UnknownKeyError(
+        f"{where}.{key}" if where else key, f"one of {', '.join(names)}", "an unknown key", hint
+    )
+
+
+def follow(values: object, key: str, leader: str) -> object:
+    """Give `key` the value of `leader` where only the leader is named (for before-validators)."""
+    if isinstance(values, dict) and key not in values and leader in values:
+        return values | {key: values[leader]}
+    return values
+
+
+def _model_of(annotation: object) -> type[BaseModel] | None:
+    for candidate in (annotation, *get_args(annotation)):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None

@@ -1,0 +1,216 @@
+"""The hashed configuration of a run: what every participant must agree on to the bit.
+
+Owns: the sections, their ranges and cross-checks, the canonical JSON and the config hash.
+Never: holds a float, a path, a key or anything that may differ between machines.
+Next: `params.py` for the parameters on chain, `schedule.py` for the learning rate.
+
+Units are in the names: `_nano` is 10^-9, `_micro` is 10^-6.
+"""
+
+import json
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from troth_coordinator.rules.base import FrozenModel, follow
+from troth_coordinator.rules.errors import ContradictionError, UnboundConfigError
+from troth_coordinator.rules.hashing import H, b32, var
+from troth_coordinator.rules.ids import Digest
+
+MICRO: Final = 10**6
+NANO: Final = 10**9
+TILE_COEFFICIENTS: Final = 4096
+
+Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
+NonNegative = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Micro = Annotated[int, Field(ge=0, le=1_000 * MICRO)]
+HexDigest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+
+
+class ModelSection(FrozenModel):
+    """Shape of the Llama-family decoder; names as `transformers` has them.
+
+    `num_key_value_heads` follows `num_attention_heads` unless named.
+    """
+
+    vocab_size: Positive = 256
+    hidden_size: Positive = 128
+    intermediate_size: Positive = 352
+    num_hidden_layers: Positive = 4
+    num_attention_heads: Positive = 4
+    num_key_value_heads: Positive = 4
+    max_position_embeddings: Positive = 128
+    rms_norm_eps_nano: Positive = 1_000
+    rope_theta: Positive = 10_000
+    init_std_nano: Annotated[int, Field(ge=1, le=NANO)] = 20_000_000
+    tie_word_embeddings: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, values: object) -> object:
+        return follow(values, "num_key_value_heads", "num_attention_heads")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.hidden_size % (2 * self.num_attention_heads):
+            raise ContradictionError(
+                "model.hidden_size",
+                f"a multiple of 2 * num_attention_heads = {2 * self.num_attention_heads}",
+                self.hidden_size,
+                "rotary embeddings need heads of equal, even width",
+            )
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise ContradictionError(
+                "model.num_key_value_heads",
+                f"a divisor of num_attention_heads = {self.num_attention_heads}",
+                self.num_key_value_heads,
+                "let every key-value head serve the same number of query heads",
+            )
+        return self
+
+
+class DataSection(FrozenModel):
+    """Which sequences are trained on; `manifest_hash` is empty until the data is prepared."""
+
+    manifest_hash: HexDigest = ""
+    sequence_tokens: Positive = 128
+
+
+class DemoSection(FrozenModel):
+    """DeMo encoding (protocol section 5.2)."""
+
+    k: Literal[1, 2, 4, 8, 16, 32, 64] = 32
+    beta_micro: Annotated[int, Field(ge=0, lt=MICRO)] = 950_000
+    alpha_micro: Annotated[int, Field(ge=0, le=MICRO)] = MICRO
+
+
+class ScheduleSection(FrozenModel):
+    """Learning rate and decay over the rounds (protocol section 5.5): R, L, W, D and wd.
+
+    `decay_from_round` follows `rounds` (no decay) unless named.
+    """
+
+    rounds: Positive = 1_000
+    lr_nano: Annotated[int, Field(ge=1, le=NANO)] = 1_000_000
+    warmup_rounds: NonNegative = 0
+    decay_from_round: NonNegative = 1_000
+    wd_nano: Annotated[int, Field(ge=0, le=NANO)] = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, values: object) -> object:
+        return follow(values, "decay_from_round", "rounds")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.warmup_rounds <= self.decay_from_round <= self.rounds:
+            raise ContradictionError(
+                "schedule.decay_from_round",
+                f"warmup_rounds = {self.warmup_rounds} to rounds = {self.rounds}",
+                self.decay_from_round,
+                "order the schedule: warmup_rounds <= decay_from_round <= rounds",
+            )
+        return self
+
+
+class TrainSection(FrozenModel):
+    """How a trainer makes one gradient; the reference mode of audits does exactly this.
+
+    `microbatch_sequences` follows `sequences_per_payload` (one batch) unless named.
+    """
+
+    sequences_per_payload: Positive = 8
+    microbatch_sequences: Positive = 8
+    clip_micro: Annotated[int, Field(ge=1, le=1_000 * MICRO)] = MICRO
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, values: object) -> object:
+        return follow(values, "microbatch_sequences", "sequences_per_payload")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.sequences_per_payload % self.microbatch_sequences:
+            raise ContradictionError(
+                "train.microbatch_sequences",
+                f"a divisor of sequences_per_payload = {self.sequences_per_payload}",
+                self.microbatch_sequences,
+                "choose equal microbatches",
+            )
+        return self
+
+
+class JudgeSection(FrozenModel):
+    """Tolerances of the audit of work (protocol section 7)."""
+
+    ok_bound_micro: Micro = 30_000
+    tile_bound_micro: Micro = 120_000
+    ok_tiles: Annotated[int, Field(ge=0, le=32)] = 2
+    mismatch_bound_micro: Micro = 100_000
+    mismatch_tiles: Annotated[int, Field(ge=1, le=32)] = 6
+    residual_bound_micro: Micro = 20 * MICRO
+    gradient_floor_micro: Micro = 10_000
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not (
+            self.ok_bound_micro < self.mismatch_bound_micro and self.ok_tiles < self.mismatch_tiles
+        ):
+            raise ContradictionError(
+                "judge.mismatch_bound_micro, judge.mismatch_tiles",
+                f"above ok_bound_micro = {self.ok_bound_micro} and ok_tiles = {self.ok_tiles}",
+                f"{self.mismatch_bound_micro} and {self.mismatch_tiles}",
+                "leave room for verdicts that are inconclusive",
+            )
+        return self
+
+
+class RunConfig(FrozenModel):
+    """Everything about a run that is hashed; covers the model and the data manifest."""
+
+    version: Literal[1] = 1
+    model: ModelSection = ModelSection()
+    data: DataSection = DataSection()
+    demo: DemoSection = DemoSection()
+    schedule: ScheduleSection = ScheduleSection()
+    train: TrainSection = TrainSection()
+    judge: JudgeSection = JudgeSection()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.data.sequence_tokens > self.model.max_position_embeddings:
+            raise ContradictionError(
+                "data.sequence_tokens",
+                f"at most model.max_position_embeddings = {self.model.max_position_embeddings}",
+                self.data.sequence_tokens,
+                "shorten the sequences or enlarge the model's context",
+            )
+        return self
+
+    def canonical_json(self) -> bytes:
+        """Return the ASCII JSON that is hashed: sorted keys, no blanks, integers only."""
+        values = self.model_dump(mode="json")
+        return json.dumps(values, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+    def config_hash(self) -> Digest:
+        """Return H("troth:config", var(canonical JSON)); UnboundConfigError without a manifest."""
+        if not self.data.manifest_hash:
+            raise UnboundConfigError(
+                "data.manifest_hash",
+                "64 hexadecimal digits",
+                "nothing",
+                "prepare the data (troth data prepare) and bind its manifest hash",
+            )
+        return H("troth:config", var(self.canonical_json()))
+
+    def manifest_digest(self) -> Digest:
+        """Return the 32 bytes of the data manifest's hash; UnboundConfigError without one."""
+        self.config_hash()
+        return Digest(bytes.fromhex(self.data.manifest_hash))
+
+    def with_manifest(self, manifest_hash: bytes) -> Self:
+        """Return the same configuration bound to the data manifest with this 32-byte hash."""
+        digest = b32(manifest_hash, "manifest hash").hex()
+        return self.model_copy(
+            update={"data": self.data.model_copy(update={"manifest_hash": digest})}
+        )

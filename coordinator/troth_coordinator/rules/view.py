@@ -1,0 +1,328 @@
+"""What the chain shows, as frozen records with the names of the program's account fields.
+
+Owns: one record per account layout and the enums and flags stored in them.
+Never: decodes bytes (`chain/accounts.py` does) and never changes after it was made.
+Next: `progress.py` and `membership.py`, which read them.
+
+Hashes and keys are 32 raw bytes, bitmaps are integers (bit i = participant index i), arrays are
+tuples, NONE (2^64-1) means "no round" or "no slot". Padding and reserved bytes are left out.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+from troth_coordinator.rules.ids import (
+    Address,
+    Bitmap,
+    Digest,
+    Lamports,
+    ParticipantIndex,
+    RoundIndex,
+    RunId,
+    Slot,
+)
+from troth_coordinator.rules.phase import Phase
+
+
+class Admission(IntEnum):
+    """Who may join a run."""
+
+    OPEN = 0
+    ALLOWLIST = 1
+
+
+class Status(IntEnum):
+    """Where a participant stands."""
+
+    EMPTY = 0
+    PENDING = 1
+    ACTIVE = 2
+    INACTIVE = 3
+    JAILED = 4
+    BARRED = 5
+    LEFT = 6
+
+
+class Role(IntFlag):
+    """What a participant does in a round."""
+
+    TRAINER = 1
+    WITNESS = 2
+
+
+class RunFlag(IntFlag):
+    """Requests of the run authority that wait for their moment."""
+
+    PAUSE_REQUESTED = 1
+    PARAMS_PENDING = 2
+
+
+class EntryFlag(IntFlag):
+    """Marks on a roster entry."""
+
+    LEAVING = 1
+
+
+class RoundFlag(IntFlag):
+    """Marks on a round account."""
+
+    ROOT_ONLY = 1
+    CLOSED = 2
+    VOID = 4
+    FORCED_VOID = 8
+    COMMIT_RAN_TO_DEADLINE = 16
+    ATTEST_RAN_TO_DEADLINE = 32
+
+
+class SeedStatus(IntEnum):
+    """How far the seed of a round's audits has come."""
+
+    NONE = 0
+    PENDING = 1
+    FROZEN = 2
+    RETARGETED = 3
+    LOST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ParamsView:
+    """The chain parameters of a run (`Params` of the program); `params.py` explains them."""
+
+    stake_lamports: Lamports
+    reward_per_payload: Lamports
+    absence_fee: Lamports
+    witness_fee: Lamports
+    recompute_cost: Lamports
+    bond_lamports: Lamports
+    sequences_per_payload: int
+    max_rounds: int
+    join_until_round: RoundIndex
+    warmup_slots: int
+    commit_slots: int
+    attest_slots: int
+    close_grace_slots: int
+    halt_slots: int
+    seed_delay_slots: int
+    vesting_slots: int
+    unbond_slots: int
+    max_pause_slots: int
+    param_delay_slots: int
+    case_slots: int
+    openings_slots: int
+    verdict_commit_slots: int
+    verdict_reveal_slots: int
+    committee_commit_slots: int
+    committee_reveal_slots: int
+    appeal_slots: int
+    breaker_slots: int
+    rounds_per_epoch: int
+    residual_rounds: int
+    checkpoint_every: int
+    seat_after_rounds: int
+    p_base_ppm: int
+    p_new_ppm: int
+    capacity: int
+    ring: int
+    min_members: int
+    keep_rounds: int
+    audit_cap: int
+    max_witness_only: int
+    admission: Admission
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """The `Run` account; `address` is the account's own address, which every hash names as run."""
+
+    address: Address
+    version: int
+    bump: int
+    vault_bump: int
+    roster_bump: int
+    phase: Phase
+    resume_phase: Phase
+    flags: RunFlag
+    run_id: RunId
+    authority: Address
+    council: Address
+    funder: Address
+    roster: Address
+    vault: Address
+    config_hash: Digest
+    manifest_hash: Digest
+    genesis_root: Digest
+    root: Digest
+    chain_hash: Digest
+    created_slot: Slot
+    epoch: int
+    round: RoundIndex
+    cursor: int
+    root_round: RoundIndex
+    root_cursor: int
+    phase_start_slot: Slot
+    phase_end_slot: Slot
+    quorum_slot: Slot
+    next_checkpoint_round: RoundIndex
+    void_streak: int
+    seeds_pending: int
+    paused_at_slot: Slot
+    pause_window_start_slot: Slot
+    pause_used_slots: int
+    pause_total_slots: int
+    params_requested_slot: Slot
+    finished_slot: Slot
+    event_sequence: int
+    num_participants: int
+    num_rounds: int
+    num_checkpoints: int
+    total_stake: Lamports
+    total_unbonding: Lamports
+    total_unvested: Lamports
+    total_claimable: Lamports
+    total_bonds: Lamports
+    total_escrow: Lamports
+    treasury: Lamports
+    reward_pool: Lamports
+    params: ParamsView
+    pending_params: ParamsView
+
+
+@dataclass(frozen=True, slots=True)
+class EntryView:
+    """One entry of the `Roster`; its participant index is its position."""
+
+    owner: Address
+    session: Address
+    next_session: Address
+    ready_root: Digest
+    stake: Lamports
+    claimable: Lamports
+    bucket_window: tuple[int, int, int]
+    bucket_amount: tuple[Lamports, Lamports, Lamports]
+    joined_round: RoundIndex
+    active_round: RoundIndex
+    last_included: RoundIndex
+    ready_round: RoundIndex
+    return_round: RoundIndex
+    inactive_round: RoundIndex
+    jailed_until_round: RoundIndex
+    left_round: RoundIndex
+    rounds_served: int
+    included_since_strike: int
+    strike_rounds: tuple[RoundIndex, RoundIndex, RoundIndex]
+    misses_in_row: int
+    deadline_misses_in_row: int
+    status: Status
+    roles: Role
+    flags: EntryFlag
+    strikes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """What one participant put into a round: commitment, vote, attestation."""
+
+    header_hash: Digest
+    root_vote: Digest
+    attest_bitmap: Bitmap
+    previous_included: RoundIndex
+    missing_reports: Bitmap
+    possession: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RoundView:
+    """A `Round` account: the sets fixed at its open and what happened since.
+
+    `base_round` is the last round whose payloads are in the weights that this round trains on and
+    that a report of missing payloads may still correct; NONE if there is none.
+    """
+
+    version: int
+    bump: int
+    flags: RoundFlag
+    seed_status: SeedStatus
+    run: Address
+    payer: Address
+    round: RoundIndex
+    epoch: int
+    cursor: int
+    open_slot: Slot
+    commit_end_slot: Slot
+    close_slot: Slot
+    seed_slot: Slot
+    reward_paid: Lamports
+    reward_window: int
+    base_round: RoundIndex
+    slot_hash: Digest
+    seed: Digest
+    canonical_root: Digest
+    members: Bitmap
+    trainers: Bitmap
+    eligible: Bitmap
+    is_new: Bitmap
+    committed: Bitmap
+    attested: Bitmap
+    included: Bitmap
+    struck: Bitmap
+    slots: tuple[SlotView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TicketView:
+    """Stake on its way out: paid when `matures_slot` has passed."""
+
+    lamports: Lamports
+    matures_slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantView:
+    """A `Participant` account: the owner's cold data."""
+
+    version: int
+    bump: int
+    run: Address
+    owner: Address
+    payer: Address
+    index: ParticipantIndex
+    admitted: bool
+    barred: bool
+    endpoint: str
+    tickets: tuple[TicketView, ...]
+    claimable: Lamports
+    withdrawn_total: Lamports
+    claimed_total: Lamports
+    manifest_round: RoundIndex
+    manifest_hash: Digest
+    manifest_uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointView:
+    """A `Checkpoint` account: the root that the program itself stored at a close."""
+
+    version: int
+    bump: int
+    run: Address
+    payer: Address
+    round: RoundIndex
+    cursor: int
+    epoch: int
+    root: Digest
+    slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkView:
+    """Everything a client acts on, read in one call at one slot.
+
+    `round` is the ring account of `run.round` where it holds that round (in Commit, Attest and
+    Cooldown), `previous_round` that of `run.round - 1`; either is None where there is none.
+    """
+
+    slot: Slot
+    run: RunView
+    entries: tuple[EntryView, ...]
+    round: RoundView | None
+    previous_round: RoundView | None
