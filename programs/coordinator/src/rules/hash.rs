@@ -1,0 +1,75 @@
+//! `H(tag, fields...)`: SHA-256 over a length-prefixed tag and already encoded fields.
+//!
+//! Owns the tags used on chain and the two hashes a single call needs (root vote, seed). Never
+//! concatenates: fields stay slices, so nothing is copied before the syscall.
+//! Next: `chain_hash`, which folds whole rounds.
+
+use solana_sha256_hasher::hashv;
+
+/// A SHA-256 digest.
+pub type Digest = [u8; 32];
+
+/// Tag of a root vote, u32 little-endian length first, as every tag here.
+pub const TAG_ROOT: &[u8] = b"\x0a\0\0\0troth:root";
+/// Tag of a round's seed.
+pub const TAG_SIGMA: &[u8] = b"\x0b\0\0\0troth:sigma";
+/// Tag of the chain hash after a close.
+pub const TAG_CHAIN: &[u8] = b"\x0b\0\0\0troth:chain";
+/// Tag of the list of commits inside the chain hash.
+pub const TAG_COMMITS: &[u8] = b"\x0d\0\0\0troth:commits";
+/// Tag of the list of attestations inside the chain hash.
+pub const TAG_ATTESTS: &[u8] = b"\x0d\0\0\0troth:attests";
+/// Tag of an absorbed event.
+pub const TAG_EVENT: &[u8] = b"\x0b\0\0\0troth:event";
+
+/// SHA-256 over the concatenation of `slices`; the first one is a tag of this module.
+#[must_use]
+pub fn digest(slices: &[&[u8]]) -> Digest {
+    hashv(slices).to_bytes()
+}
+
+/// `H("troth:root", run, round, owner, state root)`: a vote that nobody else can copy.
+#[must_use]
+pub fn root_vote(run: &Digest, round: u64, owner: &Digest, state_root: &Digest) -> Digest {
+    digest(&[TAG_ROOT, run, &round.to_le_bytes(), owner, state_root])
+}
+
+/// `H("troth:sigma", slot hash, run, round)`: the seed of the audits of `round`.
+#[must_use]
+pub fn sigma(slot_hash: &Digest, run: &Digest, round: u64) -> Digest {
+    digest(&[TAG_SIGMA, slot_hash, run, &round.to_le_bytes()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tag_carries_its_own_length() {
+        for tag in [
+            TAG_ROOT,
+            TAG_SIGMA,
+            TAG_CHAIN,
+            TAG_COMMITS,
+            TAG_ATTESTS,
+            TAG_EVENT,
+        ] {
+            let (length, text) = tag.split_at(4);
+            assert_eq!(
+                u32::from_le_bytes(length.try_into().unwrap()) as usize,
+                text.len()
+            );
+            assert!(text.starts_with(b"troth:") && text.is_ascii());
+        }
+    }
+
+    #[test]
+    fn a_vote_binds_each_of_its_fields() {
+        let (run, owner, root) = ([1; 32], [2; 32], [3; 32]);
+        let vote = root_vote(&run, 7, &owner, &root);
+        assert_ne!(vote, root_vote(&[9; 32], 7, &owner, &root));
+        assert_ne!(vote, root_vote(&run, 8, &owner, &root));
+        assert_ne!(vote, root_vote(&run, 7, &[9; 32], &root));
+        assert_ne!(vote, root_vote(&run, 7, &owner, &[9; 32]));
+    }
+}

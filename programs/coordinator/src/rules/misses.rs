@@ -1,0 +1,123 @@
+//! When absence costs: misses in a row (protocol §3).
+//!
+//! Owns the two counters of one participant and when the next `ready` may come. Never takes the
+//! fee. Next: `crate::round::settle`.
+
+use super::NONE;
+
+/// Misses in a row, in phases that ran to the deadline, that make a participant inactive.
+pub const DEADLINE_MISSES: u16 = 3;
+/// Misses in a row, of any kind, that make a participant inactive.
+pub const ANY_MISSES: u16 = 12;
+/// A second inactivity within so many rounds waits for the next epoch.
+pub const REPEAT_ROUNDS: u64 = 500;
+
+/// Misses in a row of one participant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Misses {
+    /// In phases of any length.
+    pub in_row: u16,
+    /// In phases that ran to the deadline.
+    pub deadline_in_row: u16,
+}
+
+impl Misses {
+    /// The counters after one more phase in which the participant had to act.
+    #[must_use]
+    pub fn after_phase(self, has_acted: bool, ran_to_deadline: bool) -> Self {
+        if has_acted {
+            return Self::default();
+        }
+        Self {
+            in_row: self.in_row.saturating_add(1),
+            deadline_in_row: self
+                .deadline_in_row
+                .saturating_add(u16::from(ran_to_deadline)),
+        }
+    }
+
+    /// Whether so many misses make the participant inactive.
+    #[must_use]
+    pub fn is_inactive(self) -> bool {
+        self.deadline_in_row >= DEADLINE_MISSES || self.in_row >= ANY_MISSES
+    }
+}
+
+/// First round in which `ready` is accepted again from one who became inactive in `round`.
+///
+/// `inactive_round` is the round of the inactivity before, or `NONE`. `None` on overflow.
+#[must_use]
+pub fn return_round(inactive_round: u64, round: u64, rounds_per_epoch: u64) -> Option<u64> {
+    if inactive_round == NONE || round.saturating_sub(inactive_round) > REPEAT_ROUNDS {
+        return Some(round);
+    }
+    first_round_of_next_epoch(round, rounds_per_epoch)
+}
+
+/// First round of the epoch after the one of `round`; `None` on overflow.
+#[must_use]
+pub fn first_round_of_next_epoch(round: u64, rounds_per_epoch: u64) -> Option<u64> {
+    round
+        .checked_div(rounds_per_epoch)?
+        .checked_add(1)?
+        .checked_mul(rounds_per_epoch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(phases: &[(bool, bool)]) -> Misses {
+        phases
+            .iter()
+            .fold(Misses::default(), |m, &(acted, deadline)| {
+                m.after_phase(acted, deadline)
+            })
+    }
+
+    #[test]
+    fn three_deadline_misses_in_a_row_suffice() {
+        assert!(!after(&[(false, true); 2]).is_inactive());
+        assert!(after(&[(false, true); 3]).is_inactive());
+    }
+
+    #[test]
+    fn twelve_misses_of_any_kind_suffice() {
+        assert!(!after(&[(false, false); 11]).is_inactive());
+        assert!(after(&[(false, false); 12]).is_inactive());
+    }
+
+    #[test]
+    fn a_short_phase_neither_counts_nor_resets_deadline_misses() {
+        assert!(
+            after(&[(false, true), (false, false), (false, true), (false, true)]).is_inactive()
+        );
+    }
+
+    #[test]
+    fn acting_resets_both() {
+        let phases = [
+            (false, true),
+            (false, true),
+            (true, true),
+            (false, true),
+            (false, true),
+        ];
+        assert_eq!(
+            after(&phases),
+            Misses {
+                in_row: 2,
+                deadline_in_row: 2
+            }
+        );
+    }
+
+    #[test]
+    fn only_a_repeated_inactivity_waits_for_the_next_epoch() {
+        assert_eq!(return_round(NONE, 70, 50), Some(70));
+        assert_eq!(return_round(60, 70, 50), Some(100));
+        assert_eq!(return_round(60, 560, 50), Some(600));
+        assert_eq!(return_round(60, 561, 50), Some(561));
+        assert_eq!(return_round(60, 70, 0), None);
+    }
+}

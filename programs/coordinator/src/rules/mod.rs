@@ -1,0 +1,22 @@
+//! The protocol's rules as pure integer functions.
+//!
+//! Owns every decision that Python must reproduce to the bit: when a phase is due, what a round
+//! includes, where a reward vests, when misses and strikes bite, which slot hash seeds an audit,
+//! how the chain hash grows. Never touches accounts, Anchor, clocks or randomness: slots and
+//! hashes are arguments. Next: `crate::round`, which applies these decisions to the accounts.
+
+pub mod bits;
+pub mod chain_hash;
+pub mod hash;
+pub mod misses;
+pub mod phase;
+pub mod slot_hashes;
+pub mod strikes;
+pub mod tally;
+pub mod vesting;
+
+/// Marks "no round" and "no slot" in every layout.
+pub const NONE: u64 = u64::MAX;
+
+/// Most participants of a run: one bit each in a `u64` bitmap.
+pub const MAX_PARTICIPANTS: usize = 64;

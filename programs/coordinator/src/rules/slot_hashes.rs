@@ -1,0 +1,118 @@
+//! Reads the `SlotHashes` sysvar by offset (protocol §1).
+//!
+//! Owns the search for the hash that seeds an audit: the first slot at or after the wanted one,
+//! found only while the next older entry proves that nothing lies between. The result therefore
+//! depends neither on the caller nor on the moment. Never deserialises the 20 KB account and
+//! never checks its address. Next: the freeze_seed and retarget instructions.
+
+use super::hash::Digest;
+
+/// Bytes before the first entry: a u64 count.
+const HEADER: usize = 8;
+/// Bytes of an entry: slot u64, hash[32]; the newest entry comes first.
+const ENTRY: usize = 40;
+
+/// What the sysvar says about a wanted slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The first listed slot at or after the wanted one, and its hash.
+    Found(u64, Digest),
+    /// The wanted slot has not come yet.
+    TooEarly,
+    /// The wanted slot has left the list: its successor can no longer be told.
+    Lost,
+    /// The bytes are not those of the sysvar.
+    Malformed,
+}
+
+/// Looks up the first slot >= `wanted` in the raw bytes of the sysvar.
+#[must_use]
+pub fn first_at_or_after(data: &[u8], wanted: u64) -> Lookup {
+    let Some(entries) = entries(data) else {
+        return Lookup::Malformed;
+    };
+    let num_later = entries.partition_point(|entry| slot_of(entry) >= wanted);
+    let Some(found) = num_later
+        .checked_sub(1)
+        .and_then(|position| entries.get(position))
+    else {
+        return Lookup::TooEarly;
+    };
+    if num_later == entries.len() {
+        return Lookup::Lost;
+    }
+    match found.last_chunk::<32>() {
+        Some(hash) => Lookup::Found(slot_of(found), *hash),
+        None => Lookup::Malformed,
+    }
+}
+
+/// The entries that the header counts; `None` when the bytes are fewer.
+fn entries(data: &[u8]) -> Option<&[[u8; ENTRY]]> {
+    let (header, body) = data.split_first_chunk::<HEADER>()?;
+    let count = usize::try_from(u64::from_le_bytes(*header)).ok()?;
+    body.as_chunks::<ENTRY>().0.get(..count)
+}
+
+/// Slot of an entry.
+fn slot_of(entry: &[u8; ENTRY]) -> u64 {
+    entry
+        .first_chunk::<8>()
+        .map_or(0, |slot| u64::from_le_bytes(*slot))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sysvar(slots: &[u64]) -> Vec<u8> {
+        let mut data = u64::try_from(slots.len()).unwrap().to_le_bytes().to_vec();
+        for slot in slots {
+            data.extend(slot.to_le_bytes());
+            data.extend([u8::try_from(slot % 251).unwrap(); 32]);
+        }
+        data.resize(HEADER + 512 * ENTRY, 0);
+        data
+    }
+
+    #[test]
+    fn finds_the_wanted_slot_or_the_next_one_after_a_skipped_slot() {
+        let data = sysvar(&[20, 19, 15, 14, 10]);
+        assert_eq!(first_at_or_after(&data, 15), Lookup::Found(15, [15; 32]));
+        assert_eq!(first_at_or_after(&data, 16), Lookup::Found(19, [19; 32]));
+        assert_eq!(first_at_or_after(&data, 20), Lookup::Found(20, [20; 32]));
+        assert_eq!(first_at_or_after(&data, 11), Lookup::Found(14, [14; 32]));
+    }
+
+    #[test]
+    fn the_answer_stays_the_same_while_the_list_moves_on() {
+        let all: Vec<u64> = (1..=900).rev().filter(|slot| slot % 7 != 0).collect();
+        for newest in 0..300 {
+            let data = sysvar(&all[newest..newest + 400]);
+            let found = first_at_or_after(&data, 399);
+            let expected = Lookup::Found(400, [149; 32]);
+            assert!(found == expected || matches!(found, Lookup::TooEarly | Lookup::Lost));
+        }
+    }
+
+    #[test]
+    fn tells_too_early_from_lost() {
+        let data = sysvar(&[20, 19, 15]);
+        assert_eq!(first_at_or_after(&data, 21), Lookup::TooEarly);
+        assert_eq!(first_at_or_after(&data, 15), Lookup::Lost);
+        assert_eq!(first_at_or_after(&data, 3), Lookup::Lost);
+        assert_eq!(first_at_or_after(&sysvar(&[]), 3), Lookup::TooEarly);
+    }
+
+    #[test]
+    fn refuses_bytes_shorter_than_the_count() {
+        let mut data = sysvar(&[20, 19, 15]);
+        assert_eq!(
+            first_at_or_after(&data[..HEADER + 2 * ENTRY], 19),
+            Lookup::Malformed
+        );
+        assert_eq!(first_at_or_after(&data[..5], 19), Lookup::Malformed);
+        data[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert_eq!(first_at_or_after(&data, 19), Lookup::Malformed);
+    }
+}
