@@ -1,0 +1,6 @@
+"""A Solana network on one machine: the embedded chain, the validator runner, the process fleet.
+
+Owns: running a chain for tests and demos, behind one launcher interface.
+Never: knows what the coordinator program does, imports torch or the client.
+Next: svm.py is the chain, rpc.py puts it behind JSON-RPC, launcher.py is what callers use.
+"""

@@ -1,0 +1,119 @@
+"""Everything that can go wrong with a local chain, as one exception tree.
+
+    LocalnetError
+    ├── BindRefusedError          an address other machines could reach
+    ├── PortInUseError            the RPC port or the websocket port beside it is taken
+    ├── ProgramImageError         an image that this chain cannot run
+    ├── InvalidTransactionError   bytes that are no transaction
+    ├── RefusedTransactionError   preflight said no: nothing changed
+    ├── AirdropRefusedError       the faucet cannot pay that
+    ├── LauncherError             a chain process that did not do what it should
+    │   ├── ValidatorMissingError
+    │   ├── StartFailedError
+    │   └── RequestFailedError
+    └── FleetError                a fleet used out of order
+
+Owns: the classes; each message says what was expected, what was found and what to do.
+Never: retries or logs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from troth_localnet.execution import Outcome
+
+
+class LocalnetError(Exception):
+    """Root of the tree."""
+
+    def __init__(self, expected: str, found: str, next_step: str) -> None:
+        super().__init__(f"expected {expected}; found {found}. {next_step}")
+        self.expected = expected
+        self.found = found
+        self.next_step = next_step
+
+
+class BindRefusedError(LocalnetError):
+    """The embedded chain hands out free lamports: it listens on loopback only."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            "a loopback address to listen on (127.0.0.1, ::1 or localhost)",
+            repr(host),
+            "The embedded chain is for one machine; use a tunnel to reach it from another",
+        )
+        self.host = host
+
+
+class PortInUseError(LocalnetError):
+    """Another program listens on the port."""
+
+    def __init__(self, host: str, port: int, purpose: str) -> None:
+        super().__init__(
+            f"{host} port {port} to be free for the {purpose}",
+            "another program listening there",
+            "End that program (perhaps an earlier `troth localnet up`), or choose another port"
+            " with --port (0 lets the system pick; the websocket takes the port after it)",
+        )
+        self.port = port
+
+
+class ProgramImageError(LocalnetError):
+    """The bytes are not a program image that this chain can run."""
+
+
+class InvalidTransactionError(LocalnetError):
+    """The bytes are not one well-formed signed transaction."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            "the bytes of one signed transaction, at most 1232",
+            found,
+            "Serialise the transaction again and send exactly those bytes",
+        )
+
+
+class RefusedTransactionError(LocalnetError):
+    """Preflight refused the transaction: it was not executed and took no fee."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(
+            "a transaction that passes preflight",
+            f"{outcome.error}",
+            "The program logs in `.outcome.logs` say why",
+        )
+        self.outcome = outcome
+
+
+class AirdropRefusedError(LocalnetError):
+    """The faucet could not pay."""
+
+
+class LauncherError(LocalnetError):
+    """A chain process did not start, answer or end as it should."""
+
+
+class ValidatorMissingError(LauncherError):
+    """There is no solana-test-validator to run."""
+
+    def __init__(self, looked_for: str) -> None:
+        super().__init__(
+            "an executable solana-test-validator",
+            f"none at {looked_for}",
+            "Install it (`cargo install agave-validator --bin solana-test-validator`), put it on"
+            " PATH or pass its path; the embedded chain needs nothing installed",
+        )
+
+
+class StartFailedError(LauncherError):
+    """The process ended or was not ready in time."""
+
+
+class RequestFailedError(LauncherError):
+    """The running chain refused a request of the launcher, or did not answer."""
+
+
+class FleetError(LocalnetError):
+    """A fleet operation at the wrong time or with an unknown index."""
