@@ -1,0 +1,67 @@
+"""What can go wrong with token data, as one tree.
+
+    DataError
+    ├── ManifestError            the manifest is missing, malformed or not the one on chain
+    ├── ShardError               a shard cannot be used; `.path` names the file
+    │   ├── ShardMissingError
+    │   ├── ShardSizeError       truncated or extended
+    │   └── ShardContentError    altered, or holding tokens outside the vocabulary
+    ├── SequenceIdError          an id outside the data set
+    └── PrepareError             a data set cannot be prepared
+        ├── SourceError          a source that is missing, empty or too small
+        └── DatasetsMissingError the optional package is not installed
+
+Owns: the classes. Next: manifest.py, shards.py and prepare.py raise them.
+"""
+
+from pathlib import Path
+
+from troth_client.errors import ClientError
+
+
+class DataError(ClientError):
+    """Root of the data errors."""
+
+
+class ManifestError(DataError):
+    """The manifest is missing, malformed, or another one than the run's."""
+
+
+class ShardError(DataError):
+    """A shard that must not be trained on."""
+
+    def __init__(self, path: Path, expected: str, found: str) -> None:
+        super().__init__(
+            f"{path} with {expected}",
+            found,
+            "Copy this file again from a good source, or run `troth data prepare` anew.",
+        )
+        self.path = path
+
+
+class ShardMissingError(ShardError):
+    """The file is not there, or cannot be opened."""
+
+
+class ShardSizeError(ShardError):
+    """The file is shorter or longer than the manifest says."""
+
+
+class ShardContentError(ShardError):
+    """The file's SHA-256 differs from the manifest's, or a token is outside the vocabulary."""
+
+
+class SequenceIdError(DataError):
+    """A sequence id outside the data set."""
+
+
+class PrepareError(DataError):
+    """A data set cannot be prepared."""
+
+
+class SourceError(PrepareError):
+    """A source of text is missing, empty, or too small for the requested split."""
+
+
+class DatasetsMissingError(PrepareError):
+    """The source is a Hugging Face data set, and `datasets` is not installed."""

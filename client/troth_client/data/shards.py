@@ -1,0 +1,148 @@
+"""Sequences out of memory-mapped shards, none of them before its shard is hash-checked.
+
+Owns: sequence id -> tokens, and the checks of files against the manifest. Never: writes, tokenises,
+or chooses ids. Next: train/step.py turns a batch of sequences into a gradient.
+
+A shard is checked when first touched: size, SHA-256, token range. Each later access compares the
+file's identity, size and times with those at the check, and checks again when they differ, so a
+file that is replaced or changed while a run is on is never trained on.
+"""
+
+import hashlib
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from troth_client.data.errors import (
+    SequenceIdError,
+    ShardContentError,
+    ShardMissingError,
+    ShardSizeError,
+)
+from troth_client.data.manifest import Manifest, ShardEntry, Split
+
+_CHECK_TOKENS = 1 << 22
+
+
+class _Mark(NamedTuple):
+    """What a file system tells about a file without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+class _Mapped(NamedTuple):
+    mark: _Mark
+    rows: NDArray[np.unsignedinteger]
+
+
+class TokenData:
+    """One split of a prepared data set, as sequences. Not thread-safe on first use of a shard."""
+
+    def __init__(self, folder: Path, manifest: Manifest, split: Split = "train") -> None:
+        self.manifest = manifest
+        self.split = split
+        self._folder = folder
+        self._entries = manifest.shards(split)
+        rows = [entry.tokens // manifest.row_tokens for entry in self._entries]
+        self._starts = np.concatenate([[0], np.cumsum(rows)])
+        self._mapped: dict[int, _Mapped] = {}
+
+    def __len__(self) -> int:
+        """Return the number of sequences."""
+        return int(self._starts[-1])
+
+    def sequences(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """Tokens of the given sequences, int64 [len(ids), sequence_tokens + 1], in that order.
+
+        Raises SequenceIdError, ShardMissingError, ShardSizeError or ShardContentError; each names
+        the file. Nothing of an unchecked shard is returned.
+        """
+        out = np.empty((len(ids), self.manifest.row_tokens), np.int64)
+        for place, sequence in enumerate(ids):
+            if not 0 <= sequence < len(self):
+                raise SequenceIdError(
+                    f"a {self.split} sequence in 0..{len(self) - 1}",
+                    str(sequence),
+                    "The plan and the data folder belong to different data sets.",
+                )
+            shard = int(np.searchsorted(self._starts, sequence, side="right")) - 1
+            out[place] = self._rows(shard)[sequence - int(self._starts[shard])]
+        return out
+
+    def check_all(self) -> None:
+        """Check every shard now instead of on first use. Raises as `sequences` does."""
+        for shard in range(len(self._entries)):
+            self._rows(shard)
+
+    def close(self) -> None:
+        """Drop the memory maps."""
+        self._mapped.clear()
+
+    def __enter__(self) -> "TokenData":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _rows(self, shard: int) -> NDArray[np.unsignedinteger]:
+        """Return the shard as checked rows [num rows, sequence_tokens + 1]."""
+        entry = self._entries[shard]
+        path = self._folder / entry.file
+        known = self._mapped.get(shard)
+        if known is not None and known.mark == _mark(path, entry):
+            return known.rows
+        self._mapped.pop(shard, None)
+        self._mapped[shard] = mapped = self._check(path, entry)
+        return mapped.rows
+
+    def _check(self, path: Path, entry: ShardEntry) -> _Mapped:
+        mark = _mark(path, entry)
+        expected_size = entry.tokens * self.manifest.token_bytes
+        if mark.size != expected_size:
+            raise ShardSizeError(path, f"{expected_size} bytes", f"{mark.size} bytes")
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            if digest != entry.sha256:
+                raise ShardContentError(path, f"SHA-256 {entry.sha256}", digest)
+            # The map keeps the very file that was hashed, even if its name is reused later.
+            memory = mmap.mmap(stream.fileno(), expected_size, access=mmap.ACCESS_READ)
+            if _mark_of(os.fstat(stream.fileno())) != mark:
+                raise ShardContentError(path, "unchanging content", "a change during the check")
+        tokens = np.frombuffer(memory, np.dtype(f"<u{self.manifest.token_bytes}"))
+        self._check_range(path, tokens)
+        return _Mapped(mark, tokens.reshape(-1, self.manifest.row_tokens))
+
+    def _check_range(self, path: Path, tokens: NDArray[np.unsignedinteger]) -> None:
+        for start in range(0, len(tokens), _CHECK_TOKENS):
+            largest = int(tokens[start : start + _CHECK_TOKENS].max())
+            if largest >= self.manifest.vocab_size:
+                raise ShardContentError(
+                    path, f"tokens below {self.manifest.vocab_size}", f"token {largest}"
+                )
+
+
+def _mark(path: Path, entry: ShardEntry) -> _Mark:
+    try:
+        return _mark_of(path.stat())
+    except OSError as error:
+        reason = (error.strerror or "an unreadable file").lower()
+        raise ShardMissingError(path, f"{entry.tokens} tokens", reason) from error
+
+
+def _mark_of(stat: os.stat_result) -> _Mark:
+    return _Mark(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)

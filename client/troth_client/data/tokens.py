@@ -1,0 +1,98 @@
+"""Text to token numbers: one token a byte, or a file of the `tokenizers` library.
+
+Owns: the vocabulary and the token that ends a document. Never: reads sources or writes shards.
+Next: prepare.py runs a source through a tokenizer.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from troth_client.data.errors import SourceError
+from troth_client.data.manifest import TokenizerEntry
+from troth_client.data.sources import Piece
+
+Tokens = NDArray[np.uint32]
+
+_COMMON_END_TOKENS = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>", "[SEP]")
+
+
+class Tokenizer(Protocol):
+    """Turns pieces of text into tokens."""
+
+    @property
+    def entry(self) -> TokenizerEntry:
+        """How the manifest describes it."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Every token is below this number."""
+
+    @property
+    def file(self) -> Path | None:
+        """The file to keep beside the manifest."""
+
+    def encode(self, piece: Piece) -> Tokens:
+        """Tokens of one piece, with the end token where a document ends."""
+        ...
+
+
+class ByteTokenizer:
+    """Vocabulary 256: the token of a byte is its value; NUL, in no text, ends a document."""
+
+    END_TOKEN = 0
+    vocab_size = 256
+    file: Path | None = None
+    entry = TokenizerEntry(
+        kind="bytes", sha256=hashlib.sha256(b"bytes").hexdigest(), end_token=END_TOKEN
+    )
+
+    def encode(self, piece: Piece) -> Tokens:
+        """One token a byte."""
+        text = piece.text + b"\0" if piece.ends_document else piece.text
+        return np.frombuffer(text, np.uint8).astype(np.uint32)
+
+
+class FileTokenizer:
+    """A tokenizer.json of the `tokenizers` library.
+
+    `end_token` names the token that ends a document; without it the usual ones are looked for, and
+    a vocabulary that has none of them puts documents end to end.
+    """
+
+    def __init__(self, file: Path, end_token: str | None = None) -> None:
+        """Load the file. Raises SourceError when it is no tokenizer or lacks the end token."""
+        import tokenizers  # noqa: PLC0415  only needed here, and slow to import
+
+        try:
+            raw = file.read_bytes()
+            self._tokenizer = tokenizers.Tokenizer.from_str(raw.decode())
+        except Exception as error:  # the library raises bare Exception for malformed files
+            raise SourceError(
+                f"a tokenizer file of the `tokenizers` library at {file}",
+                str(error),
+                "Name a tokenizer.json, or leave the option out for one token a byte.",
+            ) from error
+        vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
+        names = (end_token,) if end_token is not None else _COMMON_END_TOKENS
+        end = next((vocabulary[name] for name in names if name in vocabulary), None)
+        if end_token is not None and end is None:
+            raise SourceError(
+                f"the end token {end_token!r} in {file}", "no such token", "Name one that it has."
+            )
+        self.file: Path | None = file
+        self.vocab_size = max(vocabulary.values()) + 1
+        self.entry = TokenizerEntry(
+            kind="tokenizers", sha256=hashlib.sha256(raw).hexdigest(), end_token=end
+        )
+
+    def encode(self, piece: Piece) -> Tokens:
+        """Tokens of the piece, no template tokens added; bytes that are no UTF-8 become U+FFFD."""
+        text = piece.text.decode("utf-8", "replace")
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        if piece.ends_document and self.entry.end_token is not None:
+            ids.append(self.entry.end_token)
+        return np.array(ids, np.uint32)

@@ -1,0 +1,140 @@
+"""Files that are either whole or absent: atomic writes, durable renames, folder locks.
+
+Owns: temp file, fsync, rename, and what a full disk looks like to a user.
+Never: knows what is in a file. Two processes never write one folder: `FolderLock` sees to it.
+Next: `store/` (state of a participant) and `data/prepare.py` build on it.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from troth_client.errors import ClientError
+
+TEMPORARY_SUFFIX = ".tmp"
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+Chunk = bytes | bytearray | memoryview
+
+
+class DiskFullError(ClientError):
+    """There was no room for a file; what was there before is untouched."""
+
+
+class FolderInUseError(ClientError):
+    """Another process holds the folder."""
+
+
+def atomic_write(path: Path, chunks: Iterable[Chunk], durable: bool = True) -> None:
+    """Replace `path` by the chunks, laid end to end: readers see the old file or the new one.
+
+    `durable` also flushes file and folder to the disk, so that the file outlives a power cut; a
+    killed process loses nothing either way. Raises DiskFullError, with the old file in place.
+    """
+    with atomic_stream(path, durable) as stream:
+        for chunk in chunks:
+            stream.write(chunk)
+
+
+@contextlib.contextmanager
+def atomic_stream(path: Path, durable: bool = True) -> Iterator[IO[bytes]]:
+    """Open a temporary neighbour of `path` for writing; on a clean exit it becomes `path`.
+
+    On any error the temporary file is removed and `path` stays as it was. Raises DiskFullError.
+    """
+    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    try:
+        with explain_full_disk(path), temporary.open("wb") as stream:
+            yield stream
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    if durable:
+        flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Make renames and removals inside a folder durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def explain_full_disk(path: Path) -> Iterator[None]:
+    """Turn 'no space left', 'quota exceeded' and 'file too large' into one clear error."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        free = shutil.disk_usage(path.parent).free
+        raise DiskFullError(
+            f"room to write {path}",
+            f"{os.strerror(error.errno or 0).lower()} ({free} bytes free)",
+            "Nothing that was stored is lost: free some space and start again.",
+        ) from error
+
+
+class FolderLock:
+    """Exclusive use of a folder by one process, until `release` or the end of the process.
+
+    The operating system drops the lock when its holder dies, however it dies, so a stale lock file
+    means nothing. Take it after a fork: a child inherits the lock of its parent.
+    """
+
+    def __init__(self, folder: Path, name: str = "lock") -> None:
+        """Lock the folder, making it when missing. Raises FolderInUseError, naming the holder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(handle, 64).decode("ascii", "replace").strip() or "unknown"
+            os.close(handle)
+            raise FolderInUseError(
+                f"{folder} to be free",
+                f"process {holder} at work in it",
+                "Stop that process, or give this one a folder of its own.",
+            ) from None
+        os.truncate(handle, 0)
+        # Only a courtesy to the next reader: a full disk must not keep us from our own folder.
+        with contextlib.suppress(OSError):
+            os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
+        self._handle: int | None = handle
+
+    def release(self) -> None:
+        """Give the folder up; harmless when repeated."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> "FolderLock":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove the half-written files that a killed process left; call it under the folder's lock."""
+    for path in folder.glob("*" + TEMPORARY_SUFFIX):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,25 @@
+"""What can go wrong with local state, as one tree.
+
+    StoreError
+    ├── StoreIdentityError   the folder belongs to another run, owner or config
+    └── StoreConflictError   a submission that would replace a different one of the same round
+
+From `records`: DamagedFileError (a torn or altered file). From `files`: DiskFullError (nothing was
+lost), FolderInUseError (another process holds the folder).
+
+Owns: the classes. Next: store.py raises them.
+"""
+
+from troth_client.errors import ClientError
+
+
+class StoreError(ClientError):
+    """Root of the local-state errors."""
+
+
+class StoreIdentityError(StoreError):
+    """The folder holds the state of another run, owner or config."""
+
+
+class StoreConflictError(StoreError):
+    """Another submission of the same round is on disk already; the first one counts."""

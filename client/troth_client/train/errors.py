@@ -1,0 +1,22 @@
+"""What can go wrong while training, as one tree.
+
+    TrainError
+    ├── BatchShapeError       a batch that the model cannot take
+    └── NonFiniteError        a loss or a gradient that is not a number
+
+Owns: the classes. Next: step.py raises them.
+"""
+
+from troth_client.errors import ClientError
+
+
+class TrainError(ClientError):
+    """Root of the training errors."""
+
+
+class BatchShapeError(TrainError):
+    """Tokens of the wrong shape, dtype or range for this model."""
+
+
+class NonFiniteError(TrainError):
+    """The loss or the gradient is infinite or not a number; nothing of it may be sent."""
