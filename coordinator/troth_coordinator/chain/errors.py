@@ -33,6 +33,7 @@ Next: program_errors.py maps a TransactionFailure to one of these; http_rpc.py r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from troth_coordinator.chain.failure import TransactionFailure
 
@@ -40,8 +41,9 @@ from troth_coordinator.chain.failure import TransactionFailure
 class ChainError(Exception):
     """Root of the tree. Every message says what was expected, what was found and what to do."""
 
-    def __init__(self, expected: str, found: str, next_step: str) -> None:
-        super().__init__(f"expected {expected}; found {found}. {next_step}")
+    def __init__(self, subject: str, expected: str, found: object, next_step: str) -> None:
+        super().__init__(f"{subject}: expected {expected}, found {found}; {next_step}")
+        self.subject = subject
         self.expected = expected
         self.found = found
         self.next_step = next_step
@@ -60,9 +62,10 @@ class RpcUnreachableError(RpcError):
 
     def __init__(self, url: str, found: str) -> None:
         super().__init__(
-            f"an answer from the Solana RPC at {url}",
+            f"Solana RPC at {url}",
+            "an answer",
             found,
-            "Check the address and that the node runs (`troth localnet up` starts a local one)",
+            "check the address and that the node runs (`troth localnet up` starts a local one)",
         )
         self.url = url
 
@@ -76,9 +79,10 @@ class RpcRefusedError(RpcError):
 
     def __init__(self, method: str, code: int, text: str) -> None:
         super().__init__(
-            f"a result of {method}",
-            f"RPC error {code}: {text}",
-            "Check that the node supports this method and is in sync",
+            f"RPC method {method}",
+            "a result",
+            f"error {code}: {text}",
+            "check that the node supports this method and is in sync",
         )
         self.method = method
         self.code = code
@@ -90,9 +94,10 @@ class MalformedReplyError(RpcError):
 
     def __init__(self, method: str, found: str) -> None:
         super().__init__(
-            f"a well-formed reply to {method}",
+            f"RPC method {method}",
+            "a well-formed reply",
             found,
-            "The address may not be a Solana RPC, or it is broken: try another node",
+            "the address may not be a Solana RPC, or it is broken: try another node",
         )
         self.method = method
 
@@ -106,9 +111,10 @@ class ProgramMissingError(ProgramIdError):
 
     def __init__(self, program: str) -> None:
         super().__init__(
-            f"the coordinator program at {program}",
+            f"program id {program}",
+            "the coordinator program",
             "no account there",
-            "Deploy it, or use an RPC of the network it is deployed on",
+            "deploy it, or use an RPC of the network it is deployed on",
         )
 
 
@@ -117,9 +123,10 @@ class ForeignProgramError(ProgramIdError):
 
     def __init__(self, program: str, found: str) -> None:
         super().__init__(
-            f"the coordinator program at {program}",
+            f"program id {program}",
+            "the coordinator program",
             found,
-            "Check the program id: this address belongs to something else",
+            "check the program id: this address belongs to something else",
         )
 
 
@@ -132,9 +139,10 @@ class AccountMissingError(AccountError):
 
     def __init__(self, kind: str, address: str) -> None:
         super().__init__(
-            f"a {kind} account at {address}",
+            f"address {address}",
+            f"a {kind} account",
             "no account there",
-            "Check the run address and that the RPC serves the right network",
+            "check the run address and that the RPC serves the right network",
         )
 
 
@@ -157,9 +165,14 @@ class AccountVersionError(AccountError):
 class TransactionError(ChainError):
     """A transaction did not do what it should. `logs` are the program logs known so far."""
 
-    def __init__(self, expected: str, found: str, next_step: str, logs: Sequence[str] = ()) -> None:
-        super().__init__(expected, found, next_step)
+    def __init__(self, subject: str, expected: str, found: object, next_step: str) -> None:
+        super().__init__(subject, expected, found, next_step)
+        self.logs: tuple[str, ...] = ()
+
+    def with_logs(self, logs: Sequence[str]) -> Self:
+        """Attach the program log and return self."""
         self.logs = tuple(logs)
+        return self
 
 
 class _FailureError(TransactionError):
@@ -167,11 +180,12 @@ class _FailureError(TransactionError):
 
     def __init__(self, failure: TransactionFailure, found: str, logs: Sequence[str]) -> None:
         super().__init__(
-            "the transaction to succeed",
+            "transaction",
+            "success",
             found + _last_log(logs),
-            "The full log is in `.logs`",
-            logs,
+            "read the program log in `.logs`",
         )
+        self.logs = tuple(logs)
         self.failure = failure
 
 
@@ -182,49 +196,47 @@ class TransactionRejectedError(_FailureError):
     """
 
     def __init__(self, failure: TransactionFailure, logs: Sequence[str] = ()) -> None:
-        super().__init__(failure, f"it was refused before sending: {failure}", logs)
+        super().__init__(failure, f"a refusal before sending: {failure}", logs)
 
 
 class TransactionFailedError(_FailureError):
     """The transaction failed for a reason that has no class of its own."""
 
     def __init__(self, failure: TransactionFailure, logs: Sequence[str] = ()) -> None:
-        super().__init__(failure, f"it failed: {failure}", logs)
+        super().__init__(failure, f"a failure: {failure}", logs)
 
 
 class ProgramRefusedError(TransactionError):
     """The program refused an instruction by name.
 
     name: the variant of the program's error enum (or Anchor's, for framework checks).
-    code: its number. instruction: position in the transaction. logs: the full program log.
+    code: its number. instruction: position in the transaction, also counting the compute budget.
     """
 
     def __init__(
         self, name: str, code: int, text: str, next_step: str, failure: TransactionFailure
     ) -> None:
         super().__init__(
-            "the program to accept the instruction", f"{name} ({code}): {text}", next_step
+            "coordinator program",
+            "to accept the instruction",
+            f"{name} ({code}): {text}",
+            next_step,
         )
         self.name = name
         self.code = code
         self.text = text
         self.instruction = failure.instruction
 
-    def with_logs(self, logs: Sequence[str]) -> ProgramRefusedError:
-        """Attach the program log and return self."""
-        self.logs = tuple(logs)
-        return self
-
 
 class InsufficientFundsError(TransactionError):
     """The payer cannot pay the fee, the rent or the transfer."""
 
-    def __init__(self, payer: str, found: str, logs: Sequence[str] = ()) -> None:
+    def __init__(self, payer: str, found: str) -> None:
         super().__init__(
-            f"enough lamports at {payer}",
+            f"account {payer}",
+            "enough lamports to pay",
             found,
-            "Send SOL to it (on a localnet: `troth localnet airdrop`), then repeat the command",
-            logs,
+            "send SOL to it (a localnet gives it for free), then repeat",
         )
         self.payer = payer
 
@@ -234,9 +246,10 @@ class BlockhashExpiredError(TransactionError):
 
     def __init__(self, num_attempts: int) -> None:
         super().__init__(
-            "the transaction to land before its blockhash expired",
+            "transaction",
+            "to land before its blockhash expired",
             f"{num_attempts} attempts, none landed",
-            "The network is congested or drops our transactions: raise the priority fee or retry",
+            "the network is congested or drops our transactions: raise the priority fee or retry",
         )
         self.num_attempts = num_attempts
 
@@ -246,9 +259,10 @@ class TransactionTooLargeError(TransactionError):
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(
-            f"a transaction of at most {limit_bytes} bytes",
+            "transaction",
+            f"at most {limit_bytes} bytes",
             f"{size_bytes} bytes",
-            "Put fewer instructions into one transaction",
+            "put fewer instructions into one transaction",
         )
 
 
@@ -257,9 +271,10 @@ class MissingSignerError(TransactionError):
 
     def __init__(self, missing: Sequence[str]) -> None:
         super().__init__(
-            "a key for every signer of the transaction",
-            f"no key for {', '.join(missing)}",
-            "Pass the owner's, session's or authority's key that the instruction names",
+            "transaction",
+            "a key for every signer",
+            f"none for {', '.join(missing)}",
+            "pass the owner's, session's or authority's key that the instruction names",
         )
 
 

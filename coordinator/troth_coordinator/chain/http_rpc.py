@@ -96,9 +96,10 @@ class HttpRpc:
         keys = list(addresses)
         if len(keys) > MAX_ACCOUNTS_PER_CALL:
             raise ChainError(
-                f"at most {MAX_ACCOUNTS_PER_CALL} addresses in one call",
+                "addresses in one call",
+                f"at most {MAX_ACCOUNTS_PER_CALL}",
                 f"{len(keys)}",
-                "Split the call",
+                "split the call",
             )
         method = "getMultipleAccounts"
         slot, accounts = await self._ask(
@@ -167,6 +168,12 @@ class HttpRpc:
                 signature, encoding="base64", max_supported_transaction_version=0
             ),
             lambda reply: None if reply.value is None else _record(json.loads(reply.to_json())),
+        )
+
+    async def genesis_hash(self) -> bytes:
+        """See Rpc.genesis_hash."""
+        return await self._ask(
+            "getGenesisHash", self._client.get_genesis_hash, lambda reply: bytes(reply.value)
         )
 
     async def request_airdrop(self, address: Pubkey, lamports: int) -> Signature:

@@ -107,6 +107,10 @@ class Rpc(Protocol):
         """Return the record of a confirmed transaction, or None while the node has none."""
         ...
 
+    async def genesis_hash(self) -> bytes:
+        """Return the 32 bytes that name the network; headers carry them against replay."""
+        ...
+
     async def request_airdrop(self, address: Pubkey, lamports: int) -> Signature:
         """Ask for free lamports (localnet, devnet)."""
         ...

@@ -1,0 +1,70 @@
+"""Every address that the program derives, one function each.
+
+Owns: the seeds' order and encodings; the words come from the program's exported constants.
+Never: asks the chain.
+Next: instructions.py, which fills account lists with these.
+"""
+
+from __future__ import annotations
+
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.errors import ChainError
+from troth_coordinator.chain.layouts import program_layout
+
+
+def run_address(run_id: bytes, program: Pubkey | None = None) -> Pubkey:
+    """Return the Run account of a 32-byte run id. `program` defaults to the packaged id."""
+    return _derive("run", [_sized("run id", run_id, 32)], program)
+
+
+def roster_address(run: Pubkey, program: Pubkey | None = None) -> Pubkey:
+    """Return the Roster account of a run."""
+    return _derive("roster", [bytes(run)], program)
+
+
+def vault_address(run: Pubkey, program: Pubkey | None = None) -> Pubkey:
+    """Return the Vault account of a run: lamports, no data."""
+    return _derive("vault", [bytes(run)], program)
+
+
+def participant_address(run: Pubkey, owner: Pubkey, program: Pubkey | None = None) -> Pubkey:
+    """Return the Participant account of an owner in a run."""
+    return _derive("participant", [bytes(run), bytes(owner)], program)
+
+
+def round_position_address(run: Pubkey, position: int, program: Pubkey | None = None) -> Pubkey:
+    """Return the Round account at a ring position (u16)."""
+    return _derive("round", [bytes(run), _little("ring position", position, 2)], program)
+
+
+def round_address(run: Pubkey, round_: int, ring: int, program: Pubkey | None = None) -> Pubkey:
+    """Return the Round account that holds a round: position round mod ring."""
+    if ring < 1:
+        raise ChainError("ring", "at least 1", ring, "read it from the run's parameters")
+    return round_position_address(run, round_ % ring, program)
+
+
+def checkpoint_address(run: Pubkey, round_: int, program: Pubkey | None = None) -> Pubkey:
+    """Return the Checkpoint account of a round (u64)."""
+    return _derive("checkpoint", [bytes(run), _little("round", round_, 8)], program)
+
+
+def _derive(seed: str, parts: list[bytes], program: Pubkey | None) -> Pubkey:
+    layout = program_layout()
+    address, _bump = Pubkey.find_program_address(
+        [layout.seeds[seed], *parts], layout.program_id if program is None else program
+    )
+    return address
+
+
+def _little(name: str, value: int, num_bytes: int) -> bytes:
+    if not 0 <= value < 1 << 8 * num_bytes:
+        raise ChainError(name, f"0 to 2^{8 * num_bytes} - 1", value, "pass the number on chain")
+    return value.to_bytes(num_bytes, "little")
+
+
+def _sized(name: str, value: bytes, num_bytes: int) -> bytes:
+    if len(value) != num_bytes:
+        raise ChainError(name, f"{num_bytes} bytes", f"{len(value)} bytes", "pass all of them")
+    return value
