@@ -3,3 +3,8 @@
 Owns: one folder per participant and run. Never: talks to the chain or decides what to keep.
 Read `entries.py` (what is kept), then `store.py` (how).
 """
+
+from troth_client.store.entries import Identity, ResidualEntry, Submission, WeightState
+from troth_client.store.store import Store
+
+__all__ = ["Identity", "ResidualEntry", "Store", "Submission", "WeightState"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from troth_client.records import Record
+from troth_client.sealed import Record
 
 Tiles = NDArray[np.float32]
 

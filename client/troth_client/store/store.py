@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from troth_client.files import FolderLock, atomic_write, remove_temporaries
-from troth_client.records import DamagedFileError, Record, read_record, write_record
+from troth_client.sealed import DamagedFileError, Record, read_record, write_record
 from troth_client.store.entries import Identity, ResidualEntry, Submission, WeightState
 from troth_client.store.errors import StoreConflictError, StoreIdentityError
 
