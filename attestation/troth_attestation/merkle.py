@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import chain
 
 from troth_attestation.errors import EmptyTreeError, PathIndexError
 from troth_coordinator.rules.hashing import H, tag_prefix, u64
@@ -16,6 +17,9 @@ from troth_coordinator.rules.ids import Digest
 
 Leaf = bytes | bytearray | memoryview
 """What a leaf may be: bytes or a contiguous view of them."""
+
+LEAVES_PER_TASK = 16
+"""Leaves that one thread hashes at a time: handing over single ones costs as much as hashing."""
 
 _LEAF = hashlib.sha256(tag_prefix("troth:leaf"))
 _NODE_PREFIX = tag_prefix("troth:node")
@@ -76,7 +80,9 @@ def leaf_hashes(leaves: Iterable[Leaf], executor: Executor | None = None) -> lis
     """Return the leaf hashes in order; SHA-256 releases the GIL, so threads of `executor` help."""
     if executor is None:
         return [leaf_hash(leaf) for leaf in leaves]
-    return list(executor.map(leaf_hash, leaves))
+    every = list(leaves)
+    batches = (every[at : at + LEAVES_PER_TASK] for at in range(0, len(every), LEAVES_PER_TASK))
+    return list(chain.from_iterable(executor.map(leaf_hashes, batches)))
 
 
 def tree_of(hashes: Sequence[Digest]) -> Tree:

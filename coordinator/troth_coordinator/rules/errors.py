@@ -43,7 +43,16 @@ class InvalidValueError(ConfigError):
 
 
 class ContradictionError(ConfigError):
-    """Two configuration values cannot both hold."""
+    """Two configuration values cannot both hold.
+
+    `program_error` names the error with which the program refuses the same, or is empty.
+    """
+
+    def __init__(
+        self, subject: str, expected: str, found: object, next_step: str, program_error: str = ""
+    ) -> None:
+        super().__init__(subject, expected, found, next_step)
+        self.program_error = program_error
 
 
 class UnboundConfigError(ConfigError):

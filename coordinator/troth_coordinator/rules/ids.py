@@ -37,5 +37,8 @@ NONE: Final = 2**64 - 1
 MAX_PARTICIPANTS: Final = 64
 """Entries of the roster and slots of a round account."""
 
+NOBODY: Final = Bitmap(0)
+"""The empty set of participants."""
+
 ZERO_DIGEST: Final = Digest(bytes(32))
 """32 zero bytes: no root, no key, no header."""

@@ -54,13 +54,13 @@ class ChainParams(FrozenModel):
     warmup_slots: Window
     commit_slots: Window
     attest_slots: Window
-    close_grace_slots: Delay
-    halt_slots: Delay
+    close_grace_slots: Window
+    halt_slots: Window
     seed_delay_slots: Window
     vesting_slots: Window
     unbond_slots: Window
     max_pause_slots: Delay
-    param_delay_slots: Delay
+    param_delay_slots: Window
     case_slots: Window
     openings_slots: Window
     verdict_commit_slots: Window
@@ -161,7 +161,7 @@ _LOCALNET: Final = _COMMON | {
     "seed_delay_slots": 2,
     "vesting_slots": 3_000,
     "unbond_slots": 3_600,
-    "max_pause_slots": SLOTS_PER_HOUR,
+    "max_pause_slots": 3_600,
     "param_delay_slots": 50,
     "case_slots": 600,
     "openings_slots": 60,

@@ -1,11 +1,13 @@
 """What must hold between the chain parameters (protocol section 12, checked at creation).
 
-Owns: the contradictions that `create_run` refuses, in the program's order.
+Owns: the contradictions that `create_run` and `update_params` refuse, in the program's order and
+under the program's error names.
 Never: checks the width of a single field; `params.py` and the account layout do.
 Next: `params.py` for the parameters themselves.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from troth_coordinator.rules.errors import ContradictionError
@@ -18,114 +20,178 @@ BOND_REWARDS: Final = 5
 SLOT_HASHES_LISTED: Final = 512
 """Slots that the chain remembers the hash of; a seed can be frozen no later."""
 PPM: Final = 1_000_000
+IMMUTABLE: Final = (
+    "capacity",
+    "ring",
+    "keep_rounds",
+    "rounds_per_epoch",
+    "residual_rounds",
+    "vesting_slots",
+    "unbond_slots",
+    "sequences_per_payload",
+    "max_rounds",
+    "admission",
+)
+"""Layouts, deadlines under way and training depend on these; no update may change them."""
 
-Contradiction = tuple[bool, str, str, object, str]
-"""(holds, subject, expected, found, next step)."""
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that must hold; `name` is the program's error where it does not."""
+
+    name: str
+    holds: bool
+    field: str
+    expected: str
+    found: object
+    next_step: str
 
 
 def longest_settlement_slots(params: ParamsView) -> int:
-    """Return the slots from a round's close until nothing can touch its stakes and rewards.
+    """Return the slots from a round's open until nothing can touch its stakes and rewards.
 
     A seed takes its delay and 512 slots, twice (retarget). An audit then has openings, verdicts
     and one extension; a case may come until `case_slots`. The later of both can still go to the
     second committee, under a seed of its own, then to appeal and breaker.
     """
+    round_ = params.commit_slots + params.attest_slots + params.close_grace_slots
     seed = 2 * (params.seed_delay_slots + SLOT_HASHES_LISTED)
     verdicts = 2 * (params.verdict_commit_slots + params.verdict_reveal_slots)
     accused = max(seed + params.openings_slots + verdicts, params.case_slots)
     committee = params.committee_commit_slots + params.committee_reveal_slots
-    return accused + seed + committee + params.appeal_slots + params.breaker_slots
+    return round_ + accused + seed + committee + params.appeal_slots + params.breaker_slots
 
 
 def check_params(params: ParamsView) -> None:
     """Raise ContradictionError for the first pair of parameters that cannot both hold."""
-    for checks in (_sizes(params), _money(params), _windows(params), _audits(params)):
-        for holds, subject, expected, found, next_step in checks:
-            if not holds:
-                raise ContradictionError(subject, expected, found, next_step)
+    for rules in (_sizes(params), _windows(params), _money(params), _audits(params)):
+        _require(rules)
 
 
-def _sizes(p: ParamsView) -> Iterator[Contradiction]:
-    yield (
+def check_update(old: ParamsView, new: ParamsView) -> None:
+    """Raise ContradictionError if an update changes a parameter that is fixed for the run."""
+    _require(
+        Rule(
+            "ImmutableParameter",
+            getattr(old, field) == getattr(new, field),
+            field,
+            f"{getattr(old, field)}, fixed at creation",
+            getattr(new, field),
+            "leave it as it is, or create a new run",
+        )
+        for field in IMMUTABLE
+    )
+    check_params(new)
+
+
+def _require(rules: Iterator[Rule]) -> None:
+    for rule in rules:
+        if not rule.holds:
+            raise ContradictionError(
+                f"chain.{rule.field}", rule.expected, rule.found, rule.next_step, rule.name
+            )
+
+
+def _sizes(p: ParamsView) -> Iterator[Rule]:
+    yield Rule(
+        "RingOutOfRange",
+        p.ring >= p.keep_rounds + 2,
+        "ring",
+        f"at least keep_rounds + 2 = {p.keep_rounds + 2}",
+        p.ring,
+        "raise ring: a round must stay readable until its seed is settled",
+    )
+    yield Rule(
+        "MinMembersOutOfRange",
         p.min_members <= p.capacity,
-        "chain.min_members",
+        "min_members",
         f"at most capacity = {p.capacity}",
         p.min_members,
         "lower min_members or raise capacity",
     )
-    yield (
-        p.ring > p.keep_rounds,
-        "chain.ring",
-        f"more than keep_rounds = {p.keep_rounds}",
-        p.ring,
-        "raise ring: a round must stay readable until its seed is settled",
-    )
-    yield (
+    yield Rule(
+        "WitnessOnlyOutOfRange",
         p.max_witness_only <= p.capacity,
-        "chain.max_witness_only",
+        "max_witness_only",
         f"at most capacity = {p.capacity}",
         p.max_witness_only,
         "lower max_witness_only",
     )
-    yield (
-        p.join_until_round <= p.max_rounds,
-        "chain.join_until_round",
-        f"at most max_rounds = {p.max_rounds}",
-        p.join_until_round,
-        "lower join_until_round: nobody can join a finished run",
+
+
+def _windows(p: ParamsView) -> Iterator[Rule]:
+    yield Rule(
+        "SeedDelayTooLong",
+        p.seed_delay_slots < SLOT_HASHES_LISTED,
+        "seed_delay_slots",
+        f"less than the {SLOT_HASHES_LISTED} slots that the chain lists",
+        p.seed_delay_slots,
+        "lower seed_delay_slots",
     )
+    yield Rule(
+        "PauseLongerThanUnbond",
+        p.max_pause_slots <= p.unbond_slots,
+        "max_pause_slots",
+        f"at most unbond_slots = {p.unbond_slots}",
+        p.max_pause_slots,
+        "lower max_pause_slots: the authority may not hold stakes back for ever",
+    )
+    longest = longest_settlement_slots(p)
+    for name, field in (("VestingTooShort", "vesting_slots"), ("UnbondTooShort", "unbond_slots")):
+        found = getattr(p, field)
+        yield Rule(
+            name,
+            found > longest,
+            field,
+            f"more than the longest path of audit, case and appeal = {longest} slots",
+            found,
+            f"raise {field} or shorten the other windows",
+        )
 
 
-def _money(p: ParamsView) -> Iterator[Contradiction]:
-    least_stake = MIN_STAKE_REWARDS * p.reward_per_payload
-    yield (
-        p.stake_lamports >= max(1, least_stake),
-        "chain.stake_lamports",
-        f"at least {MIN_STAKE_REWARDS} rewards = {least_stake}, and not 0",
+def _money(p: ParamsView) -> Iterator[Rule]:
+    least_stake = max(1, MIN_STAKE_REWARDS * p.reward_per_payload)
+    yield Rule(
+        "StakeTooSmall",
+        p.stake_lamports >= least_stake,
+        "stake_lamports",
+        f"at least {MIN_STAKE_REWARDS} rewards = {least_stake}",
         p.stake_lamports,
         "raise stake_lamports or lower reward_per_payload",
     )
-    yield (
+    yield Rule(
+        "AbsenceFeeTooLarge",
         p.absence_fee <= p.stake_lamports,
-        "chain.absence_fee",
+        "absence_fee",
         f"at most stake_lamports = {p.stake_lamports}",
         p.absence_fee,
         "lower absence_fee",
     )
     least_bond = max(BOND_WITNESS_FEES * p.witness_fee, BOND_REWARDS * p.reward_per_payload)
-    yield (
+    yield Rule(
+        "BondTooSmall",
         p.bond_lamports >= least_bond,
-        "chain.bond_lamports",
+        "bond_lamports",
         f"at least max(14 witness fees, 5 rewards) = {least_bond}",
         p.bond_lamports,
         "raise bond_lamports: it pays the committee first",
     )
 
 
-def _windows(p: ParamsView) -> Iterator[Contradiction]:
-    longest = longest_settlement_slots(p)
-    for name, found in (("vesting_slots", p.vesting_slots), ("unbond_slots", p.unbond_slots)):
-        yield (
-            found > longest,
-            f"chain.{name}",
-            f"more than the longest path of audit, case and appeal = {longest} slots",
-            found,
-            f"raise {name} or shorten the audit windows",
-        )
-
-
-def _audits(p: ParamsView) -> Iterator[Contradiction]:
-    yield (
+def _audits(p: ParamsView) -> Iterator[Rule]:
+    yield Rule(
+        "ChanceOutOfRange",
         p.p_base_ppm <= p.p_new_ppm,
-        "chain.p_new_ppm",
+        "p_new_ppm",
         f"at least p_base_ppm = {p.p_base_ppm}",
         p.p_new_ppm,
         "sample new participants at least as often as old ones",
     )
     least_cap = -(-p.p_base_ppm * p.capacity // PPM)
-    yield (
+    yield Rule(
+        "AuditCapOutOfRange",
         least_cap <= p.audit_cap <= p.capacity,
-        "chain.audit_cap",
+        "audit_cap",
         f"{least_cap} (p_base of capacity, rounded up) to capacity = {p.capacity}",
         p.audit_cap,
         "change audit_cap or p_base_ppm",

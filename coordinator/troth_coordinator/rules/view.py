@@ -183,6 +183,7 @@ class RunView:
     total_escrow: Lamports
     treasury: Lamports
     reward_pool: Lamports
+    vault_rent: Lamports
     params: ParamsView
     pending_params: ParamsView
 
@@ -242,6 +243,7 @@ class RoundView:
     bump: int
     flags: RoundFlag
     seed_status: SeedStatus
+    position: int
     run: Address
     payer: Address
     round: RoundIndex

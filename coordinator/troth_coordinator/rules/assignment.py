@@ -1,0 +1,79 @@
+"""Which sequences a trainer works on (protocol sections 4 and 6): no seed and no choice.
+
+Owns: the endless order `perm` over the data, the positions of a rank, the advance of the cursor.
+Never: reads data, nor knows who delivers.
+Next: `view.py` for the trainers of a round, `schedule.py` for the learning rate.
+"""
+
+from dataclasses import dataclass
+
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.errors import RangeError
+from troth_coordinator.rules.hashing import H, b32, u8, u32, u64
+from troth_coordinator.rules.view import RoundView
+
+FEISTEL_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceOrder:
+    """The endless order over N sequences that a data manifest defines.
+
+    `num_sequences` is N, `manifest_hash` 32 bytes. Each block of N positions is a permutation of
+    0..N-1, a different one in each data epoch.
+    """
+
+    num_sequences: int
+    manifest_hash: bytes
+
+    def __post_init__(self) -> None:
+        b32(self.manifest_hash, "manifest hash")
+        if not 1 <= self.num_sequences < 2**62:
+            raise RangeError(
+                "num_sequences", "1..2^62-1", self.num_sequences, "prepare more or less data"
+            )
+
+    def sequence(self, position: int) -> int:
+        """Return perm(position): the id of the sequence at a position of the order."""
+        epoch, value = divmod(position, self.num_sequences)
+        half_bits = _half_bits(self.num_sequences)
+        while True:
+            value = self._shuffle(value, epoch, half_bits)
+            if value < self.num_sequences:
+                return value
+
+    def sequences(self, start: int, count: int) -> tuple[int, ...]:
+        """Return the ids at positions start .. start + count - 1."""
+        return tuple(self.sequence(position) for position in range(start, start + count))
+
+    def _shuffle(self, value: int, epoch: int, half_bits: int) -> int:
+        mask = (1 << half_bits) - 1
+        left, right = value >> half_bits, value & mask
+        for k in range(FEISTEL_ROUNDS):
+            digest = H("troth:perm", self.manifest_hash, u64(epoch), u8(k), u32(right))
+            left, right = right, left ^ (int.from_bytes(digest[:4], "little") & mask)
+        return left << half_bits | right
+
+
+def _half_bits(num_sequences: int) -> int:
+    bits = max(2, (num_sequences - 1).bit_length())
+    return (bits + 1) // 2
+
+
+def rank_start(cursor: int, rank: int, sequences_per_payload: int) -> int:
+    """Return the first position of the trainer of a rank: cursor + rank * s."""
+    return cursor + rank * sequences_per_payload
+
+
+def next_cursor(cursor: int, num_trainers: int, sequences_per_payload: int) -> int:
+    """Return the cursor after a round: it advances by n * s whoever delivers."""
+    return cursor + num_trainers * sequences_per_payload
+
+
+def sequences_of(
+    order: SequenceOrder, round_: RoundView, index: int, sequences_per_payload: int
+) -> tuple[int, ...]:
+    """Return the sequence ids of a trainer in a round; RangeError if it is no trainer of it."""
+    rank = bitmap.rank(round_.trainers, index)
+    start = rank_start(round_.cursor, rank, sequences_per_payload)
+    return order.sequences(start, sequences_per_payload)

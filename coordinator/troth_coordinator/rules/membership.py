@@ -1,0 +1,95 @@
+"""Who is in a round (protocol section 3): the sets that its open fixes.
+
+Owns: members, trainers, eligible witnesses and the class sampled as new, read from the roster.
+Never: changes them during a round; joins, leaves and key changes wait for the next open.
+Next: `assignment.py` for the work of the trainers, `root.py` for their votes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.ids import NONE, Bitmap, ParticipantIndex, RoundIndex
+from troth_coordinator.rules.view import EntryFlag, EntryView, ParamsView, Role, Status
+
+NEW_ROUNDS = 20
+"""Included rounds since joining or the last strike after which a participant is no longer new."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSets:
+    """The sets that the open of a round fixes."""
+
+    members: Bitmap
+    trainers: Bitmap
+    eligible: Bitmap
+    is_new: Bitmap
+
+
+def is_member(entry: EntryView, round_: int) -> bool:
+    """Tell whether an entry is a member of the round that opens now."""
+    return (
+        entry.status == Status.ACTIVE
+        and entry.active_round <= round_
+        and not entry.flags & EntryFlag.LEAVING
+    )
+
+
+def sets_at_open(entries: Sequence[EntryView], round_: int, params: ParamsView) -> RoundSets:
+    """Return the sets of a round opened now with this roster."""
+
+    def those(test: Callable[[EntryView], bool]) -> Bitmap:
+        return bitmap.from_indices(
+            index for index, entry in enumerate(entries) if is_member(entry, round_) and test(entry)
+        )
+
+    return RoundSets(
+        members=those(lambda entry: True),
+        trainers=those(lambda entry: bool(entry.roles & Role.TRAINER)),
+        eligible=those(
+            lambda entry: (
+                bool(entry.roles & Role.WITNESS) and entry.rounds_served >= params.seat_after_rounds
+            )
+        ),
+        is_new=those(lambda entry: entry.included_since_strike < NEW_ROUNDS),
+    )
+
+
+def index_of_owner(entries: Sequence[EntryView], owner: bytes) -> ParticipantIndex | None:
+    """Return the index at which an owner takes part (joined and not left), or None."""
+    for index, entry in enumerate(entries):
+        if entry.owner == owner and entry.status not in (Status.EMPTY, Status.LEFT):
+            return ParticipantIndex(index)
+    return None
+
+
+def is_free(entry: EntryView, round_: int, ring: int) -> bool:
+    """Tell whether an index may be given to a new participant in a round."""
+    if entry.status == Status.EMPTY:
+        return True
+    return (
+        entry.status == Status.LEFT
+        and entry.stake == 0
+        and entry.left_round != NONE
+        and entry.left_round + ring <= round_
+    )
+
+
+def lowest_free_index(
+    entries: Sequence[EntryView], round_: int, params: ParamsView
+) -> ParticipantIndex | None:
+    """Return the lowest index a newcomer may take, or None where the run is full."""
+    for index, entry in enumerate(entries[: params.capacity]):
+        if is_free(entry, round_, params.ring):
+            return ParticipantIndex(index)
+    return None
+
+
+def previous_included(last_included: int, round_: int, residual_rounds: int) -> RoundIndex:
+    """Return the last included round if it lies in the residual period of `round_`, else NONE.
+
+    The period of a round is round // residual_rounds; residuals are zeroed between periods.
+    """
+    if last_included == NONE or last_included // residual_rounds != round_ // residual_rounds:
+        return RoundIndex(NONE)
+    return RoundIndex(last_included)

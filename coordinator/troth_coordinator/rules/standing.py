@@ -1,0 +1,71 @@
+"""Misses, strikes and the way back (protocol sections 3 and 8, P4).
+
+Owns: the counters of misses in a row, when they make a participant inactive, the ring of strikes.
+Never: takes the fee; `reward.py` says from where.
+Next: `membership.py` for who is in a round.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from troth_coordinator.rules.ids import NONE, RoundIndex
+
+DEADLINE_MISSES = 3
+"""Misses in a row, in phases that ran to the deadline, that make a participant inactive."""
+ANY_MISSES = 12
+REPEAT_ROUNDS = 500
+"""A second inactivity within so many rounds waits for the next epoch."""
+STRIKE_ROUNDS = 100
+"""Rounds within which the strikes must fall, the newest one's round included."""
+MAX_COUNT = 2**16 - 1
+
+StrikeRing = tuple[RoundIndex, RoundIndex, RoundIndex]
+
+
+NO_STRIKES: Final[StrikeRing] = (RoundIndex(NONE), RoundIndex(NONE), RoundIndex(NONE))
+
+
+@dataclass(frozen=True, slots=True)
+class Misses:
+    """Phases missed in a row, of any length and of those that ran to the deadline."""
+
+    in_row: int = 0
+    deadline_in_row: int = 0
+
+    @property
+    def is_inactive(self) -> bool:
+        """Whether so many misses make the participant inactive."""
+        return self.deadline_in_row >= DEADLINE_MISSES or self.in_row >= ANY_MISSES
+
+
+def after_phase(misses: Misses, *, has_acted: bool, ran_to_deadline: bool) -> Misses:
+    """Return the counters after one more phase in which the participant had to act."""
+    if has_acted:
+        return Misses()
+    return Misses(
+        min(misses.in_row + 1, MAX_COUNT),
+        min(misses.deadline_in_row + ran_to_deadline, MAX_COUNT),
+    )
+
+
+def return_round(inactive_round: int, round_: int, rounds_per_epoch: int) -> RoundIndex:
+    """Return the first round in which one who became inactive in `round_` may come back.
+
+    `inactive_round` is the round of the inactivity before, or NONE.
+    """
+    if inactive_round == NONE or max(0, round_ - inactive_round) > REPEAT_ROUNDS:
+        return RoundIndex(round_)
+    return RoundIndex((round_ // rounds_per_epoch + 1) * rounds_per_epoch)
+
+
+def add_strike(ring: StrikeRing, round_: int) -> tuple[StrikeRing, bool]:
+    """Record a strike; true when it is the third within 100 rounds, which empties the ring."""
+    newest, middle, _ = sorted(ring, key=lambda strike: _age(strike, round_))
+    filled = (newest, middle, RoundIndex(round_))
+    if all(_age(strike, round_) < STRIKE_ROUNDS for strike in filled):
+        return NO_STRIKES, True
+    return filled, False
+
+
+def _age(strike: int, round_: int) -> int:
+    return NONE if strike == NONE else max(0, round_ - strike)
