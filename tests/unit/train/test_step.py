@@ -1,0 +1,175 @@
+"""The gradient of a payload: right, repeatable, clipped, and never anything but finite."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from troth_client.model.device import choose_device
+from troth_client.model.init import initial_weights
+from troth_client.model.shapes import HEAD, trainable_shapes
+from troth_client.model.weights import build, trainable_parameters, weight_arrays, weight_views
+from troth_client.train.errors import BatchShapeError, NonFiniteError
+from troth_client.train.evaluate import evaluate
+from troth_client.train.step import gradient
+from troth_coordinator.rules.config import ModelSection
+
+SMALL = ModelSection(
+    vocab_size=64,
+    hidden_size=32,
+    intermediate_size=64,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=24,
+    init_std_nano=100_000_000,
+    tie_word_embeddings=False,
+)
+NO_CLIP = 1_000_000_000
+
+
+@pytest.fixture(params=[False, True], ids=["untied", "tied"])
+def model(request):
+    config = SMALL.model_copy(update={"tie_word_embeddings": request.param})
+    return build(config, initial_weights(bytes(32), config))
+
+
+@pytest.fixture
+def batch():
+    return np.random.default_rng(1).integers(0, 64, (6, 25))
+
+
+def norm(tensors):
+    return float(torch.sqrt(sum(t.double().square().sum() for t in tensors.values())))
+
+
+def test_it_is_the_gradient_of_the_mean_loss(model, batch):
+    found = gradient(model, batch, 6, NO_CLIP)
+    tokens = torch.from_numpy(batch)
+    loss = functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+    loss.backward()
+    assert list(found.tensors) == list(trainable_shapes(model.config))
+    for name, parameter in trainable_parameters(model).items():
+        torch.testing.assert_close(found.tensors[name], parameter.grad, rtol=1e-4, atol=1e-7)
+    assert found.mean_loss_micro == pytest.approx(float(loss.detach()) * 1e6, abs=2)
+    assert found.norm == pytest.approx(norm(found.tensors), rel=1e-5)
+
+
+def test_microbatches_sum_to_the_whole_batch(model, batch):
+    whole = gradient(model, batch, 6, NO_CLIP)
+    for size in (1, 2, 4):
+        parts = gradient(model, batch, size, NO_CLIP)
+        assert abs(parts.mean_loss_micro - whole.mean_loss_micro) <= 2
+        for name, tensor in whole.tensors.items():
+            torch.testing.assert_close(parts.tensors[name], tensor, rtol=1e-3, atol=1e-6)
+
+
+def test_the_model_is_left_alone(model, batch):
+    before = {name: array.copy() for name, array in weight_arrays(model).items()}
+    gradient(model, batch, 2, NO_CLIP)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert all(a.tobytes() == before[n].tobytes() for n, a in weight_arrays(model).items())
+
+
+def test_the_clip_scales_everything_by_one_factor(model, batch):
+    free = gradient(model, batch, 3, NO_CLIP)
+    limit = free.norm / 4
+    clipped = gradient(model, batch, 3, round(limit * 1e6))
+    assert clipped.norm == free.norm
+    assert norm(clipped.tensors) == pytest.approx(limit, rel=1e-4)
+    for name, tensor in free.tensors.items():
+        torch.testing.assert_close(clipped.tensors[name] * 4, tensor, rtol=1e-4, atol=1e-9)
+
+
+def test_a_small_gradient_is_not_scaled(model, batch):
+    free = gradient(model, batch, 3, NO_CLIP)
+    loose = gradient(model, batch, 3, round(free.norm * 1.01e6))
+    assert all(torch.equal(loose.tensors[name], t) for name, t in free.tensors.items())
+
+
+SCRIPT = """
+import hashlib, sys
+import numpy as np, torch
+torch.set_num_threads(1)
+from troth_client.model.init import initial_weights
+from troth_client.model.weights import build
+from troth_client.train.step import gradient
+from troth_coordinator.rules.config import ModelSection
+config = ModelSection(num_hidden_layers=2, num_key_value_heads=2)
+model = build(config, initial_weights(bytes(32), config))
+batch = np.random.default_rng(7).integers(0, 256, (4, 129))
+digest = hashlib.sha256()
+for _ in range(2):
+    found = gradient(model, batch, 2, 1_000_000)
+    once = b"".join(t.numpy().tobytes() for t in found.tensors.values())
+    digest.update(hashlib.sha256(once).digest() + str(found.mean_loss_micro).encode())
+    print(hashlib.sha256(once).hexdigest(), found.mean_loss_micro)
+"""
+
+
+def test_the_same_bits_in_every_process_and_every_time():
+    runs = [
+        subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    lines = {line for run in runs for line in run.stdout.splitlines()}
+    assert len(lines) == 1
+
+
+def test_a_few_steps_lower_the_loss(model, batch):
+    before = evaluate(model, batch)
+    for _ in range(5):
+        found = gradient(model, batch, 3, 1_000_000)
+        for name, view in weight_views(model).items():
+            view.sub_(0.01 * found.tensors[name].sign())
+    assert evaluate(model, batch) < before - 300_000
+
+
+def test_evaluate_is_the_mean_loss_whatever_the_microbatch(model, batch):
+    expected = gradient(model, batch, 6, NO_CLIP).mean_loss_micro
+    assert all(abs(evaluate(model, batch, size) - expected) <= 2 for size in (1, 4, 6, 50))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.zeros((0, 25), np.int64), "int64 tokens"),
+        (np.zeros((2, 1), np.int64), "int64 tokens"),
+        (np.zeros((2, 26), np.int64), r"2\.\.25"),
+        (np.zeros((2, 3, 4), np.int64), "int64 tokens"),
+        (np.zeros((2, 25), np.int32), "int32"),
+        (np.full((2, 25), 64, np.int64), r"0\.\.63"),
+        (np.full((2, 25), -1, np.int64), r"0\.\.63"),
+    ],
+)
+def test_a_batch_that_does_not_fit_is_refused(model, bad, message):
+    with pytest.raises(BatchShapeError, match=message):
+        gradient(model, bad, 2, NO_CLIP)
+    with pytest.raises(BatchShapeError, match=message):
+        evaluate(model, bad)
+
+
+def test_nothing_that_is_not_finite_comes_out(model, batch):
+    weight_views(model)[HEAD][5, 3] = float("nan")
+    with pytest.raises(NonFiniteError, match="finite"):
+        gradient(model, batch, 2, NO_CLIP)
+    with pytest.raises(NonFiniteError, match="loss"):
+        evaluate(model, batch)
+    weight_views(model)[HEAD][5, 3] = float("inf")
+    with pytest.raises(NonFiniteError):
+        gradient(model, batch, 2, NO_CLIP)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_cuda_agrees_within_bf16_and_keeps_fp32_masters(batch):
+    device = choose_device("cuda")
+    weights = initial_weights(bytes(32), SMALL)
+    exact = gradient(build(SMALL, weights), batch, 3, NO_CLIP)
+    found = gradient(build(SMALL, weights, device.torch), batch, 3, NO_CLIP, device)
+    for name, tensor in exact.tensors.items():
+        assert found.tensors[name].dtype == torch.float32
+        error = (found.tensors[name].cpu() - tensor).norm() / tensor.norm()
+        assert error < 0.05, name
