@@ -1,0 +1,85 @@
+"""Accounts as JSON, in the shape that solders parses.
+
+Owns: account encodings, data slices, getProgramAccounts filters.
+Never: reads the chain.
+
+jsonParsed falls back to base64, as a node does for programs it has no parser for. Unlike a node,
+a request that names no encoding gets base64, not base58 with its 128-byte limit.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Final
+
+from solders.account import Account
+from solders.pubkey import Pubkey
+
+from troth_localnet import base58
+from troth_localnet.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, RpcError
+from troth_localnet.methods.params import AccountConfig, DataSlice, Filter, MemoryCompare
+from troth_localnet.values import Json
+
+_MAX_BASE58_BYTES: Final = 128
+
+
+def account_json(account: Account | None, config: AccountConfig) -> Json:
+    """Write one account; null for none. RpcError if base58 is asked for more than 128 bytes."""
+    if account is None:
+        return None
+    return {
+        "data": _data_json(account.data, config),
+        "executable": account.executable,
+        "lamports": account.lamports,
+        "owner": str(account.owner),
+        "rentEpoch": account.rent_epoch,
+        "space": len(account.data),
+    }
+
+
+def keyed_account_json(address: Pubkey, account: Account | None, config: AccountConfig) -> Json:
+    """Write an account with its address, as getProgramAccounts lists it."""
+    return {"pubkey": str(address), "account": account_json(account, config)}
+
+
+def passes(account: Account, filters: Sequence[Filter]) -> bool:
+    """Say whether the account passes every filter."""
+    return all(_passes_one(account.data, condition) for condition in filters)
+
+
+def _passes_one(data: bytes, condition: Filter) -> bool:
+    if condition.memcmp is None:
+        return len(data) == condition.data_size
+    value = _compared_bytes(condition.memcmp)
+    offset = condition.memcmp.offset
+    return data[offset : offset + len(value)] == value
+
+
+def _compared_bytes(compare: MemoryCompare) -> bytes:
+    if isinstance(compare.bytes, list):
+        return bytes(compare.bytes)
+    try:
+        if compare.encoding == "base64":
+            return base64.b64decode(compare.bytes, validate=True)
+        return base58.decode(compare.bytes)
+    except ValueError as error:
+        raise RpcError(INVALID_PARAMS, f"Invalid params: memcmp bytes: {error}") from error
+
+
+def _data_json(data: bytes, config: AccountConfig) -> Json:
+    data = _sliced(data, config.data_slice)
+    if config.encoding in ("base58", "binary"):
+        if len(data) > _MAX_BASE58_BYTES:
+            raise RpcError(
+                INVALID_REQUEST,
+                "Encoded binary (base 58) data should be less than 128 bytes,"
+                " please use Base64 encoding.",
+            )
+        text = base58.encode(data)
+        return text if config.encoding == "binary" else [text, "base58"]
+    return [base64.b64encode(data).decode(), "base64"]
+
+
+def _sliced(data: bytes, part: DataSlice | None) -> bytes:
+    return data if part is None else data[part.offset : part.offset + part.length]

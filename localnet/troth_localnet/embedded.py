@@ -1,0 +1,177 @@
+"""The embedded chain as a child process: starts in well under two seconds, needs nothing installed.
+
+Owns: the child's command line and its readiness message.
+Never: runs the chain in this process (direct.py does that for tests).
+Next: __main__.py is what the child runs.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import select
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from solders.pubkey import Pubkey
+
+from troth_localnet.child import Child
+from troth_localnet.errors import LocalnetError, PortInUseError, StartFailedError
+from troth_localnet.launcher import Programs, airdrop_confirmed, image_path, request
+
+START_SECONDS: Final = 20.0
+"""A generous deadline for a loaded machine; an idle one takes about half a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedOptions:
+    """How the embedded chain is to be.
+
+    port: of JSON-RPC, the websocket takes the next one; 0 lets the system pick.
+    slot_milliseconds: 20 to 400; None stops the clock, see EmbeddedLauncher.advance.
+    skip_every: the last slot of each so many has no block; None skips none.
+    seed: makes chains differ; equal seeds and steps give equal hashes.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    slot_milliseconds: int | None = 400
+    skip_every: int | None = None
+    seed: bytes = field(default_factory=lambda: secrets.token_bytes(16))
+
+
+class EmbeddedLauncher:
+    """Implements `Launcher` with a Python process of our own."""
+
+    def __init__(self, options: EmbeddedOptions | None = None) -> None:
+        self.options = options or EmbeddedOptions()
+        self._child: Child | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._rpc_url = self._ws_url = ""
+
+    @property
+    def rpc_url(self) -> str:
+        """The address of JSON-RPC."""
+        self._running()
+        return self._rpc_url
+
+    @property
+    def ws_url(self) -> str:
+        """The address of the websocket."""
+        self._running()
+        return self._ws_url
+
+    @property
+    def pid(self) -> int:
+        """The process id of the chain."""
+        return self._running().pid
+
+    def start(self, programs: Programs) -> None:
+        """Start the process and wait for its word that it listens."""
+        if self._child is not None:
+            raise StartFailedError("a launcher that is not running", "it runs", "Call stop() first")
+        self._folder = tempfile.TemporaryDirectory(prefix="troth-localnet-")
+        try:
+            folder = Path(self._folder.name)
+            self._child = Child(self._command(programs, folder), folder / "log", pipe_stdout=True)
+            ready = self._await_ready(self._child)
+        except BaseException:
+            self.stop()
+            raise
+        self._rpc_url, self._ws_url = str(ready["rpc_url"]), str(ready["ws_url"])
+
+    def airdrop(self, address: Pubkey, lamports: int) -> str:
+        """Pay from the faucet; return the signature."""
+        return airdrop_confirmed(self.rpc_url, address, lamports)
+
+    def advance(self, num_slots: int = 1) -> int:
+        """Move time on by so many slots at once; return the open slot."""
+        return _as_slot(request(self.rpc_url, "trothAdvanceSlots", [num_slots]))
+
+    def skip(self, num_slots: int = 1) -> int:
+        """Leave so many slots without a block; return the open slot after them."""
+        return _as_slot(request(self.rpc_url, "trothSkipSlots", [num_slots]))
+
+    def stop(self) -> None:
+        """End the process by its pid and remove its folder."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        """Return the launcher; `start` is up to the caller."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def _running(self) -> Child:
+        if self._child is None:
+            raise StartFailedError("a started chain", "one not started", "Call start() first")
+        return self._child
+
+    def _command(self, programs: Programs, folder: Path) -> list[str]:
+        options = self.options
+        command = [sys.executable, "-m", "troth_localnet", "--host", options.host]
+        command += ["--port", str(options.port), "--seed", options.seed.hex(), "--until-stdin-ends"]
+        if options.slot_milliseconds is None:
+            command.append("--stepped")
+        else:
+            command += ["--slot-milliseconds", str(options.slot_milliseconds)]
+        if options.skip_every is not None:
+            command += ["--skip-every", str(options.skip_every)]
+        for program_id, image in programs.items():
+            command += ["--program", f"{program_id}={image_path(program_id, image, folder)}"]
+        return command
+
+    def _await_ready(self, child: Child) -> dict[str, object]:
+        """Read the child's first line, which it prints once it listens or knows it cannot."""
+        deadline = time.monotonic() + START_SECONDS
+        line = b""
+        while not line.endswith(b"\n"):
+            stdout = child.stdout
+            left = deadline - time.monotonic()
+            if stdout is None or left <= 0 or not select.select([stdout], [], [], left)[0]:
+                raise child.failure(f"the embedded chain to listen within {START_SECONDS} s")
+            part = stdout.readline()
+            if not part:
+                raise child.failure("the embedded chain to say that it listens")
+            line += part
+        message = json.loads(line)
+        if "error" in message:
+            raise _child_error(message)
+        return dict(message)
+
+
+def _child_error(message: dict[str, object]) -> LocalnetError:
+    """Raise the child's own error again, as the class that callers catch."""
+    parts = [str(message[name]) for name in ("expected", "found", "next_step")]
+    kinds = {kind.__name__: kind for kind in _subclasses(LocalnetError)}
+    kind = kinds.get(str(message["error"]), StartFailedError)
+    error = kind.__new__(kind)
+    LocalnetError.__init__(error, *parts)
+    if isinstance(error, PortInUseError):
+        error.port = int(str(message.get("port", 0)))
+    return error
+
+
+def _subclasses(kind: type[LocalnetError]) -> list[type[LocalnetError]]:
+    return [kind] + [below for child in kind.__subclasses__() for below in _subclasses(child)]
+
+
+def _as_slot(value: object) -> int:
+    return int(str(value))

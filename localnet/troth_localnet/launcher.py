@@ -1,0 +1,112 @@
+"""What callers know of a local chain, whichever kind it is.
+
+Owns: the `Launcher` interface and the small JSON-RPC client that launchers share.
+Never: starts anything itself.
+Next: embedded.py and validator.py implement it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+from solders.pubkey import Pubkey
+
+from troth_localnet.errors import ProgramImageError, RequestFailedError
+from troth_localnet.values import Json
+
+Image = Path | bytes
+Programs = Mapping[Pubkey, Image]
+"""Program images by program id, as files or as bytes."""
+
+_REQUEST_SECONDS: Final = 10.0
+_CONFIRM_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.02
+# No proxy from the environment may come between us and loopback.
+_OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Launcher(Protocol):
+    """One local chain, from start to stop. Blocking; used as a context manager it stops itself."""
+
+    @property
+    def rpc_url(self) -> str:
+        """The address of JSON-RPC; LauncherError before start."""
+        ...
+
+    @property
+    def ws_url(self) -> str:
+        """The address of the websocket; LauncherError before start."""
+        ...
+
+    def start(self, programs: Programs) -> None:
+        """Start the chain with these programs and return once it answers.
+
+        Raises LauncherError, PortInUseError or ProgramImageError; then nothing is left running.
+        """
+        ...
+
+    def airdrop(self, address: Pubkey, lamports: int) -> str:
+        """Pay from the faucet, wait until confirmed, return the signature."""
+        ...
+
+    def stop(self) -> None:
+        """End the chain and remove its files; may be called twice."""
+        ...
+
+
+def image_path(program_id: Pubkey, image: Image, folder: Path) -> Path:
+    """Return a file that holds the image, written to `folder` if it came as bytes."""
+    if isinstance(image, bytes):
+        path = folder / f"{program_id}.so"
+        path.write_bytes(image)
+        return path
+    if not image.is_file():
+        raise ProgramImageError(
+            f"a program image for {program_id} at {image}",
+            "no such file",
+            "Check the path (troth ships coordinator_v0.so; `make program` builds it)",
+        )
+    return image.resolve()
+
+
+def request(url: str, method: str, params: list[Json], seconds: float = _REQUEST_SECONDS) -> Json:
+    """Call one method of a local node; RequestFailedError if it refuses or does not answer."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    call = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    try:
+        with _OPENER.open(call, timeout=seconds) as answer:
+            reply = json.loads(answer.read())
+    except (OSError, ValueError, urllib.error.URLError) as error:
+        raise _failed(url, method, repr(error)) from error
+    if not isinstance(reply, dict) or "result" not in reply:
+        raise _failed(url, method, str(reply)[:300])
+    result: Json = reply["result"]
+    return result
+
+
+def airdrop_confirmed(url: str, address: Pubkey, lamports: int) -> str:
+    """Ask a node for an airdrop and wait until it is confirmed; return the signature."""
+    signature = str(request(url, "requestAirdrop", [str(address), lamports]))
+    deadline = time.monotonic() + _CONFIRM_SECONDS
+    while time.monotonic() < deadline:
+        result = request(url, "getSignatureStatuses", [[signature]])
+        statuses = result.get("value") if isinstance(result, Mapping) else None
+        status = statuses[0] if isinstance(statuses, list) and statuses else None
+        if isinstance(status, Mapping) and status.get("err") is not None:
+            raise _failed(url, "requestAirdrop", f"it failed on chain: {status['err']}")
+        if isinstance(status, Mapping) and status.get("confirmationStatus") != "processed":
+            return signature
+        time.sleep(_POLL_SECONDS)
+    raise _failed(url, "requestAirdrop", f"no confirmation within {_CONFIRM_SECONDS} s")
+
+
+def _failed(url: str, method: str, found: str) -> RequestFailedError:
+    return RequestFailedError(
+        f"the local chain at {url} to answer {method}", found, "Check that it still runs"
+    )

@@ -1,0 +1,1 @@
+"""The JSON-RPC methods, a module per subject; registry.py lists them all."""

@@ -1,0 +1,71 @@
+"""Who this node is: one leader, no votes.
+
+Owns: these methods. Never: changes the chain.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from troth_localnet.methods.context import API_VERSION, Node, NodeMethod
+from troth_localnet.methods.params import Config, Params
+from troth_localnet.values import Json
+
+_FEATURE_SET: Final = 1
+
+
+def get_health(_node: Node, _params: Params) -> Json:
+    """Say that the node answers."""
+    return "ok"
+
+
+def get_version(_node: Node, _params: Params) -> Json:
+    """Return the validator release whose replies these are shaped after."""
+    return {"solana-core": API_VERSION, "feature-set": _FEATURE_SET}
+
+
+def get_genesis_hash(node: Node, _params: Params) -> Json:
+    """Return the hash that tells this chain from others."""
+    return str(node.chain.blocks.genesis_hash)
+
+
+def get_identity(node: Node, _params: Params) -> Json:
+    """Return the node's key."""
+    return {"identity": str(node.identity)}
+
+
+def get_slot_leader(node: Node, params: Params) -> Json:
+    """Return the one leader."""
+    node.check_context(params.config(0, Config))
+    return str(node.identity)
+
+
+def get_cluster_nodes(node: Node, _params: Params) -> Json:
+    """Return the one node; it gossips with nobody."""
+    return [
+        {
+            "pubkey": str(node.identity),
+            "gossip": None,
+            "tpu": None,
+            "rpc": None,
+            "version": API_VERSION,
+            "featureSet": _FEATURE_SET,
+            "shredVersion": 0,
+        }
+    ]
+
+
+def get_vote_accounts(_node: Node, _params: Params) -> Json:
+    """Return no vote accounts: nobody votes here."""
+    return {"current": [], "delinquent": []}
+
+
+METHODS: Final[dict[str, NodeMethod]] = {
+    "getClusterNodes": get_cluster_nodes,
+    "getGenesisHash": get_genesis_hash,
+    "getHealth": get_health,
+    "getIdentity": get_identity,
+    "getSlotLeader": get_slot_leader,
+    "getVersion": get_version,
+    "getVoteAccounts": get_vote_accounts,
+}

@@ -1,0 +1,49 @@
+"""What every method gets: the chain, and how a reply names the slot it is about.
+
+Owns: the context wrapper and the minContextSlot check.
+Never: formats accounts or transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_localnet.jsonrpc import MIN_CONTEXT_SLOT, RpcError
+from troth_localnet.methods.params import Config, Params
+from troth_localnet.svm import Chain
+from troth_localnet.values import Json
+
+API_VERSION: Final = "2.3.0"
+"""The validator release whose replies these are shaped after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A chain seen as an RPC node."""
+
+    chain: Chain
+
+    @property
+    def identity(self) -> Pubkey:
+        """The key this node goes by; nobody holds its secret."""
+        return Pubkey.from_bytes(bytes(self.chain.blocks.genesis_hash))
+
+    def check_context(self, config: Config) -> None:
+        """Refuse a request that wants a slot we have not reached."""
+        wanted, slot = config.min_context_slot, self.chain.slot
+        if wanted is not None and wanted > slot:
+            raise RpcError(
+                MIN_CONTEXT_SLOT, "Minimum context slot has not been reached", {"contextSlot": slot}
+            )
+
+    def with_context(self, value: Json) -> Json:
+        """Wrap a value together with the slot it was read at."""
+        return {"context": {"apiVersion": API_VERSION, "slot": self.chain.slot}, "value": value}
+
+
+NodeMethod = Callable[[Node, Params], Json]
+"""One JSON-RPC method; RpcError refuses."""
