@@ -1,0 +1,127 @@
+"""Golden vectors for the parameters of `create_run`: what holds, and each single contradiction.
+
+Owns: the defaults of protocol section 12 once more, and one case per refusal.
+Next: vectors.py.
+"""
+
+from collections.abc import Iterator
+
+from vector_stream import Stream
+
+LOCALNET = {
+    "stake_lamports": 100_000_000,
+    "reward_per_payload": 1_000_000,
+    "absence_fee": 1_000_000,
+    "witness_fee": 200_000,
+    "recompute_cost": 1_000_000,
+    "bond_lamports": 5_000_000,
+    "sequences_per_payload": 8,
+    "max_rounds": 1_000,
+    "join_until_round": 1_000,
+    "warmup_slots": 200,
+    "commit_slots": 120,
+    "attest_slots": 80,
+    "close_grace_slots": 40,
+    "halt_slots": 50,
+    "seed_delay_slots": 2,
+    "vesting_slots": 3_000,
+    "unbond_slots": 3_600,
+    "max_pause_slots": 3_600,
+    "param_delay_slots": 50,
+    "case_slots": 600,
+    "openings_slots": 60,
+    "verdict_commit_slots": 80,
+    "verdict_reveal_slots": 40,
+    "committee_commit_slots": 80,
+    "committee_reveal_slots": 40,
+    "appeal_slots": 100,
+    "breaker_slots": 100,
+    "rounds_per_epoch": 50,
+    "residual_rounds": 50,
+    "checkpoint_every": 20,
+    "seat_after_rounds": 0,
+    "p_base_ppm": 100_000,
+    "p_new_ppm": 500_000,
+    "capacity": 16,
+    "ring": 16,
+    "min_members": 2,
+    "keep_rounds": 4,
+    "audit_cap": 4,
+    "max_witness_only": 4,
+    "admission": 0,
+}
+HOUR = 9_000
+PUBLIC = LOCALNET | {
+    "stake_lamports": 1_000_000_000,
+    "warmup_slots": 1_500,
+    "commit_slots": 150,
+    "attest_slots": 125,
+    "close_grace_slots": 150,
+    "halt_slots": 750,
+    "seed_delay_slots": 8,
+    "vesting_slots": 96 * HOUR,
+    "unbond_slots": 168 * HOUR,
+    "max_pause_slots": 168 * HOUR,
+    "param_delay_slots": 24 * HOUR,
+    "case_slots": 18_000,
+    "openings_slots": 750,
+    "verdict_commit_slots": 1_500,
+    "verdict_reveal_slots": 300,
+    "committee_commit_slots": 1_500,
+    "committee_reveal_slots": 300,
+    "appeal_slots": 24 * HOUR,
+    "breaker_slots": 24 * HOUR,
+    "rounds_per_epoch": 500,
+    "checkpoint_every": 100,
+    "seat_after_rounds": 20,
+    "capacity": 64,
+    "ring": 64,
+    "min_members": 4,
+    "audit_cap": 15,
+    "max_witness_only": 16,
+    "admission": 1,
+}
+# round 240, seeds 2 * 1028, openings 60, verdicts 240, committee 120, appeal and breaker 200
+LONGEST_LOCALNET = 2_916
+CHANGES: tuple[tuple[dict[str, int], str], ...] = (
+    ({"ring": 6}, "ok"),
+    ({"ring": 5}, "RingOutOfRange"),
+    ({"min_members": 16}, "ok"),
+    ({"min_members": 17}, "MinMembersOutOfRange"),
+    ({"max_witness_only": 16}, "ok"),
+    ({"max_witness_only": 17}, "WitnessOnlyOutOfRange"),
+    ({"seed_delay_slots": 512, "vesting_slots": 9_000, "unbond_slots": 9_000}, "SeedDelayTooLong"),
+    ({"max_pause_slots": 0}, "ok"),
+    ({"max_pause_slots": 3_601}, "PauseLongerThanUnbond"),
+    ({"vesting_slots": LONGEST_LOCALNET + 1}, "ok"),
+    ({"vesting_slots": LONGEST_LOCALNET}, "VestingTooShort"),
+    ({"unbond_slots": LONGEST_LOCALNET + 1, "max_pause_slots": 1}, "ok"),
+    ({"unbond_slots": LONGEST_LOCALNET, "max_pause_slots": 1}, "UnbondTooShort"),
+    ({"case_slots": 1_412}, "ok"),
+    ({"case_slots": 1_413}, "VestingTooShort"),
+    ({"commit_slots": 203}, "ok"),
+    ({"commit_slots": 204}, "VestingTooShort"),
+    ({"stake_lamports": 60_000_000}, "ok"),
+    ({"stake_lamports": 59_999_999}, "StakeTooSmall"),
+    ({"stake_lamports": 0, "reward_per_payload": 0, "absence_fee": 0}, "StakeTooSmall"),
+    ({"absence_fee": 100_000_000}, "ok"),
+    ({"absence_fee": 100_000_001}, "AbsenceFeeTooLarge"),
+    ({"bond_lamports": 4_999_999}, "BondTooSmall"),
+    ({"witness_fee": 357_142}, "ok"),
+    ({"witness_fee": 357_143}, "BondTooSmall"),
+    ({"p_new_ppm": 100_000}, "ok"),
+    ({"p_new_ppm": 99_999}, "ChanceOutOfRange"),
+    ({"audit_cap": 2}, "ok"),
+    ({"audit_cap": 1}, "AuditCapOutOfRange"),
+    ({"audit_cap": 16}, "ok"),
+    ({"audit_cap": 17}, "AuditCapOutOfRange"),
+)
+
+
+def params(s: Stream) -> Iterator[tuple[dict[str, object], object]]:
+    """Both sets of defaults, then one change at a time on either side of each bound."""
+    del s
+    yield dict(LOCALNET), "ok"
+    yield dict(PUBLIC), "ok"
+    for change, out in CHANGES:
+        yield {**LOCALNET, **change}, out
