@@ -100,7 +100,7 @@ def round_decision(s: Stream) -> Cases:
 
 
 def root_only(s: Stream) -> Cases:
-    """The root-only step of Cooldown."""
+    """Decide the root-only step of Cooldown."""
     for number in range(24):
         trainers = s.bits(6)
         committed = trainers & s.bits(6) if number else 0
@@ -142,7 +142,7 @@ def _buckets(buckets: dict[int, tuple[int, int]]) -> dict[str, object]:
 
 
 def vesting_release(s: Stream) -> Cases:
-    """What is claimable in a slot."""
+    """Release what is claimable in a slot."""
     for vesting_slots in (1, 5, 100):
         for first in (0, 3, 4, 50):
             windows = [w for at in range(3) for w in range(first, first + 3) if w % 3 == at]
@@ -181,7 +181,7 @@ def scaled_reward(s: Stream) -> Cases:
 
 
 def chain_close(s: Stream) -> Cases:
-    """Closed rounds, a void one, a root-only step."""
+    """Fold in rounds with and without commits and attestations."""
     for commits, attests in (([], []), ([0], [0]), ([0, 3, 63], [1, 63]), ([5, 6], [])):
         round_, members, trainers = s.below(2**64), s.bits(64), s.bits(64)
         listed = [(i, s.bytes(32), s.bytes(32)) for i in commits]
@@ -223,21 +223,16 @@ def misses(s: Stream) -> Cases:
 
 
 def return_round(s: Stream) -> Cases:
-    """The way back after an inactivity."""
-    for before, now, epoch in (
-        (NONE, 70, 50),
-        (60, 70, 50),
-        (60, 560, 50),
-        (60, 561, 50),
-        (0, 49, 1),
-    ):
+    """Find the way back after an inactivity."""
+    pairs = ((NONE, 70, 50), (60, 70, 50), (60, 560, 50), (60, 561, 50), (0, 49, 1), (9, 5, 50))
+    for before, now, epoch in pairs:
         repeated = before != NONE and now - before <= 500
         given = {"inactive_round": before, "round": now, "rounds_per_epoch": epoch}
         yield given, (now // epoch + 1) * epoch if repeated else now
 
 
 def strikes(s: Stream) -> Cases:
-    """The ring of strikes."""
+    """Fill the ring of strikes."""
     for steps in ([10, 50, 109], [10, 50, 110], [0, 100, 150, 180], [7, 7, 7], [1, 2, 3, 4, 5, 6]):
         ring = [NONE] * 3
         for round_ in steps:
