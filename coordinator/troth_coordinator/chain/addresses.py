@@ -7,10 +7,15 @@ Next: instructions.py, which fills account lists with these.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain.errors import ChainError
 from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.rules.view import RunView
 
 
 def run_address(run_id: bytes, program: Pubkey | None = None) -> Pubkey:
@@ -50,11 +55,63 @@ def checkpoint_address(run: Pubkey, round_: int, program: Pubkey | None = None) 
     return _derive("checkpoint", [bytes(run), _little("round", round_, 8)], program)
 
 
+@dataclass(frozen=True, slots=True)
+class RunAddresses:
+    """The addresses of one run: what an instruction needs to know of where it acts.
+
+    ring: positions of the round ring, from the run's parameters. program: whose accounts.
+    """
+
+    run: Pubkey
+    ring: int
+    program: Pubkey
+
+    @classmethod
+    def of(cls, view: RunView, program: Pubkey | None = None) -> Self:
+        """Take them from a run as read from the chain."""
+        return cls(Pubkey.from_bytes(view.address), view.params.ring, _program(program))
+
+    @classmethod
+    def create(cls, run_id: bytes, ring: int, program: Pubkey | None = None) -> Self:
+        """Derive those of a run that may not exist yet."""
+        return cls(run_address(run_id, program), ring, _program(program))
+
+    @property
+    def roster(self) -> Pubkey:
+        """The Roster account."""
+        return roster_address(self.run, self.program)
+
+    @property
+    def vault(self) -> Pubkey:
+        """The Vault account."""
+        return vault_address(self.run, self.program)
+
+    def round(self, round_: int) -> Pubkey:
+        """Return the ring account of a round."""
+        return round_address(self.run, round_, self.ring, self.program)
+
+    def participant(self, owner: Pubkey) -> Pubkey:
+        """Return the Participant account of an owner."""
+        return participant_address(self.run, owner, self.program)
+
+    def checkpoint(self, round_: int) -> Pubkey:
+        """Return the Checkpoint account of a round."""
+        return checkpoint_address(self.run, round_, self.program)
+
+
+def _program(program: Pubkey | None) -> Pubkey:
+    return program_layout().program_id if program is None else program
+
+
 def _derive(seed: str, parts: list[bytes], program: Pubkey | None) -> Pubkey:
-    layout = program_layout()
-    address, _bump = Pubkey.find_program_address(
-        [layout.seeds[seed], *parts], layout.program_id if program is None else program
-    )
+    word = program_layout().seeds[seed]
+    return _find((word, *parts), _program(program))
+
+
+@lru_cache(maxsize=4096)
+def _find(seeds: tuple[bytes, ...], program: Pubkey) -> Pubkey:
+    """Search the bump: 20 microseconds, and the same few addresses are asked for every slot."""
+    address, _bump = Pubkey.find_program_address(list(seeds), program)
     return address
 
 

@@ -15,13 +15,16 @@
     │   ├── AccountOwnerError
     │   ├── AccountTypeError       other discriminator
     │   ├── AccountSizeError
-    │   └── AccountVersionError
+    │   ├── AccountVersionError
+    │   └── AccountValueError      a number that no enum of ours knows
     └── TransactionError           a transaction that did not do what it should
         ├── TransactionRejectedError   refused before it was sent on (preflight)
         ├── TransactionFailedError     landed and failed, for a reason with no class of its own
         ├── ProgramRefusedError        the program said no: `.name` is the name in its error enum
         ├── InsufficientFundsError
+        ├── RunFullError               no index is free to join at
         ├── BlockhashExpiredError
+        ├── UnconfirmedError           sent, and neither seen nor expired
         ├── TransactionTooLargeError
         └── MissingSignerError
 
@@ -162,6 +165,10 @@ class AccountVersionError(AccountError):
     """The account was written by another layout version."""
 
 
+class AccountValueError(AccountError):
+    """A field holds a number that this version does not know."""
+
+
 class TransactionError(ChainError):
     """A transaction did not do what it should. `logs` are the program logs known so far."""
 
@@ -210,7 +217,7 @@ class ProgramRefusedError(TransactionError):
     """The program refused an instruction by name.
 
     name: the variant of the program's error enum (or Anchor's, for framework checks).
-    code: its number. instruction: position in the transaction, also counting the compute budget.
+    code: its number. instruction: position among the instructions that were given to send.
     """
 
     def __init__(
@@ -241,6 +248,18 @@ class InsufficientFundsError(TransactionError):
         self.payer = payer
 
 
+class RunFullError(TransactionError):
+    """No index is free: nothing was sent."""
+
+    def __init__(self, run: str, capacity: int) -> None:
+        super().__init__(
+            f"run {run}",
+            "a free index",
+            f"{capacity} taken or left less than a ring of rounds ago",
+            "wait until somebody has left, or join another run",
+        )
+
+
 class BlockhashExpiredError(TransactionError):
     """The transaction was sent under several blockhashes and never landed."""
 
@@ -252,6 +271,23 @@ class BlockhashExpiredError(TransactionError):
             "the network is congested or drops our transactions: raise the priority fee or retry",
         )
         self.num_attempts = num_attempts
+
+
+class UnconfirmedError(TransactionError):
+    """The transaction was sent, but the chain stood still or the node stayed silent.
+
+    It may still land. Sending it again is safe where the instruction itself refuses repetition.
+    """
+
+    def __init__(self, signature: str, cause: RpcError | None) -> None:
+        super().__init__(
+            f"transaction {signature}",
+            "to be confirmed or to expire",
+            "neither" if cause is None else f"neither ({cause})",
+            "look the signature up before sending again",
+        )
+        self.signature = signature
+        self.cause = cause
 
 
 class TransactionTooLargeError(TransactionError):

@@ -29,7 +29,9 @@ from troth_coordinator.chain.errors import (
 )
 
 MAX_TRANSACTION_BYTES: Final = 1232
+FEE_PER_SIGNATURE_LAMPORTS: Final = 5_000
 MAX_COMPUTE_UNITS: Final = 1_400_000
+MAX_SPARE_UNITS: Final = 255
 UNMEASURED_UNITS: Final = 200_000
 """The network's own default for an instruction of a program."""
 BUILTIN_UNITS: Final = 3_000
@@ -41,12 +43,16 @@ _SYSTEM_PROGRAM = Pubkey.from_string("11111111111111111111111111111111")
 
 @dataclass(frozen=True, slots=True)
 class SignedTransaction:
-    """Wire bytes, their id, and the last block height at which they can still land."""
+    """Wire bytes, their id, and the last block height at which they can still land.
+
+    num_added: instructions in front of the caller's, for the compute budget.
+    """
 
     raw: bytes
     signature: Signature
     last_valid_height: int
     num_signatures: int
+    num_added: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ class ComputeBudget:
     def limit(self, instructions: Sequence[Instruction]) -> int:
         """Return the compute-unit limit of a transaction with these instructions."""
         total = 2 * BUILTIN_UNITS + sum(self._units_of(one) for one in instructions)
-        return min(total, MAX_COMPUTE_UNITS)
+        return min(total, MAX_COMPUTE_UNITS - MAX_SPARE_UNITS)
 
     def _units_of(self, instruction: Instruction) -> int:
         if instruction.program_id == _SYSTEM_PROGRAM:
@@ -89,21 +95,26 @@ class ComputeBudget:
 def assemble(
     instructions: Sequence[Instruction],
     signers: Sequence[Keypair],
-    blockhash: Hash,
-    last_valid_height: int,
+    blockhash: tuple[Hash, int],
     budget: ComputeBudget,
+    spare_units: int = 0,
 ) -> SignedTransaction:
     """Build and sign a legacy transaction; the first signer pays the fee.
+
+    blockhash comes with the last block height at which it is good, as Rpc.latest_blockhash says.
+    spare_units are added to the limit, which makes otherwise equal transactions differ.
 
     Raises MissingSignerError when an instruction needs a key that is not among the signers, and
     TransactionTooLargeError above 1232 bytes.
     """
     if not signers:
         raise MissingSignerError(["the fee payer"])
-    prefix = [set_compute_unit_limit(budget.limit(instructions))]
+    prefix = [set_compute_unit_limit(budget.limit(instructions) + spare_units)]
     if budget.micro_lamports_per_unit:
         prefix.append(set_compute_unit_price(budget.micro_lamports_per_unit))
-    message = Message.new_with_blockhash([*prefix, *instructions], signers[0].pubkey(), blockhash)
+    message = Message.new_with_blockhash(
+        [*prefix, *instructions], signers[0].pubkey(), blockhash[0]
+    )
     needed = message.account_keys[: message.header.num_required_signatures]
     keys = {signer.pubkey(): signer for signer in signers}
     missing = [str(key) for key in needed if key not in keys]
@@ -112,8 +123,10 @@ def assemble(
     size_bytes = 1 + 64 * len(needed) + len(bytes(message))
     if size_bytes > MAX_TRANSACTION_BYTES:
         raise TransactionTooLargeError(size_bytes, MAX_TRANSACTION_BYTES)
-    signed = Transaction([keys[key] for key in needed], message, blockhash)
-    return SignedTransaction(bytes(signed), signed.signatures[0], last_valid_height, len(needed))
+    signed = Transaction([keys[key] for key in needed], message, blockhash[0])
+    return SignedTransaction(
+        bytes(signed), signed.signatures[0], blockhash[1], len(needed), len(prefix)
+    )
 
 
 def _units(codec: ProgramCodec, rows: object) -> dict[bytes, int]:

@@ -1,0 +1,217 @@
+"""Account bytes to the frozen views that the rules read.
+
+Owns: checking owner, discriminator, size and version by name, then decoding. Run, Roster and
+Round go through numpy records (one call for 64 entries), the small borsh accounts through anchorpy.
+Never: fetches (client.py does) or judges what it reads.
+Next: troth_coordinator.rules.view for the records; layouts.py for the offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from enum import IntEnum, IntFlag
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, ProgramCodec
+from troth_coordinator.chain.errors import (
+    AccountOwnerError,
+    AccountSizeError,
+    AccountTypeError,
+    AccountValueError,
+    AccountVersionError,
+)
+from troth_coordinator.chain.layouts import ProgramLayout
+from troth_coordinator.chain.rpc import Account
+from troth_coordinator.rules.view import (
+    CheckpointView,
+    EntryView,
+    ParamsView,
+    ParticipantView,
+    RoundView,
+    RunView,
+    SlotView,
+    TicketView,
+)
+
+_Values = tuple[Any, ...]
+_Convert = Callable[[Any], object]
+
+
+class AccountReader:
+    """Decodes accounts of one program. All methods raise the AccountError family.
+
+    Decoding a roster and a round of 64 takes about 0.3 ms and 0.1 ms.
+    """
+
+    def __init__(self, layout: ProgramLayout, codec: ProgramCodec) -> None:
+        self._layout = layout
+        self._codec = codec
+
+    def run(self, address: Pubkey, account: Account) -> RunView:
+        """Decode a Run account; `address` becomes part of the view."""
+        data = self._checked("Run", address, account)
+        values = self._run.read(data, 1)[0]
+        return RunView(bytes(address), *values)  # type: ignore[arg-type]
+
+    def roster(self, address: Pubkey, account: Account) -> tuple[EntryView, ...]:
+        """Decode a Roster account: 64 entries, position = participant index."""
+        data = self._checked("Roster", address, account)
+        field = self._layout.field("Roster", "entries")
+        return tuple(EntryView(*entry) for entry in self._entry.read(data[field.offset :], 64))
+
+    def round(self, address: Pubkey, account: Account) -> RoundView:
+        """Decode a Round account with its 64 slots."""
+        data = self._checked("Round", address, account)
+        field = self._layout.field("Round", "slots")
+        slots = tuple(SlotView(*slot) for slot in self._slot.read(data[field.offset :], 64))
+        values: _Values = (*self._round.read(data, 1)[0], slots)
+        return RoundView(*values)
+
+    def participant(self, address: Pubkey, account: Account) -> ParticipantView:
+        """Decode a Participant account."""
+        self._checked("Participant", address, account)
+        decoded = self._codec.decode_account("Participant", account.data)
+        values = _attributes(decoded, ParticipantView)
+        tickets = tuple(
+            TicketView(ticket.lamports, ticket.matures_slot) for ticket in values["tickets"]
+        )
+        return ParticipantView(**{**values, "tickets": tickets})
+
+    def checkpoint(self, address: Pubkey, account: Account) -> CheckpointView:
+        """Decode a Checkpoint account."""
+        self._checked("Checkpoint", address, account)
+        decoded = self._codec.decode_account("Checkpoint", account.data)
+        return CheckpointView(**_attributes(decoded, CheckpointView))
+
+    def kind(self, account: Account) -> str | None:
+        """Name the kind of an account of the program by its first 8 bytes, or None."""
+        head = account.data[:DISCRIMINATOR_BYTES]
+        for kind in self._layout.accounts.values():
+            if kind.discriminator == head and head:
+                return kind.name
+        return None
+
+    def _checked(self, kind: str, address: Pubkey, account: Account) -> memoryview:
+        """Return the data after the discriminator, or raise the error that names what is off."""
+        expected, where = self._layout.accounts[kind], f"{kind} account {address}"
+        if account.owner != self._layout.program_id:
+            raise AccountOwnerError(
+                where,
+                f"program {self._layout.program_id} as its owner",
+                account.owner,
+                "check the address and the program id",
+            )
+        if account.data[:DISCRIMINATOR_BYTES] != expected.discriminator:
+            raise AccountTypeError(
+                where,
+                f"the type {kind}",
+                self.kind(account) or "an unknown type",
+                "pass the address of that account",
+            )
+        if len(account.data) != expected.size:
+            raise AccountSizeError(
+                where,
+                f"{expected.size} bytes",
+                f"{len(account.data)} bytes",
+                "it may still be growing (finish `troth run create`), or the program is newer",
+            )
+        version = account.data[DISCRIMINATOR_BYTES]
+        if version != self._layout.layout_version:
+            raise AccountVersionError(
+                where,
+                f"layout version {self._layout.layout_version}",
+                version,
+                "install the troth release that matches the program",
+            )
+        return memoryview(account.data)[DISCRIMINATOR_BYTES:]
+
+    @cached_property
+    def _run(self) -> _Reader:
+        return _Reader(self._layout, "Run", RunView, skip=("address",))
+
+    @cached_property
+    def _entry(self) -> _Reader:
+        return _Reader(self._layout, "Entry", EntryView)
+
+    @cached_property
+    def _slot(self) -> _Reader:
+        return _Reader(self._layout, "Slot", SlotView)
+
+    @cached_property
+    def _round(self) -> _Reader:
+        return _Reader(self._layout, "Round", RoundView, skip=("slots",))
+
+
+class _Reader:
+    """Reads records of one struct as tuples in the field order of a view."""
+
+    def __init__(
+        self, layout: ProgramLayout, struct: str, view: type, skip: Sequence[str] = ()
+    ) -> None:
+        chosen = [field for field in fields(view) if field.name not in skip]
+        self._struct = struct
+        self._dtype = layout.dtype(struct, [field.name for field in chosen])
+        self._converters = [
+            (position, converter)
+            for position, field in enumerate(chosen)
+            if (converter := _converter(layout, struct, field.name, field.type)) is not None
+        ]
+
+    def read(self, data: memoryview | bytes, count: int) -> list[_Values]:
+        """Return `count` records from the start of the data as tuples of plain values."""
+        rows: list[_Values] = np.frombuffer(
+            data[: count * self._dtype.itemsize], dtype=self._dtype, count=count
+        ).tolist()
+        if not self._converters:
+            return rows
+        return [self._converted(row) for row in rows]
+
+    def _converted(self, row: _Values) -> _Values:
+        values = list(row)
+        for position, convert in self._converters:
+            try:
+                values[position] = convert(values[position])
+            except (KeyError, ValueError) as error:
+                raise AccountValueError(
+                    f"{self._struct}.{self._dtype.names[position]}",  # type: ignore[index]
+                    "a known value",
+                    values[position],
+                    "install the troth release that matches the program",
+                ) from error
+        return tuple(values)
+
+
+def _converter(
+    layout: ProgramLayout, struct: str, name: str, annotation: object
+) -> _Convert | None:
+    """Choose how a raw value becomes what the view's field is annotated with."""
+    if annotation is ParamsView:
+        form = layout.field(struct, name).form
+        stored = [field.name for field in layout.structs[form]]
+        inner = _Reader(layout, form, ParamsView)
+        order = [stored.index(field.name) for field in fields(ParamsView)]
+        return lambda raw: ParamsView(*inner._converted(tuple(raw[place] for place in order)))
+    if isinstance(annotation, type) and issubclass(annotation, IntEnum):
+        known: Mapping[int, IntEnum] = {int(member): member for member in annotation}
+        return known.__getitem__
+    if isinstance(annotation, type) and issubclass(annotation, IntFlag):
+        return annotation
+    return None
+
+
+def _attributes(decoded: object, view: type) -> dict[str, Any]:
+    """Read a decoded borsh struct by the view's field names; keys and hashes as plain bytes."""
+    return {field.name: _bytes_of(getattr(decoded, field.name)) for field in fields(view)}
+
+
+def _bytes_of(value: object) -> object:
+    if isinstance(value, Pubkey):
+        return bytes(value)
+    if isinstance(value, list) and value and all(isinstance(item, int) for item in value):
+        return bytes(value)
+    return value

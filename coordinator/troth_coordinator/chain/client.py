@@ -1,0 +1,239 @@
+"""`CoordinatorClient`: what everybody above the chain holds of it.
+
+Owns: reading runs as views (one call, one slot) and sending transactions.
+Never: decides what to send; keeps no state but the round it last saw, to ask for the right
+accounts in one call.
+Next: operations.py for one coroutine per instruction; instructions.py to combine several in one
+transaction; errors.py for what to catch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.accounts import AccountReader
+from troth_coordinator.chain.addresses import RunAddresses, checkpoint_address, participant_address
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.errors import (
+    AccountMissingError,
+    ForeignProgramError,
+    ProgramMissingError,
+    ProgramRefusedError,
+    UnconfirmedError,
+)
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, Account, BytesAt, Rpc
+from troth_coordinator.chain.sender import (
+    ConfirmedTransaction,
+    Sender,
+    SendPolicy,
+    Sleeper,
+)
+from troth_coordinator.chain.transactions import ComputeBudget
+from troth_coordinator.rules.ids import Slot
+from troth_coordinator.rules.view import (
+    CheckpointView,
+    NetworkView,
+    ParticipantView,
+    RoundView,
+    RunView,
+)
+
+__all__ = ["ConfirmedTransaction", "CoordinatorClient", "SendPolicy", "Sleeper"]
+
+
+class CoordinatorClient:
+    """Reads and writes one program through one Rpc. Methods raise ChainError and its kin.
+
+    policy, sleeper: how patiently to send, and how to wait (seconds); tests step a chain there.
+    micro_lamports_per_unit: priority fee per compute unit, 0 for none.
+    """
+
+    def __init__(
+        self,
+        rpc: Rpc,
+        *,
+        policy: SendPolicy | None = None,
+        sleeper: Sleeper = asyncio.sleep,
+        micro_lamports_per_unit: int = 0,
+    ) -> None:
+        codec = program_codec()
+        self.rpc = rpc
+        self.program_id = program_layout().program_id
+        self._policy = policy or SendPolicy()
+        self._sleeper = sleeper
+        self._reader = AccountReader(program_layout(), codec)
+        self._sender = Sender(
+            rpc,
+            codec,
+            budget=ComputeBudget.packaged(codec, micro_lamports_per_unit),
+            policy=self._policy,
+            sleeper=sleeper,
+        )
+        self._last_seen: dict[Pubkey, tuple[int, int]] = {}
+
+    async def check_program(self) -> None:
+        """Make sure that the program is there.
+
+        Raises ProgramMissingError or ForeignProgramError (an account that is not executable).
+        """
+        _slot, (account,) = await self.rpc.get_accounts([self.program_id])
+        if account is None:
+            raise ProgramMissingError(str(self.program_id))
+        if not account.executable:
+            found = f"an account of {account.owner} that is not executable"
+            raise ForeignProgramError(str(self.program_id), found)
+
+    async def snapshot(self, run: Pubkey) -> NetworkView:
+        """Read a run, its roster, its round and the round before, all at one slot.
+
+        One getMultipleAccounts; a second one only where the round has moved on since the last
+        snapshot (or on the first). Raises AccountMissingError without such a run or roster.
+        """
+        if run not in self._last_seen:
+            await self.read_run(run)
+        while True:
+            round_, ring = self._last_seen[run]
+            at = RunAddresses(run, ring, self.program_id)
+            previous = at.round(round_ - 1) if round_ > 0 else at.round(round_)
+            keys = [run, at.roster, at.round(round_), previous]
+            slot, (run_account, roster_account, *rounds) = await self.rpc.get_accounts(keys)
+            view = self._seen(run, run_account)
+            if (view.round, view.params.ring) == (round_, ring):
+                break
+        if roster_account is None:
+            raise AccountMissingError("Roster", str(at.roster))
+        return NetworkView(
+            slot=Slot(slot),
+            run=view,
+            entries=self._reader.roster(at.roster, roster_account),
+            round=self._round(keys[2], rounds[0], round_),
+            previous_round=self._round(keys[3], rounds[1], round_ - 1),
+        )
+
+    async def read_run(self, run: Pubkey) -> RunView:
+        """Read a Run account; AccountMissingError if there is none."""
+        _slot, (account,) = await self.rpc.get_accounts([run])
+        return self._seen(run, account)
+
+    async def find_runs(self) -> list[RunView]:
+        """Read every run of the program on this network."""
+        found = await self._of_kind("Run", [])
+        return [self._reader.run(address, account) for address, account in found]
+
+    async def read_participant(self, run: Pubkey, owner: Pubkey) -> ParticipantView | None:
+        """Read an owner's Participant account, or None."""
+        address = participant_address(run, owner)
+        _slot, (account,) = await self.rpc.get_accounts([address])
+        return None if account is None else self._reader.participant(address, account)
+
+    async def read_participants(
+        self, run: Pubkey, owners: Sequence[Pubkey]
+    ) -> list[ParticipantView | None]:
+        """Read the Participant accounts of up to 100 owners in one call (endpoints of peers)."""
+        addresses = [participant_address(run, owner) for owner in owners]
+        _slot, accounts = await self.rpc.get_accounts(addresses[:MAX_ACCOUNTS_PER_CALL])
+        return [
+            None if account is None else self._reader.participant(address, account)
+            for address, account in zip(addresses, accounts, strict=True)
+        ]
+
+    async def find_participants(self, run: Pubkey) -> list[ParticipantView]:
+        """Read every Participant account of a run, also of those who have left."""
+        found = await self._of_kind("Participant", [_run_filter(run)])
+        return [self._reader.participant(address, account) for address, account in found]
+
+    async def read_checkpoint(self, run: Pubkey, round_: int) -> CheckpointView | None:
+        """Read the checkpoint of a round, or None."""
+        address = checkpoint_address(run, round_)
+        _slot, (account,) = await self.rpc.get_accounts([address])
+        return None if account is None else self._reader.checkpoint(address, account)
+
+    async def find_checkpoints(self, run: Pubkey) -> list[CheckpointView]:
+        """Read all checkpoints of a run, oldest first."""
+        found = await self._of_kind("Checkpoint", [_run_filter(run)])
+        views = [self._reader.checkpoint(address, account) for address, account in found]
+        return sorted(views, key=lambda view: view.round)
+
+    async def read_rounds(self, run: Pubkey, rounds: Sequence[int]) -> list[RoundView | None]:
+        """Read up to 100 rounds; None for one that the ring no longer (or not yet) holds."""
+        if run not in self._last_seen:
+            await self.read_run(run)
+        at = RunAddresses(run, self._last_seen[run][1], self.program_id)
+        addresses = [at.round(round_) for round_ in rounds]
+        _slot, accounts = await self.rpc.get_accounts(addresses)
+        return [
+            self._round(address, account, round_)
+            for address, account, round_ in zip(addresses, accounts, rounds, strict=True)
+        ]
+
+    async def balance(self, address: Pubkey) -> int:
+        """Return the lamports of an address, 0 where there is no account."""
+        _slot, (account,) = await self.rpc.get_accounts([address])
+        return 0 if account is None else account.lamports
+
+    async def airdrop(self, address: Pubkey, lamports: int) -> None:
+        """Ask for free lamports and wait until they are there (localnet, devnet)."""
+        signature = await self.rpc.request_airdrop(address, lamports)
+        for _poll in range(self._policy.max_polls):
+            (status,) = await self.rpc.statuses([signature])
+            if status is not None and status.finality != "processed":
+                return
+            await self._sleeper(self._policy.poll_seconds)
+        raise UnconfirmedError(str(signature), None)
+
+    async def send(
+        self, instructions: Sequence[Instruction], signers: Sequence[Keypair]
+    ) -> ConfirmedTransaction:
+        """Send one transaction, the first signer paying, and wait for `confirmed`; see Sender."""
+        return await self._sender.send(instructions, signers)
+
+    async def send_carrying(
+        self,
+        instructions: Sequence[Instruction],
+        carried: Sequence[Instruction],
+        signers: Sequence[Keypair],
+    ) -> ConfirmedTransaction:
+        """Send instructions with others on top, and without those where the program refuses them.
+
+        For the last commit or attestation, which carries the next transition: if somebody else
+        was faster with the transition, ours must land all the same.
+        """
+        if not carried:
+            return await self.send(instructions, signers)
+        try:
+            return await self.send([*instructions, *carried], signers)
+        except ProgramRefusedError as error:
+            if error.instruction is None or error.instruction < len(instructions):
+                raise
+        return await self.send(instructions, signers)
+
+    def _seen(self, run: Pubkey, account: Account | None) -> RunView:
+        if account is None:
+            raise AccountMissingError("Run", str(run))
+        view = self._reader.run(run, account)
+        self._last_seen[run] = (view.round, view.params.ring)
+        return view
+
+    def _round(self, address: Pubkey, account: Account | None, round_: int) -> RoundView | None:
+        if account is None:
+            return None
+        view = self._reader.round(address, account)
+        return view if view.round == round_ else None
+
+    async def _of_kind(
+        self, name: str, filters: Sequence[int | BytesAt]
+    ) -> list[tuple[Pubkey, Account]]:
+        kind = program_layout().accounts[name]
+        chosen: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator), *filters]
+        return await self.rpc.get_program_accounts(self.program_id, chosen)
+
+
+def _run_filter(run: Pubkey) -> BytesAt:
+    """Match Participant and Checkpoint accounts of a run: version and bump come before it."""
+    return BytesAt(8 + 2, bytes(run))

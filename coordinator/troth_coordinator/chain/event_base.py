@@ -1,0 +1,62 @@
+"""What all events of the program have in common.
+
+Owns: the base record and its making from decoded borsh.
+Never: names an event; event_types.py, generated from the program's IDL, does.
+Next: events.py, which finds events in logs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from solders.pubkey import Pubkey
+
+from troth_coordinator.rules.view import Admission, ParamsView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event. The chain hash absorbs those that carry a sequence (protocol section 11).
+
+    kind: number inside the chain hash, None for the plain events that a close hashes itself.
+    run, slot: where and when. sequence: number of the absorbed event, None for plain ones.
+    body: borsh bytes without the discriminator, as the chain hash takes them.
+    """
+
+    kind: ClassVar[int | None] = None
+
+    run: Pubkey
+    slot: int
+    sequence: int | None = None
+    body: bytes
+
+    @classmethod
+    def build(cls, decoded: object, body: bytes) -> Self:
+        """Make the record from anchorpy's decoded fields and the raw body."""
+        values: dict[str, Any] = {
+            field.name: _plain(getattr(decoded, field.name), str(field.type))
+            for field in dataclasses.fields(cls)
+            if field.name != "body" and hasattr(decoded, field.name)
+        }
+        return cls(**values, body=body)
+
+    @property
+    def name(self) -> str:
+        """Name of the event in the program."""
+        return type(self).__name__
+
+
+def _plain(value: object, form: str) -> object:
+    """Turn what anchorpy decodes into a frozen value of the annotated form."""
+    if form == "ParamsView":
+        return _params_view(value)
+    if isinstance(value, list):
+        return bytes(value) if form == "bytes" else tuple(value)
+    return value
+
+
+def _params_view(decoded: object) -> ParamsView:
+    values = {field.name: getattr(decoded, field.name) for field in dataclasses.fields(ParamsView)}
+    return ParamsView(**{**values, "admission": Admission(values["admission"])})

@@ -1,0 +1,306 @@
+"""One coroutine per instruction, grouped by who signs: authority, owner, session, anyone.
+
+Owns: sending single instructions, and the few sequences that belong together (create a run with
+its roster and ring; join with the lowest free index).
+Never: decides when to do what; the client's round loop does.
+Next: instructions.py for what each one says; client.py for combining several in one transaction.
+
+Every coroutine returns the ConfirmedTransaction and raises what Sender.send raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+from solders.system_program import TransferParams, transfer
+
+from troth_coordinator.chain import instructions as make
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import ProgramRefusedError, RunFullError
+from troth_coordinator.chain.instructions import JoinTerms, Manifest, RunTerms
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.sender import ConfirmedTransaction
+from troth_coordinator.rules.membership import lowest_free_index
+from troth_coordinator.rules.view import ParamsView, RunView
+
+GROWTH_BYTES = 10_240
+"""What an account may grow by in one instruction."""
+ROUNDS_PER_TRANSACTION = 4
+"""Ring positions created in one transaction: four addresses and their compute fit easily."""
+JOIN_ATTEMPTS = 8
+"""How often a joiner picks another index when somebody else took the same one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Acts with the key that created a run."""
+
+    client: CoordinatorClient
+    at: RunAddresses
+    key: Keypair
+
+    @classmethod
+    def create_at(cls, client: CoordinatorClient, key: Keypair, terms: RunTerms) -> Authority:
+        """Prepare to create the run that `terms` name; nothing is sent yet."""
+        at = RunAddresses.create(terms.run_id, terms.params.ring, client.program_id)
+        return cls(client, at, key)
+
+    async def create_run(
+        self, terms: RunTerms, fund_lamports: int = 0
+    ) -> list[ConfirmedTransaction]:
+        """Create run, vault, roster and ring, then fund the pool; skips what exists already.
+
+        Safe to repeat after an interruption: an existing run is continued, not refused.
+        """
+        sent = []
+        _slot, (run,) = await self.client.rpc.get_accounts([self.at.run])
+        if run is None:
+            sent.append(await self._send(make.create_run(self.at, self._me, terms)))
+        sent += await self._create_roster()
+        sent += await self._create_rounds()
+        if fund_lamports:
+            sent.append(await self.fund_run(fund_lamports))
+        return sent
+
+    async def admit(self, owner: Pubkey) -> ConfirmedTransaction:
+        """Put an owner on the allowlist."""
+        return await self._send(make.admit(self.at, self._me, owner))
+
+    async def fund_run(self, lamports: int) -> ConfirmedTransaction:
+        """Pay into the reward pool."""
+        return await self._send(make.fund_run(self.at, self._me, lamports))
+
+    async def pause_run(self) -> ConfirmedTransaction:
+        """Ask for a pause."""
+        return await self._send(make.pause_run(self.at, self._me))
+
+    async def resume_run(self) -> ConfirmedTransaction:
+        """End a pause."""
+        run = await self.client.read_run(self.at.run)
+        return await self._send(make.resume_run(self.at, self._me, run.round))
+
+    async def update_params(self, params: ParamsView) -> ConfirmedTransaction:
+        """Ask for new parameters."""
+        return await self._send(make.update_params(self.at, self._me, params))
+
+    async def close_run(self, pairs: Sequence[tuple[Pubkey, Pubkey]]) -> ConfirmedTransaction:
+        """Close accounts of a finished run; pairs are (account, its recorded payer)."""
+        run = await self.client.read_run(self.at.run)
+        funder = Pubkey.from_bytes(run.funder)
+        return await self._send(make.close_run(self.at, self._me, funder, pairs))
+
+    async def _create_roster(self) -> list[ConfirmedTransaction]:
+        size = program_layout().accounts["Roster"].size
+        _slot, (account,) = await self.client.rpc.get_accounts([self.at.roster])
+        missing = size - (0 if account is None else len(account.data))
+        num_calls = -(-missing // GROWTH_BYTES)
+        if num_calls < 1:
+            return []
+        return [await self._send(*[make.init_roster(self.at, self._me)] * num_calls)]
+
+    async def _create_rounds(self) -> list[ConfirmedTransaction]:
+        positions = range(self.at.ring)
+        addresses = [self.at.round(position) for position in positions]
+        _slot, accounts = await self.client.rpc.get_accounts(addresses)
+        missing = [position for position in positions if accounts[position] is None]
+        sent = []
+        for start in range(0, len(missing), ROUNDS_PER_TRANSACTION):
+            batch = missing[start : start + ROUNDS_PER_TRANSACTION]
+            built = [make.init_round(self.at, self._me, position) for position in batch]
+            sent.append(await self._send(*built))
+        return sent
+
+    @property
+    def _me(self) -> Pubkey:
+        return self.key.pubkey()
+
+    async def _send(self, *built: Instruction) -> ConfirmedTransaction:
+        return await self.client.send(built, [self.key])
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Acts with the key that holds a participant's stake."""
+
+    client: CoordinatorClient
+    at: RunAddresses
+    key: Keypair
+
+    async def join_run(
+        self, session: Pubkey, roles: int, endpoint: str, session_lamports: int = 0
+    ) -> tuple[int, ConfirmedTransaction]:
+        """Deposit the stake at the lowest free index; returns that index.
+
+        session_lamports are moved to the session key in the same transaction: it pays for its own
+        transactions. Raises RunFullError where no index is free, and the program's refusals
+        (AlreadyJoined, NotAdmitted, JoinClosed, ...).
+        """
+        attempt = 0
+        while True:
+            index, former = await self._free_index()
+            terms = JoinTerms(index, roles, session, endpoint)
+            built = make.join_run(self.at, self.key.pubkey(), terms, former)
+            try:
+                return index, await self._send(built, *self._funding(session, session_lamports))
+            except ProgramRefusedError as error:
+                attempt += 1
+                if error.name != "IndexTaken" or attempt == JOIN_ATTEMPTS:
+                    raise
+
+    async def top_up_stake(self, lamports: int) -> ConfirmedTransaction:
+        """Add to the stake."""
+        return await self._send(make.top_up_stake(self.at, self.key.pubkey(), lamports))
+
+    async def set_session_key(
+        self, session: Pubkey, session_lamports: int = 0
+    ) -> ConfirmedTransaction:
+        """Name a new session key, and fund it."""
+        built = make.set_session_key(self.at, self.key.pubkey(), session)
+        return await self._send(built, *self._funding(session, session_lamports))
+
+    async def leave_run(self) -> ConfirmedTransaction:
+        """Leave from the next round open."""
+        return await self._send(make.leave_run(self.at, self.key.pubkey()))
+
+    async def withdraw_stake(self, unbond_lamports: int = 0) -> ConfirmedTransaction:
+        """Take matured tickets, and open one for `unbond_lamports` unless 0."""
+        owner = self.key.pubkey()
+        view = await self.client.read_participant(self.at.run, owner)
+        payer = None if view is None else Pubkey.from_bytes(view.payer)
+        return await self._send(make.withdraw_stake(self.at, owner, unbond_lamports, payer))
+
+    async def claim_reward(self) -> ConfirmedTransaction:
+        """Take vested rewards."""
+        return await self._send(make.claim_reward(self.at, self.key.pubkey()))
+
+    async def _free_index(self) -> tuple[int, Pubkey | None]:
+        """Return the lowest free index and who held it before, if anybody."""
+        view = await self.client.snapshot(self.at.run)
+        index = lowest_free_index(view.entries, view.run.round, view.run.params)
+        if index is None:
+            raise RunFullError(str(self.at.run), view.run.params.capacity)
+        former = view.entries[index].owner
+        return index, Pubkey.from_bytes(former) if any(former) else None
+
+    def _funding(self, session: Pubkey, lamports: int) -> list[Instruction]:
+        if lamports == 0:
+            return []
+        owner = self.key.pubkey()
+        return [transfer(TransferParams(from_pubkey=owner, to_pubkey=session, lamports=lamports))]
+
+    async def _send(self, *built: Instruction) -> ConfirmedTransaction:
+        return await self.client.send(built, [self.key])
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Acts with a participant's session key in the rounds.
+
+    carry: instructions to put on top (see CoordinatorClient.send_carrying).
+    """
+
+    client: CoordinatorClient
+    at: RunAddresses
+    key: Keypair
+    index: int
+
+    async def ready(self, round_: int, vote: bytes) -> ConfirmedTransaction:
+        """Post the root vote of the weights one would train on."""
+        return await self._send(make.ready(self.at, self._me, self.index, round_, vote))
+
+    async def commit_payload(
+        self,
+        round_: int,
+        header_hash: bytes,
+        root_vote: bytes,
+        carry: Sequence[Instruction] = (),
+    ) -> ConfirmedTransaction:
+        """Commit to a header and vote for a root."""
+        built = make.commit_payload(self.at, self._me, self.index, round_, header_hash, root_vote)
+        return await self._send(built, carry)
+
+    async def vote_root(
+        self, round_: int, root_vote: bytes, carry: Sequence[Instruction] = ()
+    ) -> ConfirmedTransaction:
+        """Vote for the current root in Cooldown."""
+        built = make.vote_root(self.at, self._me, self.index, round_, root_vote)
+        return await self._send(built, carry)
+
+    async def attest(
+        self, round_: int, bitmap: int, possession: bytes, carry: Sequence[Instruction] = ()
+    ) -> ConfirmedTransaction:
+        """Vouch for payloads."""
+        built = make.attest(self.at, self._me, self.index, round_, bitmap, possession)
+        return await self._send(built, carry)
+
+    async def report_missing(self, round_: int, target: int) -> ConfirmedTransaction:
+        """Report an included payload that nobody serves."""
+        return await self._send(make.report_missing(self.at, self._me, self.index, round_, target))
+
+    async def announce_manifest(self, owner: Pubkey, manifest: Manifest) -> ConfirmedTransaction:
+        """Announce where a checkpoint's files are."""
+        return await self._send(
+            make.announce_manifest(self.at, self._me, owner, self.index, manifest)
+        )
+
+    @property
+    def _me(self) -> Pubkey:
+        return self.key.pubkey()
+
+    async def _send(
+        self, built: Instruction, carry: Sequence[Instruction] = ()
+    ) -> ConfirmedTransaction:
+        return await self.client.send_carrying([built], carry, [self.key])
+
+
+@dataclass(frozen=True, slots=True)
+class Crank:
+    """Moves a run on, with anybody's key."""
+
+    client: CoordinatorClient
+    at: RunAddresses
+    key: Keypair
+
+    async def activate(self, index: int, ready_round: int) -> ConfirmedTransaction:
+        """Make a ready participant active."""
+        return await self._send(make.activate(self.at, self.key.pubkey(), index, ready_round))
+
+    async def tick(self, round_: int) -> ConfirmedTransaction:
+        """Move to the next phase; `round_` is run.round."""
+        return await self._send(make.tick(self.at, self.key.pubkey(), round_))
+
+    async def close_round(self, run: RunView, candidate_root: bytes) -> ConfirmedTransaction:
+        """Close the open round of `run` on a root, storing a checkpoint where one is due."""
+        return await self._send(
+            make.close_round(
+                self.at,
+                self.key.pubkey(),
+                run.round,
+                candidate_root,
+                with_checkpoint=make.is_checkpoint_due(run),
+            )
+        )
+
+    async def close_void(self, round_: int) -> ConfirmedTransaction:
+        """Close a round as void."""
+        return await self._send(make.close_void(self.at, self.key.pubkey(), round_))
+
+    async def freeze_seed(self, round_: int) -> ConfirmedTransaction:
+        """Fix a closed round's audit seed."""
+        return await self._send(make.freeze_seed(self.at, self.key.pubkey(), round_))
+
+    async def retarget(self, round_: int) -> ConfirmedTransaction:
+        """Choose a new slot for a seed that was not frozen in time."""
+        return await self._send(make.retarget(self.at, self.key.pubkey(), round_))
+
+    async def resume_run(self, round_: int) -> ConfirmedTransaction:
+        """End a pause whose budget is spent."""
+        return await self._send(make.resume_run(self.at, self.key.pubkey(), round_))
+
+    async def _send(self, built: Instruction) -> ConfirmedTransaction:
+        return await self.client.send([built], [self.key])

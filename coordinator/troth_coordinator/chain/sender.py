@@ -1,0 +1,272 @@
+"""Sending until it is known: landed once, refused, or expired. Never twice.
+
+Owns: blockhashes, resending, polling for `confirmed`, telling a repetition from a refusal, and
+`ConfirmedTransaction`, which nothing else can make.
+Never: chooses what to send, or when.
+Next: client.py, which offers one coroutine per instruction on top of it.
+
+    sign under a fresh blockhash -> send -> poll the signatures of all attempts so far
+        landed and succeeded        -> done, under whichever signature it was
+        landed and failed           -> named error
+        refused by preflight        -> done if an earlier attempt landed, else named error
+        blockhash too old           -> next attempt
+        node silent                 -> send the same bytes again until their blockhash expires
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+
+from troth_coordinator.chain.codec import ProgramCodec
+from troth_coordinator.chain.errors import (
+    BlockhashExpiredError,
+    ChainError,
+    RpcError,
+    RpcRefusedError,
+    TransactionRejectedError,
+    UnconfirmedError,
+)
+from troth_coordinator.chain.events import Event, EventLog
+from troth_coordinator.chain.program_errors import sort_failure
+from troth_coordinator.chain.rpc import Rpc, Status, TransactionRecord
+from troth_coordinator.chain.transactions import (
+    FEE_PER_SIGNATURE_LAMPORTS,
+    MAX_SPARE_UNITS,
+    ComputeBudget,
+    SignedTransaction,
+    assemble,
+)
+
+Sleeper = Callable[[float], Awaitable[None]]
+"""Waits some seconds; tests pass one that steps the chain instead."""
+
+_SEAL = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmedTransaction:
+    """Proof that a transaction landed and succeeded at `confirmed`; only Sender makes it.
+
+    events: those of the program, in order. is_complete: False when the node cut the log or had
+    no record, in which case events may be missing, the fee is the base fee and compute_units 0.
+    """
+
+    signature: Signature
+    slot: int
+    fee_lamports: int
+    compute_units: int
+    events: tuple[Event, ...]
+    is_complete: bool
+    seal: object = None
+
+    def __post_init__(self) -> None:
+        if self.seal is not _SEAL:
+            raise ChainError(
+                "ConfirmedTransaction",
+                "to be made by sending a transaction",
+                "a direct construction",
+                "call CoordinatorClient.send",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SendPolicy:
+    """How patiently to send. Defaults suit a public network of 0.4 s slots.
+
+    max_attempts: blockhashes used, each good for about 150 slots. resend_every: polls between
+    repetitions of the same bytes. height_every: polls between looks at the block height.
+    max_polls: per attempt; beyond it the chain is taken to stand still. record_polls: how often
+    the record of a landed transaction is asked for.
+    """
+
+    poll_seconds: float = 0.2
+    max_attempts: int = 4
+    resend_every: int = 10
+    height_every: int = 5
+    max_polls: int = 1500
+    record_polls: int = 25
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """The transaction being sent and every signature it has been sent under."""
+
+    payer: Pubkey
+    signed: SignedTransaction
+    signatures: list[Signature]
+    is_sent: bool = False
+    last_error: RpcError | None = None
+
+
+class Sender:
+    """Sends instructions over an Rpc; see the module docstring for the rule."""
+
+    def __init__(
+        self,
+        rpc: Rpc,
+        codec: ProgramCodec,
+        *,
+        budget: ComputeBudget | None = None,
+        policy: SendPolicy | None = None,
+        sleeper: Sleeper = asyncio.sleep,
+    ) -> None:
+        self._rpc = rpc
+        self._codec = codec
+        self._events = EventLog(codec)
+        self._budget = budget or ComputeBudget.packaged(codec)
+        self._policy = policy or SendPolicy()
+        self._sleeper = sleeper
+        self._num_sent = 0
+
+    async def send(
+        self, instructions: Sequence[Instruction], signers: Sequence[Keypair]
+    ) -> ConfirmedTransaction:
+        """Send one transaction and wait until it is confirmed. The first signer pays.
+
+        Raises ProgramRefusedError, InsufficientFundsError, TransactionFailedError and the like for
+        a transaction that cannot succeed, BlockhashExpiredError when no attempt landed,
+        UnconfirmedError when nothing can be known, MissingSignerError and TransactionTooLargeError
+        before anything is sent.
+        """
+        signatures: list[Signature] = []
+        # Two equal transactions under one blockhash are one to the chain, which would swallow the
+        # second of two deliberate payments; a few spare compute units tell them apart.
+        self._num_sent += 1
+        spare_units = self._num_sent % (MAX_SPARE_UNITS + 1)
+        for _attempt in range(self._policy.max_attempts):
+            blockhash, last_height = await self._rpc.latest_blockhash()
+            signed = assemble(
+                instructions, signers, (blockhash, last_height), self._budget, spare_units
+            )
+            if signed.signature not in signatures:
+                signatures.append(signed.signature)
+            attempts = _Attempts(signers[0].pubkey(), signed, signatures)
+            landed = await self._land(attempts)
+            if landed is not None:
+                return await self._confirmed(attempts, *landed)
+            await self._sleeper(self._policy.poll_seconds)
+        raise BlockhashExpiredError(self._policy.max_attempts)
+
+    async def _land(self, attempts: _Attempts) -> tuple[Signature, Status] | None:
+        """Bring one signed transaction onto the chain; None when its blockhash has expired."""
+        policy = self._policy
+        is_open = await self._submit(attempts)
+        for poll in range(policy.max_polls):
+            found = await self._look(attempts, search_history=not is_open)
+            if found is not None or not is_open:
+                return found
+            await self._sleeper(policy.poll_seconds)
+            if poll % policy.height_every == policy.height_every - 1:
+                is_open = not await self._has_expired(attempts.signed)
+            if is_open and poll % policy.resend_every == policy.resend_every - 1:
+                is_open = await self._submit(attempts)
+        raise UnconfirmedError(str(attempts.signed.signature), attempts.last_error)
+
+    async def _submit(self, attempts: _Attempts) -> bool:
+        """Hand the bytes to the node; False when their blockhash is too old to try further.
+
+        A silent node is no answer: the bytes may be on their way, so polling decides.
+        """
+        try:
+            await self._rpc.send(attempts.signed.raw)
+        except TransactionRejectedError as error:
+            if error.failure.kind == "BlockhashNotFound":
+                return False
+            if error.failure.kind == "AlreadyProcessed":
+                return True
+            # The refusal may be the echo of our own success, here or under an earlier signature.
+            if await self._look(attempts, search_history=True) is None:
+                raise self._sorted(attempts, error, landed=False) from error
+        except RpcError as error:
+            if isinstance(error, RpcRefusedError) and not attempts.is_sent:
+                raise
+            attempts.last_error = error
+        attempts.is_sent = True
+        return True
+
+    async def _look(
+        self, attempts: _Attempts, *, search_history: bool
+    ) -> tuple[Signature, Status] | None:
+        """Return the attempt that succeeded, else one that failed on chain, else None.
+
+        Of several attempts a failed one may be the echo of another's success long ago, so the
+        history is always searched then.
+        """
+        everywhere = search_history or len(attempts.signatures) > 1
+        try:
+            statuses = await self._rpc.statuses(attempts.signatures, search_history=everywhere)
+        except RpcError as error:
+            attempts.last_error = error
+            return None
+        found = [
+            (signature, status)
+            for signature, status in zip(attempts.signatures, statuses, strict=True)
+            if status is not None and status.finality != "processed"
+        ]
+        for signature, status in found:
+            if status.failure is None:
+                return signature, status
+        return found[-1] if found else None
+
+    async def _has_expired(self, signed: SignedTransaction) -> bool:
+        try:
+            return await self._rpc.block_height() > signed.last_valid_height
+        except RpcError:
+            return False
+
+    async def _confirmed(
+        self, attempts: _Attempts, signature: Signature, status: Status
+    ) -> ConfirmedTransaction:
+        record = await self._record(signature)
+        if status.failure is not None:
+            logs = () if record is None else record.logs
+            failed = TransactionRejectedError(status.failure, logs)
+            raise self._sorted(attempts, failed, landed=True)
+        base = ConfirmedTransaction(
+            signature=signature,
+            slot=status.slot,
+            fee_lamports=FEE_PER_SIGNATURE_LAMPORTS * attempts.signed.num_signatures,
+            compute_units=0,
+            events=(),
+            is_complete=False,
+            seal=_SEAL,
+        )
+        if record is None:
+            return base
+        parsed = self._events.read(record.logs)
+        return replace(
+            base,
+            slot=record.slot,
+            fee_lamports=record.fee_lamports,
+            compute_units=record.compute_units,
+            events=parsed.events,
+            is_complete=parsed.is_complete,
+        )
+
+    async def _record(self, signature: Signature) -> TransactionRecord | None:
+        """Fetch the record; a node may confirm a signature some moments before it can show it."""
+        for _poll in range(self._policy.record_polls):
+            try:
+                record = await self._rpc.transaction(signature)
+            except RpcError:
+                record = None
+            if record is not None:
+                return record
+            await self._sleeper(self._policy.poll_seconds)
+        return None
+
+    def _sorted(
+        self, attempts: _Attempts, error: TransactionRejectedError, *, landed: bool
+    ) -> ChainError:
+        failure = error.failure
+        if failure.instruction is not None:
+            own = failure.instruction - attempts.signed.num_added
+            failure = replace(failure, instruction=own)
+        return sort_failure(failure, error.logs, attempts.payer, self._codec, landed=landed)
