@@ -1,0 +1,94 @@
+"""Builds the standard library for Solana once per set of compilers.
+
+Owns: the sysroot in the cache: `sbpf-solana.json`, and `lib/rustlib/sbpf-solana/lib/*.rlib`.
+Never: uses the network; Debian's source package carries std's dependencies.
+Next: `crate.py` compiles programs against it.
+"""
+
+import shutil
+from pathlib import Path
+
+from troth_toolchain import cache, remap, std_patches, target
+from troth_toolchain.compilers import CARGO, Compilers
+from troth_toolchain.errors import CommandError
+from troth_toolchain.process import run
+
+_MANIFEST = """\
+[package]
+name = "seed"
+version = "0.1.0"
+edition = "2021"
+
+[workspace]
+
+[profile.release]
+panic = "abort"
+overflow-checks = true
+codegen-units = 1
+"""
+_VENDORED = """\
+[source.crates-io]
+replace-with = "vendored"
+
+[source.vendored]
+directory = "{directory}"
+"""
+# Whatever these files say decides the sysroot, so their text is part of its key.
+_SOURCES = ("sysroot.py", "target.py", "std_patches.py", "remap.py", "std_files/alloc_solana.rs")
+
+
+def ensure(cache_directory: Path, compilers: Compilers) -> Path:
+    """Return the sysroot for `compilers`, built on first use (about half a minute)."""
+    here = Path(__file__).parent
+    sources = [(here / name).read_bytes() for name in _SOURCES]
+    name = "sysroot-" + cache.key(compilers.rustc, compilers.cargo, compilers.rustc_llvm, *sources)
+    return cache.ensure(cache_directory, name, lambda working: _build(working, compilers))
+
+
+def _build(working: Path, compilers: Compilers) -> None:
+    build = working / "build"
+    library = build / "library"
+    shutil.copytree(compilers.std_library, library, symlinks=True)
+    std_patches.apply(library)
+    target.write_specification(working)
+    seed = build / "seed"
+    (seed / "src").mkdir(parents=True)
+    (seed / "src/lib.rs").touch()
+    (seed / "Cargo.toml").write_text(_MANIFEST)
+    (seed / ".cargo").mkdir()
+    (seed / ".cargo/config.toml").write_text(_VENDORED.format(directory=library / "vendor"))
+    _compile(working, seed, library)
+    installed = working / "lib/rustlib" / target.TARGET / "lib"
+    installed.mkdir(parents=True)
+    built = sorted((build / "target" / target.TARGET / "release/deps").glob("lib*.rlib"))
+    for path in built:
+        if not path.name.startswith("libseed"):
+            shutil.copy(path, installed)
+    if not any(path.name.startswith("libstd-") for path in built):
+        raise CommandError(f"expected libstd among the built libraries, found {len(built)} others")
+    shutil.rmtree(build)
+
+
+def _compile(working: Path, seed: Path, library: Path) -> None:
+    build = seed.parent
+    flags = ["-Zunstable-options", remap.flag(build, remap.CACHE), remap.flag(library, remap.STD)]
+    environment = {
+        "RUSTC_BOOTSTRAP": "1",
+        # Lifts `restricted_std`: crates need no feature attribute to use this std.
+        "RUSTC_BOOTSTRAP_SYNTHETIC_TARGET": "1",
+        "RUST_TARGET_PATH": str(working),
+        "__CARGO_TESTS_ONLY_SRC_ROOT": str(library),
+        "CARGO_ENCODED_RUSTFLAGS": remap.encode(flags),
+        "CARGO_TARGET_DIR": str(build / "target"),
+        "CARGO_NET_OFFLINE": "true",
+    }
+    run(
+        [
+            *(CARGO, "build", "--release", "--target", target.TARGET),
+            "-Zbuild-std=std,panic_abort",
+            "-Zbuild-std-features=compiler-builtins-mem,optimize_for_size",
+        ],
+        cwd=seed,
+        env=environment,
+        is_streamed=True,
+    )
