@@ -75,7 +75,7 @@ def read_record(path: Path) -> Record:
 
 
 def _sealed(record: Record) -> Iterator[Chunk]:
-    arrays = {name: np.ascontiguousarray(value) for name, value in record.arrays.items()}
+    arrays = {name: np.asarray(value, order="C") for name, value in record.arrays.items()}
     described = [[name, value.dtype.str, list(value.shape)] for name, value in arrays.items()]
     head = json.dumps(
         {"fields": dict(record.fields), "arrays": described}, separators=(",", ":")

@@ -33,6 +33,9 @@ SALT_KEY_BYTES = 32
 _NAME = re.compile(r"^(submission|residual|weights|peer)-(\d{20})(?:-(\d{5}))?\.record$")
 
 
+_NAME_FIELD = "file"
+
+
 class _Entry(Protocol):
     @classmethod
     def from_record(cls, record: Record) -> Self: ...
@@ -123,7 +126,7 @@ class Store:
     def save_peer(self, submission: Submission) -> None:
         """Keep a peer's verified payload for replay. Not flushed: it can be fetched again."""
         path = self._path("peer", submission.round, submission.index)
-        write_record(path, submission.to_record(), durable=False)
+        write_record(path, _named(path, submission.to_record()), durable=False)
 
     def load_peer(self, round_: int, index: int) -> Submission | None:
         """Return a peer's payload if it is kept; a damaged one is reported and counts as absent."""
@@ -207,13 +210,20 @@ class Store:
         return self._folder / f"{kind}-{round_:020d}{suffix}.record"
 
     def _write(self, kind: str, round_: int, record: Record) -> None:
-        write_record(self._path(kind, round_), record, self._durable)
+        path = self._path(kind, round_)
+        write_record(path, _named(path, record), self._durable)
 
     def _load(self, entry: type[E], path: Path) -> E | None:
         try:
-            return entry.from_record(read_record(path))
+            record = read_record(path)
         except FileNotFoundError:
             return None
+        if record.fields.get(_NAME_FIELD) != path.name:
+            # A sound file that was copied or renamed must not pass for another round's.
+            raise DamagedFileError(
+                path, "its own name inside", repr(record.fields.get(_NAME_FIELD))
+            )
+        return entry.from_record(record)
 
     def _newest(self, entry: type[E], kind: str, at_most: int | None) -> E | None:
         for round_ in reversed(self._rounds(kind)):
@@ -234,3 +244,8 @@ class Store:
             match = _NAME.match(path.name)
             if match:
                 yield match[1], int(match[2]), int(match[3] or 0), path
+
+
+def _named(path: Path, record: Record) -> Record:
+    """Seal the file name in with the content."""
+    return Record({**record.fields, _NAME_FIELD: path.name}, record.arrays)

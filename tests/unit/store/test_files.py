@@ -1,0 +1,98 @@
+"""Atomic files, sealed records and folder locks."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as numpy_st
+
+from troth_client.files import FolderLock, atomic_stream, atomic_write, remove_temporaries
+from troth_client.sealed import DamagedFileError, Record, read_record, write_record
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_trace(tmp_path):
+    path = tmp_path / "a"
+    atomic_write(path, [b"old"])
+
+    def chunks():
+        yield b"new"
+        raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        atomic_write(path, chunks())
+    assert path.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_the_new_file_appears_only_when_it_is_whole(tmp_path):
+    path = tmp_path / "a"
+    with atomic_stream(path) as stream:
+        stream.write(b"half")
+        stream.flush()
+        assert not path.exists()
+    assert path.read_bytes() == b"half"
+
+
+def test_other_os_errors_pass_unchanged(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        atomic_write(tmp_path / "absent" / "a", [b""])
+
+
+def test_leftovers_of_a_killed_process_are_removed(tmp_path):
+    (tmp_path / "a.tmp").write_bytes(b"half")
+    (tmp_path / "a").write_bytes(b"whole")
+    remove_temporaries(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_lock_can_be_taken_again_after_release(tmp_path):
+    lock = FolderLock(tmp_path / "f")
+    lock.release()
+    lock.release()
+    with FolderLock(tmp_path / "f"):
+        pass
+
+
+ARRAYS = numpy_st.arrays(
+    st.sampled_from([np.uint8, np.float32, np.int64]),
+    numpy_st.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
+)
+FIELDS = st.dictionaries(st.text(), st.text() | st.integers(-(2**70), 2**70), max_size=3)
+
+
+@given(FIELDS, st.dictionaries(st.text(max_size=5), ARRAYS, max_size=3))
+def test_any_record_comes_back(tmp_path_factory, fields, arrays):
+    path = tmp_path_factory.mktemp("records") / "r"
+    write_record(path, Record(fields, arrays), durable=False)
+    found = read_record(path)
+    assert found.fields == fields
+    assert found.arrays.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found.arrays[name].tobytes() == array.tobytes()
+        assert found.arrays[name].shape == array.shape
+        assert found.arrays[name].dtype == array.dtype
+
+
+@given(st.data())
+def test_any_changed_or_missing_byte_is_seen(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("records") / "r"
+    write_record(path, Record({"a": 1}, {"x": np.arange(9, dtype=np.float32)}), durable=False)
+    whole = path.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    flipped = bytearray(whole)
+    flipped[at] ^= data.draw(st.integers(1, 255))
+    for bad in (bytes(flipped), whole[:at], whole[at + 1 :], whole + b"\0"):
+        path.write_bytes(bad)
+        with pytest.raises(DamagedFileError) as caught:
+            read_record(path)
+        assert caught.value.path == path
+
+
+def test_the_head_is_readable_json(tmp_path):
+    write_record(tmp_path / "r", Record({"round": 5}, {"x": np.zeros((2, 3), np.float32)}))
+    raw = (tmp_path / "r").read_bytes()
+    size = int.from_bytes(raw[8:12], "little")
+    head = json.loads(raw[12 : 12 + size])
+    assert head == {"fields": {"round": 5}, "arrays": [["x", "<f4", [2, 3]]]}
