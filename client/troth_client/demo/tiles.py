@@ -173,11 +173,9 @@ def _matrices(shapes: Mapping[str, Shape]) -> list[tuple[tuple[str, ...], int, i
 def _padded(matrix: _Matrix, tensors: Mapping[str, Tensor]) -> Tensor:
     """Return the values of a matrix [64 R, 64 C], zeros where the tensors do not reach."""
     rows, columns = (n * TILE for n in matrix.grid)
-    if len(matrix.names) == 1 and (rows, columns) == (matrix.rows, matrix.columns):
-        values = tensors[matrix.names[0]]
-        if values.numel() == rows * columns:
-            return values.reshape(rows, columns)
     parts = [tensors[name].reshape(-1) for name in matrix.names]
+    if len(parts) == 1 and parts[0].numel() == rows * columns:
+        return parts[0].view(rows, columns)
     whole = parts[0].new_zeros((rows, columns))
     if tensors[matrix.names[0]].ndim < 2:
         flat = torch.cat(parts)
