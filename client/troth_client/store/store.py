@@ -4,13 +4,13 @@ Owns: file names, the order of writes, the lock, what happens to a damaged file.
 what it keeps, or touches the folder of another participant.
 Next: round.py saves a submission before it commits, and weights after it applied.
 
-    with Store(folder, identity) as store:
+    with Store(folder, identity, on_damaged) as store:
         store.save_submission(submission, residual)     # before anything leaves the machine
         store.save_weights(WeightState(...))            # when the round is closed and applied
         store.drop_before(round - keep)
 
 Promises. A save that returns is on the disk (`durable`), whole; a save that raises or is killed
-changed nothing. A file that does not verify is reported to `on_damaged` and never used: loading the
+changed nothing. A file that does not verify is reported to `on_damaged` and counts as absent: loading the
 newest weights or residual goes on to the one before it. One process at a time.
 """
 
@@ -51,7 +51,7 @@ class Store:
         self,
         folder: Path,
         identity: Identity,
-        on_damaged: Callable[[DamagedFileError], None] | None = None,
+        on_damaged: Callable[[DamagedFileError], None],
         durable: bool = True,
         draw: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -61,7 +61,7 @@ class Store:
         to the operating system: enough for kill -9, not for a power cut.
         """
         self._folder = folder
-        self._report = on_damaged or (lambda _: None)
+        self._report = on_damaged
         self._durable = durable
         self._lock = FolderLock(folder)
         try:
@@ -92,7 +92,7 @@ class Store:
         self._write("submission", submission.round, submission.to_record())
 
     def load_submission(self, round_: int) -> Submission | None:
-        """One's own submission of a round, if there is one. Raises DamagedFileError."""
+        """One's own submission of a round, if there is one that verifies."""
         return self._load(Submission, self._path("submission", round_))
 
     def submission_rounds(self) -> list[int]:
@@ -100,7 +100,7 @@ class Store:
         return self._rounds("submission")
 
     def load_residual(self, round_: int) -> ResidualEntry | None:
-        """Return the momentum around one's own submission of a round. Raises DamagedFileError."""
+        """Return the momentum around one's own submission of a round."""
         return self._load(ResidualEntry, self._path("residual", round_))
 
     def newest_residual(self) -> ResidualEntry | None:
@@ -112,7 +112,7 @@ class Store:
         self._write("weights", state.round, state.to_record())
 
     def load_weights(self, round_: int) -> WeightState | None:
-        """w_r of exactly this round, if it is kept. Raises DamagedFileError."""
+        """w_r of exactly this round, if it is kept."""
         return self._load(WeightState, self._path("weights", round_))
 
     def newest_weights(self, at_most: int | None = None) -> WeightState | None:
@@ -129,12 +129,8 @@ class Store:
         write_record(path, _named(path, submission.to_record()), durable=False)
 
     def load_peer(self, round_: int, index: int) -> Submission | None:
-        """Return a peer's payload if it is kept; a damaged one is reported and counts as absent."""
-        try:
-            return self._load(Submission, self._path("peer", round_, index))
-        except DamagedFileError as error:
-            self._report(error)
-            return None
+        """Return a peer's payload, if it is kept."""
+        return self._load(Submission, self._path("peer", round_, index))
 
     def peer_indices(self, round_: int) -> list[int]:
         """Whose payloads of a round are kept, ascending."""
@@ -218,21 +214,23 @@ class Store:
             record = read_record(path)
         except FileNotFoundError:
             return None
-        if record.fields.get(_NAME_FIELD) != path.name:
+        except DamagedFileError as error:
+            self._report(error)
+            return None
+        name = record.fields.get(_NAME_FIELD)
+        if name != path.name:
             # A sound file that was copied or renamed must not pass for another round's.
-            raise DamagedFileError(
-                path, "its own name inside", repr(record.fields.get(_NAME_FIELD))
-            )
+            self._report(DamagedFileError(path, "its own name inside", repr(name)))
+            return None
         return entry.from_record(record)
 
     def _newest(self, entry: type[E], kind: str, at_most: int | None) -> E | None:
         for round_ in reversed(self._rounds(kind)):
             if at_most is not None and round_ > at_most:
                 continue
-            try:
-                return self._load(entry, self._path(kind, round_))
-            except DamagedFileError as error:
-                self._report(error)
+            found = self._load(entry, self._path(kind, round_))
+            if found is not None:
+                return found
         return None
 
     def _rounds(self, kind: str) -> list[int]:
