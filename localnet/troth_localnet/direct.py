@@ -43,6 +43,10 @@ class DirectRpc:
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
 
+    async def genesis_hash(self) -> bytes:
+        """Return the 32 bytes that tell this chain from others."""
+        return bytes(self.chain.blocks.genesis_hash)
+
     async def get_slot(self) -> int:
         """Return the open slot."""
         return self.chain.slot

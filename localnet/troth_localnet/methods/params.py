@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
-from solders.hash import Hash
+from solders.hash import Hash, ParseHashError
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 
@@ -140,7 +140,7 @@ class Params:
         """Return a required blockhash."""
         try:
             return Hash.from_string(self.text(index, "blockhash"))
-        except ValueError as error:
+        except (ValueError, ParseHashError) as error:
             raise refusal(f"blockhash: {error}") from error
 
     def config(self, index: int, kind: type[ConfigT]) -> ConfigT:
