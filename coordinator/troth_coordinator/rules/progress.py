@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import NOBODY, NONE, Bitmap, Slot
 from troth_coordinator.rules.phase import Phase, attest_by, end_by_time, may_end
-from troth_coordinator.rules.view import EntryView, NetworkView, RunView, Status
+from troth_coordinator.rules.view import (
+    EntryView,
+    NetworkView,
+    Role,
+    RoundFlag,
+    RunView,
+    Status,
+)
 
-TIMED_PHASES = (Phase.WARMUP, Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN)
+PRESENT = (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
+"""Participants that are in the run or may come back to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +40,16 @@ def attendance(view: NetworkView) -> Attendance:
     """Return who must act now: trainers in Commit and Cooldown, members in Attest and Warmup."""
     if view.run.phase == Phase.WARMUP:
         return _warmup_attendance(view)
-    if view.round is None:
-        return Attendance(NOBODY, NOBODY)
-    if view.run.phase in (Phase.COMMIT, Phase.COOLDOWN):
+    if view.run.phase in (Phase.COMMIT, Phase.COOLDOWN) and view.round is not None:
         return Attendance(view.round.trainers, view.round.committed)
-    if view.run.phase == Phase.ATTEST:
+    if view.run.phase == Phase.ATTEST and view.round is not None:
         return Attendance(view.round.members, view.round.attested)
     return Attendance(NOBODY, NOBODY)
 
 
 def is_ready_for(entry: EntryView, run: RunView) -> bool:
     """Tell whether an entry has posted `ready` for the run's stored root (checked on chain)."""
-    return entry.ready_round == run.root_round and any(entry.ready_root)
+    return entry.ready_round == run.root_round
 
 
 def phase_end_by_time(run: RunView) -> Slot:
@@ -56,23 +62,37 @@ def attest_deadline(run: RunView) -> Slot:
     return attest_by(run.phase_start_slot, run.phase_end_slot, run.quorum_slot)
 
 
+def is_forced_void(view: NetworkView) -> bool:
+    """Tell whether the open round must close void because a payload of its base is missing."""
+    return view.round is not None and bool(view.round.flags & RoundFlag.FORCED_VOID)
+
+
 def is_transition_due(view: NetworkView) -> bool:
     """Tell whether a tick or close that lands in the view's slot may move the run on."""
     run = view.run
     if run.phase == Phase.WAITING_FOR_MEMBERS:
-        return num_pending(view) >= run.params.min_members
+        return _can_leave_waiting(view)
     if run.phase == Phase.HALTED:
-        return view.slot >= min(run.phase_start_slot + run.params.halt_slots, NONE)
-    if run.phase not in TIMED_PHASES:
+        return view.slot > run.phase_end_slot
+    if run.phase in (Phase.COMMIT, Phase.ATTEST) and is_forced_void(view):
+        return True
+    if run.phase not in (Phase.WARMUP, Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN):
         return False
     who = attendance(view)
-    num_acted = bitmap.count(who.acted & who.required)
-    return may_end(view.slot, phase_end_by_time(run), num_acted, bitmap.count(who.required))
+    num_acted, num_required = bitmap.count(who.acted), bitmap.count(who.required)
+    return may_end(view.slot, phase_end_by_time(run), num_acted, num_required)
+
+
+def pending(view: NetworkView) -> Bitmap:
+    """Return the participants that wait for Warmup, or are its members."""
+    return bitmap.from_indices(
+        index for index, entry in enumerate(view.entries) if entry.status == Status.PENDING
+    )
 
 
 def num_pending(view: NetworkView) -> int:
     """Return how many participants wait for Warmup."""
-    return sum(entry.status == Status.PENDING for entry in view.entries)
+    return bitmap.count(pending(view))
 
 
 def void_allowed_from(run: RunView) -> Slot:
@@ -80,7 +100,28 @@ def void_allowed_from(run: RunView) -> Slot:
     return Slot(min(run.phase_end_slot + run.params.close_grace_slots + 1, NONE))
 
 
+def is_pause_spent(run: RunView, slot: int) -> bool:
+    """Tell whether the pauses have used up their budget, so that anyone may resume the run."""
+    elapsed = 0 if run.paused_at_slot == NONE else max(0, slot - run.paused_at_slot)
+    return run.pause_used_slots + elapsed >= run.params.max_pause_slots
+
+
 def _warmup_attendance(view: NetworkView) -> Attendance:
-    pending = [i for i, entry in enumerate(view.entries) if entry.status == Status.PENDING]
-    ready = [i for i in pending if is_ready_for(view.entries[i], view.run)]
-    return Attendance(bitmap.from_indices(pending), bitmap.from_indices(ready))
+    members = pending(view)
+    ready = bitmap.from_indices(
+        index for index in bitmap.indices_of(members) if is_ready_for(view.entries[index], view.run)
+    )
+    return Attendance(members, ready)
+
+
+def _can_leave_waiting(view: NetworkView) -> bool:
+    # To Warmup with enough members and a trainer, or to Finished where nobody can come any more.
+    params = view.run.params
+    waiting = pending(view)
+    has_trainer = any(
+        view.entries[index].roles & Role.TRAINER for index in bitmap.indices_of(waiting)
+    )
+    if bitmap.count(waiting) >= params.min_members and has_trainer:
+        return True
+    num_present = sum(entry.status in PRESENT for entry in view.entries)
+    return view.run.round > params.join_until_round and num_present < params.min_members

@@ -107,7 +107,12 @@ def decide_root_only(turnout: Turnout, votes: int) -> Decision:
 def decide_view(
     run: bytes, round_: RoundView, entries: Sequence[EntryView], candidate: bytes
 ) -> Decision:
-    """Decide an open round as the chain shows it, for the candidate root."""
+    """Decide an open round as the chain shows it, for the candidate root.
+
+    A round that a report of missing payloads has forced void is void whatever its ballots say.
+    """
+    if round_.flags & RoundFlag.FORCED_VOID:
+        return Decision(Outcome.VOID)
     turnout = Turnout(round_.trainers, round_.members, round_.committed)
     votes = votes_for(run, round_, entries, candidate)
     if round_.flags & RoundFlag.ROOT_ONLY:

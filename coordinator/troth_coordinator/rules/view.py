@@ -132,7 +132,12 @@ class ParamsView:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The `Run` account; `address` is the account's own address, which every hash names as run."""
+    """The `Run` account; `address` is the account's own address, which every hash names as run.
+
+    `root` is the newest checkpoint's root. `restart_round` is the round whose weights came from a
+    Warmup, and `restart_root_round` the round of the root that it started from: what a replay needs
+    to cross a halt. `base_round` is explained at `RoundView`.
+    """
 
     address: Address
     version: int
@@ -159,10 +164,13 @@ class RunView:
     cursor: int
     root_round: RoundIndex
     root_cursor: int
+    restart_round: RoundIndex
+    restart_root_round: RoundIndex
     phase_start_slot: Slot
     phase_end_slot: Slot
     quorum_slot: Slot
     next_checkpoint_round: RoundIndex
+    base_round: RoundIndex
     void_streak: int
     seeds_pending: int
     paused_at_slot: Slot
