@@ -1,0 +1,376 @@
+//! Prints `layout.json`: everything that a reader of the accounts needs and the IDL does not say.
+//!
+//! Owns nothing: every number comes from the program's own types and constants. Run it with
+//! `cargo run --example export_layout`; Python builds its numpy dtypes from the output.
+
+use std::mem::{offset_of, size_of};
+
+use anchor_lang::error::ERROR_CODE_OFFSET;
+use anchor_lang::Discriminator;
+use coordinator::constants::*;
+use coordinator::events::*;
+use coordinator::seeds::*;
+use coordinator::state::*;
+
+/// One field: name, offset, numpy dtype.
+type Field = (&'static str, usize, String);
+
+/// Numpy dtype string of a field type.
+trait Dtype {
+    fn dtype() -> String;
+}
+
+macro_rules! scalar {
+    ($($kind:ty => $name:literal),*) => { $(impl Dtype for $kind {
+        fn dtype() -> String { $name.to_string() }
+    })* };
+}
+
+scalar!(u8 => "u1", u16 => "<u2", u32 => "<u4", u64 => "<u8", anchor_lang::prelude::Pubkey => "V32",
+    Params => "Params", Entry => "Entry", Slot => "Slot");
+
+impl<T: Dtype, const N: usize> Dtype for [T; N] {
+    fn dtype() -> String {
+        match T::dtype().as_str() {
+            "u1" => format!("V{N}"),
+            inner => format!("({N},){inner}"),
+        }
+    }
+}
+
+fn dtype_of<S, T: Dtype>(_: fn(&S) -> &T) -> String {
+    T::dtype()
+}
+
+macro_rules! fields {
+    ($kind:ident: $($field:ident),* $(,)?) => {{
+        // Exhaustive: a field that is not listed here does not compile.
+        let _ = |value: &$kind| { let $kind { $($field: _),* } = value; };
+        let list: Vec<Field> = vec![$((
+            stringify!($field),
+            offset_of!($kind, $field),
+            dtype_of::<$kind, _>(|value| &value.$field),
+        )),*];
+        list
+    }};
+}
+
+fn params_fields() -> Vec<Field> {
+    fields!(Params: stake_lamports, reward_per_payload, absence_fee, witness_fee, recompute_cost,
+        bond_lamports, sequences_per_payload, max_rounds, join_until_round, warmup_slots,
+        commit_slots, attest_slots, close_grace_slots, halt_slots, seed_delay_slots,
+        vesting_slots, unbond_slots, max_pause_slots, param_delay_slots, case_slots,
+        openings_slots, verdict_commit_slots, verdict_reveal_slots, committee_commit_slots,
+        committee_reveal_slots, appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds,
+        checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, capacity, ring, min_members,
+        keep_rounds, audit_cap, max_witness_only, admission, reserved)
+}
+
+fn run_fields() -> Vec<Field> {
+    fields!(Run: version, bump, vault_bump, roster_bump, phase, resume_phase, flags, pad, run_id,
+        authority, council, funder, roster, vault, config_hash, manifest_hash, genesis_root, root,
+        chain_hash, created_slot, epoch, round, cursor, root_round, root_cursor,
+        restart_round, restart_root_round, phase_start_slot,
+        phase_end_slot, quorum_slot, next_checkpoint_round, base_round, void_streak, seeds_pending,
+        paused_at_slot, pause_window_start_slot, pause_used_slots, pause_total_slots,
+        params_requested_slot, finished_slot, event_sequence, num_participants, num_rounds,
+        num_checkpoints, total_stake, total_unbonding, total_unvested, total_claimable,
+        total_bonds, total_escrow, treasury, reward_pool, vault_rent, params, pending_params,
+        reserved)
+}
+
+fn roster_fields() -> Vec<Field> {
+    fields!(Roster: version, bump, pad, run, payer, entries)
+}
+
+fn entry_fields() -> Vec<Field> {
+    fields!(Entry: owner, session, next_session, ready_root, stake, claimable, bucket_window,
+        bucket_amount, joined_round, active_round, last_included, ready_round, return_round,
+        inactive_round, jailed_until_round, left_round, rounds_served, included_since_strike,
+        strike_rounds, misses_in_row, deadline_misses_in_row, status, roles, flags, strikes,
+        reserved)
+}
+
+fn round_fields() -> Vec<Field> {
+    fields!(Round: version, bump, flags, seed_status, position, pad, run, payer, round, epoch,
+        cursor, open_slot, commit_end_slot, close_slot, seed_slot, reward_paid, reward_window,
+        base_round, slot_hash, seed, canonical_root, members, trainers, eligible, is_new,
+        committed, attested, included, struck, reserved, slots)
+}
+
+fn slot_fields() -> Vec<Field> {
+    fields!(Slot: header_hash, root_vote, attest_bitmap, previous_included, missing_reports,
+        possession)
+}
+
+/// `{"a": 1, "b": 2}` over several lines, values already JSON.
+fn object(depth: usize, pairs: &[(String, String)]) -> String {
+    let pad = "  ".repeat(depth);
+    let lines: Vec<String> = pairs
+        .iter()
+        .map(|(key, value)| format!("{pad}  \"{key}\": {value}"))
+        .collect();
+    format!("{{\n{}\n{pad}}}", lines.join(",\n"))
+}
+
+fn numbers(depth: usize, pairs: &[(&str, u64)]) -> String {
+    let pairs: Vec<_> = pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_string(), value.to_string()))
+        .collect();
+    object(depth, &pairs)
+}
+
+fn record(size: usize, fields: &[Field]) -> String {
+    let list: Vec<String> = fields
+        .iter()
+        .map(|(name, offset, dtype)| format!("        [\"{name}\", {offset}, \"{dtype}\"]"))
+        .collect();
+    let fields = format!("[\n{}\n      ]", list.join(",\n"));
+    object(
+        2,
+        &[("size".into(), size.to_string()), ("fields".into(), fields)],
+    )
+}
+
+fn seeds() -> String {
+    let all: [(&str, &[u8]); 6] = [
+        ("run", SEED_RUN),
+        ("roster", SEED_ROSTER),
+        ("participant", SEED_PARTICIPANT),
+        ("round", SEED_ROUND),
+        ("vault", SEED_VAULT),
+        ("checkpoint", SEED_CHECKPOINT),
+    ];
+    let text = |prefix| format!("\"{}\"", String::from_utf8_lossy(prefix));
+    let pairs: Vec<_> = all
+        .iter()
+        .map(|(name, prefix)| ((*name).to_string(), text(prefix)))
+        .collect();
+    object(1, &pairs)
+}
+
+fn accounts() -> String {
+    let all = [
+        ("Run", Run::DISCRIMINATOR, Run::SIZE, true),
+        ("Roster", Roster::DISCRIMINATOR, Roster::SIZE, true),
+        ("Round", Round::DISCRIMINATOR, Round::SIZE, true),
+        (
+            "Participant",
+            Participant::DISCRIMINATOR,
+            Participant::SIZE,
+            false,
+        ),
+        (
+            "Checkpoint",
+            Checkpoint::DISCRIMINATOR,
+            Checkpoint::SIZE,
+            false,
+        ),
+    ];
+    let pairs: Vec<_> = all
+        .iter()
+        .map(|(name, discriminator, size, zero_copy)| {
+            let value = format!(
+                "{{\"discriminator\": {discriminator:?}, \"size\": {size}, \"zero_copy\": {zero_copy}}}"
+            );
+            ((*name).to_string(), value)
+        })
+        .collect();
+    object(1, &pairs)
+}
+
+fn structs() -> String {
+    object(
+        1,
+        &[
+            (
+                "Params".into(),
+                record(size_of::<Params>(), &params_fields()),
+            ),
+            ("Run".into(), record(size_of::<Run>(), &run_fields())),
+            (
+                "Roster".into(),
+                record(size_of::<Roster>(), &roster_fields()),
+            ),
+            ("Entry".into(), record(size_of::<Entry>(), &entry_fields())),
+            ("Round".into(), record(size_of::<Round>(), &round_fields())),
+            ("Slot".into(), record(size_of::<Slot>(), &slot_fields())),
+        ],
+    )
+}
+
+fn enums() -> String {
+    let phases: Vec<(String, u64)> = Phase::ALL
+        .iter()
+        .map(|p| (format!("{p:?}"), *p as u64))
+        .collect();
+    let statuses: Vec<(String, u64)> = Status::ALL
+        .iter()
+        .map(|s| (format!("{s:?}"), *s as u64))
+        .collect();
+    let seeds: Vec<(String, u64)> = SeedStatus::ALL
+        .iter()
+        .map(|s| (format!("{s:?}"), *s as u64))
+        .collect();
+    let named = |list: &[(String, u64)]| {
+        let pairs: Vec<_> = list
+            .iter()
+            .map(|(name, number)| (name.as_str(), *number))
+            .collect();
+        numbers(2, &pairs)
+    };
+    let flag = |bit: u8| u64::from(bit);
+    object(
+        1,
+        &[
+            ("phase".into(), named(&phases)),
+            ("status".into(), named(&statuses)),
+            ("seed_status".into(), named(&seeds)),
+            (
+                "role".into(),
+                numbers(
+                    2,
+                    &[
+                        ("trainer", flag(ROLE_TRAINER)),
+                        ("witness", flag(ROLE_WITNESS)),
+                    ],
+                ),
+            ),
+            (
+                "admission".into(),
+                numbers(
+                    2,
+                    &[
+                        ("open", flag(ADMISSION_OPEN)),
+                        ("allowlist", flag(ADMISSION_ALLOWLIST)),
+                    ],
+                ),
+            ),
+            (
+                "run_flag".into(),
+                numbers(
+                    2,
+                    &[
+                        ("pause_requested", flag(RUN_PAUSE_REQUESTED)),
+                        ("params_pending", flag(RUN_PARAMS_PENDING)),
+                    ],
+                ),
+            ),
+            ("event_kind".into(), event_kinds()),
+            (
+                "entry_flag".into(),
+                numbers(2, &[("leaving", flag(ENTRY_LEAVING))]),
+            ),
+            (
+                "round_flag".into(),
+                numbers(
+                    2,
+                    &[
+                        ("root_only", flag(ROUND_ROOT_ONLY)),
+                        ("closed", flag(ROUND_CLOSED)),
+                        ("void", flag(ROUND_VOID)),
+                        ("forced_void", flag(ROUND_FORCED_VOID)),
+                        ("commit_ran_to_deadline", flag(ROUND_COMMIT_RAN_TO_DEADLINE)),
+                        ("attest_ran_to_deadline", flag(ROUND_ATTEST_RAN_TO_DEADLINE)),
+                    ],
+                ),
+            ),
+        ],
+    )
+}
+
+fn constants() -> String {
+    numbers(
+        1,
+        &[
+            ("version", u64::from(VERSION)),
+            ("none", NONE),
+            ("no_index", u64::from(NO_INDEX)),
+            ("max_participants", MAX_PARTICIPANTS as u64),
+            ("max_text_bytes", MAX_TEXT_BYTES as u64),
+            ("max_tickets", MAX_TICKETS as u64),
+            ("max_growth_bytes", MAX_GROWTH_BYTES as u64),
+            ("slot_hashes_entries", SLOT_HASHES_ENTRIES),
+        ],
+    )
+}
+
+macro_rules! kinds {
+    ($($kind:ident),* $(,)?) => { [$((stringify!($kind), u64::from($kind::KIND))),*] };
+}
+
+fn event_kinds() -> String {
+    numbers(
+        2,
+        &kinds!(
+            RunCreated,
+            RosterInitialized,
+            RoundInitialized,
+            ParticipantAdmitted,
+            RunFunded,
+            ParticipantJoined,
+            StakeToppedUp,
+            SessionKeySet,
+            ManifestAnnounced,
+            PauseRequested,
+            PauseCancelled,
+            RunPaused,
+            RunResumed,
+            ParamsRequested,
+            ParamsApplied,
+            LeaveRequested,
+            ParticipantLeft,
+            StakeUnbonding,
+            StakeWithdrawn,
+            RewardClaimed,
+            RewardsMoved,
+            ParticipantClosed,
+            AccountClosed,
+            LeftoversPaid,
+            RunClosed,
+            PhaseStarted,
+            WarmupEnded,
+            RoundOpened,
+            RosterTurned,
+            RoundSettled,
+            RewardsScaled,
+            CheckpointStored,
+            ReadyPosted,
+            Activated,
+            SeedFrozen,
+            SeedRetargeted,
+            SeedLost,
+            MissingReported,
+            PayloadStruck
+        ),
+    )
+}
+
+/// The errors, read from the enum's own source: `#[error_code]` numbers them from 6000.
+fn errors() -> String {
+    let variants = include_str!("../src/errors.rs")
+        .lines()
+        .map(str::trim)
+        .filter_map(|line| line.strip_suffix(','))
+        .filter(|name| !name.is_empty() && name.chars().all(char::is_alphanumeric));
+    let pairs: Vec<_> = (ERROR_CODE_OFFSET..)
+        .zip(variants)
+        .map(|(code, name)| (code.to_string(), format!("\"{name}\"")))
+        .collect();
+    object(1, &pairs)
+}
+
+fn main() {
+    let sections = [
+        ("program_id".to_string(), format!("\"{}\"", coordinator::ID)),
+        ("layout_version".to_string(), VERSION.to_string()),
+        ("seeds".to_string(), seeds()),
+        ("accounts".to_string(), accounts()),
+        ("structs".to_string(), structs()),
+        ("enums".to_string(), enums()),
+        ("constants".to_string(), constants()),
+        ("errors".to_string(), errors()),
+    ];
+    println!("{}", object(0, &sections));
+}

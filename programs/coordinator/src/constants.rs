@@ -1,0 +1,71 @@
+//! Numbers that the layouts and rules share. They never change within one program version.
+
+use anchor_lang::prelude::{pubkey, Pubkey};
+
+/// Address of the `SlotHashes` sysvar.
+pub const SLOT_HASHES: Pubkey = pubkey!("SysvarS1otHashes111111111111111111111111111");
+/// Layout version written into the first byte of every account.
+pub const VERSION: u8 = 1;
+/// Marks "no round", "no slot": 2^64 - 1.
+pub const NONE: u64 = u64::MAX;
+/// Marks a `Participant` that holds no index.
+pub const NO_INDEX: u16 = u16::MAX;
+/// Entries of a roster and slots of a round, whatever the capacity of the run.
+pub const MAX_PARTICIPANTS: usize = 64;
+/// Bytes of an endpoint and of a manifest URI.
+pub const MAX_TEXT_BYTES: usize = 96;
+/// Unbonding tickets that a participant may hold at once.
+pub const MAX_TICKETS: usize = 4;
+/// Tickets that partial withdrawals may use: the last one is kept for leaving.
+pub const MAX_PARTIAL_TICKETS: usize = 3;
+/// Vesting buckets of an entry.
+pub const NUM_BUCKETS: usize = 3;
+/// Bytes by which an account may grow within one instruction.
+pub const MAX_GROWTH_BYTES: usize = 10_240;
+/// Entries of the `SlotHashes` sysvar.
+pub const SLOT_HASHES_ENTRIES: u64 = 512;
+/// Parts per million in one.
+pub const PPM: u64 = 1_000_000;
+/// Longest window that a parameter may name (about 14 000 years of slots): sums stay far from overflow.
+pub const MAX_WINDOW_SLOTS: u64 = 1 << 40;
+/// Largest amount that a parameter may name: sums over 64 participants stay far from overflow.
+pub const MAX_PARAM_LAMPORTS: u64 = 1 << 56;
+/// A stake is at least this many rewards.
+pub const MIN_STAKE_REWARDS: u64 = 60;
+/// A bond is at least this many witness fees.
+pub const MIN_BOND_FEES: u64 = 14;
+/// A bond is at least this many rewards.
+pub const MIN_BOND_REWARDS: u64 = 5;
+
+/// Role bit: trains and commits payloads.
+pub const ROLE_TRAINER: u8 = 1;
+/// Role bit: recomputes samples of the others' work.
+pub const ROLE_WITNESS: u8 = 2;
+/// All role bits.
+pub const ROLES: u8 = ROLE_TRAINER | ROLE_WITNESS;
+
+/// Admission: anyone may join.
+pub const ADMISSION_OPEN: u8 = 0;
+/// Admission: only owners that the authority admitted may join.
+pub const ADMISSION_ALLOWLIST: u8 = 1;
+
+/// Run flag: a pause takes effect at the next close.
+pub const RUN_PAUSE_REQUESTED: u8 = 1;
+/// Run flag: `pending_params` wait for an epoch boundary.
+pub const RUN_PARAMS_PENDING: u8 = 2;
+
+/// Entry flag: leaves at the next open.
+pub const ENTRY_LEAVING: u8 = 1;
+
+/// Round flag: the root-only step of Cooldown.
+pub const ROUND_ROOT_ONLY: u8 = 1;
+/// Round flag: closed.
+pub const ROUND_CLOSED: u8 = 2;
+/// Round flag: closed void.
+pub const ROUND_VOID: u8 = 4;
+/// Round flag: void because a payload of the round before is missing.
+pub const ROUND_FORCED_VOID: u8 = 8;
+/// Round flag: Commit ran to its deadline.
+pub const ROUND_COMMIT_RAN_TO_DEADLINE: u8 = 16;
+/// Round flag: Attest ran to its deadline.
+pub const ROUND_ATTEST_RAN_TO_DEADLINE: u8 = 32;

@@ -1,0 +1,60 @@
+//! `admit`: puts an owner on the allowlist.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::ADMISSION_ALLOWLIST;
+use crate::errors::CoordinatorError;
+use crate::events::{record, ParticipantAdmitted};
+use crate::instructions::join_run::create_participant;
+use crate::math::add;
+use crate::state::Run;
+
+/// Accounts of `admit`.
+#[derive(Accounts)]
+pub struct Admit<'info> {
+    /// Authority of the run; pays the rent of the participant.
+    #[account(mut)]
+    pub authority: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = authority @ CoordinatorError::WrongAuthority)]
+    pub run: AccountLoader<'info, Run>,
+    /// The participant to create.
+    /// CHECK: created here by `pda::create` at the address derived from the seeds.
+    #[account(mut)]
+    pub participant: UncheckedAccount<'info>,
+    /// The system program.
+    pub system_program: Program<'info, System>,
+}
+
+impl Admit<'_> {
+    fn validate(&self) -> Result<()> {
+        let run = self.run.load()?;
+        run.require_unfinished()?;
+        require!(
+            run.params.admission == ADMISSION_ALLOWLIST,
+            CoordinatorError::AdmissionOpen
+        );
+        Ok(())
+    }
+
+    /// Puts an owner on the allowlist by creating its participant account.
+    pub fn handle(ctx: Context<Admit>, owner: Pubkey) -> Result<()> {
+        let accounts = ctx.accounts;
+        accounts.validate()?;
+        let key = accounts.run.key();
+        let mut participant =
+            create_participant(&accounts.authority, &accounts.participant, key, owner)?;
+        participant.admitted = true;
+        participant.save(&accounts.participant)?;
+
+        let mut run = accounts.run.load_mut()?;
+        run.num_participants = add(run.num_participants, 1)?;
+        let event = ParticipantAdmitted {
+            run: key,
+            sequence: run.event_sequence,
+            slot: Clock::get()?.slot,
+            owner,
+        };
+        record(&mut run, &event)
+    }
+}

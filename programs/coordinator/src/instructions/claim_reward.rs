@@ -1,0 +1,70 @@
+//! `claim_reward`: pays vested rewards.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::CoordinatorError;
+use crate::events::{record, RewardClaimed};
+use crate::math::{add, sub};
+use crate::pda;
+use crate::state::{Participant, Roster, Run};
+
+/// Accounts of `claim_reward`.
+#[derive(Accounts)]
+pub struct ClaimReward<'info> {
+    /// Owner of the participant; receives the rewards.
+    #[account(mut)]
+    pub owner: Signer<'info>,
+    /// The run.
+    #[account(
+        mut,
+        has_one = roster @ CoordinatorError::WrongRoster,
+        has_one = vault @ CoordinatorError::WrongVault,
+    )]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The participant.
+    #[account(
+        mut,
+        has_one = run @ CoordinatorError::WrongRun,
+        has_one = owner @ CoordinatorError::WrongOwner,
+    )]
+    pub participant: Box<Account<'info, Participant>>,
+    /// The vault of the run.
+    /// CHECK: `run.vault`; lamports leave it here.
+    #[account(mut)]
+    pub vault: UncheckedAccount<'info>,
+}
+
+impl ClaimReward<'_> {
+    /// Releases the buckets that have vested and pays everything claimable.
+    pub fn handle(ctx: Context<ClaimReward>) -> Result<()> {
+        let accounts = ctx.accounts;
+        let slot = Clock::get()?.slot;
+        let (mut run, mut roster) = (accounts.run.load_mut()?, accounts.roster.load_mut()?);
+        let participant = &mut accounts.participant;
+        let mut lamports = std::mem::take(&mut participant.claimable);
+        let mut vested = 0;
+        if let Some(entry) = participant.entry_mut_of(&mut roster) {
+            vested = run.release_vested(entry, slot)?;
+            lamports = add(lamports, std::mem::take(&mut entry.claimable))?;
+            entry.invariant()?;
+        }
+        require!(lamports > 0, CoordinatorError::NothingToClaim);
+        run.total_claimable = sub(run.total_claimable, lamports)?;
+        participant.claimed_total = add(participant.claimed_total, lamports)?;
+        pda::pay(&accounts.vault, &accounts.owner, lamports)?;
+        let event = RewardClaimed {
+            run: accounts.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            owner: accounts.owner.key(),
+            vested,
+            lamports,
+        };
+        record(&mut run, &event)?;
+        run.invariant()?;
+        run.check_vault(&accounts.vault)
+    }
+}

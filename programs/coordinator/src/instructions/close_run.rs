@@ -1,0 +1,188 @@
+//! `close_run`: closes the accounts of a finished run, batch by batch.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::CoordinatorError;
+use crate::events::{record, AccountClosed, LeftoversPaid, ParticipantClosed, RunClosed};
+use crate::math::{add, sub};
+use crate::pda;
+use crate::state::{Checkpoint, Participant, Phase, Roster, Round, Run};
+
+/// Accounts of `close_run`; then pairs of an account to close and its recorded payer.
+#[derive(Accounts)]
+pub struct CloseRun<'info> {
+    /// Authority of the run; gets back the rent of run, vault and roster.
+    #[account(mut)]
+    pub authority: Signer<'info>,
+    /// The run.
+    #[account(
+        mut,
+        has_one = authority @ CoordinatorError::WrongAuthority,
+        has_one = roster @ CoordinatorError::WrongRoster,
+        has_one = vault @ CoordinatorError::WrongVault,
+        has_one = funder @ CoordinatorError::WrongFunder,
+    )]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    /// CHECK: `run.roster`; it may not exist where a run was created by mistake.
+    #[account(mut)]
+    pub roster: UncheckedAccount<'info>,
+    /// The vault of the run.
+    /// CHECK: `run.vault`; lamports leave it here.
+    #[account(mut)]
+    pub vault: UncheckedAccount<'info>,
+    /// Funder of the run; receives what nobody is owed.
+    /// CHECK: `run.funder`; only lamports enter.
+    #[account(mut)]
+    pub funder: UncheckedAccount<'info>,
+}
+
+impl<'info> CloseRun<'info> {
+    fn validate(&self, slot: u64) -> Result<()> {
+        let run = self.run.load()?;
+        let unused = run.is(Phase::WaitingForMembers) && run.round == 0;
+        if unused && run.num_participants == 0 {
+            return Ok(());
+        }
+        require!(run.is(Phase::Finished), CoordinatorError::RunNotFinished);
+        let last = add(run.finished_slot, run.params.longest_path_slots())?;
+        require!(slot > last, CoordinatorError::CasesMayBeOpen);
+        Ok(())
+    }
+
+    /// Closes the pairs passed; pays leftovers; closes vault, roster and run once all else is.
+    pub fn handle(ctx: Context<'info, CloseRun<'info>>) -> Result<()> {
+        let slot = Clock::get()?.slot;
+        let accounts = ctx.accounts;
+        accounts.validate(slot)?;
+        let pairs = ctx.remaining_accounts.chunks_exact(2);
+        require!(
+            pairs.remainder().is_empty(),
+            CoordinatorError::AccountMissing
+        );
+        let mut changed = pairs.len() > 0;
+        for pair in pairs {
+            if let [account, payer] = pair {
+                accounts.close_account(account, payer, slot)?;
+            }
+        }
+        changed |= accounts.pay_leftovers(slot)?;
+        changed |= accounts.close_everything(slot)?;
+        require!(changed, CoordinatorError::NothingToClose);
+        Ok(())
+    }
+
+    /// Closes a round, a checkpoint or a settled participant; rent to the recorded payer.
+    #[inline(never)]
+    fn close_account(
+        &'info self,
+        account: &'info AccountInfo<'info>,
+        payer: &'info AccountInfo<'info>,
+        slot: u64,
+    ) -> Result<()> {
+        let key = self.run.key();
+        require_keys_eq!(*account.owner, crate::ID, CoordinatorError::WrongAddress);
+        let found = if let Ok(round) = AccountLoader::<Round>::try_from(account) {
+            let round = round.load()?;
+            (round.run, round.payer, Kind::Round)
+        } else if let Ok(checkpoint) = Account::<Checkpoint>::try_from(account) {
+            (checkpoint.run, checkpoint.payer, Kind::Checkpoint)
+        } else {
+            let participant = Participant::load(account, key)?;
+            let roster = AccountLoader::<Roster>::try_from(&self.roster)?;
+            require!(
+                participant.is_closable(&*roster.load()?)?,
+                CoordinatorError::NothingToClose
+            );
+            let kind = Kind::Participant(participant.owner);
+            (participant.run, participant.payer, kind)
+        };
+        let (run_key, recorded, kind) = found;
+        require_keys_eq!(run_key, key, CoordinatorError::WrongRun);
+        require_keys_eq!(recorded, *payer.key, CoordinatorError::WrongPayer);
+        self.record_closed(kind, account.key(), recorded, slot)?;
+        pda::close(account, payer)
+    }
+
+    fn record_closed(&self, kind: Kind, account: Pubkey, payer: Pubkey, slot: u64) -> Result<()> {
+        let mut run = self.run.load_mut()?;
+        let (key, sequence) = (self.run.key(), run.event_sequence);
+        let count = match kind {
+            Kind::Round => &mut run.num_rounds,
+            Kind::Checkpoint => &mut run.num_checkpoints,
+            Kind::Participant(_) => &mut run.num_participants,
+        };
+        *count = sub(*count, 1)?;
+        if let Kind::Participant(owner) = kind {
+            let event = ParticipantClosed {
+                run: key,
+                sequence,
+                slot,
+                owner,
+                payer,
+            };
+            return record(&mut run, &event);
+        }
+        let event = AccountClosed {
+            run: key,
+            sequence,
+            slot,
+            account,
+            payer,
+        };
+        record(&mut run, &event)
+    }
+
+    /// Pays pool, treasury and donations to the funder. Returns whether there were any.
+    fn pay_leftovers(&self, slot: u64) -> Result<bool> {
+        let mut run = self.run.load_mut()?;
+        run.reward_pool = 0;
+        run.treasury = 0;
+        let lamports = sub(self.vault.lamports(), run.liabilities()?)?;
+        if lamports == 0 {
+            return Ok(false);
+        }
+        pda::pay(&self.vault, &self.funder, lamports)?;
+        let event = LeftoversPaid {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            funder: self.funder.key(),
+            lamports,
+        };
+        record(&mut run, &event)?;
+        run.check_vault(&self.vault)?;
+        Ok(true)
+    }
+
+    /// Closes vault, roster and run if nothing else is open. Returns whether it did.
+    fn close_everything(&self, slot: u64) -> Result<bool> {
+        {
+            let mut run = self.run.load_mut()?;
+            let open = run.num_rounds | run.num_checkpoints | run.num_participants;
+            if open != 0 || run.liabilities()? != run.vault_rent {
+                return Ok(false);
+            }
+            let event = RunClosed {
+                run: self.run.key(),
+                sequence: run.event_sequence,
+                slot,
+                funder: self.funder.key(),
+            };
+            record(&mut run, &event)?;
+        }
+        if self.roster.owner == &crate::ID {
+            pda::close(&self.roster, &self.authority)?;
+        }
+        pda::close(&self.vault, &self.authority)?;
+        pda::close(self.run.as_ref(), &self.authority)?;
+        Ok(true)
+    }
+}
+
+/// What a pair closes.
+enum Kind {
+    Round,
+    Checkpoint,
+    Participant(Pubkey),
+}

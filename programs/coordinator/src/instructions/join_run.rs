@@ -1,0 +1,239 @@
+//! `join_run`: deposits the stake and takes an index.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::*;
+use crate::errors::CoordinatorError;
+use crate::events::{record, ParticipantJoined, RewardsMoved};
+use crate::math::add;
+use crate::pda;
+use crate::seeds::SEED_PARTICIPANT;
+use crate::state::{check_text, Participant, Roster, Run, Status};
+
+/// Arguments of `join_run`.
+#[derive(AnchorSerialize, AnchorDeserialize, Clone)]
+pub struct JoinArgs {
+    /// A free index: pick the lowest.
+    pub index: u16,
+    /// 1 trainer, 2 witness, 3 both.
+    pub roles: u8,
+    /// Key that signs round transactions and headers.
+    pub session: Pubkey,
+    /// Where payloads are served, at most 96 bytes.
+    pub endpoint: String,
+}
+
+/// Accounts of `join_run`.
+#[derive(Accounts)]
+pub struct JoinRun<'info> {
+    /// Owner of the participant; pays the stake and the rent.
+    #[account(mut)]
+    pub owner: Signer<'info>,
+    /// The run.
+    #[account(
+        mut,
+        has_one = roster @ CoordinatorError::WrongRoster,
+        has_one = vault @ CoordinatorError::WrongVault,
+    )]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The participant, created here unless it was admitted or had left.
+    /// CHECK: created by `pda::create`, or loaded with its discriminator, run and owner checked.
+    #[account(mut)]
+    pub participant: UncheckedAccount<'info>,
+    /// The vault of the run.
+    /// CHECK: `run.vault`; only lamports enter.
+    #[account(mut)]
+    pub vault: UncheckedAccount<'info>,
+    /// Participant of the former owner of the index, where rewards are left behind.
+    #[account(mut)]
+    pub previous: Option<Box<Account<'info, Participant>>>,
+    /// The system program.
+    pub system_program: Program<'info, System>,
+}
+
+impl<'info> JoinRun<'info> {
+    fn validate(&self, args: &JoinArgs) -> Result<()> {
+        check_text(&args.endpoint)?;
+        require_keys_neq!(
+            args.session,
+            Pubkey::default(),
+            CoordinatorError::InvalidSessionKey
+        );
+        let run = self.run.load()?;
+        run.require_unfinished()?;
+        require!(
+            run.round <= run.params.join_until_round,
+            CoordinatorError::JoinClosed
+        );
+        let known = args.roles != 0 && args.roles & !ROLES == 0;
+        require!(known, CoordinatorError::InvalidRoles);
+        require!(
+            args.index < run.params.capacity,
+            CoordinatorError::IndexOutOfRange
+        );
+        let roster = self.roster.load()?;
+        check_free(&run, &roster, args.index)?;
+        check_witness_only(&run, &roster, args.roles)
+    }
+
+    /// Deposits the stake and takes an index.
+    pub fn handle(ctx: Context<'info, JoinRun<'info>>, args: JoinArgs) -> Result<()> {
+        let accounts = ctx.accounts;
+        accounts.validate(&args)?;
+        let mut participant = accounts.enlist()?;
+        let stake = accounts.run.load()?.params.stake_lamports;
+        pda::transfer(&accounts.owner, &accounts.vault, stake)?;
+
+        let slot = Clock::get()?.slot;
+        accounts.settle_former_life(&mut participant, slot)?;
+        accounts.settle_predecessor(args.index, slot)?;
+        participant.index = args.index;
+        participant.endpoint.clone_from(&args.endpoint);
+        participant.save(&accounts.participant)?;
+        accounts.take_index(args, slot, stake)
+    }
+
+    /// Loads the participant, or creates it where the run is open.
+    #[inline(never)]
+    fn enlist(&self) -> Result<Box<Participant>> {
+        let key = self.run.key();
+        let mut run = self.run.load_mut()?;
+        let allowlist = run.params.admission == ADMISSION_ALLOWLIST;
+        let info = &self.participant;
+        if info.owner != &crate::ID {
+            require!(!allowlist, CoordinatorError::NotAdmitted);
+            run.num_participants = add(run.num_participants, 1)?;
+            return create_participant(&self.owner, info, key, self.owner.key());
+        }
+        let participant = Participant::load(info, key)?;
+        require_keys_eq!(
+            participant.owner,
+            self.owner.key(),
+            CoordinatorError::WrongOwner
+        );
+        require!(!participant.barred, CoordinatorError::ParticipantBarred);
+        require!(
+            participant.admitted || !allowlist,
+            CoordinatorError::NotAdmitted
+        );
+        Ok(Box::new(participant))
+    }
+
+    /// An owner who left joins again once all rewards have vested; they move to the participant.
+    fn settle_former_life(&self, participant: &mut Participant, slot: u64) -> Result<()> {
+        if participant.index == NO_INDEX {
+            return Ok(());
+        }
+        let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
+        let entry = roster.entry_mut(participant.index)?;
+        if entry.owner != participant.owner {
+            return Ok(());
+        }
+        require!(entry.is(Status::Left), CoordinatorError::AlreadyJoined);
+        run.release_vested(entry, slot)?;
+        require!(entry.unvested()? == 0, CoordinatorError::AlreadyJoined);
+        participant.claimable = add(participant.claimable, entry.claimable)?;
+        entry.claimable = 0;
+        Ok(())
+    }
+
+    /// Rewards that the former owner of the index left behind move to its participant account.
+    fn settle_predecessor(&mut self, index: u16, slot: u64) -> Result<()> {
+        let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
+        let entry = roster.entry_mut(index)?;
+        run.release_vested(entry, slot)?;
+        require!(entry.unvested()? == 0, CoordinatorError::IndexTaken);
+        if entry.claimable == 0 {
+            return Ok(());
+        }
+        let own = self.participant.key();
+        let Some(previous) = self.previous.as_mut() else {
+            return err!(CoordinatorError::AccountMissing);
+        };
+        require_keys_neq!(previous.key(), own, CoordinatorError::DuplicateAccount);
+        require_keys_eq!(previous.run, self.run.key(), CoordinatorError::WrongRun);
+        let matches = previous.owner == entry.owner && previous.index == index;
+        require!(matches, CoordinatorError::WrongOwner);
+        previous.claimable = add(previous.claimable, entry.claimable)?;
+        previous.index = NO_INDEX;
+        let event = RewardsMoved {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            owner: entry.owner,
+            index,
+            lamports: entry.claimable,
+        };
+        entry.claimable = 0;
+        record(&mut run, &event)
+    }
+
+    fn take_index(&self, args: JoinArgs, slot: u64, stake: u64) -> Result<()> {
+        let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
+        let round = run.round;
+        let entry = roster.entry_mut(args.index)?;
+        entry.join(self.owner.key(), args.session, args.roles, round);
+        run.deposit_stake(entry, stake)?;
+        entry.invariant()?;
+        let event = ParticipantJoined {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            owner: self.owner.key(),
+            session: args.session,
+            index: args.index,
+            roles: args.roles,
+            stake,
+            round,
+            endpoint: args.endpoint,
+        };
+        record(&mut run, &event)?;
+        run.invariant()?;
+        run.check_vault(&self.vault)
+    }
+}
+
+/// Refuses an index that somebody holds; `RunFull` when there is no other.
+fn check_free(run: &Run, roster: &Roster, index: u16) -> Result<()> {
+    let free = |entry: &crate::state::Entry| entry.is_free(run.round, run.params.ring);
+    if free(roster.entry(index)?) {
+        return Ok(());
+    }
+    let capacity = usize::from(run.params.capacity);
+    let any = roster.entries.iter().take(capacity).any(free);
+    require!(any, CoordinatorError::RunFull);
+    err!(CoordinatorError::IndexTaken)
+}
+
+/// Refuses one more participant that only witnesses, above `max_witness_only`.
+fn check_witness_only(run: &Run, roster: &Roster, roles: u8) -> Result<()> {
+    if roles & ROLE_TRAINER != 0 {
+        return Ok(());
+    }
+    let only = roster
+        .entries
+        .iter()
+        .filter(|entry| entry.is_present() && entry.roles & ROLE_TRAINER == 0)
+        .count();
+    let max = usize::from(run.params.max_witness_only);
+    require!(only < max, CoordinatorError::WitnessOnlyFull);
+    Ok(())
+}
+
+/// Creates the account of a participant without an index; the caller saves it.
+#[inline(never)]
+pub fn create_participant<'info>(
+    payer: &AccountInfo<'info>,
+    account: &AccountInfo<'info>,
+    run: Pubkey,
+    owner: Pubkey,
+) -> Result<Box<Participant>> {
+    let (address, bump) = pda::find(&[SEED_PARTICIPANT, run.as_ref(), owner.as_ref()]);
+    require_keys_eq!(*account.key, address, CoordinatorError::WrongAddress);
+    let seeds: [&[u8]; 4] = [SEED_PARTICIPANT, run.as_ref(), owner.as_ref(), &[bump]];
+    pda::create(payer, account, &seeds, Participant::SIZE)?;
+    Ok(Box::new(Participant::new(run, owner, *payer.key, bump)))
+}

@@ -1,0 +1,91 @@
+//! `leave_run`: starts leaving; the whole stake unbonds.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{ENTRY_LEAVING, MAX_TICKETS};
+use crate::errors::CoordinatorError;
+use crate::events::{record, LeaveRequested, ParticipantLeft};
+use crate::math::add;
+use crate::state::{Participant, Phase, Roster, Run, Status, Ticket};
+
+/// Accounts of `leave_run`.
+#[derive(Accounts)]
+pub struct LeaveRun<'info> {
+    /// Owner of the participant.
+    pub owner: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The participant.
+    #[account(
+        mut,
+        has_one = run @ CoordinatorError::WrongRun,
+        has_one = owner @ CoordinatorError::WrongOwner,
+    )]
+    pub participant: Box<Account<'info, Participant>>,
+}
+
+impl LeaveRun<'_> {
+    fn validate(&self) -> Result<()> {
+        let roster = self.roster.load()?;
+        let entry = self.participant.entry_of(&roster)?;
+        let is_going = entry.is(Status::Left) || entry.is_leaving();
+        require!(!is_going, CoordinatorError::AlreadyLeaving);
+        Ok(())
+    }
+
+    /// Opens a ticket for the whole stake. A member serves the open round to its end; everybody
+    /// else has left at once.
+    pub fn handle(ctx: Context<LeaveRun>) -> Result<()> {
+        let accounts = ctx.accounts;
+        accounts.validate()?;
+        let slot = Clock::get()?.slot;
+        let (key, index) = (accounts.run.key(), accounts.participant.index);
+        let (mut run, mut roster) = (accounts.run.load_mut()?, accounts.roster.load_mut()?);
+        let entry = roster.entry_mut(index)?;
+        let at_next_open = entry.is(Status::Active) && is_underway(run.phase()?);
+        let ticket = Ticket {
+            lamports: entry.stake,
+            matures_slot: add(slot, run.params.unbond_slots)?,
+        };
+        if ticket.lamports > 0 {
+            accounts.participant.open_ticket(ticket, MAX_TICKETS)?;
+            run.unbond_stake(entry, ticket.lamports)?;
+        }
+        let event = LeaveRequested {
+            run: key,
+            sequence: run.event_sequence,
+            slot,
+            index,
+            stake: ticket.lamports,
+            matures_slot: ticket.matures_slot,
+            at_next_open,
+        };
+        record(&mut run, &event)?;
+        if at_next_open {
+            entry.flags |= ENTRY_LEAVING;
+        } else {
+            entry.leave(run.round);
+            let event = ParticipantLeft {
+                run: key,
+                sequence: run.event_sequence,
+                slot,
+                index,
+                owner: entry.owner,
+                round: run.round,
+            };
+            record(&mut run, &event)?;
+        }
+        accounts.participant.invariant()?;
+        entry.invariant()?;
+        run.invariant()
+    }
+}
+
+/// Whether members of this phase serve an open round, or one that opens when a pause ends.
+fn is_underway(phase: Phase) -> bool {
+    phase.is_in_round() || phase == Phase::Paused
+}

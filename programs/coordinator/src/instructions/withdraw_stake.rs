@@ -1,0 +1,133 @@
+//! `withdraw_stake`: pays matured stake, and unbonds stake above the minimum.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::MAX_PARTIAL_TICKETS;
+use crate::errors::CoordinatorError;
+use crate::events::{record, ParticipantClosed, StakeUnbonding, StakeWithdrawn};
+use crate::math::{add, sub};
+use crate::pda;
+use crate::state::{Participant, Roster, Run, Ticket};
+
+/// Accounts of `withdraw_stake`.
+#[derive(Accounts)]
+pub struct WithdrawStake<'info> {
+    /// Owner of the participant; receives the stake.
+    #[account(mut)]
+    pub owner: Signer<'info>,
+    /// The run.
+    #[account(
+        mut,
+        has_one = roster @ CoordinatorError::WrongRoster,
+        has_one = vault @ CoordinatorError::WrongVault,
+    )]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The participant; closed once nothing is left.
+    #[account(
+        mut,
+        has_one = run @ CoordinatorError::WrongRun,
+        has_one = owner @ CoordinatorError::WrongOwner,
+        has_one = payer @ CoordinatorError::WrongPayer,
+    )]
+    pub participant: Box<Account<'info, Participant>>,
+    /// The vault of the run.
+    /// CHECK: `run.vault`; lamports leave it here.
+    #[account(mut)]
+    pub vault: UncheckedAccount<'info>,
+    /// Who paid the rent of the participant.
+    /// CHECK: `participant.payer`; only lamports enter.
+    #[account(mut)]
+    pub payer: UncheckedAccount<'info>,
+}
+
+impl WithdrawStake<'_> {
+    /// Pays matured tickets; opens one for `unbond_lamports` if that is not zero; closes the
+    /// participant once it has left and nothing is owed to it.
+    pub fn handle(ctx: Context<WithdrawStake>, unbond_lamports: u64) -> Result<()> {
+        let accounts = ctx.accounts;
+        let slot = Clock::get()?.slot;
+        let paid = accounts.pay_matured(slot)?;
+        if unbond_lamports > 0 {
+            accounts.unbond(unbond_lamports, slot)?;
+        }
+        let closes = accounts
+            .participant
+            .is_closable(&*accounts.roster.load()?)?;
+        require!(
+            paid > 0 || unbond_lamports > 0 || closes,
+            CoordinatorError::NothingToWithdraw
+        );
+        accounts.participant.invariant()?;
+        if closes {
+            accounts.close(slot)?;
+        }
+        let run = accounts.run.load()?;
+        run.invariant()?;
+        run.check_vault(&accounts.vault)
+    }
+
+    fn pay_matured(&mut self, slot: u64) -> Result<u64> {
+        let lamports = self.participant.take_matured(slot)?;
+        if lamports == 0 {
+            return Ok(0);
+        }
+        let participant = &mut self.participant;
+        participant.withdrawn_total = add(participant.withdrawn_total, lamports)?;
+        let mut run = self.run.load_mut()?;
+        run.total_unbonding = sub(run.total_unbonding, lamports)?;
+        pda::pay(&self.vault, &self.owner, lamports)?;
+        let event = StakeWithdrawn {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            owner: self.owner.key(),
+            lamports,
+        };
+        record(&mut run, &event)?;
+        Ok(lamports)
+    }
+
+    fn unbond(&mut self, lamports: u64, slot: u64) -> Result<()> {
+        let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
+        let index = self.participant.index;
+        let entry = self
+            .participant
+            .entry_mut_of(&mut roster)
+            .ok_or_else(|| error!(CoordinatorError::NotJoined))?;
+        let spare = entry.stake.saturating_sub(run.params.stake_lamports);
+        require!(lamports <= spare, CoordinatorError::StakeBelowMinimum);
+        let ticket = Ticket {
+            lamports,
+            matures_slot: add(slot, run.params.unbond_slots)?,
+        };
+        self.participant.open_ticket(ticket, MAX_PARTIAL_TICKETS)?;
+        run.unbond_stake(entry, lamports)?;
+        entry.invariant()?;
+        let event = StakeUnbonding {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            index,
+            lamports,
+            matures_slot: ticket.matures_slot,
+        };
+        record(&mut run, &event)
+    }
+
+    fn close(&self, slot: u64) -> Result<()> {
+        let mut run = self.run.load_mut()?;
+        run.num_participants = sub(run.num_participants, 1)?;
+        let event = ParticipantClosed {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            owner: self.owner.key(),
+            payer: self.payer.key(),
+        };
+        record(&mut run, &event)?;
+        pda::close(self.participant.as_ref().as_ref(), &self.payer)
+    }
+}

@@ -1,0 +1,219 @@
+//! The troth coordinator: orders the rounds of a run, holds stakes, pays rewards.
+//!
+//! Owns the list of instructions. Never holds logic. Next: `instructions`, one file each;
+//! `state` for the layouts; `rules` for the decisions. Specification: `docs/protocol.md`.
+
+// Anchor's error type is large; boxing it is not ours to decide.
+#![allow(clippy::result_large_err)]
+// `#[program]` and `derive(Accounts)` generate items without documentation beside ours, so the
+// lint is denied module by module; a test looks at `instructions` and at this file.
+#![allow(missing_docs)]
+
+#[deny(missing_docs)]
+pub mod constants;
+#[deny(missing_docs)]
+pub mod errors;
+#[deny(missing_docs)]
+pub mod events;
+pub mod instructions;
+#[deny(missing_docs)]
+pub mod math;
+#[deny(missing_docs)]
+pub mod pda;
+#[deny(missing_docs)]
+pub mod round;
+#[deny(missing_docs)]
+pub mod rules;
+#[deny(missing_docs)]
+pub mod seeds;
+#[deny(missing_docs)]
+pub mod state;
+
+use anchor_lang::prelude::*;
+
+pub use instructions::*;
+use state::Params;
+
+declare_id!("TrothCoordinator111111111111111111111111111");
+
+/// The instructions, in the order of a run's life.
+#[program]
+pub mod coordinator {
+    use super::*;
+
+    /// Creates a run and its vault.
+    pub fn create_run(ctx: Context<CreateRun>, args: CreateRunArgs) -> Result<()> {
+        CreateRun::handle(ctx, args)
+    }
+
+    /// Creates the roster, and grows it by 10 240 bytes per call until it is full size.
+    pub fn init_roster(ctx: Context<InitRoster>) -> Result<()> {
+        InitRoster::handle(ctx)
+    }
+
+    /// Creates one position of the ring of rounds.
+    pub fn init_round(ctx: Context<InitRound>, position: u16) -> Result<()> {
+        InitRound::handle(ctx, position)
+    }
+
+    /// Puts an owner on the allowlist.
+    pub fn admit(ctx: Context<Admit>, owner: Pubkey) -> Result<()> {
+        Admit::handle(ctx, owner)
+    }
+
+    /// Adds lamports to the reward pool.
+    pub fn fund_run(ctx: Context<FundRun>, lamports: u64) -> Result<()> {
+        FundRun::handle(ctx, lamports)
+    }
+
+    /// Deposits the stake and takes an index.
+    pub fn join_run<'info>(ctx: Context<'info, JoinRun<'info>>, args: JoinArgs) -> Result<()> {
+        JoinRun::handle(ctx, args)
+    }
+
+    /// Adds to a stake.
+    pub fn top_up_stake(ctx: Context<TopUpStake>, lamports: u64) -> Result<()> {
+        TopUpStake::handle(ctx, lamports)
+    }
+
+    /// Names a new session key, in force from the next round open.
+    pub fn set_session_key(ctx: Context<SetSessionKey>, session: Pubkey) -> Result<()> {
+        SetSessionKey::handle(ctx, session)
+    }
+
+    /// Posts the root that a participant would train on.
+    pub fn ready(ctx: Context<Ready>, index: u16, round: u64, vote: [u8; 32]) -> Result<()> {
+        Ready::handle(ctx, &ReadyArgs { index, round, vote })
+    }
+
+    /// Makes a ready participant a member of the next round.
+    pub fn activate(ctx: Context<Activate>, index: u16) -> Result<()> {
+        Activate::handle(ctx, index)
+    }
+
+    /// Moves the run to its next phase once that is due.
+    pub fn tick(ctx: Context<Tick>) -> Result<()> {
+        Tick::handle(ctx)
+    }
+
+    /// Commits to a header and votes for a root.
+    pub fn commit_payload(
+        ctx: Context<CommitPayload>,
+        index: u16,
+        round: u64,
+        header_hash: [u8; 32],
+        root_vote: [u8; 32],
+    ) -> Result<()> {
+        let args = CommitPayloadArgs {
+            index,
+            round,
+            header_hash,
+            root_vote,
+        };
+        CommitPayload::handle(ctx, &args)
+    }
+
+    /// Vouches for the payloads that a member holds.
+    pub fn attest(
+        ctx: Context<Attest>,
+        index: u16,
+        round: u64,
+        bitmap: u64,
+        possession: [u8; 64],
+    ) -> Result<()> {
+        let args = AttestArgs {
+            index,
+            round,
+            bitmap,
+            possession,
+        };
+        Attest::handle(ctx, &args)
+    }
+
+    /// Closes a round under its canonical root and opens the next.
+    pub fn close_round(
+        ctx: Context<CloseRound>,
+        round: u64,
+        candidate_root: [u8; 32],
+    ) -> Result<()> {
+        CloseRound::handle(ctx, round, candidate_root)
+    }
+
+    /// Closes a round without a result and opens the next.
+    pub fn close_void(ctx: Context<CloseVoid>, round: u64) -> Result<()> {
+        CloseVoid::handle(ctx, round)
+    }
+
+    /// Fixes the seed of a closed round's audits.
+    pub fn freeze_seed(ctx: Context<FreezeSeed>, round: u64) -> Result<()> {
+        FreezeSeed::handle(ctx, round)
+    }
+
+    /// Names another seed slot where the first one is no longer listed.
+    pub fn retarget(ctx: Context<Retarget>, round: u64) -> Result<()> {
+        Retarget::handle(ctx, round)
+    }
+
+    /// Reports an included payload that nobody serves.
+    pub fn report_missing(
+        ctx: Context<ReportMissing>,
+        index: u16,
+        round: u64,
+        target: u16,
+    ) -> Result<()> {
+        ReportMissing::handle(
+            ctx,
+            &ReportMissingArgs {
+                index,
+                round,
+                target,
+            },
+        )
+    }
+
+    /// Announces where the files of a checkpoint are.
+    pub fn announce_manifest(
+        ctx: Context<AnnounceManifest>,
+        index: u16,
+        round: u64,
+        manifest_hash: [u8; 32],
+        uri: String,
+    ) -> Result<()> {
+        AnnounceManifest::handle(ctx, index, round, manifest_hash, uri)
+    }
+
+    /// Stops the clock: at once between rounds, else at the next close.
+    pub fn pause_run(ctx: Context<PauseRun>) -> Result<()> {
+        PauseRun::handle(ctx)
+    }
+
+    /// Restarts the clock, or cancels a requested pause.
+    pub fn resume_run(ctx: Context<ResumeRun>) -> Result<()> {
+        ResumeRun::handle(ctx)
+    }
+
+    /// Requests new parameters, in force from an epoch boundary after the delay.
+    pub fn update_params(ctx: Context<UpdateParams>, params: Params) -> Result<()> {
+        UpdateParams::handle(ctx, params)
+    }
+
+    /// Starts leaving: the whole stake unbonds.
+    pub fn leave_run(ctx: Context<LeaveRun>) -> Result<()> {
+        LeaveRun::handle(ctx)
+    }
+
+    /// Pays matured stake, and unbonds stake above the minimum.
+    pub fn withdraw_stake(ctx: Context<WithdrawStake>, unbond_lamports: u64) -> Result<()> {
+        WithdrawStake::handle(ctx, unbond_lamports)
+    }
+
+    /// Pays vested rewards.
+    pub fn claim_reward(ctx: Context<ClaimReward>) -> Result<()> {
+        ClaimReward::handle(ctx)
+    }
+
+    /// Closes the accounts of a finished run, batch by batch.
+    pub fn close_run<'info>(ctx: Context<'info, CloseRun<'info>>) -> Result<()> {
+        CloseRun::handle(ctx)
+    }
+}

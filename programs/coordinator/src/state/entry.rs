@@ -1,0 +1,180 @@
+//! One participant in the roster.
+//!
+//! Owns what a round changes for a participant. Never holds cold data: that is `Participant`.
+//! Next: `roster`.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::*;
+use crate::errors::CoordinatorError;
+use crate::state::phase::Status;
+
+/// One index of the roster.
+#[zero_copy]
+pub struct Entry {
+    /// Owner key; zeros where the index was never used.
+    pub owner: Pubkey,
+    /// Key that signs round transactions and headers.
+    pub session: Pubkey,
+    /// Key that replaces `session` at the next round open; zeros if none.
+    pub next_session: Pubkey,
+    /// Root vote posted by `ready`.
+    pub ready_root: [u8; 32],
+    /// Stake in lamports.
+    pub stake: u64,
+    /// Vested rewards.
+    pub claimable: u64,
+    /// Window of each vesting bucket.
+    pub bucket_window: [u64; NUM_BUCKETS],
+    /// Lamports in each vesting bucket.
+    pub bucket_amount: [u64; NUM_BUCKETS],
+    /// Round in which the participant joined.
+    pub joined_round: u64,
+    /// First round of the current membership.
+    pub active_round: u64,
+    /// Last round whose payload was included, or NONE.
+    pub last_included: u64,
+    /// Round that `ready_root` speaks about.
+    pub ready_round: u64,
+    /// First round in which the participant may return.
+    pub return_round: u64,
+    /// Round of the last inactivity, or NONE.
+    pub inactive_round: u64,
+    /// First round after jail.
+    pub jailed_until_round: u64,
+    /// Round of leaving, or NONE.
+    pub left_round: u64,
+    /// Rounds included or attested.
+    pub rounds_served: u64,
+    /// Included rounds since joining or the last strike.
+    pub included_since_strike: u64,
+    /// Rounds of the last strikes, or NONE.
+    pub strike_rounds: [u64; 3],
+    /// Phases missed in a row.
+    pub misses_in_row: u16,
+    /// Phases that ran to the deadline and were missed in a row.
+    pub deadline_misses_in_row: u16,
+    /// See `Status`.
+    pub status: u8,
+    /// 1 trainer, 2 witness.
+    pub roles: u8,
+    /// 1 leaving.
+    pub flags: u8,
+    /// Strikes in all.
+    pub strikes: u8,
+    /// Zero; for audits and cases.
+    pub reserved: [u8; 48],
+}
+
+impl Entry {
+    /// Starts the life of a participant at this index. The slate is clean.
+    pub fn join(&mut self, owner: Pubkey, session: Pubkey, roles: u8, round: u64) {
+        *self = bytemuck::Zeroable::zeroed();
+        self.owner = owner;
+        self.session = session;
+        self.roles = roles;
+        self.joined_round = round;
+        self.active_round = NONE;
+        self.last_included = NONE;
+        self.ready_round = NONE;
+        self.inactive_round = NONE;
+        self.left_round = NONE;
+        self.strike_rounds = [NONE; 3];
+        self.set_status(Status::Pending);
+    }
+
+    /// The status as a name.
+    pub fn status(&self) -> Result<Status> {
+        Status::from_number(self.status)
+    }
+
+    /// Whether the entry has this status.
+    #[must_use]
+    pub fn is(&self, status: Status) -> bool {
+        self.status == status as u8
+    }
+
+    /// Changes the status.
+    pub fn set_status(&mut self, status: Status) {
+        self.status = status as u8;
+    }
+
+    /// Whether a participant lives at this index (joined, and neither left nor barred).
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        matches!(
+            Status::from_number(self.status),
+            Ok(Status::Pending | Status::Active | Status::Inactive | Status::Jailed)
+        )
+    }
+
+    /// Whether the entry asked to leave and still serves the open round.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.flags & ENTRY_LEAVING != 0
+    }
+
+    /// Ends the membership in `round`; the index becomes free `ring` rounds later.
+    pub fn leave(&mut self, round: u64) {
+        self.set_status(Status::Left);
+        self.flags &= !ENTRY_LEAVING;
+        self.left_round = round;
+        self.ready_round = NONE;
+        self.ready_root = [0; 32];
+    }
+
+    /// Puts the next session key in force, if there is one.
+    pub fn rotate_session(&mut self) -> bool {
+        if self.next_session == Pubkey::default() {
+            return false;
+        }
+        self.session = self.next_session;
+        self.next_session = Pubkey::default();
+        true
+    }
+
+    /// Forgets what `ready` posted.
+    pub fn clear_ready(&mut self) {
+        self.ready_round = NONE;
+        self.ready_root = [0; 32];
+    }
+
+    /// Rewards that have not vested yet.
+    pub fn unvested(&self) -> Result<u64> {
+        self.bucket_amount
+            .iter()
+            .try_fold(0_u64, |sum, &amount| crate::math::add(sum, amount))
+    }
+
+    /// Whether the participant has left and nothing is owed to it here.
+    pub fn is_spent(&self) -> Result<bool> {
+        let owed = self.stake > 0 || self.claimable > 0 || self.unvested()? > 0;
+        Ok(self.is(Status::Left) && !owed)
+    }
+
+    /// Whether the index may be given to somebody else in `round`.
+    #[must_use]
+    pub fn is_free(&self, round: u64, ring: u16) -> bool {
+        let past = self.left_round.saturating_add(u64::from(ring));
+        self.is(Status::Empty)
+            || (self.is(Status::Left)
+                && self.stake == 0
+                && self.left_round != NONE
+                && past <= round)
+    }
+
+    /// What every mutation must leave true.
+    pub fn invariant(&self) -> Result<()> {
+        let status = self.status()?;
+        let is_used = status != Status::Empty;
+        let owned = self.owner != Pubkey::default();
+        let left = self.left_round != NONE;
+        let sound = is_used == owned
+            && self.roles & !ROLES == 0
+            && (self.roles != 0 || !is_used)
+            && (!is_used || left == (status == Status::Left))
+            && (!self.is_leaving() || status == Status::Active);
+        require!(sound, CoordinatorError::InvariantViolated);
+        Ok(())
+    }
+}

@@ -1,0 +1,24 @@
+//! Account layouts, their transitions and their invariants.
+//!
+//! Owns every byte that the program stores. Never checks who signs and never moves lamports:
+//! that is the work of `instructions`. Next: `run`, then `roster`, `round`, `money`.
+
+pub mod checkpoint;
+pub mod entry;
+pub mod init;
+pub mod money;
+pub mod params;
+pub mod participant;
+pub mod phase;
+pub mod roster;
+pub mod round;
+pub mod run;
+
+pub use checkpoint::*;
+pub use entry::*;
+pub use params::*;
+pub use participant::*;
+pub use phase::*;
+pub use roster::*;
+pub use round::*;
+pub use run::*;

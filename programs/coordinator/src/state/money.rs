@@ -1,0 +1,92 @@
+//! Every movement of lamports between the totals of a run.
+//!
+//! Owns conservation: each function takes from one side what it gives to another, totals and
+//! entry alike. Never moves lamports between accounts: `crate::pda::pay` does.
+//! Next: `crate::rules::vesting` for the buckets.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::CoordinatorError;
+use crate::math::{add, sub};
+use crate::rules::vesting;
+use crate::state::{Entry, Run};
+
+fn overflow() -> Error {
+    error!(CoordinatorError::MathOverflow)
+}
+
+impl Run {
+    /// A deposit became stake of `entry`.
+    pub fn deposit_stake(&mut self, entry: &mut Entry, lamports: u64) -> Result<()> {
+        entry.stake = add(entry.stake, lamports)?;
+        self.total_stake = add(self.total_stake, lamports)?;
+        Ok(())
+    }
+
+    /// Stake of `entry` starts unbonding; the caller writes the ticket.
+    pub fn unbond_stake(&mut self, entry: &mut Entry, lamports: u64) -> Result<()> {
+        entry.stake = sub(entry.stake, lamports)?;
+        self.total_stake = sub(self.total_stake, lamports)?;
+        self.total_unbonding = add(self.total_unbonding, lamports)?;
+        Ok(())
+    }
+
+    /// Credits a reward from the pool to the bucket of `window`. Returns what vested by it.
+    pub fn credit_reward(&mut self, entry: &mut Entry, window: u64, lamports: u64) -> Result<u64> {
+        self.reward_pool = sub(self.reward_pool, lamports)?;
+        self.total_unvested = add(self.total_unvested, lamports)?;
+        let Entry {
+            bucket_window,
+            bucket_amount,
+            ..
+        } = entry;
+        let vested =
+            vesting::credit(bucket_window, bucket_amount, window, lamports).ok_or_else(overflow)?;
+        self.vested(entry, vested)
+    }
+
+    /// Takes a reward back from the bucket of `window` into the pool. Returns what was there.
+    pub fn undo_reward(&mut self, entry: &mut Entry, window: u64, lamports: u64) -> Result<u64> {
+        let windows = entry.bucket_window;
+        let mut windows = windows;
+        let taken = vesting::remove(&mut windows, &mut entry.bucket_amount, window, lamports);
+        self.total_unvested = sub(self.total_unvested, taken)?;
+        self.reward_pool = add(self.reward_pool, taken)?;
+        Ok(taken)
+    }
+
+    /// Moves what has vested by `slot` to claimable. Returns how much.
+    pub fn release_vested(&mut self, entry: &mut Entry, slot: u64) -> Result<u64> {
+        let windows = entry.bucket_window;
+        let vesting_slots = self.params.vesting_slots;
+        let vested = vesting::release(&windows, &mut entry.bucket_amount, slot, vesting_slots)
+            .ok_or_else(overflow)?;
+        self.vested(entry, vested)
+    }
+
+    fn vested(&mut self, entry: &mut Entry, lamports: u64) -> Result<u64> {
+        self.total_unvested = sub(self.total_unvested, lamports)?;
+        self.total_claimable = add(self.total_claimable, lamports)?;
+        entry.claimable = add(entry.claimable, lamports)?;
+        Ok(lamports)
+    }
+
+    /// Takes a fee into the pool: from claimable, then unvested, then stake. Returns how much
+    /// was there to take.
+    pub fn charge_fee(&mut self, entry: &mut Entry, fee: u64) -> Result<u64> {
+        let claimable = vesting::take_from(&mut entry.claimable, fee);
+        self.total_claimable = sub(self.total_claimable, claimable)?;
+        let rest = sub(fee, claimable)?;
+
+        let windows = entry.bucket_window;
+        let unvested = vesting::take(&windows, &mut entry.bucket_amount, rest);
+        self.total_unvested = sub(self.total_unvested, unvested)?;
+        let rest = sub(rest, unvested)?;
+
+        let stake = vesting::take_from(&mut entry.stake, rest);
+        self.total_stake = sub(self.total_stake, stake)?;
+        let taken = add(add(claimable, unvested)?, stake)?;
+        self.reward_pool = add(self.reward_pool, taken)?;
+        Ok(taken)
+    }
+}

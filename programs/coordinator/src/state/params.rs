@@ -1,0 +1,260 @@
+//! The parameters of a run, checked together.
+//!
+//! Owns every bound of protocol §12. Never changes a parameter: `Run` decides when.
+//! Next: `run`, which stores the current and the pending ones.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::*;
+use crate::errors::CoordinatorError;
+
+/// Parameters of a run (protocol §12). Windows in slots, money in lamports, chances in ppm.
+#[derive(
+    AnchorSerialize,
+    AnchorDeserialize,
+    bytemuck::Pod,
+    bytemuck::Zeroable,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+)]
+#[repr(C)]
+pub struct Params {
+    /// Stake that a participant deposits, and the minimum to be a member.
+    pub stake_lamports: u64,
+    /// Reward of an included payload.
+    pub reward_per_payload: u64,
+    /// Fee for missing so often that a member becomes inactive.
+    pub absence_fee: u64,
+    /// Fee of a witness for a verdict.
+    pub witness_fee: u64,
+    /// What one recomputation costs; the unit of the witness penalty.
+    pub recompute_cost: u64,
+    /// Bond of a case.
+    pub bond_lamports: u64,
+    /// Sequences that one payload trains on.
+    pub sequences_per_payload: u64,
+    /// Rounds of the run (R of the schedule).
+    pub max_rounds: u64,
+    /// Last round during which joining is possible.
+    pub join_until_round: u64,
+    /// Window of Warmup.
+    pub warmup_slots: u64,
+    /// Window of Commit.
+    pub commit_slots: u64,
+    /// Window of Attest.
+    pub attest_slots: u64,
+    /// Slots after Attest before a round may be closed void.
+    pub close_grace_slots: u64,
+    /// Slots that a halted run rests.
+    pub halt_slots: u64,
+    /// Slots from the close of a round to the slot whose hash seeds its audits.
+    pub seed_delay_slots: u64,
+    /// Slots until a reward may be claimed, counted from the end of its bucket.
+    pub vesting_slots: u64,
+    /// Slots until a withdrawn stake is paid.
+    pub unbond_slots: u64,
+    /// Slots that pauses may last, in all, within `unbond_slots`.
+    pub max_pause_slots: u64,
+    /// Slots between the request of new parameters and their first possible epoch.
+    pub param_delay_slots: u64,
+    /// Window for opening a case after a close.
+    pub case_slots: u64,
+    /// Window for the openings of an audit.
+    pub openings_slots: u64,
+    /// Window of verdict commits.
+    pub verdict_commit_slots: u64,
+    /// Window of verdict reveals.
+    pub verdict_reveal_slots: u64,
+    /// Window of the second committee's commits.
+    pub committee_commit_slots: u64,
+    /// Window of the second committee's reveals.
+    pub committee_reveal_slots: u64,
+    /// Window of an appeal.
+    pub appeal_slots: u64,
+    /// Delay of slashes while the breaker holds.
+    pub breaker_slots: u64,
+    /// Rounds of an epoch.
+    pub rounds_per_epoch: u32,
+    /// Residuals are zeroed every so many rounds.
+    pub residual_rounds: u32,
+    /// A checkpoint is stored every so many rounds.
+    pub checkpoint_every: u32,
+    /// Rounds after which a witness may be seated.
+    pub seat_after_rounds: u32,
+    /// Sampling chance of an established participant, in ppm.
+    pub p_base_ppm: u32,
+    /// Sampling chance of a new participant, in ppm.
+    pub p_new_ppm: u32,
+    /// Participants that the run admits.
+    pub capacity: u16,
+    /// Rounds kept on chain.
+    pub ring: u16,
+    /// Members needed to open a round.
+    pub min_members: u16,
+    /// A round opens only when the seed of the round this far back is settled.
+    pub keep_rounds: u16,
+    /// Audits of a round.
+    pub audit_cap: u16,
+    /// Participants that only witness.
+    pub max_witness_only: u16,
+    /// 0 open, 1 allowlist.
+    pub admission: u8,
+    /// Zero.
+    pub reserved: [u8; 3],
+}
+
+impl Params {
+    /// Checks all parameters together; a named error for each contradiction.
+    pub fn validate(&self) -> Result<()> {
+        self.validate_sizes()?;
+        self.validate_windows()?;
+        self.validate_amounts()?;
+        self.validate_audits()?;
+        require!(
+            self.admission <= ADMISSION_ALLOWLIST,
+            CoordinatorError::UnknownAdmission
+        );
+        require!(self.reserved == [0; 3], CoordinatorError::ReservedNotZero);
+        Ok(())
+    }
+
+    fn validate_sizes(&self) -> Result<()> {
+        use CoordinatorError as E;
+        let max = u16::try_from(MAX_PARTICIPANTS).unwrap_or(u16::MAX);
+        let capacity = self.capacity;
+        require!((1..=max).contains(&capacity), E::CapacityOutOfRange);
+        let members = 1..=capacity;
+        require!(members.contains(&self.min_members), E::MinMembersOutOfRange);
+        require!(self.keep_rounds > 0, E::KeepRoundsZero);
+        let kept = self.keep_rounds.saturating_add(2);
+        require!((kept..=max).contains(&self.ring), E::RingOutOfRange);
+        require!(self.max_witness_only <= capacity, E::WitnessOnlyOutOfRange);
+        let counts = [
+            self.sequences_per_payload,
+            self.max_rounds,
+            u64::from(self.rounds_per_epoch),
+            u64::from(self.residual_rounds),
+            u64::from(self.checkpoint_every),
+        ];
+        require!(counts.iter().all(|&count| count > 0), E::CountZero);
+        Ok(())
+    }
+
+    fn validate_amounts(&self) -> Result<()> {
+        use CoordinatorError as E;
+        let amounts = [
+            self.stake_lamports,
+            self.reward_per_payload,
+            self.absence_fee,
+            self.witness_fee,
+            self.recompute_cost,
+            self.bond_lamports,
+        ];
+        let fits = amounts.iter().all(|&amount| amount <= MAX_PARAM_LAMPORTS);
+        require!(fits, E::AmountTooLarge);
+        let least_stake = self.reward_per_payload.saturating_mul(MIN_STAKE_REWARDS);
+        require!(self.stake_lamports >= least_stake.max(1), E::StakeTooSmall);
+        require!(
+            self.absence_fee <= self.stake_lamports,
+            E::AbsenceFeeTooLarge
+        );
+        let fees = self.witness_fee.saturating_mul(MIN_BOND_FEES);
+        let rewards = self.reward_per_payload.saturating_mul(MIN_BOND_REWARDS);
+        require!(self.bond_lamports >= fees.max(rewards), E::BondTooSmall);
+        Ok(())
+    }
+
+    fn validate_windows(&self) -> Result<()> {
+        use CoordinatorError as E;
+        let windows = [
+            self.warmup_slots,
+            self.commit_slots,
+            self.attest_slots,
+            self.close_grace_slots,
+            self.halt_slots,
+            self.seed_delay_slots,
+            self.vesting_slots,
+            self.unbond_slots,
+            self.param_delay_slots,
+            self.case_slots,
+            self.openings_slots,
+            self.verdict_commit_slots,
+            self.verdict_reveal_slots,
+            self.committee_commit_slots,
+            self.committee_reveal_slots,
+            self.appeal_slots,
+            self.breaker_slots,
+        ];
+        require!(windows.iter().all(|&slots| slots > 0), E::WindowZero);
+        let fits = windows.iter().all(|&slots| slots <= MAX_WINDOW_SLOTS);
+        require!(fits, E::WindowTooLong);
+        require!(
+            self.seed_delay_slots < SLOT_HASHES_ENTRIES,
+            E::SeedDelayTooLong
+        );
+        require!(
+            self.max_pause_slots <= self.unbond_slots,
+            E::PauseLongerThanUnbond
+        );
+        let longest = self.longest_path_slots();
+        require!(self.vesting_slots > longest, E::VestingTooShort);
+        require!(self.unbond_slots > longest, E::UnbondTooShort);
+        Ok(())
+    }
+
+    /// The longest time from the open of a round to the last slash that it can cause, in slots:
+    /// the round; the audit (its seed retargeted once, openings, verdicts and their extension) or
+    /// a case opened at the last moment; the seed and windows of the second committee; appeal;
+    /// breaker.
+    #[must_use]
+    pub fn longest_path_slots(&self) -> u64 {
+        let sum = |slots: &[u64]| slots.iter().fold(0_u64, |sum, &s| sum.saturating_add(s));
+        let seed = sum(&[self.seed_delay_slots, SLOT_HASHES_ENTRIES]);
+        let verdict = sum(&[self.verdict_commit_slots, self.verdict_reveal_slots]);
+        let audit = sum(&[seed, seed, self.openings_slots, verdict, verdict]);
+        sum(&[
+            self.commit_slots,
+            self.attest_slots,
+            self.close_grace_slots,
+            audit.max(self.case_slots),
+            seed,
+            seed,
+            self.committee_commit_slots,
+            self.committee_reveal_slots,
+            self.appeal_slots,
+            self.breaker_slots,
+        ])
+    }
+
+    fn validate_audits(&self) -> Result<()> {
+        use CoordinatorError as E;
+        let (base, new) = (u64::from(self.p_base_ppm), u64::from(self.p_new_ppm));
+        require!(base <= new && new <= PPM, E::ChanceOutOfRange);
+        let expected = base.saturating_mul(u64::from(self.capacity)).div_ceil(PPM);
+        let cap = u64::from(self.audit_cap);
+        let fits = expected..=u64::from(self.capacity);
+        require!(fits.contains(&cap), E::AuditCapOutOfRange);
+        Ok(())
+    }
+
+    /// Refuses a change of what layouts, deadlines under way and training depend on.
+    pub fn validate_update(&self, new: &Params) -> Result<()> {
+        let fixed = |p: &Params| {
+            (
+                [p.capacity, p.ring, p.keep_rounds],
+                [p.rounds_per_epoch, p.residual_rounds],
+                [p.vesting_slots, p.unbond_slots],
+                [p.sequences_per_payload, p.max_rounds],
+                p.admission,
+            )
+        };
+        require!(
+            fixed(self) == fixed(new),
+            CoordinatorError::ImmutableParameter
+        );
+        new.validate()
+    }
+}

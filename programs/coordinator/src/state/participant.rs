@@ -1,0 +1,188 @@
+//! A participant's cold data: what no round reads.
+//!
+//! Owns unbonding tickets and announcements. Never holds stake: the roster entry does.
+//! Next: `entry`.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::*;
+use crate::errors::CoordinatorError;
+use crate::math::add;
+use crate::state::{Entry, Roster};
+
+/// Stake on its way out.
+#[derive(
+    AnchorSerialize, AnchorDeserialize, InitSpace, Clone, Copy, Debug, Default, PartialEq, Eq,
+)]
+pub struct Ticket {
+    /// Amount; zero in a free place.
+    pub lamports: u64,
+    /// First slot in which it is paid.
+    pub matures_slot: u64,
+}
+
+/// Owner and cold data of a participant.
+#[account]
+#[derive(InitSpace)]
+pub struct Participant {
+    /// Layout version.
+    pub version: u8,
+    /// PDA bump.
+    pub bump: u8,
+    /// The run.
+    pub run: Pubkey,
+    /// Owner key.
+    pub owner: Pubkey,
+    /// Who paid the rent.
+    pub payer: Pubkey,
+    /// Index in the roster, or 65535.
+    pub index: u16,
+    /// Whether the authority admitted the owner.
+    pub admitted: bool,
+    /// Whether the owner may never join again.
+    pub barred: bool,
+    /// Where the participant serves payloads.
+    #[max_len(96)]
+    pub endpoint: String,
+    /// Stake on its way out.
+    pub tickets: [Ticket; MAX_TICKETS],
+    /// Rewards moved here when the index went to somebody else.
+    pub claimable: u64,
+    /// Stake paid out so far.
+    pub withdrawn_total: u64,
+    /// Rewards paid out so far.
+    pub claimed_total: u64,
+    /// Round of the newest manifest announcement, or NONE.
+    pub manifest_round: u64,
+    /// Hash of that manifest.
+    pub manifest_hash: [u8; 32],
+    /// Where that manifest is served.
+    #[max_len(96)]
+    pub manifest_uri: String,
+}
+
+/// Refuses texts that are too long, or that a terminal would not print as they are.
+pub fn check_text(text: &str) -> Result<()> {
+    let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
+    require!(
+        text.len() <= MAX_TEXT_BYTES && printable,
+        CoordinatorError::InvalidText
+    );
+    Ok(())
+}
+
+impl Participant {
+    /// Bytes of the account, with room for the longest texts.
+    pub const SIZE: usize = 8 + Participant::INIT_SPACE;
+
+    /// A participant that holds no index yet.
+    #[must_use]
+    pub fn new(run: Pubkey, owner: Pubkey, payer: Pubkey, bump: u8) -> Self {
+        Self {
+            version: VERSION,
+            bump,
+            run,
+            owner,
+            payer,
+            index: NO_INDEX,
+            admitted: false,
+            barred: false,
+            endpoint: String::new(),
+            tickets: [Ticket::default(); MAX_TICKETS],
+            claimable: 0,
+            withdrawn_total: 0,
+            claimed_total: 0,
+            manifest_round: NONE,
+            manifest_hash: [0; 32],
+            manifest_uri: String::new(),
+        }
+    }
+
+    /// Reads an account that may be no participant of this run; a named error if so.
+    pub fn load(account: &AccountInfo, run: Pubkey) -> Result<Self> {
+        require_keys_eq!(*account.owner, crate::ID, CoordinatorError::WrongAddress);
+        let participant = Self::try_deserialize(&mut &account.try_borrow_data()?[..])?;
+        require_keys_eq!(participant.run, run, CoordinatorError::WrongRun);
+        Ok(participant)
+    }
+
+    /// Writes the participant into its account.
+    pub fn save(&self, account: &AccountInfo) -> Result<()> {
+        self.invariant()?;
+        let mut data = account.try_borrow_mut_data()?;
+        let mut writer: &mut [u8] = &mut data;
+        self.try_serialize(&mut writer)
+    }
+
+    /// The entry that this participant holds, or `NotJoined` when the index is another's now.
+    pub fn entry_of<'a>(&self, roster: &'a Roster) -> Result<&'a Entry> {
+        roster
+            .entry(self.index)
+            .ok()
+            .filter(|entry| entry.owner == self.owner)
+            .ok_or_else(|| error!(CoordinatorError::NotJoined))
+    }
+
+    /// The entry that this participant holds, or none when the index is another's now.
+    pub fn entry_mut_of<'a>(&self, roster: &'a mut Roster) -> Option<&'a mut Entry> {
+        roster
+            .entry_mut(self.index)
+            .ok()
+            .filter(|entry| entry.owner == self.owner)
+    }
+
+    /// Whether the account may be closed: nothing is owed and no index is held.
+    pub fn is_closable(&self, roster: &Roster) -> Result<bool> {
+        let released = match self.entry_of(roster) {
+            Ok(entry) => entry.is_spent()?,
+            Err(_) => true,
+        };
+        Ok(released && self.is_settled())
+    }
+
+    /// Tickets in use.
+    #[must_use]
+    pub fn num_tickets(&self) -> usize {
+        self.tickets.iter().filter(|t| t.lamports > 0).count()
+    }
+
+    /// Opens a ticket; `max` places may be in use afterwards, else `TicketsFull`.
+    pub fn open_ticket(&mut self, ticket: Ticket, max: usize) -> Result<()> {
+        require!(self.num_tickets() < max, CoordinatorError::TicketsFull);
+        let place = self
+            .tickets
+            .iter_mut()
+            .find(|t| t.lamports == 0)
+            .ok_or_else(|| error!(CoordinatorError::TicketsFull))?;
+        *place = ticket;
+        Ok(())
+    }
+
+    /// Empties every ticket that has matured by `slot`. Returns the sum.
+    pub fn take_matured(&mut self, slot: u64) -> Result<u64> {
+        let mut sum = 0;
+        for ticket in &mut self.tickets {
+            if ticket.lamports > 0 && ticket.matures_slot <= slot {
+                sum = add(sum, ticket.lamports)?;
+                *ticket = Ticket::default();
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Whether nothing is owed to the owner from this account and no bar must be remembered.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        !self.barred && self.claimable == 0 && self.num_tickets() == 0
+    }
+
+    /// What every mutation must leave true.
+    pub fn invariant(&self) -> Result<()> {
+        let fits = |text: &str| text.len() <= MAX_TEXT_BYTES;
+        let sound = fits(&self.endpoint)
+            && fits(&self.manifest_uri)
+            && (self.index == NO_INDEX || usize::from(self.index) < MAX_PARTICIPANTS);
+        require!(sound, CoordinatorError::InvariantViolated);
+        Ok(())
+    }
+}

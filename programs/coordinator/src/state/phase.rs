@@ -1,0 +1,123 @@
+//! The phases of a run and the statuses of an entry, by the numbers that accounts hold.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::CoordinatorError;
+
+/// Phase of a run.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Fewer than the minimum of members are there.
+    WaitingForMembers = 0,
+    /// Members load the stored weights and post `ready`.
+    Warmup = 1,
+    /// Trainers commit payloads (or, root-only, their root votes).
+    Commit = 2,
+    /// Members attest what they hold.
+    Attest = 3,
+    /// The root-only step that ends a stretch of rounds.
+    Cooldown = 4,
+    /// Stopped by the authority.
+    Paused = 5,
+    /// Stopped by three void rounds in a row.
+    Halted = 6,
+    /// All rounds are done.
+    Finished = 7,
+}
+
+impl Phase {
+    /// Every phase in the order of its number.
+    pub const ALL: [Phase; 8] = [
+        Phase::WaitingForMembers,
+        Phase::Warmup,
+        Phase::Commit,
+        Phase::Attest,
+        Phase::Cooldown,
+        Phase::Paused,
+        Phase::Halted,
+        Phase::Finished,
+    ];
+
+    /// The phase with this number, or `InvariantViolated`.
+    pub fn from_number(number: u8) -> Result<Phase> {
+        Phase::ALL
+            .get(usize::from(number))
+            .copied()
+            .ok_or_else(|| error!(CoordinatorError::InvariantViolated))
+    }
+
+    /// Whether the sets of an open round (or root-only step) are fixed in this phase.
+    #[must_use]
+    pub fn is_in_round(self) -> bool {
+        matches!(self, Phase::Commit | Phase::Attest | Phase::Cooldown)
+    }
+}
+
+/// Status of a roster entry.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Never used.
+    Empty = 0,
+    /// Joined, not a member yet.
+    Pending = 1,
+    /// A member of the rounds that open.
+    Active = 2,
+    /// Missed too much or below the minimum stake.
+    Inactive = 3,
+    /// Struck too often.
+    Jailed = 4,
+    /// Convicted for good.
+    Barred = 5,
+    /// Left; the index becomes free after `ring` rounds.
+    Left = 6,
+}
+
+impl Status {
+    /// Every status in the order of its number.
+    pub const ALL: [Status; 7] = [
+        Status::Empty,
+        Status::Pending,
+        Status::Active,
+        Status::Inactive,
+        Status::Jailed,
+        Status::Barred,
+        Status::Left,
+    ];
+
+    /// The status with this number, or `InvariantViolated`.
+    pub fn from_number(number: u8) -> Result<Status> {
+        Status::ALL
+            .get(usize::from(number))
+            .copied()
+            .ok_or_else(|| error!(CoordinatorError::InvariantViolated))
+    }
+}
+
+/// What became of a round's seed.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeedStatus {
+    /// The round is not closed, or void.
+    None = 0,
+    /// Waits for its slot hash.
+    Pending = 1,
+    /// Fixed.
+    Frozen = 2,
+    /// Waits for a second slot hash.
+    Retargeted = 3,
+    /// Never fixed: the round has no audit.
+    Lost = 4,
+}
+
+impl SeedStatus {
+    /// Every status in the order of its number.
+    pub const ALL: [SeedStatus; 5] = [
+        SeedStatus::None,
+        SeedStatus::Pending,
+        SeedStatus::Frozen,
+        SeedStatus::Retargeted,
+        SeedStatus::Lost,
+    ];
+}

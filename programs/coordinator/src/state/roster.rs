@@ -1,0 +1,62 @@
+//! All participants of a run in one account, one entry per index.
+//!
+//! Owns lookups by index. Never changes an entry by itself. Next: `entry`.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::*;
+use crate::errors::CoordinatorError;
+use crate::state::entry::Entry;
+
+/// Every participant of a run, by index.
+#[account(zero_copy)]
+pub struct Roster {
+    /// Layout version.
+    pub version: u8,
+    /// PDA bump.
+    pub bump: u8,
+    /// Zero.
+    pub pad: [u8; 6],
+    /// The run.
+    pub run: Pubkey,
+    /// Who paid the rent.
+    pub payer: Pubkey,
+    /// The participants.
+    pub entries: [Entry; MAX_PARTICIPANTS],
+}
+
+impl Roster {
+    /// Bytes of the account.
+    pub const SIZE: usize = 8 + std::mem::size_of::<Roster>();
+
+    /// The entry at `index`, or `IndexOutOfRange`.
+    pub fn entry(&self, index: u16) -> Result<&Entry> {
+        self.entries
+            .get(usize::from(index))
+            .ok_or_else(|| error!(CoordinatorError::IndexOutOfRange))
+    }
+
+    /// The entry at `index`, or `IndexOutOfRange`.
+    pub fn entry_mut(&mut self, index: u16) -> Result<&mut Entry> {
+        self.entries
+            .get_mut(usize::from(index))
+            .ok_or_else(|| error!(CoordinatorError::IndexOutOfRange))
+    }
+
+    /// The entry at `index` whose session key is `session`, or `WrongSessionKey`.
+    pub fn signed_entry(&self, index: u16, session: &Pubkey) -> Result<&Entry> {
+        let entry = self.entry(index)?;
+        require!(
+            entry.session == *session && entry.owner != Pubkey::default(),
+            CoordinatorError::WrongSessionKey
+        );
+        Ok(entry)
+    }
+
+    /// The entry at `index` whose owner is `owner`, or `WrongOwner`.
+    pub fn owned_entry_mut(&mut self, index: u16, owner: &Pubkey) -> Result<&mut Entry> {
+        let entry = self.entry_mut(index)?;
+        require_keys_eq!(entry.owner, *owner, CoordinatorError::WrongOwner);
+        Ok(entry)
+    }
+}

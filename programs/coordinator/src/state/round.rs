@@ -1,0 +1,131 @@
+//! One round: sets fixed at its open, what was committed and attested, how it closed.
+//!
+//! Owns the layout of a ring position. Never decides anything: `crate::rules` and
+//! `crate::round` do. Next: `run`.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::*;
+use crate::errors::CoordinatorError;
+
+/// One index of a round.
+#[zero_copy]
+pub struct Slot {
+    /// Hash of the signed header; zeros until committed.
+    pub header_hash: [u8; 32],
+    /// Root vote; zeros until committed.
+    pub root_vote: [u8; 32],
+    /// What the member holds, by index.
+    pub attest_bitmap: u64,
+    /// Last included round before this one within the residual period, or NONE.
+    pub previous_included: u64,
+    /// Members that report this payload missing.
+    pub missing_reports: u64,
+    /// Byte i proves possession of payload i.
+    pub possession: [u8; 64],
+}
+
+/// One position of the ring of rounds.
+#[account(zero_copy)]
+pub struct Round {
+    /// Layout version.
+    pub version: u8,
+    /// PDA bump.
+    pub bump: u8,
+    /// 1 root-only, 2 closed, 4 void, 8 forced void, 16 and 32 Commit and Attest ran to the deadline.
+    pub flags: u8,
+    /// See `SeedStatus`.
+    pub seed_status: u8,
+    /// Position in the ring: `round` mod `ring`.
+    pub position: u16,
+    /// Zero.
+    pub pad: [u8; 2],
+    /// The run.
+    pub run: Pubkey,
+    /// Who paid the rent.
+    pub payer: Pubkey,
+    /// Round number, or NONE while the position was never used.
+    pub round: u64,
+    /// Epoch of the round.
+    pub epoch: u64,
+    /// Position in the data before the round.
+    pub cursor: u64,
+    /// Slot of the open.
+    pub open_slot: u64,
+    /// Slot in which Commit ended, or NONE.
+    pub commit_end_slot: u64,
+    /// Slot of the close, or NONE.
+    pub close_slot: u64,
+    /// Slot whose hash seeds the audits, or NONE.
+    pub seed_slot: u64,
+    /// Lamports for each included payload.
+    pub reward_paid: u64,
+    /// Vesting bucket of these rewards.
+    pub reward_window: u64,
+    /// Last round whose payloads are in this round's weights and may still be corrected, or NONE.
+    pub base_round: u64,
+    /// The hash that seeds.
+    pub slot_hash: [u8; 32],
+    /// Seed of the audits (sigma).
+    pub seed: [u8; 32],
+    /// State root of the weights on which the round trained; zeros until closed.
+    pub canonical_root: [u8; 32],
+    /// Members fixed at the open.
+    pub members: u64,
+    /// Trainers fixed at the open.
+    pub trainers: u64,
+    /// Witnesses that may be seated.
+    pub eligible: u64,
+    /// Participants sampled with `p_new_ppm`.
+    pub is_new: u64,
+    /// Trainers that committed.
+    pub committed: u64,
+    /// Members that attested.
+    pub attested: u64,
+    /// Payloads that every client applies.
+    pub included: u64,
+    /// Payloads removed by `report_missing`.
+    pub struck: u64,
+    /// Zero; for audits.
+    pub reserved: [u8; 120],
+    /// By index.
+    pub slots: [Slot; MAX_PARTICIPANTS],
+}
+
+impl Round {
+    /// Bytes of the account.
+    pub const SIZE: usize = 8 + std::mem::size_of::<Round>();
+
+    /// The slot at `index`, or `IndexOutOfRange`.
+    pub fn slot(&self, index: u16) -> Result<&Slot> {
+        self.slots
+            .get(usize::from(index))
+            .ok_or_else(|| error!(CoordinatorError::IndexOutOfRange))
+    }
+
+    /// The slot at `index`, or `IndexOutOfRange`.
+    pub fn slot_mut(&mut self, index: u16) -> Result<&mut Slot> {
+        self.slots
+            .get_mut(usize::from(index))
+            .ok_or_else(|| error!(CoordinatorError::IndexOutOfRange))
+    }
+
+    /// Whether a `ROUND_*` flag is set.
+    #[must_use]
+    pub fn has_flag(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// What every mutation must leave true: each set lies within the one that it grew from.
+    pub fn invariant(&self) -> Result<()> {
+        let within = |inner: u64, outer: u64| inner & !outer == 0;
+        let sound = within(self.trainers, self.members)
+            && within(self.committed, self.trainers)
+            && within(self.attested, self.members)
+            && within(self.included | self.struck, self.committed)
+            && self.included & self.struck == 0
+            && (self.included == 0 || self.has_flag(ROUND_CLOSED));
+        require!(sound, CoordinatorError::InvariantViolated);
+        Ok(())
+    }
+}
