@@ -10,8 +10,8 @@ Next: round.py saves a submission before it commits, and weights after it applie
         store.drop_before(round - keep)
 
 Promises. A save that returns is on the disk (`durable`), whole; a save that raises or is killed
-changed nothing. A file that does not verify is reported to `on_damaged` and counts as absent: loading the
-newest weights or residual goes on to the one before it. One process at a time.
+changed nothing. A file that does not verify is reported to `on_damaged` and counts as absent:
+loading the newest weights or residual goes on to the one before it. One process at a time.
 """
 
 import json
