@@ -1,0 +1,84 @@
+//! Reads the ballots of a round: who voted for a candidate, who vouched for whom.
+//!
+//! Owns the way from accounts to the inputs of `crate::rules::tally` and of the chain hash.
+//! Never changes anything. Next: `close`.
+
+use anchor_lang::prelude::*;
+
+use crate::rules::bits::with_bits;
+use crate::rules::chain_hash::{self, Attestation, Closed, Commit};
+use crate::rules::hash::{root_vote, Digest};
+use crate::rules::tally::{Tally, Turnout};
+use crate::state::{Roster, Round};
+
+/// The sets that the outcome of `round` depends on.
+#[must_use]
+pub fn turnout(round: &Round) -> Turnout {
+    Turnout {
+        trainers: round.trainers,
+        members: round.members,
+        committed: round.committed,
+    }
+}
+
+/// The commits whose root vote is for `candidate`.
+#[inline(never)]
+#[must_use]
+pub fn votes_for(run: &Pubkey, roster: &Roster, round: &Round, candidate: &Digest) -> u64 {
+    let run = run.to_bytes();
+    let mut votes = 0;
+    for (bit, (slot, entry)) in with_bits(round.slots.iter().zip(&roster.entries)) {
+        if round.committed & bit == 0 {
+            continue;
+        }
+        let expected = root_vote(&run, round.round, &entry.owner.to_bytes(), candidate);
+        if slot.root_vote == expected {
+            votes |= bit;
+        }
+    }
+    votes
+}
+
+/// The attestations of `round`, counted.
+#[inline(never)]
+#[must_use]
+pub fn tally(round: &Round) -> Tally {
+    let mut tally = Tally::default();
+    for (bit, slot) in with_bits(&round.slots) {
+        if round.attested & bit != 0 {
+            tally.add(slot.attest_bitmap);
+        }
+    }
+    tally
+}
+
+/// The chain hash with the record of `round` folded into `previous`.
+#[inline(never)]
+#[must_use]
+pub fn fold(previous: &Digest, round: &Round) -> Digest {
+    let slots = || with_bits(&round.slots).enumerate();
+    let commits = slots()
+        .filter(|(_, (bit, _))| round.committed & bit != 0)
+        .map(|(index, (_, slot))| Commit {
+            index,
+            header_hash: &slot.header_hash,
+            root_vote: &slot.root_vote,
+        });
+    let attests = slots()
+        .filter(|(_, (bit, _))| round.attested & bit != 0)
+        .map(|(index, (_, slot))| Attestation {
+            index,
+            bitmap: &slot.attest_bitmap,
+            possession: &slot.possession,
+        });
+    let closed = Closed {
+        round: round.round,
+        members: round.members,
+        trainers: round.trainers,
+        included: round.included,
+        canonical_root: &round.canonical_root,
+    };
+    let commits = chain_hash::commits_digest(commits);
+    let attests = chain_hash::attests_digest(attests);
+    chain_hash::after_close(previous, &closed, &commits, &attests)
+}

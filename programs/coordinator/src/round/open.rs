@@ -1,0 +1,214 @@
+//! Opens a round, or the root-only step of Cooldown.
+//!
+//! Owns the sets of a round: they are fixed here, and every rule of the round and of its audits
+//! uses them. Leaves, session keys and parameters that waited take effect here too.
+//! Next: `close`.
+
+use anchor_lang::prelude::*;
+
+use super::waiting::halt;
+use crate::constants::*;
+use crate::errors::CoordinatorError;
+use crate::events::{record, ParamsApplied, RosterTurned, RoundOpened};
+use crate::math::{div, rem};
+use crate::rules::bits::{bit, count, with_bits};
+use crate::state::{Entry, Phase, Roster, Round, Run, SeedStatus, Slot, Status};
+
+/// Included rounds after which a participant is sampled with `p_base_ppm`.
+pub const NEW_UNTIL_INCLUDED: u64 = 20;
+
+/// The sets of a round, fixed at its open.
+#[derive(Clone, Copy, Default)]
+struct Sets {
+    members: u64,
+    trainers: u64,
+    eligible: u64,
+    is_new: u64,
+}
+
+/// Opens round `run.round` in its ring account `round`: Commit, or Cooldown where fewer than the
+/// minimum are left or all rounds are done, or Halted where nobody is left to vote.
+#[inline(never)]
+pub fn open_next(
+    run: &mut Run,
+    key: &Pubkey,
+    roster: &mut Roster,
+    round: &mut Round,
+    slot: u64,
+) -> Result<()> {
+    require_ring_account(run, round, run.round)?;
+    start_epoch(run, key, slot)?;
+    turn_over(run, key, roster, slot)?;
+    let sets = fix_sets(run, roster);
+    if sets.trainers == 0 {
+        return halt(run, key, slot);
+    }
+    let is_root_only = run.round >= run.params.max_rounds
+        || count(sets.members) < u64::from(run.params.min_members);
+    let phase = if is_root_only {
+        Phase::Cooldown
+    } else {
+        Phase::Commit
+    };
+    if !is_root_only {
+        require_seed_settled(run)?;
+    }
+    run.enter(phase, slot, Some(run.params.commit_slots))?;
+    write(run, round, &sets, slot);
+    if is_root_only {
+        round.flags = ROUND_ROOT_ONLY;
+    } else {
+        snapshot_previous(run, roster, round)?;
+    }
+    let event = RoundOpened {
+        run: *key,
+        sequence: run.event_sequence,
+        slot,
+        round: run.round,
+        epoch: run.epoch,
+        cursor: run.cursor,
+        root_only: is_root_only,
+        ends_slot: run.phase_end_slot,
+        members: sets.members,
+        trainers: sets.trainers,
+        eligible: sets.eligible,
+        is_new: sets.is_new,
+    };
+    record(run, &event)
+}
+
+/// Refuses an account that is not at the ring position of round `number`.
+pub fn require_ring_account(run: &Run, round: &Round, number: u64) -> Result<()> {
+    let position = rem(number, u64::from(run.params.ring))?;
+    require!(
+        u64::from(round.position) == position,
+        CoordinatorError::WrongRoundAccount
+    );
+    Ok(())
+}
+
+/// Puts into force what waited for the end of a round: leaves and session keys.
+#[inline(never)]
+pub fn turn_over(run: &mut Run, key: &Pubkey, roster: &mut Roster, slot: u64) -> Result<()> {
+    let (mut left, mut rotated) = (0, 0);
+    for (bit, entry) in with_bits(&mut roster.entries) {
+        if entry.rotate_session() {
+            rotated |= bit;
+        }
+        if entry.is_leaving() {
+            entry.leave(run.round);
+            left |= bit;
+        }
+    }
+    if left | rotated == 0 {
+        return Ok(());
+    }
+    let event = RosterTurned {
+        run: *key,
+        sequence: run.event_sequence,
+        slot,
+        round: run.round,
+        left,
+        rotated,
+    };
+    record(run, &event)
+}
+
+/// Brings the epoch up to the round and applies parameters that waited for its start.
+fn start_epoch(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
+    run.epoch = div(run.round, u64::from(run.params.rounds_per_epoch))?;
+    if !run.apply_pending_params(slot)? {
+        return Ok(());
+    }
+    let event = ParamsApplied {
+        run: *key,
+        sequence: run.event_sequence,
+        slot,
+        epoch: run.epoch,
+        params: run.params,
+    };
+    record(run, &event)
+}
+
+/// Refuses while the seed of the round `keep_rounds` back is open: its trainers still keep u.
+fn require_seed_settled(run: &Run) -> Result<()> {
+    let Some(kept) = run.round.checked_sub(u64::from(run.params.keep_rounds)) else {
+        return Ok(());
+    };
+    require!(
+        run.seeds_pending & seed_bit(kept) == 0,
+        CoordinatorError::SeedPending
+    );
+    Ok(())
+}
+
+/// The bit of round `number` in `run.seeds_pending`.
+#[must_use]
+pub fn seed_bit(number: u64) -> u64 {
+    usize::try_from(number % 64).map_or(0, bit)
+}
+
+fn fix_sets(run: &Run, roster: &Roster) -> Sets {
+    let mut sets = Sets::default();
+    for (bit, entry) in with_bits(&roster.entries) {
+        if !entry.is(Status::Active) || entry.active_round > run.round {
+            continue;
+        }
+        sets.members |= bit;
+        if entry.roles & ROLE_TRAINER != 0 {
+            sets.trainers |= bit;
+        }
+        if is_eligible(run, entry) {
+            sets.eligible |= bit;
+        }
+        if entry.included_since_strike < NEW_UNTIL_INCLUDED {
+            sets.is_new |= bit;
+        }
+    }
+    sets
+}
+
+fn is_eligible(run: &Run, entry: &Entry) -> bool {
+    entry.roles & ROLE_WITNESS != 0
+        && entry.rounds_served >= u64::from(run.params.seat_after_rounds)
+}
+
+/// Starts the record of round `run.round`; everything of the ring's former round goes.
+fn write(run: &Run, round: &mut Round, sets: &Sets, slot: u64) {
+    round.flags = 0;
+    round.seed_status = SeedStatus::None as u8;
+    round.round = run.round;
+    round.epoch = run.epoch;
+    round.cursor = run.cursor;
+    round.open_slot = slot;
+    round.commit_end_slot = NONE;
+    round.close_slot = NONE;
+    round.seed_slot = NONE;
+    round.reward_paid = 0;
+    round.reward_window = 0;
+    round.base_round = run.base_round;
+    round.slot_hash = [0; 32];
+    round.seed = [0; 32];
+    round.canonical_root = [0; 32];
+    round.members = sets.members;
+    round.trainers = sets.trainers;
+    round.eligible = sets.eligible;
+    round.is_new = sets.is_new;
+    round.committed = 0;
+    round.attested = 0;
+    round.included = 0;
+    round.struck = 0;
+    bytemuck::bytes_of_mut(&mut round.reserved).fill(0);
+    bytemuck::cast_slice_mut::<Slot, u8>(&mut round.slots).fill(0);
+}
+
+/// Copies each trainer's last included round of this residual period: its header must name it.
+fn snapshot_previous(run: &Run, roster: &Roster, round: &mut Round) -> Result<()> {
+    let period = u64::from(run.params.residual_rounds);
+    let first = run.round.saturating_sub(rem(run.round, period)?);
+    for (slot, entry) in round.slots.iter_mut().zip(&roster.entries) {
+        let in_period = entry.last_included != NONE && entry.last_included >= first;
+        slot.previous_included = if in_period { entry.last_included } else { NONE };
+    }
+    Ok(())
+}

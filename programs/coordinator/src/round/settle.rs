@@ -1,0 +1,142 @@
+//! Settles a closed round with each member: reward, service, misses, strike.
+//!
+//! Owns the loop over the roster; the arithmetic is in `crate::rules` and `crate::state::money`.
+//! One event tells everything, with a bitmap per kind of change. Next: `penalties`.
+
+use anchor_lang::prelude::*;
+
+use super::penalties::{make_inactive, strike};
+use super::Scene;
+use crate::constants::*;
+use crate::events::{record, RewardsScaled, RoundSettled};
+use crate::math::add;
+use crate::rules::bits::{count, with_bits};
+use crate::rules::misses::Misses;
+use crate::rules::vesting::{scaled_reward, window_of};
+use crate::state::{Entry, Round, Run, Status};
+
+/// What a close means for its members.
+#[derive(Clone, Copy)]
+pub struct Terms {
+    /// Who takes the strike P4.
+    pub strikes: u64,
+    /// Whether misses count: not where a missing payload forced the round void.
+    pub counts_misses: bool,
+}
+
+/// What the loop over the roster found.
+#[derive(Default)]
+struct Sum {
+    vested: u64,
+    fees: u64,
+    inactivated: u64,
+    jailed: u64,
+}
+
+impl Scene<'_> {
+    /// Settles `self.round`, whose sets, inclusion and flags are final.
+    #[inline(never)]
+    pub fn settle(&mut self, terms: Terms) -> Result<()> {
+        self.price_payloads()?;
+        let mut sum = Sum::default();
+        for (bit, entry) in with_bits(&mut self.roster.entries) {
+            if self.round.members & bit != 0 {
+                settle_member(self.run, entry, self.round, bit, terms, &mut sum)?;
+            }
+        }
+        let missed = |must: u64, acted: u64| {
+            if terms.counts_misses {
+                must & !acted
+            } else {
+                0
+            }
+        };
+        let round = &*self.round;
+        let event = RoundSettled {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: round.round,
+            reward_paid: round.reward_paid,
+            reward_window: round.reward_window,
+            vested: sum.vested,
+            missed_commit: missed(round.trainers, round.committed),
+            missed_attest: missed(round.members, round.attested),
+            inactivated: sum.inactivated,
+            fees: sum.fees,
+            struck: terms.strikes,
+            jailed: sum.jailed,
+        };
+        record(self.run, &event)
+    }
+
+    /// Fixes what each included payload earns, and says so where the pool falls short.
+    fn price_payloads(&mut self) -> Result<()> {
+        let (run, round) = (&mut *self.run, &mut *self.round);
+        let full = run.params.reward_per_payload;
+        let included = count(round.included);
+        round.reward_paid = scaled_reward(full, run.reward_pool, included);
+        round.reward_window = window_of(self.slot, run.params.vesting_slots).unwrap_or(0);
+        if included == 0 || round.reward_paid == full {
+            return Ok(());
+        }
+        let event = RewardsScaled {
+            run: self.key,
+            sequence: run.event_sequence,
+            slot: self.slot,
+            round: round.round,
+            reward_per_payload: full,
+            reward_paid: round.reward_paid,
+        };
+        record(run, &event)
+    }
+}
+
+/// Pays, counts and punishes one member, in this order.
+fn settle_member(
+    run: &mut Run,
+    entry: &mut Entry,
+    round: &Round,
+    bit: u64,
+    terms: Terms,
+    sum: &mut Sum,
+) -> Result<()> {
+    if round.included & bit != 0 {
+        let vested = run.credit_reward(entry, round.reward_window, round.reward_paid)?;
+        sum.vested = add(sum.vested, vested)?;
+        entry.last_included = round.round;
+        entry.included_since_strike = add(entry.included_since_strike, 1)?;
+    }
+    if (round.included | round.attested) & bit != 0 {
+        entry.rounds_served = add(entry.rounds_served, 1)?;
+    }
+    if terms.strikes & bit != 0 && strike(run, entry, round.round)? {
+        sum.jailed |= bit;
+    }
+    let is_idle = terms.counts_misses && count_misses(entry, round, bit);
+    if is_idle && entry.is(Status::Active) && !entry.is_leaving() {
+        sum.fees = add(sum.fees, make_inactive(run, entry, round.round)?)?;
+        sum.inactivated |= bit;
+    }
+    Ok(())
+}
+
+/// Counts the misses of one member. Returns whether they reached a threshold in either phase.
+fn count_misses(entry: &mut Entry, round: &Round, bit: u64) -> bool {
+    let mut misses = Misses {
+        in_row: entry.misses_in_row,
+        deadline_in_row: entry.deadline_misses_in_row,
+    };
+    let mut is_idle = false;
+    if round.trainers & bit != 0 {
+        let ran = round.has_flag(ROUND_COMMIT_RAN_TO_DEADLINE);
+        misses = misses.after_phase(round.committed & bit != 0, ran);
+        is_idle |= misses.is_inactive();
+    }
+    let ran = round.has_flag(ROUND_ATTEST_RAN_TO_DEADLINE);
+    misses = misses.after_phase(round.attested & bit != 0, ran);
+    is_idle |= misses.is_inactive();
+    entry.misses_in_row = misses.in_row;
+    entry.deadline_misses_in_row = misses.deadline_in_row;
+    is_idle
+}

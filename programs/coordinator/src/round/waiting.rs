@@ -1,0 +1,188 @@
+//! Between stretches of rounds: WaitingForMembers, Warmup, Halted, Finished.
+//!
+//! Owns who is counted there and what a participant's `ready` is worth. Never opens a round:
+//! `open` does. Next: `open`.
+
+use anchor_lang::prelude::*;
+
+use super::Scene;
+use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE};
+use crate::errors::CoordinatorError;
+use crate::events::{record, PhaseStarted, WarmupEnded};
+use crate::rules::bits::{count, with_bits};
+use crate::state::{Phase, Roster, Run, Status};
+
+/// Who is there while no round is open.
+#[derive(Clone, Copy, Default)]
+pub struct Attendance {
+    /// Pending participants: the members of a Warmup.
+    pub pending: u64,
+    /// Those of them that train.
+    pub trainers: u64,
+    /// Those of them that have posted `ready` for the stored root.
+    pub ready: u64,
+    /// Everyone who might still come back: pending, inactive, jailed.
+    pub present: u64,
+}
+
+/// Counts the participants of a run in which no round is open.
+#[must_use]
+pub fn attendance(run: &Run, roster: &Roster) -> Attendance {
+    let mut found = Attendance::default();
+    for (bit, entry) in with_bits(&roster.entries) {
+        if entry.is_present() {
+            found.present |= bit;
+        }
+        if !entry.is(Status::Pending) {
+            continue;
+        }
+        found.pending |= bit;
+        if entry.roles & ROLE_TRAINER != 0 {
+            found.trainers |= bit;
+        }
+        if entry.ready_round == run.root_round {
+            found.ready |= bit;
+        }
+    }
+    found
+}
+
+impl Scene<'_> {
+    /// WaitingForMembers to Warmup, or to Finished where nobody can come any more.
+    pub fn leave_waiting(&mut self) -> Result<()> {
+        let found = attendance(self.run, self.roster);
+        let min = u64::from(self.run.params.min_members);
+        if count(found.pending) >= min && found.trainers != 0 {
+            let slots = self.run.params.warmup_slots;
+            self.run.enter(Phase::Warmup, self.slot, Some(slots))?;
+            super::note_quorum(
+                self.run,
+                count(found.ready),
+                count(found.pending),
+                self.slot,
+            );
+            return announce(self.run, &self.key, self.slot);
+        }
+        let is_abandoned =
+            self.run.round > self.run.params.join_until_round && count(found.present) < min;
+        require!(is_abandoned, CoordinatorError::NothingDue);
+        finish(self.run, &self.key, self.roster, self.slot)
+    }
+
+    /// Warmup to the next round, or back to WaitingForMembers where too few are ready.
+    pub fn end_warmup(&mut self) -> Result<()> {
+        let found = attendance(self.run, self.roster);
+        let (ready, pending) = (count(found.ready), count(found.pending));
+        let is_due = super::window(self.run).is_due(ready, pending, self.slot);
+        require!(is_due, CoordinatorError::NothingDue);
+        let suffices =
+            ready >= u64::from(self.run.params.min_members) && found.ready & found.trainers != 0;
+        let absent = found.pending & !found.ready;
+        self.split(found.ready, absent, suffices);
+        let event = WarmupEnded {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: self.run.round,
+            ready: if suffices { found.ready } else { 0 },
+            absent,
+        };
+        record(self.run, &event)?;
+        if suffices {
+            self.run.base_round = NONE;
+            self.run.restart_round = self.run.round;
+            self.run.restart_root_round = self.run.root_round;
+            return super::open::open_next(self.run, &self.key, self.roster, self.round, self.slot);
+        }
+        self.run.enter(Phase::WaitingForMembers, self.slot, None)?;
+        announce(self.run, &self.key, self.slot)
+    }
+
+    /// Commit to Attest.
+    pub fn start_attest(&mut self) -> Result<()> {
+        let round = &mut *self.round;
+        super::require_round(self.run, round, self.run.round, Phase::Commit)?;
+        let clock = super::window(self.run);
+        let is_due = clock.is_due(count(round.committed), count(round.trainers), self.slot);
+        require!(is_due, CoordinatorError::NothingDue);
+        if clock.ran_to_deadline(self.slot) {
+            round.flags |= ROUND_COMMIT_RAN_TO_DEADLINE;
+        }
+        round.commit_end_slot = self.slot;
+        self.run
+            .enter(Phase::Attest, self.slot, Some(self.run.params.attest_slots))?;
+        announce(self.run, &self.key, self.slot)
+    }
+
+    /// Makes the absent inactive, without fee, and the ready active if they are enough.
+    fn split(&mut self, ready: u64, absent: u64, suffices: bool) {
+        for (bit, entry) in with_bits(&mut self.roster.entries) {
+            if absent & bit != 0 {
+                entry.clear_ready();
+                entry.set_status(Status::Inactive);
+            } else if suffices && ready & bit != 0 {
+                entry.clear_ready();
+                entry.last_included = NONE;
+                entry.misses_in_row = 0;
+                entry.deadline_misses_in_row = 0;
+                entry.active_round = self.run.round;
+                entry.set_status(Status::Active);
+            }
+        }
+    }
+
+    /// Halted to WaitingForMembers at the newest checkpoint, once the run has rested.
+    pub fn leave_halt(&mut self) -> Result<()> {
+        let has_rested = super::window(self.run).ran_to_deadline(self.slot);
+        require!(has_rested, CoordinatorError::NothingDue);
+        super::open::turn_over(self.run, &self.key, self.roster, self.slot)?;
+        wait_for_members(self.run, &self.key, self.roster, self.slot)
+    }
+}
+
+/// Stops the run after too many void rounds, or because nobody is left to vote.
+pub fn halt(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
+    run.base_round = NONE;
+    run.enter(Phase::Halted, slot, Some(run.params.halt_slots))?;
+    announce(run, key, slot)
+}
+
+/// Starts over with whoever posts `ready` for the stored root.
+pub fn wait_for_members(run: &mut Run, key: &Pubkey, roster: &mut Roster, slot: u64) -> Result<()> {
+    dismiss(run, roster);
+    run.enter(Phase::WaitingForMembers, slot, None)?;
+    announce(run, key, slot)
+}
+
+/// Ends the run.
+pub fn finish(run: &mut Run, key: &Pubkey, roster: &mut Roster, slot: u64) -> Result<()> {
+    dismiss(run, roster);
+    run.finished_slot = slot;
+    run.enter(Phase::Finished, slot, None)?;
+    announce(run, key, slot)
+}
+
+/// Makes every member pending again: residuals are zero, nothing is ready, no base round.
+fn dismiss(run: &mut Run, roster: &mut Roster) {
+    run.void_streak = 0;
+    run.base_round = NONE;
+    for entry in &mut roster.entries {
+        if entry.is(Status::Active) {
+            entry.set_status(Status::Pending);
+        }
+        entry.clear_ready();
+    }
+}
+
+/// Tells that the run's phase began.
+pub fn announce(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
+    let event = PhaseStarted {
+        run: *key,
+        sequence: run.event_sequence,
+        slot,
+        phase: run.phase,
+        round: run.round,
+        ends_slot: run.phase_end_slot,
+    };
+    record(run, &event)
+}

@@ -1,0 +1,87 @@
+//! Answers for rewards, misses, strikes and parameters.
+
+use coordinator::rules::misses::{self, Misses};
+use coordinator::rules::{strikes, vesting};
+use coordinator::state::Params;
+use serde_json::{json, Value};
+
+use crate::json::{number, three};
+
+/// `vesting.json`.
+pub fn vesting(input: &Value) -> Value {
+    let (mut windows, mut amounts) = (three(&input["windows"]), three(&input["amounts"]));
+    let window = vesting::window_of(number(&input["slot"]), number(&input["vesting_slots"]));
+    let window = window.expect("window");
+    let vested = vesting::credit(&mut windows, &mut amounts, window, number(&input["credit"]));
+    json!({"windows": windows, "amounts": amounts, "vested": vested.expect("no overflow")})
+}
+
+/// `vesting_release.json`.
+pub fn vesting_release(input: &Value) -> Value {
+    let (windows, mut amounts) = (three(&input["windows"]), three(&input["amounts"]));
+    let (slot, vesting_slots) = (number(&input["slot"]), number(&input["vesting_slots"]));
+    let released = vesting::release(&windows, &mut amounts, slot, vesting_slots);
+    json!({"amounts": amounts, "released": released.expect("no overflow")})
+}
+
+/// `vesting_take.json`.
+pub fn vesting_take(input: &Value) -> Value {
+    let (windows, mut amounts) = (three(&input["windows"]), three(&input["amounts"]));
+    let taken = vesting::take(&windows, &mut amounts, number(&input["lamports"]));
+    json!({"amounts": amounts, "taken": taken})
+}
+
+/// `scaled_reward.json`.
+pub fn scaled_reward(input: &Value) -> Value {
+    let field = |key: &str| number(&input[key]);
+    let (full, pool) = (field("reward_per_payload"), field("pool"));
+    vesting::scaled_reward(full, pool, field("num_included")).into()
+}
+
+/// `misses.json`.
+pub fn misses(input: &Value) -> Value {
+    let mut misses = Misses::default();
+    for phase in input["phases"].as_array().expect("phases") {
+        let flag = |at: usize| phase[at].as_bool().expect("flag");
+        misses = misses.after_phase(flag(0), flag(1));
+    }
+    let (in_row, deadline_in_row) = (misses.in_row, misses.deadline_in_row);
+    json!({"in_row": in_row, "deadline_in_row": deadline_in_row, "inactive": misses.is_inactive()})
+}
+
+/// `return_round.json`.
+pub fn return_round(input: &Value) -> Value {
+    let field = |key: &str| number(&input[key]);
+    let first = misses::return_round(
+        field("inactive_round"),
+        field("round"),
+        field("rounds_per_epoch"),
+    );
+    first.expect("no overflow").into()
+}
+
+/// `strikes.json`.
+pub fn strikes(input: &Value) -> Value {
+    let mut ring = three(&input["ring"]);
+    let jailed = strikes::add(&mut ring, number(&input["round"]));
+    json!({"ring": ring, "jailed": jailed})
+}
+
+/// `params.json`: `ok`, or the name of the error.
+pub fn params(input: &Value) -> Value {
+    match read_params(input).validate() {
+        Ok(()) => "ok".into(),
+        Err(anchor_lang::error::Error::AnchorError(error)) => error.error_name.clone().into(),
+        Err(other) => panic!("not a named error: {other}"),
+    }
+}
+
+macro_rules! fields {
+    ($input:ident: $($field:ident),* $(,)?) => {
+        Params { $($field: number(&$input[stringify!($field)]).try_into().expect("width"),)* reserved: [0; 3] }
+    };
+}
+
+fn read_params(input: &Value) -> Params {
+    fields!(input: stake_lamports, reward_per_payload, absence_fee, witness_fee, recompute_cost, bond_lamports, sequences_per_payload, max_rounds, join_until_round, warmup_slots, commit_slots, attest_slots, close_grace_slots, halt_slots, seed_delay_slots, vesting_slots, unbond_slots, max_pause_slots, param_delay_slots, case_slots, openings_slots, verdict_commit_slots, verdict_reveal_slots, committee_commit_slots, committee_reveal_slots, appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds, checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, capacity, ring, min_members, keep_rounds, audit_cap, max_witness_only, admission)
+}

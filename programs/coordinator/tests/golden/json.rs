@@ -1,0 +1,42 @@
+//! Reads the fields of a vector: hex, numbers, lists.
+
+use serde_json::Value;
+
+/// The bytes of a hex string.
+pub fn bytes(value: &Value) -> Vec<u8> {
+    let text = value.as_str().expect("hex").as_bytes();
+    let digit = |c: u8| char::from(c).to_digit(16).expect("hex digit") as u8;
+    text.chunks(2)
+        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+        .collect()
+}
+
+/// Hex of a fixed length.
+pub fn array<const N: usize>(value: &Value) -> [u8; N] {
+    bytes(value).try_into().expect("length")
+}
+
+/// A digest as hex.
+pub fn hex(digest: [u8; 32]) -> Value {
+    digest
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<String>()
+        .into()
+}
+
+/// An integer.
+pub fn number(value: &Value) -> u64 {
+    value.as_u64().expect("u64")
+}
+
+/// A participant index.
+pub fn index(value: &Value) -> usize {
+    number(value).try_into().expect("index")
+}
+
+/// A list of exactly three numbers.
+pub fn three(value: &Value) -> [u64; 3] {
+    let list: Vec<u64> = value.as_array().expect("list").iter().map(number).collect();
+    list.try_into().expect("three")
+}
