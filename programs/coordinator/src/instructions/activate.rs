@@ -1,0 +1,90 @@
+//! `activate`: checks a `ready` against the canonical root of its round.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::{NONE, ROUND_CLOSED, ROUND_VOID};
+use crate::errors::CoordinatorError;
+use crate::events::{record, Activated};
+use crate::math::add;
+use crate::rules::hash::root_vote;
+use crate::state::{Phase, Roster, Round, Run, Status};
+
+/// Accounts of `activate`.
+#[derive(Accounts)]
+pub struct Activate<'info> {
+    /// Whoever sends the transaction.
+    pub cranker: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The round of the entry's `ready`.
+    #[account(constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    pub round: AccountLoader<'info, Round>,
+}
+
+impl Activate<'_> {
+    fn validate(&self, index: u16) -> Result<()> {
+        let (run, roster, round) = (self.run.load()?, self.roster.load()?, self.round.load()?);
+        let is_running = run.is(Phase::Commit) || run.is(Phase::Attest) || is_between(&run);
+        require!(is_running, CoordinatorError::WrongPhase);
+        let entry = roster.entry(index)?;
+        require!(!entry.is(Status::Active), CoordinatorError::AlreadyActive);
+        require!(entry.is_present(), CoordinatorError::NotJoined);
+        require!(entry.ready_round != NONE, CoordinatorError::NotReady);
+        require!(
+            round.round == entry.ready_round,
+            CoordinatorError::WrongRoundAccount
+        );
+        let has_root = round.has_flag(ROUND_CLOSED) && !round.has_flag(ROUND_VOID);
+        require!(has_root, CoordinatorError::RoundHasNoRoot);
+        let key = self.run.key().to_bytes();
+        let root = &round.canonical_root;
+        let vote = root_vote(&key, round.round, &entry.owner.to_bytes(), root);
+        require!(
+            entry.ready_root == vote,
+            CoordinatorError::ReadyRootMismatch
+        );
+        Ok(())
+    }
+
+    /// Makes a joiner a member from the next open on, with a zero residual.
+    pub fn handle(ctx: Context<Activate>, index: u16) -> Result<()> {
+        let slot = Clock::get()?.slot;
+        ctx.accounts.validate(index)?;
+        let (mut run, mut roster) = (
+            ctx.accounts.run.load_mut()?,
+            ctx.accounts.roster.load_mut()?,
+        );
+        let entry = roster.entry_mut(index)?;
+        let ready_round = entry.ready_round;
+        entry.clear_ready();
+        entry.last_included = NONE;
+        entry.misses_in_row = 0;
+        entry.deadline_misses_in_row = 0;
+        entry.active_round = if is_between(&run) {
+            run.round
+        } else {
+            add(run.round, 1)?
+        };
+        entry.set_status(Status::Active);
+        entry.invariant()?;
+        let event = Activated {
+            run: ctx.accounts.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            index,
+            ready_round,
+            active_round: entry.active_round,
+        };
+        record(&mut run, &event)?;
+        run.invariant()
+    }
+}
+
+/// Whether the run is paused between two rounds: `run.round` opens when it resumes.
+fn is_between(run: &Run) -> bool {
+    run.is(Phase::Paused) && run.resume_phase == Phase::Commit as u8
+}

@@ -1,0 +1,121 @@
+//! `close_round`: closes the round under a candidate root and opens the next.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::ROUND_FORCED_VOID;
+use crate::errors::CoordinatorError;
+use crate::round::ballots::{tally, turnout, votes_for};
+use crate::round::checkpoint::Place;
+use crate::round::{require_round, window, Scene};
+use crate::rules::bits::count;
+use crate::rules::tally::{decide, decide_root_only, Outcome};
+use crate::state::{Phase, Roster, Round, Run};
+
+/// Accounts of `close_round`.
+#[derive(Accounts)]
+pub struct CloseRound<'info> {
+    /// Whoever sends the transaction; pays for what is created.
+    #[account(mut)]
+    pub cranker: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The round.
+    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    pub round: AccountLoader<'info, Round>,
+    /// The ring account of the next round.
+    #[account(mut, constraint = next_round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    pub next_round: AccountLoader<'info, Round>,
+    /// Checkpoint of this round, when one is due.
+    /// CHECK: created here by `pda::create` at the address derived from the seeds.
+    #[account(mut)]
+    pub checkpoint: Option<UncheckedAccount<'info>>,
+    /// The system program.
+    pub system_program: Program<'info, System>,
+}
+
+impl CloseRound<'_> {
+    /// Refuses another round, another phase and a phase that has not ended.
+    fn validate(&self, number: u64, slot: u64) -> Result<()> {
+        let (run, round) = (self.run.load()?, self.round.load()?);
+        if run.is(Phase::Cooldown) {
+            require_round(&run, &round, number, Phase::Cooldown)?;
+            let (acted, all) = (count(round.committed), count(round.trainers));
+            require!(
+                window(&run).is_due(acted, all, slot),
+                CoordinatorError::PhaseNotOver
+            );
+            return Ok(());
+        }
+        require_round(&run, &round, number, Phase::Attest)?;
+        let (acted, all) = (count(round.attested), count(round.members));
+        let is_due = round.has_flag(ROUND_FORCED_VOID) || window(&run).is_due(acted, all, slot);
+        require!(is_due, CoordinatorError::PhaseNotOver);
+        Ok(())
+    }
+
+    /// Closes the round (or root-only step) under a candidate root, or void, and goes on.
+    pub fn handle(ctx: Context<CloseRound>, round: u64, candidate_root: [u8; 32]) -> Result<()> {
+        let slot = Clock::get()?.slot;
+        let accounts = &ctx.accounts;
+        accounts.validate(round, slot)?;
+        let payer = accounts.cranker.to_account_info();
+        let checkpoint = accounts
+            .checkpoint
+            .as_ref()
+            .map(|account| account.to_account_info());
+        let place = Place {
+            payer: &payer,
+            account: checkpoint.as_ref(),
+        };
+        let mut next = accounts.next_round.load_mut()?;
+        let mut scene = Scene {
+            key: accounts.run.key(),
+            slot,
+            run: &mut *accounts.run.load_mut()?,
+            roster: &mut *accounts.roster.load_mut()?,
+            round: &mut *accounts.round.load_mut()?,
+        };
+        if scene.run.is(Phase::Cooldown) {
+            close_cooldown(&mut scene, &candidate_root, &place)?;
+        } else {
+            close(&mut scene, &candidate_root, &place)?;
+            scene.proceed(&mut next)?;
+        }
+        next.invariant()?;
+        scene.invariant()
+    }
+}
+
+/// Closes an open round: what its ballots say about the candidate decides how.
+fn close(scene: &mut Scene<'_>, candidate: &[u8; 32], place: &Place<'_, '_>) -> Result<()> {
+    if scene.round.has_flag(ROUND_FORCED_VOID) {
+        return scene.close_void();
+    }
+    let votes = votes_for(&scene.key, scene.roster, scene.round, candidate);
+    match decide(&turnout(scene.round), votes, &tally(scene.round)) {
+        Outcome::Void => scene.close_void(),
+        Outcome::NotCanonical => err!(CoordinatorError::CandidateNotCanonical),
+        Outcome::Closed {
+            included,
+            unavailable,
+        } => scene.close_canonical(candidate, included, unavailable, place),
+    }
+}
+
+/// Closes the root-only step.
+fn close_cooldown(
+    scene: &mut Scene<'_>,
+    candidate: &[u8; 32],
+    place: &Place<'_, '_>,
+) -> Result<()> {
+    let votes = votes_for(&scene.key, scene.roster, scene.round, candidate);
+    match decide_root_only(&turnout(scene.round), votes) {
+        Outcome::Void => scene.void_root_only(),
+        Outcome::NotCanonical => err!(CoordinatorError::CandidateNotCanonical),
+        Outcome::Closed { .. } => scene.close_root_only(candidate, place),
+    }
+}

@@ -1,0 +1,120 @@
+//! `ready`: a participant says which root it would train on.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::CoordinatorError;
+use crate::events::{record, ReadyPosted};
+use crate::round::note_quorum;
+use crate::round::waiting::attendance;
+use crate::rules::bits::count;
+use crate::rules::hash::root_vote;
+use crate::state::{Entry, Phase, Roster, Run, Status};
+
+/// Arguments of `ready`.
+#[derive(Clone, Copy)]
+pub struct ReadyArgs {
+    /// Index of the participant.
+    pub index: u16,
+    /// Round of the weights: the open one, or the one of the stored root.
+    pub round: u64,
+    /// Root vote for them.
+    pub vote: [u8; 32],
+}
+
+/// Accounts of `ready`.
+#[derive(Accounts)]
+pub struct Ready<'info> {
+    /// Session key of the participant.
+    pub session: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+}
+
+impl Ready<'_> {
+    /// Refuses a participant that may not come back now, or speaks about other weights.
+    fn validate(&self, args: &ReadyArgs) -> Result<()> {
+        let (run, roster) = (self.run.load()?, self.roster.load()?);
+        let entry = roster.signed_entry(args.index, self.session.key)?;
+        let phase = run.phase()?;
+        let is_running = matches!(phase, Phase::Commit | Phase::Attest);
+        let is_waiting = matches!(phase, Phase::WaitingForMembers | Phase::Warmup);
+        require!(is_running || is_waiting, CoordinatorError::WrongPhase);
+        require_may_return(&run, entry, is_running)?;
+        let speaks_about = if is_running {
+            run.round
+        } else {
+            run.root_round
+        };
+        require!(args.round == speaks_about, CoordinatorError::WrongRound);
+        if is_waiting {
+            let key = self.run.key().to_bytes();
+            let vote = root_vote(&key, run.root_round, &entry.owner.to_bytes(), &run.root);
+            require!(args.vote == vote, CoordinatorError::ReadyRootMismatch);
+            let is_again = entry.is(Status::Pending) && entry.ready_round == run.root_round;
+            require!(!is_again, CoordinatorError::AlreadyReady);
+        }
+        Ok(())
+    }
+
+    /// Records that a participant holds the weights of a round.
+    ///
+    /// While no round is open the vote is checked here, and the participant becomes pending; on a
+    /// running run `activate` checks it once the round has a canonical root.
+    pub fn handle(ctx: Context<Ready>, args: &ReadyArgs) -> Result<()> {
+        let slot = Clock::get()?.slot;
+        ctx.accounts.validate(args)?;
+        let mut roster = ctx.accounts.roster.load_mut()?;
+        let mut run = ctx.accounts.run.load_mut()?;
+        let entry = roster.entry_mut(args.index)?;
+        entry.ready_round = args.round;
+        entry.ready_root = args.vote;
+        if matches!(run.phase()?, Phase::WaitingForMembers | Phase::Warmup) {
+            entry.set_status(Status::Pending);
+        }
+        entry.invariant()?;
+        if run.is(Phase::Warmup) {
+            let found = attendance(&run, &roster);
+            note_quorum(&mut run, count(found.ready), count(found.pending), slot);
+        }
+        let event = ReadyPosted {
+            run: ctx.accounts.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            index: args.index,
+            round: args.round,
+            vote: args.vote,
+        };
+        record(&mut run, &event)?;
+        run.invariant()
+    }
+}
+
+/// Refuses who is active, barred or gone, in jail, below the minimum stake, or, on a running
+/// run, inactive for the second time. A waiting run takes back whoever comes.
+fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> {
+    match entry.status()? {
+        Status::Pending => {}
+        Status::Inactive => {
+            let is_back = !is_running || entry.return_round <= run.round;
+            require!(is_back, CoordinatorError::ReturnsLater);
+        }
+        Status::Jailed => {
+            require!(
+                entry.jailed_until_round <= run.round,
+                CoordinatorError::StillJailed
+            );
+        }
+        Status::Active => return err!(CoordinatorError::AlreadyActive),
+        Status::Barred => return err!(CoordinatorError::ParticipantBarred),
+        Status::Empty | Status::Left => return err!(CoordinatorError::NotJoined),
+    }
+    require!(
+        entry.stake >= run.params.stake_lamports,
+        CoordinatorError::StakeTooLow
+    );
+    Ok(())
+}

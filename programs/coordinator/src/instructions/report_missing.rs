@@ -1,0 +1,104 @@
+//! `report_missing`: a member reports an included payload that nobody serves.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::NONE;
+use crate::errors::CoordinatorError;
+use crate::events::{record, MissingReported};
+use crate::math::mul;
+use crate::round::Scene;
+use crate::rules::bits::{bit, contains, count};
+use crate::state::{Phase, Roster, Round, Run};
+
+/// Arguments of `report_missing`.
+#[derive(Clone, Copy)]
+pub struct ReportMissingArgs {
+    /// Index of the member that reports.
+    pub index: u16,
+    /// Round of the payload.
+    pub round: u64,
+    /// Index of the payload.
+    pub target: u16,
+}
+
+/// Accounts of `report_missing`.
+#[derive(Accounts)]
+pub struct ReportMissing<'info> {
+    /// Session key of the participant.
+    pub session: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The round whose payload is missing.
+    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    pub round: AccountLoader<'info, Round>,
+    /// The round after it.
+    #[account(mut, constraint = current_round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    pub current_round: AccountLoader<'info, Round>,
+}
+
+impl ReportMissing<'_> {
+    fn validate(&self, args: &ReportMissingArgs) -> Result<()> {
+        let (run, round, open) = (
+            self.run.load()?,
+            self.round.load()?,
+            self.current_round.load()?,
+        );
+        let is_open = run.is(Phase::Commit) || run.is(Phase::Attest);
+        require!(is_open, CoordinatorError::WrongPhase);
+        require!(open.round == run.round, CoordinatorError::WrongRoundAccount);
+        let is_base = args.round != NONE && args.round == open.base_round;
+        require!(is_base, CoordinatorError::ReportsClosed);
+        require!(
+            round.round == args.round,
+            CoordinatorError::WrongRoundAccount
+        );
+        self.roster
+            .load()?
+            .signed_entry(args.index, self.session.key)?;
+        let (index, target) = (usize::from(args.index), usize::from(args.target));
+        require!(contains(open.members, index), CoordinatorError::NotAMember);
+        require!(
+            contains(round.included, target),
+            CoordinatorError::NotIncluded
+        );
+        let reports = round.slot(args.target)?.missing_reports;
+        require!(!contains(reports, index), CoordinatorError::AlreadyReported);
+        Ok(())
+    }
+
+    /// Records that a member lacks an included payload; half of the members strike it.
+    pub fn handle(ctx: Context<ReportMissing>, args: &ReportMissingArgs) -> Result<()> {
+        let slot = Clock::get()?.slot;
+        ctx.accounts.validate(args)?;
+        let accounts = &ctx.accounts;
+        let mut open = accounts.current_round.load_mut()?;
+        let mut scene = Scene {
+            key: accounts.run.key(),
+            slot,
+            run: &mut *accounts.run.load_mut()?,
+            roster: &mut *accounts.roster.load_mut()?,
+            round: &mut *accounts.round.load_mut()?,
+        };
+        let reports = &mut scene.round.slot_mut(args.target)?.missing_reports;
+        *reports |= bit(usize::from(args.index));
+        let (reported, members) = (count(*reports & open.members), count(open.members));
+        let event = MissingReported {
+            run: scene.key,
+            sequence: scene.run.event_sequence,
+            slot,
+            round: args.round,
+            target: args.target,
+            index: args.index,
+        };
+        record(scene.run, &event)?;
+        if mul(reported, 2)? >= members {
+            scene.strike_payload(args.target, &mut open)?;
+        }
+        open.invariant()?;
+        scene.invariant()
+    }
+}
