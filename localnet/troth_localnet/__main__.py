@@ -17,7 +17,8 @@ from pathlib import Path
 from solders.pubkey import Pubkey
 
 from troth_localnet.blocks import skip_every, skip_none
-from troth_localnet.errors import LocalnetError, PortInUseError
+from troth_localnet.errors import LocalnetError, OptionError, PortInUseError
+from troth_localnet.launcher import read_image
 from troth_localnet.rpc import RpcServer, ServerConfig
 from troth_localnet.svm import Chain, ChainConfig
 
@@ -25,14 +26,14 @@ _DEFAULT_SLOT_MILLISECONDS = 400
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run until SIGINT, SIGTERM or, if asked, the end of stdin; return the exit code."""
+    """Run until SIGINT, SIGTERM or, if asked, the end of stdin; 0, 1 refused, 2 bad option."""
     options = _parser().parse_args(arguments)
     try:
         asyncio.run(_serve(options))
     except LocalnetError as error:
         _say(_error_message(error))
-        sys.stderr.write(f"troth_localnet: {error}\n")
-        return 1
+        sys.stderr.write(f"troth_localnet: error: {error}\n")
+        return 2 if isinstance(error, OptionError) else 1
     return 0
 
 
@@ -67,7 +68,7 @@ def _chain(options: argparse.Namespace) -> Chain:
         )
     )
     for program_id, path in options.program:
-        chain.add_program(program_id, path.read_bytes())
+        chain.add_program(program_id, read_image(program_id, path))
     return chain
 
 

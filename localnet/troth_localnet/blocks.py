@@ -20,6 +20,8 @@ from typing import Final
 from solders.hash import Hash
 from solders.signature import Signature
 
+from troth_localnet.errors import OptionError
+
 MAX_SLOT_HASHES: Final = 512
 MAX_BLOCKHASH_AGE_BLOCKS: Final = 150
 SLOTS_PER_EPOCH: Final = 432_000
@@ -38,7 +40,9 @@ def skip_none(_slot: int) -> bool:
 def skip_every(period: int) -> SkipRule:
     """Leave the last slot of each `period` without a block; period is at least 2."""
     if period < 2:
-        raise ValueError(f"a skip period of at least 2 slots, not {period}: 1 would skip them all")
+        raise OptionError(
+            "a skip period of at least 2 slots", f"{period}", "A period of 1 would skip every slot"
+        )
     return lambda slot: slot % period == period - 1
 
 
@@ -85,7 +89,7 @@ class BlockLedger:
         Slots that the skip rule names get no block; a skipped last slot moves on to the next.
         """
         if num_slots < 1:
-            raise ValueError(f"at least 1 slot to advance, not {num_slots}")
+            raise _too_few(num_slots)
         target = self.open.slot + num_slots
         for slot in range(self.open.slot + 1, target):
             if not self._skip(slot):
@@ -95,7 +99,7 @@ class BlockLedger:
     def skip(self, num_slots: int) -> None:
         """Leave the next `num_slots` slots without a block and open the one after them."""
         if num_slots < 1:
-            raise ValueError(f"at least 1 slot to skip, not {num_slots}")
+            raise _too_few(num_slots)
         self._open_next(self._first_unskipped(self.open.slot + num_slots + 1))
 
     def record(self, signature: Signature) -> None:
@@ -132,7 +136,11 @@ class BlockLedger:
         for candidate in range(slot, slot + _MAX_CONSECUTIVE_SKIPS):
             if not self._skip(candidate):
                 return candidate
-        raise ValueError(f"the skip rule left no block from slot {slot} on")
+        raise OptionError(
+            "a skip rule that leaves some slots",
+            f"one that leaves no block from slot {slot} on",
+            "Let it return False for some slot",
+        )
 
     def _open_next(self, slot: int) -> None:
         parent = self.open
@@ -150,6 +158,10 @@ class BlockLedger:
         self._last_valid_height[blockhash] = height + MAX_BLOCKHASH_AGE_BLOCKS
         if len(self._last_valid_height) > MAX_BLOCKHASH_AGE_BLOCKS + 1:
             del self._last_valid_height[next(iter(self._last_valid_height))]
+
+
+def _too_few(num_slots: int) -> OptionError:
+    return OptionError("at least 1 slot to move on by", f"{num_slots}", "Time only moves forward")
 
 
 def _hash(tag: str, *parts: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """Everything that can go wrong with a local chain, as one exception tree.
 
     LocalnetError
+    ├── OptionError               an option out of its range (also a ValueError)
     ├── BindRefusedError          an address other machines could reach
     ├── PortInUseError            the RPC port or the websocket port beside it is taken
     ├── ProgramImageError         an image that this chain cannot run
@@ -33,6 +34,10 @@ class LocalnetError(Exception):
         self.expected = expected
         self.found = found
         self.next_step = next_step
+
+
+class OptionError(LocalnetError, ValueError):
+    """An option of a chain or a server is out of its range."""
 
 
 class BindRefusedError(LocalnetError):

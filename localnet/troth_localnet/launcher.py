@@ -66,13 +66,20 @@ def image_path(program_id: Pubkey, image: Image, folder: Path) -> Path:
         path = folder / f"{program_id}.so"
         path.write_bytes(image)
         return path
-    if not image.is_file():
-        raise ProgramImageError(
-            f"a program image for {program_id} at {image}",
-            "no such file",
-            "Check the path (troth ships coordinator_v0.so; `make program` builds it)",
-        )
+    read_image(program_id, image)
     return image.resolve()
+
+
+def read_image(program_id: Pubkey, path: Path) -> bytes:
+    """Return the bytes of an image file; ProgramImageError if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ProgramImageError(
+            f"a program image for {program_id} at {path}",
+            f"a file that cannot be read ({error.strerror})",
+            "Check the path (troth ships coordinator_v0.so; `make program` builds it)",
+        ) from error
 
 
 def request(url: str, method: str, params: list[Json], seconds: float = _REQUEST_SECONDS) -> Json:

@@ -11,7 +11,7 @@ import ipaddress
 import socket
 from typing import Final
 
-from troth_localnet.errors import BindRefusedError, PortInUseError
+from troth_localnet.errors import BindRefusedError, OptionError, PortInUseError
 
 _NUM_ATTEMPTS: Final = 64
 _BACKLOG: Final = 512
@@ -38,8 +38,8 @@ def bind_pair(host: str, port: int) -> tuple[socket.socket, socket.socket]:
     """
     host = check_loopback(host)
     if not 0 <= port < _MAX_PORT:
-        raise ValueError(
-            f"a port from 0 to {_MAX_PORT - 1}, not {port}: the websocket needs the next"
+        raise OptionError(
+            f"a port from 0 to {_MAX_PORT - 1}", f"{port}", "The websocket needs the next port"
         )
     if port:
         return _bind_both(host, port)

@@ -14,6 +14,7 @@ from typing import Final
 
 from aiohttp import WSMsgType, hdrs, web
 
+from troth_localnet.errors import OptionError
 from troth_localnet.jsonrpc import INVALID_REQUEST, Method, handle
 from troth_localnet.methods.context import Node
 from troth_localnet.methods.registry import lookup
@@ -48,9 +49,10 @@ class ServerConfig:
         """Check the slot time."""
         value = self.slot_milliseconds
         if value is not None and not MIN_SLOT_MILLISECONDS <= value <= MAX_SLOT_MILLISECONDS:
-            raise ValueError(
-                f"expected a slot of {MIN_SLOT_MILLISECONDS} to {MAX_SLOT_MILLISECONDS}"
-                f" milliseconds, found {value}"
+            raise OptionError(
+                f"a slot of {MIN_SLOT_MILLISECONDS} to {MAX_SLOT_MILLISECONDS} milliseconds",
+                f"{value}",
+                "Choose one in that range, or a stepped clock",
             )
 
 

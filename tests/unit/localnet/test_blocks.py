@@ -100,5 +100,5 @@ def test_time_does_not_stand_or_run_backwards(call, num_slots):
 def test_a_rule_that_skips_everything_is_refused():
     with pytest.raises(ValueError, match="at least 2"):
         skip_every(1)
-    with pytest.raises(ValueError, match="left no block"):
+    with pytest.raises(ValueError, match="leaves no block"):
         ledger(lambda slot: slot > 3).advance(5)
