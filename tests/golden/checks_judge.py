@@ -53,9 +53,7 @@ def py_possession(given: Given) -> Any:
 
 
 def py_header(given: Given) -> Any:
-    made = header.Header(
-        **{k: unhex(v) if isinstance(v, str) else v for k, v in given.items()}
-    )
+    made = header.Header(**{k: unhex(v) if isinstance(v, str) else v for k, v in given.items()})
     hash_ = header.header_hash(made)
     assert header.decode(header.encode(made)) == made
     signed = header.commit_message(made.run, made.round, made.index, hash_)

@@ -108,9 +108,7 @@ def misses(given: Given) -> Any:
 
 
 def return_round(given: Given) -> Any:
-    return standing.return_round(
-        given["inactive_round"], given["round"], given["rounds_per_epoch"]
-    )
+    return standing.return_round(given["inactive_round"], given["round"], given["rounds_per_epoch"])
 
 
 def strikes(given: Given) -> Any:

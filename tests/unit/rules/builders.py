@@ -1,0 +1,179 @@
+"""Views of a chain for tests: ordinary values that a test changes where it matters."""
+
+from dataclasses import replace
+
+from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
+from troth_coordinator.rules.params import ChainParams
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import (
+    EntryFlag,
+    EntryView,
+    NetworkView,
+    Role,
+    RoundFlag,
+    RoundView,
+    RunFlag,
+    RunView,
+    SeedStatus,
+    SlotView,
+    Status,
+)
+
+BOTH = Role.TRAINER | Role.WITNESS
+PARAMS = ChainParams.localnet().to_view()
+RUN_ADDRESS = b"\xaa" * 32
+
+
+def key(number):
+    """Return a 32-byte key that is easy to tell apart."""
+    return bytes([number % 256]) * 32
+
+
+def entry(number=1, **changes):
+    """Return an active member that trains and witnesses."""
+    made = EntryView(
+        owner=key(number),
+        session=key(number + 100),
+        next_session=ZERO_DIGEST,
+        ready_root=ZERO_DIGEST,
+        stake=PARAMS.stake_lamports,
+        claimable=0,
+        bucket_window=(0, 0, 0),
+        bucket_amount=(0, 0, 0),
+        joined_round=0,
+        active_round=0,
+        last_included=NONE,
+        ready_round=NONE,
+        return_round=0,
+        inactive_round=NONE,
+        jailed_until_round=0,
+        left_round=NONE,
+        rounds_served=0,
+        included_since_strike=0,
+        strike_rounds=(NONE, NONE, NONE),
+        misses_in_row=0,
+        deadline_misses_in_row=0,
+        status=Status.ACTIVE,
+        roles=BOTH,
+        flags=EntryFlag(0),
+        strikes=0,
+    )
+    return replace(made, **changes)
+
+
+EMPTY = entry(0, owner=ZERO_DIGEST, status=Status.EMPTY, roles=Role(0))
+SLOT = SlotView(ZERO_DIGEST, ZERO_DIGEST, 0, NONE, 0, bytes(64))
+
+
+def roster(*entries):
+    """Return 64 entries, empty after the given ones."""
+    return (*entries, *[EMPTY] * (64 - len(entries)))
+
+
+def round_view(slots=None, **changes):
+    """Return round 7 with four members that all train; `slots` by index."""
+    made = RoundView(
+        version=1,
+        bump=255,
+        flags=RoundFlag(0),
+        seed_status=SeedStatus.NONE,
+        position=7,
+        run=RUN_ADDRESS,
+        payer=key(9),
+        round=7,
+        epoch=0,
+        cursor=700,
+        open_slot=1_000,
+        commit_end_slot=NONE,
+        close_slot=NONE,
+        seed_slot=NONE,
+        reward_paid=0,
+        reward_window=0,
+        base_round=6,
+        slot_hash=ZERO_DIGEST,
+        seed=ZERO_DIGEST,
+        canonical_root=ZERO_DIGEST,
+        members=0b1111,
+        trainers=0b1111,
+        eligible=0b1111,
+        is_new=0b1111,
+        committed=0,
+        attested=0,
+        included=0,
+        struck=0,
+        slots=tuple((slots or {}).get(index, SLOT) for index in range(64)),
+    )
+    return replace(made, **changes)
+
+
+def run_view(**changes):
+    """Return a run in the Commit phase of round 7."""
+    made = RunView(
+        address=RUN_ADDRESS,
+        version=1,
+        bump=255,
+        vault_bump=255,
+        roster_bump=255,
+        phase=Phase.COMMIT,
+        resume_phase=Phase.COMMIT,
+        flags=RunFlag(0),
+        run_id=key(1),
+        authority=key(2),
+        council=key(3),
+        funder=key(2),
+        roster=key(4),
+        vault=key(5),
+        config_hash=key(6),
+        manifest_hash=key(7),
+        genesis_root=key(8),
+        root=key(8),
+        chain_hash=ZERO_DIGEST,
+        created_slot=1,
+        epoch=0,
+        round=7,
+        cursor=700,
+        root_round=0,
+        root_cursor=0,
+        restart_round=0,
+        restart_root_round=0,
+        phase_start_slot=1_000,
+        phase_end_slot=1_120,
+        quorum_slot=NONE,
+        next_checkpoint_round=20,
+        base_round=6,
+        void_streak=0,
+        seeds_pending=0,
+        paused_at_slot=NONE,
+        pause_window_start_slot=0,
+        pause_used_slots=0,
+        pause_total_slots=0,
+        params_requested_slot=NONE,
+        finished_slot=NONE,
+        event_sequence=0,
+        num_participants=4,
+        num_rounds=16,
+        num_checkpoints=0,
+        total_stake=0,
+        total_unbonding=0,
+        total_unvested=0,
+        total_claimable=0,
+        total_bonds=0,
+        total_escrow=0,
+        treasury=0,
+        reward_pool=0,
+        vault_rent=0,
+        params=PARAMS,
+        pending_params=PARAMS,
+    )
+    return replace(made, **changes)
+
+
+def network(slot=1_010, run=None, entries=None, round_=None):
+    """Return a view of four members in the Commit phase of round 7."""
+    return NetworkView(
+        slot=slot,
+        run=run or run_view(),
+        entries=entries or roster(*(entry(number) for number in range(1, 5))),
+        round=round_ or round_view(),
+        previous_round=None,
+    )

@@ -1,0 +1,87 @@
+"""The chain hash and the seeds of audits."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth_coordinator.rules import chainhash, seeds
+from troth_coordinator.rules.chainhash import Attestation, ClosedRound, Commit
+from troth_coordinator.rules.errors import ChainOrderError, RangeError
+from troth_coordinator.rules.seeds import Lookup
+
+from .builders import key, round_view
+
+CLOSED = ClosedRound(
+    round=7,
+    members=0b11,
+    trainers=0b11,
+    commits=(Commit(0, key(1), key(2)), Commit(1, key(3), key(4))),
+    attestations=(Attestation(0, 3, bytes(64)),),
+    included=0b11,
+    canonical_root=key(5),
+)
+CHANGES = {
+    "round": 8,
+    "members": 1,
+    "trainers": 1,
+    "commits": (Commit(0, key(1), key(2)), Commit(1, key(3), key(5))),
+    "attestations": (Attestation(0, 2, bytes(64)),),
+    "included": 1,
+    "canonical_root": bytes(32),
+}
+
+
+@pytest.mark.parametrize("field", sorted(CHANGES))
+def test_the_chain_hash_covers_every_field(field):
+    before = chainhash.after_close(bytes(32), CLOSED)
+    changed = replace(CLOSED, **{field: CHANGES[field]})
+    assert chainhash.after_close(bytes(32), changed) != before
+    assert chainhash.after_close(key(1), CLOSED) != before
+
+
+def test_a_round_account_gives_what_was_folded():
+    view = round_view(committed=0b101, attested=0b10, included=0b1, canonical_root=key(5))
+    closed = chainhash.closed_round(view)
+    assert [commit.index for commit in closed.commits] == [0, 2]
+    assert [attestation.index for attestation in closed.attestations] == [1]
+    assert (closed.round, closed.included, closed.canonical_root) == (7, 1, key(5))
+
+
+@pytest.mark.parametrize("indices", [(1, 0), (0, 0)])
+def test_participants_are_listed_once_in_ascending_index(indices):
+    with pytest.raises(ChainOrderError, match="ascending index"):
+        chainhash.commits_digest(Commit(i, key(1), key(2)) for i in indices)
+    with pytest.raises(ChainOrderError, match="ascending index"):
+        chainhash.attests_digest(Attestation(i, 0, bytes(64)) for i in indices)
+
+
+def test_possession_has_64_bytes():
+    with pytest.raises(RangeError, match="possession: expected 64 bytes"):
+        chainhash.attests_digest([Attestation(0, 0, bytes(63))])
+
+
+def sysvar(entries):
+    data = b"".join(slot.to_bytes(8, "little") + key(slot) for slot in entries)
+    return len(entries).to_bytes(8, "little") + data
+
+
+@given(st.sets(st.integers(1, 60), min_size=1), st.integers(1, 60), st.integers(1, 59))
+def test_the_seed_depends_on_neither_caller_nor_moment(slots, wanted, length):
+    """Whatever part of the history is listed when someone asks, the answer is the same or none."""
+    newest_first = sorted(slots, reverse=True)
+    answers = set()
+    for at in range(len(newest_first)):
+        found = seeds.first_at_or_after(sysvar(newest_first[at : at + length]), wanted)
+        if found.lookup is Lookup.FOUND:
+            answers.add((found.slot, found.hash))
+    expected = min((slot for slot in slots if slot >= wanted), default=None)
+    assert answers <= {(expected, key(expected or 0))}
+
+
+def test_bytes_after_the_counted_entries_are_ignored():
+    listed = sysvar([9, 8]) + bytes(400)
+    assert seeds.first_at_or_after(listed, 9).lookup is Lookup.FOUND
+    assert seeds.first_at_or_after(listed, 8).lookup is Lookup.LOST
+    assert seeds.first_at_or_after(listed[:87], 9).lookup is Lookup.MALFORMED

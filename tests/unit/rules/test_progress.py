@@ -1,0 +1,113 @@
+"""What is due, phase by phase."""
+
+import pytest
+
+from troth_coordinator.rules import progress
+from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView, Role, RoundFlag, Status
+
+from .builders import PARAMS, entry, network, roster, round_view, run_view
+
+
+def pending(number, **changes):
+    return entry(number, status=Status.PENDING, **changes)
+
+
+@pytest.mark.parametrize(
+    ("phase", "required", "acted"),
+    [
+        (Phase.COMMIT, 0b0111, 0b0001),
+        (Phase.COOLDOWN, 0b0111, 0b0001),
+        (Phase.ATTEST, 0b1111, 0b0010),
+        (Phase.HALTED, 0, 0),
+    ],
+)
+def test_who_must_act(phase, required, acted):
+    view = network(
+        run=run_view(phase=phase),
+        round_=round_view(trainers=0b0111, committed=0b0001, attested=0b0010),
+    )
+    who = progress.attendance(view)
+    assert (who.required, who.acted) == (required, acted)
+    assert who.missing == required & ~acted
+
+
+def test_without_a_round_account_nobody_must_act():
+    whole = network()
+    view = NetworkView(whole.slot, whole.run, whole.entries, None, None)
+    assert progress.attendance(view).required == 0
+    assert not progress.is_forced_void(view)
+
+
+def test_commit_is_due_when_all_have_acted_or_the_time_is_over():
+    some = round_view(committed=0b0111)
+    assert not progress.is_transition_due(network(1_120, round_=some))
+    assert progress.is_transition_due(network(1_121, round_=some))
+    assert progress.is_transition_due(network(1_001, round_=round_view(committed=0b1111)))
+    quorum = run_view(quorum_slot=1_020)
+    assert not progress.is_transition_due(network(1_027, quorum, round_=some))
+    assert progress.is_transition_due(network(1_028, quorum, round_=some))
+
+
+@pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.ATTEST])
+def test_a_forced_void_is_due_at_once(phase):
+    forced = round_view(flags=RoundFlag.FORCED_VOID)
+    assert progress.is_transition_due(network(1_001, run_view(phase=phase), round_=forced))
+    assert progress.is_forced_void(network(round_=forced))
+
+
+def test_warmup_ends_when_all_pending_are_ready():
+    run = run_view(phase=Phase.WARMUP, root_round=5)
+    ready, late = pending(1, ready_round=5), pending(2, ready_round=4)
+    view = network(run=run, entries=roster(ready, late, entry(3)))
+    assert progress.attendance(view) == progress.Attendance(0b11, 0b01)
+    assert not progress.is_transition_due(view)
+    assert progress.is_transition_due(network(run=run, entries=roster(ready)))
+
+
+def test_waiting_ends_with_enough_members_and_a_trainer():
+    run = run_view(phase=Phase.WAITING_FOR_MEMBERS, phase_end_slot=NONE)
+
+    def is_due(*entries):
+        return progress.is_transition_due(network(run=run, entries=roster(*entries)))
+
+    assert is_due(pending(1), pending(2, roles=Role.WITNESS))
+    assert not is_due(pending(1))
+    assert not is_due(*(pending(number, roles=Role.WITNESS) for number in (1, 2)))
+    assert progress.num_pending(network(run=run, entries=roster(pending(1), entry(2)))) == 1
+
+
+def test_a_run_that_nobody_can_join_any_more_is_due_to_finish():
+    over = run_view(phase=Phase.WAITING_FOR_MEMBERS, round=PARAMS.join_until_round + 1)
+    alone = roster(pending(1), entry(2, status=Status.BARRED))
+    assert progress.is_transition_due(network(run=over, entries=alone))
+    jailed = roster(pending(1, roles=Role.WITNESS), entry(2, status=Status.JAILED))
+    assert not progress.is_transition_due(network(run=over, entries=jailed))
+
+
+def test_a_halted_run_rests():
+    run = run_view(phase=Phase.HALTED, phase_end_slot=1_050)
+    assert not progress.is_transition_due(network(1_050, run))
+    assert progress.is_transition_due(network(1_051, run))
+
+
+@pytest.mark.parametrize("phase", [Phase.PAUSED, Phase.FINISHED])
+def test_nothing_is_due_in_a_run_that_stands_still(phase):
+    assert not progress.is_transition_due(network(10**6, run_view(phase=phase)))
+
+
+def test_deadlines_of_the_open_phase():
+    run = run_view(phase=Phase.ATTEST)
+    assert progress.phase_end_by_time(run) == 1_121
+    assert progress.attest_deadline(run) == 1_117
+    assert progress.void_allowed_from(run) == 1_120 + 40 + 1
+    assert progress.void_allowed_from(run_view(phase_end_slot=NONE)) == NONE
+
+
+def test_a_pause_has_a_budget():
+    run = run_view(pause_used_slots=3_000)
+    assert not progress.is_pause_spent(run, 10**9)
+    paused = run_view(pause_used_slots=3_000, paused_at_slot=2_000)
+    assert not progress.is_pause_spent(paused, 2_599)
+    assert progress.is_pause_spent(paused, 2_600)

@@ -1,0 +1,113 @@
+"""Misses, strikes, membership: who is in, who is out, who comes back when."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth_coordinator.rules import membership, standing
+from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.view import EntryFlag, Role, Status
+
+from .builders import EMPTY, PARAMS, entry, key, roster
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40))
+def test_acting_once_forgives_all_misses(phases):
+    misses = standing.Misses()
+    for acted, ran in phases:
+        misses = standing.after_phase(misses, has_acted=acted, ran_to_deadline=ran)
+        assert 0 <= misses.deadline_in_row <= misses.in_row
+    cleared = standing.after_phase(misses, has_acted=True, ran_to_deadline=True)
+    assert cleared == standing.Misses()
+    assert not cleared.is_inactive
+
+
+def test_counters_stay_within_u16():
+    full = standing.Misses(2**16 - 1, 2**16 - 1)
+    assert standing.after_phase(full, has_acted=False, ran_to_deadline=True) == full
+
+
+@given(st.lists(st.integers(0, 150), min_size=1, max_size=30))
+def test_jail_needs_three_strikes_within_a_hundred_rounds(gaps):
+    ring, since_jail, round_ = standing.NO_STRIKES, [], 0
+    for gap in gaps:
+        round_ += gap
+        since_jail.append(round_)
+        ring, is_jailed = standing.add_strike(ring, round_)
+        recent = [r for r in since_jail if round_ - r < standing.STRIKE_ROUNDS]
+        assert is_jailed == (len(recent) >= 3)
+        if is_jailed:
+            assert ring == standing.NO_STRIKES
+            since_jail = []
+
+
+@given(st.integers(0, 2_000), st.integers(0, 2_000), st.integers(1, 600))
+def test_the_second_inactivity_waits_for_the_next_epoch(before, later, epoch):
+    now = before + later
+    back = standing.return_round(before, now, epoch)
+    if later > standing.REPEAT_ROUNDS:
+        assert back == now
+    else:
+        assert now < back <= now + epoch
+        assert back % epoch == 0
+    assert standing.return_round(NONE, now, epoch) == now
+
+
+def test_the_sets_of_a_round():
+    entries = roster(
+        entry(1, rounds_served=20, included_since_strike=20),
+        entry(2, roles=Role.TRAINER, included_since_strike=19),
+        entry(3, roles=Role.WITNESS, rounds_served=19),
+        entry(4, status=Status.INACTIVE),
+        entry(5, flags=EntryFlag.LEAVING),
+        entry(6, active_round=8),
+        entry(7, active_round=7, rounds_served=21),
+    )
+    params = PARAMS.__class__(
+        **{name: getattr(PARAMS, name) for name in PARAMS.__slots__} | {"seat_after_rounds": 20}
+    )
+    sets = membership.sets_at_open(entries, 7, params)
+    assert sets.members == 0b1000111
+    assert sets.trainers == 0b1000011
+    assert sets.eligible == 0b1000001
+    assert sets.is_new == 0b1000110
+
+
+def test_an_owner_is_found_while_it_takes_part():
+    entries = roster(entry(1), entry(2, status=Status.LEFT), entry(3, status=Status.BARRED))
+    assert membership.index_of_owner(entries, key(1)) == 0
+    assert membership.index_of_owner(entries, key(2)) is None
+    assert membership.index_of_owner(entries, key(3)) == 2
+    assert membership.index_of_owner(entries, bytes(32)) is None
+
+
+LEFT = entry(2, status=Status.LEFT, left_round=10, stake=0)
+
+
+@pytest.mark.parametrize(
+    ("used", "round_", "is_free"),
+    [
+        (EMPTY, 0, True),
+        (entry(1), 99, False),
+        (LEFT, 25, False),
+        (LEFT, 26, True),
+        (entry(2, status=Status.LEFT, left_round=10), 99, False),
+        (entry(2, status=Status.LEFT, left_round=NONE, stake=0), 99, False),
+    ],
+)
+def test_an_index_is_free_again_a_ring_after_its_owner_left(used, round_, is_free):
+    assert membership.is_free(used, round_, ring=16) is is_free
+
+
+def test_newcomers_take_the_lowest_free_index_within_the_capacity():
+    assert membership.lowest_free_index(roster(entry(1), EMPTY, entry(3)), 0, PARAMS) == 1
+    full = roster(*(entry(number) for number in range(PARAMS.capacity)))
+    assert membership.lowest_free_index(full, 0, PARAMS) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "round_", "previous"),
+    [(NONE, 7, NONE), (49, 50, NONE), (50, 99, 50), (98, 99, 98), (0, 49, 0)],
+)
+def test_residuals_end_with_their_period(last, round_, previous):
+    assert membership.previous_included(last, round_, residual_rounds=50) == previous
