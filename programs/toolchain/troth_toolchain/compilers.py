@@ -17,18 +17,24 @@ CARGO = Path("/usr/bin/cargo")
 EXPECTED_RUST = "1.96"
 # Bitcode is readable only by the LLVM line that wrote it: rustc's own and the tools' must agree.
 LLVM_MAJOR = 22
+_STD_LIBRARY = "lib/rustlib/src/rust/library"
 
 
 @dataclass(frozen=True)
 class Compilers:
-    """Full version strings of what is installed, and where the std sources lie."""
+    """Full version strings of what is installed, and rustc's sysroot."""
 
     rustc: str
     cargo: str
     rustc_llvm: str
     llvm: str
     clang: str
-    std_library: Path
+    sysroot: Path
+
+    @property
+    def std_library(self) -> Path:
+        """Where the sources of the standard library lie."""
+        return (self.sysroot / _STD_LIBRARY).resolve()
 
     @property
     def versions(self) -> dict[str, str]:
@@ -61,7 +67,7 @@ def find() -> Compilers:
             rustc_llvm=_after("LLVM version: ", verbose),
             llvm=_after("LLVM version ", run([tool("llc"), "--version"])),
             clang=_after("clang version ", run([tool("clang"), "--version"])),
-            std_library=_std_library(),
+            sysroot=_sysroot(),
         )
     except CommandError as error:
         raise CompilerError(f"cannot ask the compilers for their versions: {error}") from error
@@ -84,12 +90,13 @@ def check(found: Compilers) -> None:
 _LLVM_TOOLS = ("llvm-ar", "llvm-link", "llvm-dis", "opt", "llc", "clang")
 
 
-def _std_library() -> Path:
+def _sysroot() -> Path:
     sysroot = Path(run([RUSTC, "--print", "sysroot"]).strip())
-    library = sysroot / "lib/rustlib/src/rust/library"
-    if not (library / "std/src/lib.rs").exists():
-        raise CompilerError(f"expected the std sources in {library}; not found. {_hint()}")
-    return library.resolve()
+    if not (sysroot / _STD_LIBRARY / "std/src/lib.rs").exists():
+        raise CompilerError(
+            f"expected the std sources in {sysroot / _STD_LIBRARY}; not found. {_hint()}"
+        )
+    return sysroot
 
 
 def _after(label: str, text: str) -> str:

@@ -94,8 +94,8 @@ def compile_bitcode(
             "CARGO_TARGET_SBPF_SOLANA_LINKER": str(_linker(cache_directory)),
             "CARGO_TARGET_DIR": str(working),
         }
-        build = [CARGO, "build", "--release", "--lib", "--target", target.TARGET, *locked]
-        run(build, cwd=crate.directory, env=environment, is_streamed=True)
+        build = (CARGO, "build", "--release", "--lib", "--target", target.TARGET)
+        run([*build, *locked], cwd=crate.directory, env=environment, is_streamed=True)
         return (working / target.TARGET / f"release/lib{crate.library}.so").read_bytes()
 
 

@@ -5,11 +5,12 @@ Never: uses the network; Debian's source package carries std's dependencies.
 Next: `crate.py` compiles programs against it.
 """
 
+import shlex
 import shutil
 from pathlib import Path
 
 from troth_toolchain import cache, remap, std_patches, target
-from troth_toolchain.compilers import CARGO, Compilers
+from troth_toolchain.compilers import CARGO, RUSTC, Compilers
 from troth_toolchain.errors import CommandError
 from troth_toolchain.process import run
 
@@ -46,40 +47,46 @@ def ensure(cache_directory: Path, compilers: Compilers) -> Path:
 
 
 def _build(working: Path, compilers: Compilers) -> None:
-    build = working / "build"
-    library = build / "library"
+    # Cargo hashes the place of the std sources into every symbol, relative to rustc's sysroot.
+    # So the patched copy is given to it inside a sysroot; anywhere else the image would depend
+    # on the directory of this cache.
+    scratch = working / "build"
+    rustlib = scratch / "sysroot/lib/rustlib"
+    library = rustlib / "src/rust/library"
     shutil.copytree(compilers.std_library, library, symlinks=True)
     std_patches.apply(library)
+    for installed in (compilers.sysroot / "lib/rustlib").iterdir():
+        if installed.name != "src":
+            (rustlib / installed.name).symlink_to(installed)
     target.write_specification(working)
-    seed = build / "seed"
+    seed = scratch / "seed"
     (seed / "src").mkdir(parents=True)
     (seed / "src/lib.rs").touch()
     (seed / "Cargo.toml").write_text(_MANIFEST)
     (seed / ".cargo").mkdir()
     (seed / ".cargo/config.toml").write_text(_VENDORED.format(directory=library / "vendor"))
-    _compile(working, seed, library)
-    installed = working / "lib/rustlib" / target.TARGET / "lib"
-    installed.mkdir(parents=True)
-    built = sorted((build / "target" / target.TARGET / "release/deps").glob("lib*.rlib"))
-    for path in built:
-        if not path.name.startswith("libseed"):
-            shutil.copy(path, installed)
-    if not any(path.name.startswith("libstd-") for path in built):
-        raise CommandError(f"expected libstd among the built libraries, found {len(built)} others")
-    shutil.rmtree(build)
+    _compile(working, seed, scratch / "sysroot")
+    _keep_libraries(working, seed / "target" / target.TARGET / "release/deps")
+    shutil.rmtree(scratch)
 
 
-def _compile(working: Path, seed: Path, library: Path) -> None:
-    build = seed.parent
-    flags = ["-Zunstable-options", remap.flag(build, remap.CACHE), remap.flag(library, remap.STD)]
+def _compile(working: Path, seed: Path, sysroot: Path) -> None:
+    rustc = seed / "rustc"
+    rustc.write_text(f'#!/bin/sh\nexec {RUSTC} --sysroot {shlex.quote(str(sysroot))} "$@"\n')
+    rustc.chmod(0o755)
+    flags = [
+        "-Zunstable-options",
+        remap.flag(working, remap.CACHE),
+        remap.flag(sysroot / "lib/rustlib/src/rust/library", remap.STD),
+    ]
     environment = {
+        "RUSTC": str(rustc),
         "RUSTC_BOOTSTRAP": "1",
         # Lifts `restricted_std`: crates need no feature attribute to use this std.
         "RUSTC_BOOTSTRAP_SYNTHETIC_TARGET": "1",
         "RUST_TARGET_PATH": str(working),
-        "__CARGO_TESTS_ONLY_SRC_ROOT": str(library),
         "CARGO_ENCODED_RUSTFLAGS": remap.encode(flags),
-        "CARGO_TARGET_DIR": str(build / "target"),
+        "CARGO_TARGET_DIR": str(seed / "target"),
         "CARGO_NET_OFFLINE": "true",
     }
     run(
@@ -92,3 +99,13 @@ def _compile(working: Path, seed: Path, library: Path) -> None:
         env=environment,
         is_streamed=True,
     )
+
+
+def _keep_libraries(working: Path, built: Path) -> None:
+    kept = working / "lib/rustlib" / target.TARGET / "lib"
+    kept.mkdir(parents=True)
+    libraries = [path for path in built.glob("lib*.rlib") if not path.name.startswith("libseed-")]
+    for path in libraries:
+        shutil.copy(path, kept)
+    if not any(path.name.startswith("libstd-") for path in libraries):
+        raise CommandError(f"expected libstd in {built}, found {len(libraries)} other libraries")
