@@ -1,0 +1,102 @@
+"""One participant of one run: its keys, its copy of the model and its doors to the outside.
+
+Owns: the composition that every step receives. Never: behaviour; `steps/` and `roles/` have it.
+Next: `round.py`.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from numpy import int64
+from numpy.typing import NDArray
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_client.clock import Clock
+from troth_client.model.device import Device
+from troth_client.model.llama import Llama
+from troth_client.replica import Replica
+from troth_client.residual_book import ResidualBook
+from troth_client.store import Store
+from troth_client.telemetry.events import EventSink
+from troth_client.transport.base import Transport
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex, RoundIndex
+
+
+class Sequences(Protocol):
+    """Where token sequences come from; `data.shards.TokenData` is the implementation."""
+
+    def __len__(self) -> int:
+        """Return the number of sequences N; ids are 0..N-1."""
+        ...
+
+    def sequences(self, ids: Sequence[int]) -> NDArray[int64]:
+        """Return the sequences as int64 [len(ids), T + 1], hash-checked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the participant is: owner address, session key, index in the roster."""
+
+    owner: Pubkey
+    session: Keypair
+    index: ParticipantIndex
+
+    @property
+    def owner_address(self) -> Address:
+        """The owner as raw bytes."""
+        return Address(bytes(self.owner))
+
+    @property
+    def session_address(self) -> Address:
+        """The session's public key as raw bytes."""
+        return Address(bytes(self.session.pubkey()))
+
+    @property
+    def session_seed(self) -> bytes:
+        """The 32-byte ed25519 seed that signs headers."""
+        return bytes(self.session)[:32]
+
+
+@dataclass(slots=True)
+class Peer:
+    """Everything a step needs.
+
+    `verified_round` is the newest round whose root we found canonical; `keep_rounds` bounds what is
+    kept on disk and served; `endpoints` caches the owner and address of each index.
+    """
+
+    at: RunAddresses
+    genesis_hash: Digest
+    identity: Identity
+    config: RunConfig
+    chain: CoordinatorClient
+    transport: Transport
+    store: Store
+    clock: Clock
+    events: EventSink
+    model: Llama
+    device: Device
+    data: Sequences
+    replica: Replica
+    residual: ResidualBook
+    keep_rounds: int
+    verified_round: RoundIndex = field(default=RoundIndex(0))
+    random: random.Random = field(default_factory=random.Random)
+    endpoints: dict[int, tuple[Address, str]] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Address:
+        """The run's address as raw bytes, as every hash takes it."""
+        return Address(bytes(self.at.run))
+
+    @property
+    def index(self) -> ParticipantIndex:
+        """The participant's index in the roster."""
+        return self.identity.index

@@ -1,0 +1,119 @@
+"""The residual of one trainer: which u became momentum, and how to take that back.
+
+Owns: M, its root, the round it belongs to; the bookkeeping of sections 5.2 and 6 around the rule of
+`demo/residual.py`. Never: lets a payload that was not included leave a trace in M.
+Next: `steps/produce.py` makes u, `steps/settle.py` tells what became of it.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from troth_attestation.state import residual_root
+from troth_client.demo.residual import Residual
+from troth_client.demo.topk import TopK, select
+from troth_client.store.entries import ResidualEntry
+from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Momentum:
+    """M, float32 [tiles, 64, 64], as of the last included round `previous`, with the root of its u.
+
+    `previous` is NONE together with the root of zero tiles.
+    """
+
+    matrix: Tensor
+    previous: RoundIndex
+    root: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """u of a round that is not settled yet, its chosen entries and its root."""
+
+    round: RoundIndex
+    u: Tensor
+    sent: TopK
+    root: Digest
+
+
+class ResidualBook:
+    """M of one trainer. `keep` bounds how many settled rounds can be taken back."""
+
+    def __init__(self, rule: Residual, num_tiles: int, keep: int) -> None:
+        self._rule = rule
+        zero = torch.zeros(num_tiles, 64, 64)
+        self._zero = Momentum(zero, RoundIndex(NONE), residual_root(zero.numpy()))
+        self._past: deque[tuple[RoundIndex, Momentum]] = deque(maxlen=keep)
+        self.momentum = self._zero
+        self.proposal: Proposal | None = None
+
+    def begin(self, previous_included: RoundIndex) -> Momentum:
+        """Return M for a round whose header may carry on `previous_included` and nothing else.
+
+        Where that names another round than M does (a new residual period, a crash that lost M, a
+        correction that took a round back), M is declared zero, which any header may do.
+        """
+        if self.momentum.previous != previous_included:
+            self.momentum = self._zero
+        return self.momentum
+
+    def propose(self, round_: RoundIndex, coefficients: Tensor, k: int) -> Proposal:
+        """Return u = beta * M + D(g) of a round with its canonical top k.
+
+        `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
+        """
+        carried = None if self.momentum is self._zero else self.momentum.matrix
+        u = self._rule.accumulate(carried, coefficients)
+        self.proposal = Proposal(round_, u, select(u, k), residual_root(u.numpy()))
+        return self.proposal
+
+    def settle(self, round_: RoundIndex, is_included: bool) -> None:
+        """Make u of a round the momentum if its payload was included; otherwise M stays."""
+        self._past.append((round_, self.momentum))
+        proposal, self.proposal = self.proposal, None
+        if not is_included:
+            return
+        if proposal is None or proposal.round != round_:
+            self.momentum = self._zero
+            return
+        matrix = self._rule.after_included(proposal.u, proposal.sent)
+        self.momentum = Momentum(matrix, round_, proposal.root)
+
+    def rewind(self, round_: RoundIndex) -> None:
+        """Take back what `round_` and later rounds have done to M."""
+        self.proposal = None
+        while self._past and self._past[-1][0] >= round_:
+            self.momentum = self._past.pop()[1]
+
+    def reset(self) -> None:
+        """Declare M zero: after a join, a halt, a loss."""
+        self._past.clear()
+        self.proposal = None
+        self.momentum = self._zero
+
+    def entry(self) -> ResidualEntry:
+        """Return what goes to disk beside the submission of the proposed round."""
+        if self.proposal is None:
+            raise ValueError("nothing is proposed: call propose() first")
+        return ResidualEntry(
+            round=self.proposal.round,
+            previous_round=self.momentum.previous,
+            root_before=self.momentum.root,
+            root_after=self.proposal.root,
+            before=self.momentum.matrix.numpy(),
+            u=self.proposal.u.numpy(),
+        )
+
+    def resume(self, entry: ResidualEntry, k: int) -> None:
+        """Take up the residual where a stopped process left it: the entry's round is proposed."""
+        before = torch.from_numpy(entry.before.copy())
+        previous = RoundIndex(entry.previous_round)
+        self.momentum = Momentum(before, previous, Digest(entry.root_before))
+        if previous == NONE:
+            self.momentum = self._zero
+        u = torch.from_numpy(entry.u.copy())
+        self.proposal = Proposal(RoundIndex(entry.round), u, select(u, k), Digest(entry.root_after))

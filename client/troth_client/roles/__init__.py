@@ -1,0 +1,1 @@
+"""What runs around rounds: the supervisor of one participant."""

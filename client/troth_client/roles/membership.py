@@ -1,0 +1,90 @@
+"""Membership: from joined to active, and out again (section 3).
+
+Owns: `ready` and `activate`, the weights that a restart begins with, the check that the session is
+still ours. Never: stakes or leaves; the owner does that from the command line.
+Next: `steps/replay.py`, which brings the weights to the round they must have.
+"""
+
+from troth_client.peer import Peer
+from troth_client.steps.errors import ReplacedError
+from troth_client.steps.observe import look
+from troth_client.steps.replay import load_stored_root
+from troth_coordinator.chain import instructions
+from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import is_ready_for
+from troth_coordinator.rules.root import root_vote
+from troth_coordinator.rules.view import NetworkView, Status
+
+NOT_YET = (Status.PENDING, Status.INACTIVE, Status.JAILED)
+
+
+def check_session(peer: Peer, view: NetworkView) -> None:
+    """Raise ReplacedError when a newer process has taken this participant over, or it left."""
+    entry = view.entries[peer.index]
+    ours = peer.identity.session_address
+    if entry.owner != peer.identity.owner_address:
+        raise ReplacedError(
+            f"index {peer.index} of run {peer.at.run} to be ours",
+            f"owner {entry.owner.hex()}",
+            "This participant has left the run: join again to take part.",
+        )
+    if ours not in (entry.session, entry.next_session):
+        raise ReplacedError(
+            f"session key {peer.identity.session.pubkey()} for index {peer.index}",
+            f"{entry.session.hex()} on chain",
+            "Another process of the same owner replaced this one; nothing is lost.",
+        )
+
+
+async def take_up_restart(peer: Peer, view: NetworkView) -> None:
+    """Declare the stored root's weights to be those of the round that Warmup has opened."""
+    run = view.run
+    if run.restart_round == run.round and peer.replica.round == run.restart_root_round != run.round:
+        peer.replica.move_to(run.round, run.cursor)
+        peer.residual.reset()
+
+
+async def get_ready(peer: Peer, view: NetworkView) -> None:
+    """Post `ready` where our entry needs it: for the stored root, or for the open round."""
+    entry, run = view.entries[peer.index], view.run
+    if entry.status not in NOT_YET:
+        return
+    is_between = run.phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
+    if is_between:
+        is_due = run.phase == Phase.WARMUP or entry.status != Status.PENDING
+        if not is_due or is_ready_for(entry, run):
+            return
+        await load_stored_root(peer, view)
+        round_ = run.root_round
+    else:
+        round_ = run.round
+        if entry.ready_round == round_ or round_ < max(
+            entry.return_round, entry.jailed_until_round
+        ):
+            return
+    vote = root_vote(peer.run, round_, peer.identity.owner_address, peer.replica.root())
+    session = peer.identity.session
+    post = instructions.ready(peer.at, session.pubkey(), peer.index, round_, vote)
+    try:
+        await peer.chain.send([post], [session])
+    except ProgramRefusedError as error:
+        peer.events.emit("ready_refused", round=round_, name=error.name, reason=str(error))
+    else:
+        peer.events.emit("ready", round=round_)
+
+
+async def get_active(peer: Peer) -> None:
+    """After a close: activate our own entry if it was ready for the closed round."""
+    view = await look(peer)
+    entry = view.entries[peer.index]
+    if entry.status not in NOT_YET or entry.ready_round != view.run.round - 1:
+        return
+    session = peer.identity.session
+    step = instructions.activate(peer.at, session.pubkey(), peer.index, entry.ready_round)
+    try:
+        await peer.chain.send([step], [session])
+    except ProgramRefusedError as error:
+        peer.events.emit("activate_refused", name=error.name, reason=str(error))
+    else:
+        peer.events.emit("activated", round=view.run.round)

@@ -1,0 +1,106 @@
+"""Crank: move the run on when a transition is due, without everyone sending at once.
+
+Owns: which transition is due and the chance of sending it (about 2/n per slot, section 1).
+Never: decides what a transition does, nor treats a lost race as an error.
+Next: `observe.py`, which cranks while it waits.
+"""
+
+from solders.instruction import Instruction
+
+from troth_client.peer import Peer
+from troth_coordinator.chain import instructions
+from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.rules import bitmap, progress, root
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import (
+    NetworkView,
+    RoundFlag,
+    RoundView,
+    SeedStatus,
+    Status,
+)
+
+SEED_HISTORY_SLOTS = 512
+"""Entries of the SlotHashes sysvar: a seed slot older than this can only be retargeted."""
+TICKED = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP, Phase.COMMIT, Phase.HALTED)
+"""Phases that a tick ends; the others end by a close or by the run authority."""
+
+
+async def crank(peer: Peer, view: NetworkView) -> None:
+    """Send at most one due transition, with a chance that makes about two peers of n try."""
+    if peer.random.random() >= 2 / max(2, _num_active(view)):
+        return
+    due = due_transition(peer, view)
+    if not due:
+        return
+    try:
+        sent = await peer.chain.send(due, [peer.identity.session])
+    except ProgramRefusedError as error:
+        # Another peer was faster, or the chain sees it differently: the next view tells.
+        peer.events.emit("crank_refused", phase=view.run.phase.name, name=error.name)
+    else:
+        peer.events.emit("cranked", phase=view.run.phase.name, fee=sent.fee_lamports)
+
+
+def due_transition(peer: Peer, view: NetworkView) -> list[Instruction]:
+    """Return the instructions of the transition that is due now; empty if there is none."""
+    cranker = peer.identity.session.pubkey()
+    seeds = due_seeds(peer, view)
+    if view.run.phase in (Phase.ATTEST, Phase.COOLDOWN):
+        return closing(peer, view) or seeds
+    if view.run.phase in TICKED and progress.is_transition_due(view):
+        return [instructions.tick(peer.at, cranker, view.run.round)]
+    return seeds
+
+
+def closing(peer: Peer, view: NetworkView) -> list[Instruction]:
+    """Return what closes the open round: with our own root, or void once nobody else can."""
+    round_ = view.round
+    if round_ is None:
+        return []
+    cranker = peer.identity.session.pubkey()
+    is_forced = bool(round_.flags & RoundFlag.FORCED_VOID)
+    if not is_forced and not progress.is_transition_due(view):
+        return []
+    outcome = decide(peer, view, round_)
+    if is_forced or outcome is not root.Outcome.NOT_CANONICAL:
+        return [close_round(peer, view)]
+    if view.slot >= progress.void_allowed_from(view.run):
+        return [instructions.close_void(peer.at, cranker, round_.round)]
+    return []
+
+
+def close_round(peer: Peer, view: NetworkView) -> Instruction:
+    """Return the instruction that closes the open round on our own root."""
+    run = view.run
+    is_due = run.phase == Phase.COOLDOWN or run.round >= run.next_checkpoint_round
+    cranker = peer.identity.session.pubkey()
+    candidate = peer.replica.root()
+    return instructions.close_round(peer.at, cranker, run.round, candidate, with_checkpoint=is_due)
+
+
+def decide(peer: Peer, view: NetworkView, round_: RoundView) -> root.Outcome:
+    """Return how the open round would close with our own root as the candidate."""
+    if peer.replica.round != round_.round:
+        return root.Outcome.NOT_CANONICAL
+    candidate = peer.replica.root()
+    return root.decide_view(view.run.address, round_, view.entries, candidate).outcome
+
+
+def due_seeds(peer: Peer, view: NetworkView) -> list[Instruction]:
+    """Return what freezes, or retargets, the seed of the round before the open one."""
+    round_ = view.previous_round
+    if round_ is None or round_.seed_status not in (SeedStatus.PENDING, SeedStatus.RETARGETED):
+        return []
+    cranker = peer.identity.session.pubkey()
+    if view.slot <= round_.seed_slot:
+        return []
+    if view.slot > round_.seed_slot + SEED_HISTORY_SLOTS:
+        return [instructions.retarget(peer.at, cranker, round_.round)]
+    return [instructions.freeze_seed(peer.at, cranker, round_.round)]
+
+
+def _num_active(view: NetworkView) -> int:
+    if view.round is not None:
+        return bitmap.count(view.round.members)
+    return sum(entry.status in (Status.PENDING, Status.ACTIVE) for entry in view.entries)

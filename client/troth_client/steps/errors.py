@@ -1,0 +1,50 @@
+"""Reasons for a participant to stop taking part, as a branch of the client's tree.
+
+    ClientError
+    └── RoundError
+        ├── LaggingError      what the chain included cannot be obtained here (LAGGING)
+        ├── RootDisputeError  exact replay contradicts the canonical root (ROOT_DISPUTE)
+        └── ReplacedError     another process took over the session of this participant
+
+Owns: the classes and their sentences. Never: raised for something that the next round heals.
+Next: `replay.py`, which raises the first two.
+"""
+
+from troth_client.errors import ClientError
+from troth_coordinator.rules.view import NetworkView
+
+
+class RoundError(ClientError):
+    """Base of what stops a participant."""
+
+
+class LaggingError(RoundError):
+    """LAGGING: a payload or round that was included cannot be had from anybody."""
+
+
+class RootDisputeError(RoundError):
+    """ROOT_DISPUTE: exact replay from a verified root gives another root than the canonical one."""
+
+    def __init__(self, round_: int, canonical: bytes, own: bytes) -> None:
+        super().__init__(
+            f"state root {own.hex()} of round {round_}, which exact replay gives here",
+            f"canonical root {canonical.hex()} on chain",
+            "ROOT_DISPUTE: nothing was loaded. Keep this folder: it is the evidence. "
+            "Check the memory and the software version of this machine, then replay elsewhere.",
+        )
+        self.round = round_
+        self.canonical = canonical
+        self.own = own
+
+
+class ReplacedError(RoundError):
+    """The chain names another session key for this participant."""
+
+
+def out_of_ring(round_: int, view: NetworkView) -> LaggingError:
+    """Return the error for a round that the ring of the chain no longer holds."""
+    return LaggingError(
+        f"round {round_} to be among the last {view.run.params.ring} on chain",
+        f"the run at round {view.run.round}",
+        "LAGGING: too far behind to replay; start again from a checkpoint.",
+    )

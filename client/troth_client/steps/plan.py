@@ -1,0 +1,32 @@
+"""Plan: what the chain asks of this participant in the open round.
+
+Owns: reading the plan off the view. Never: chooses; rank and cursor leave no choice (section 4).
+Next: `produce.py`.
+"""
+
+from troth_client.peer import Peer
+from troth_client.steps.records import RoundPlan
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.assignment import SequenceOrder, sequences_of
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView, RoundView
+
+
+def make_plan(peer: Peer, view: NetworkView, round_: RoundView) -> RoundPlan:
+    """Return the plan of this peer for a round that is open on chain."""
+    is_trainer = bitmap.has(round_.trainers, peer.index)
+    sequences: tuple[int, ...] = ()
+    if is_trainer:
+        order = SequenceOrder(len(peer.data), peer.config.manifest_digest())
+        per_payload = peer.config.train.sequences_per_payload
+        sequences = sequences_of(order, round_, peer.index, per_payload)
+    return RoundPlan(
+        round=round_.round,
+        epoch=round_.epoch,
+        cursor=round_.cursor,
+        is_member=bitmap.has(round_.members, peer.index),
+        is_trainer=is_trainer,
+        is_commit_open=view.run.round == round_.round and view.run.phase == Phase.COMMIT,
+        sequences=sequences,
+        previous_included=round_.slots[peer.index].previous_included,
+    )

@@ -1,0 +1,107 @@
+"""Train and encode: from assigned sequences to a signed payload.
+
+Owns: the order gradient -> tiles -> DCT -> u -> top k -> bytes -> header, and what happens to a
+gradient that is not finite (nothing is sent, the run goes on).
+Never: talks to the chain or to peers. Next: `commit.py`.
+"""
+
+import asyncio
+
+from troth_attestation import header as headers
+from troth_attestation.header import Header
+from troth_attestation.state import data_root
+from troth_client.demo.dct import dct2
+from troth_client.demo.errors import NonFiniteError
+from troth_client.payload import codec
+from troth_client.peer import Peer
+from troth_client.residual_book import Momentum, Proposal
+from troth_client.steps.records import RoundPlan
+from troth_client.store.entries import Submission
+from troth_client.train import errors as train_errors
+from troth_client.train.step import Gradient, gradient
+from troth_coordinator.rules.hashing import H, u64
+from troth_coordinator.rules.ids import Address, Digest
+
+
+async def train(peer: Peer, plan: RoundPlan) -> Gradient | None:
+    """Return the clipped gradient of the assigned sequences at w_r.
+
+    None where there is nothing to compute: no trainer, a submission of this round on disk from
+    before a restart, or a gradient that is not finite. The state root is hashed meanwhile.
+    """
+    if not (plan.is_trainer and plan.is_commit_open):
+        return None
+    if peer.store.load_submission(plan.round) is not None:
+        return None
+    batch = await peer.clock.compute(peer.data.sequences, plan.sequences)
+    settings = peer.config.train
+    try:
+        found, _ = await asyncio.gather(
+            peer.clock.compute(
+                gradient,
+                peer.model,
+                batch,
+                settings.microbatch_sequences,
+                settings.clip_micro,
+                peer.device,
+            ),
+            peer.clock.compute(peer.replica.root),
+        )
+    except train_errors.NonFiniteError as error:
+        peer.events.emit("gradient_refused", round=plan.round, reason=str(error))
+        return None
+    peer.events.emit("trained", round=plan.round, loss_micro=found.mean_loss_micro)
+    return found
+
+
+async def encode(peer: Peer, plan: RoundPlan, found: Gradient | None) -> Submission | None:
+    """Return the signed submission of this round; the one on disk after a restart; else None."""
+    if found is None:
+        return peer.store.load_submission(plan.round) if plan.is_trainer else None
+    momentum = peer.residual.begin(plan.previous_included)
+    try:
+        proposal = await peer.clock.compute(_propose, peer, plan, found)
+    except NonFiniteError as error:
+        peer.events.emit("gradient_refused", round=plan.round, reason=str(error))
+        return None
+    payload = await peer.clock.compute(codec.encode, proposal.sent)
+    header = _header(peer, plan, momentum, proposal, payload, found.mean_loss_micro)
+    signature = headers.sign(header, peer.identity.session_seed)
+    submission = Submission(plan.round, peer.index, headers.encode(header), signature, payload)
+    peer.events.emit("encoded", round=plan.round, payload_bytes=len(payload))
+    return submission
+
+
+def _propose(peer: Peer, plan: RoundPlan, found: Gradient) -> Proposal:
+    tiles = peer.replica.layout.to_tiles(found.tensors)
+    return peer.residual.propose(plan.round, dct2(tiles).cpu(), peer.config.demo.k)
+
+
+def _header(
+    peer: Peer,
+    plan: RoundPlan,
+    momentum: Momentum,
+    proposal: Proposal,
+    payload: bytes,
+    mean_loss: int,
+) -> Header:
+    return Header(
+        genesis_hash=peer.genesis_hash,
+        program_id=Address(bytes(peer.at.program)),
+        run=peer.run,
+        epoch=plan.epoch,
+        round=plan.round,
+        index=peer.index,
+        owner=peer.identity.owner_address,
+        session=peer.identity.session_address,
+        config_hash=peer.config.config_hash(),
+        state_root=peer.replica.root(),
+        data_root=data_root(plan.sequences),
+        previous_included=momentum.previous,
+        residual_before=momentum.root,
+        residual_after=proposal.root,
+        payload_root=Digest(codec.payload_root(payload)),
+        payload_bytes=len(payload),
+        mean_loss=mean_loss,
+        salt=H("troth:salt", peer.store.salt_key, u64(plan.round)),
+    )

@@ -1,0 +1,59 @@
+"""The records that a round hands from step to step: each is made once and never changed.
+
+Owns: their fields. Never: behaviour. In order of appearance: RoundPlan, the Gradient of
+`train/step.py`, the Submission of `store/entries.py`, Held, Closure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from troth_attestation.header import Header
+from troth_client.payload.codec import VerifiedPayload
+from troth_client.store.entries import Submission
+from troth_coordinator.rules.ids import Bitmap, Digest, RoundIndex
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPlan:
+    """What the chain asks of one participant in one round.
+
+    `sequences` are the ids to train on, in order; empty unless it is a trainer of this round.
+    `previous_included` is the round whose residual its header may carry on (NONE: start at zero).
+    """
+
+    round: RoundIndex
+    epoch: int
+    cursor: int
+    is_member: bool
+    is_trainer: bool
+    is_commit_open: bool
+    sequences: tuple[int, ...]
+    previous_included: RoundIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A trainer's submission after every check of sections 4 and 6 that a peer can make.
+
+    `decoded` is None where the payload, of the right root, fails section 5.4: it can be held and
+    applied (as nothing), but not vouched for.
+    """
+
+    submission: Submission
+    header: Header
+    decoded: VerifiedPayload | None
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """How a round ended on chain: the only thing that decides which payloads are applied."""
+
+    round: RoundIndex
+    num_trainers: int
+    included: Bitmap
+    is_void: bool
+    canonical_root: Digest
+
+
+Payloads = Sequence[VerifiedPayload | None]
+"""One entry per included payload in index order; None for one that fails section 5.4."""

@@ -1,0 +1,36 @@
+"""Settle: what the close means for the residual, the store and the served payloads.
+
+Owns: the end of a round on this machine. Never: moves a weight (`aggregate.py` does).
+Next: `replay.py` for roots that disagree, `roles/supervisor.py` for the next round.
+"""
+
+from troth_client.peer import Peer
+from troth_client.steps.records import Closure
+from troth_client.store.entries import WeightState
+from troth_coordinator.rules import bitmap
+
+
+async def settle(peer: Peer, closure: Closure) -> None:
+    """Keep u as momentum if our payload was included; save the new weights; forget old rounds."""
+    is_included = bitmap.has(closure.included, peer.index)
+    peer.residual.settle(closure.round, is_included)
+    await peer.clock.compute(save_weights, peer)
+    oldest = max(0, closure.round - peer.keep_rounds)
+    previous = peer.residual.momentum.previous
+    peer.store.drop_before(oldest, keep={previous} if previous < oldest else ())
+    peer.transport.drop_before(oldest)
+    peer.events.emit(
+        "round_closed",
+        round=closure.round,
+        included=[int(i) for i in bitmap.indices_of(closure.included)],
+        void=closure.is_void,
+        own=is_included,
+        root=peer.replica.root().hex(),
+    )
+
+
+def save_weights(peer: Peer) -> None:
+    """Save the weights at the start of the replica's round, with their root."""
+    replica = peer.replica
+    tensors = {name: w.cpu().numpy() for name, w in replica.weights.items()}
+    peer.store.save_weights(WeightState(replica.round, replica.cursor, replica.root(), tensors))

@@ -1,0 +1,1 @@
+"""Events out of the client: JSON lines, and a display that is fed by nothing else."""
