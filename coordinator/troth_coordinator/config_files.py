@@ -35,6 +35,10 @@ def read_toml(path: Path) -> Plain:
         raise InvalidValueError(
             str(path), "a TOML file", "no such file", "check the path; configs/ has examples"
         ) from error
+    except IsADirectoryError as error:
+        raise InvalidValueError(
+            str(path), "a TOML file", "a folder", "name the file in it"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidValueError(str(path), "valid TOML", error, "correct the file") from error
 

@@ -1,0 +1,96 @@
+"""Merkle trees: a path proves one leaf at one place in one tree, and nothing else."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth_attestation import merkle
+from troth_attestation.errors import EmptyTreeError, PathIndexError
+
+LEAVES = st.lists(st.binary(max_size=40), min_size=1, max_size=70)
+
+
+@st.composite
+def proofs(draw):
+    leaves = draw(LEAVES)
+    index = draw(st.integers(0, len(leaves) - 1))
+    return leaves, index, merkle.path(leaves, index)
+
+
+@given(proofs())
+def test_every_leaf_has_a_path(proof):
+    leaves, index, path = proof
+    assert merkle.verify(merkle.root(leaves), leaves[index], path)
+    assert (path.index, path.count) == (index, len(leaves))
+
+
+@given(proofs(), st.binary(max_size=40))
+def test_another_leaf_is_refused(proof, other):
+    leaves, index, path = proof
+    accepted = merkle.verify(merkle.root(leaves), other, path)
+    assert accepted == (other == leaves[index])
+
+
+@given(proofs(), st.integers(-70, 140))
+def test_another_index_is_refused(proof, index):
+    leaves, here, path = proof
+    moved = replace(path, index=index)
+    if index != here and not (0 <= index < len(leaves) and leaves[index] == leaves[here]):
+        assert not merkle.verify(merkle.root(leaves), leaves[here], moved)
+
+
+@given(proofs(), st.integers(-1, 200))
+def test_another_count_is_refused(proof, count):
+    leaves, index, path = proof
+    if count != len(leaves):
+        claimed = replace(path, count=count)
+        assert not merkle.verify(merkle.root(leaves), leaves[index], claimed)
+
+
+@given(proofs(), st.data())
+def test_a_changed_path_is_refused(proof, data):
+    leaves, index, path = proof
+    root, kept = merkle.root(leaves), path.siblings
+    changed = [(*kept, bytes(32))]
+    if kept:
+        at = data.draw(st.integers(0, len(kept) - 1))
+        bit = 1 << data.draw(st.integers(0, 255))
+        flipped = (int.from_bytes(kept[at], "little") ^ bit).to_bytes(32, "little")
+        changed += [kept[:-1], kept[1:], (*kept[:at], flipped, *kept[at + 1 :])]
+    for siblings in changed:
+        assert not merkle.verify(root, leaves[index], replace(path, siblings=siblings))
+
+
+@given(LEAVES, LEAVES)
+def test_other_leaves_have_another_root(first, second):
+    assert (merkle.root(first) == merkle.root(second)) == (first == second)
+
+
+def test_an_inner_node_is_no_leaf():
+    leaves = [b"a", b"b", b"c", b"d"]
+    tree = merkle.tree(leaves)
+    joined = b"".join(tree.levels[0][:2])
+    assert merkle.root([joined, b"".join(tree.levels[0][2:])]) != tree.root
+
+
+def test_a_tree_needs_a_leaf():
+    for make in (lambda: merkle.root([]), lambda: merkle.tree([]), lambda: merkle.tree_of([])):
+        with pytest.raises(EmptyTreeError, match="at least one leaf"):
+            make()
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_a_tree_has_no_path_outside(index):
+    with pytest.raises(PathIndexError, match=r"leaf index: expected 0\.\.2"):
+        merkle.tree([b"a", b"b", b"c"]).path(index)
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 50])
+def test_threads_and_views_change_nothing(count):
+    leaves = np.arange(count * 5_000, dtype=np.uint32).reshape(count, 5_000)
+    with ThreadPoolExecutor(2) as executor:
+        assert merkle.root(leaves, executor) == merkle.root(leaf.tobytes() for leaf in leaves)

@@ -1,0 +1,181 @@
+"""The hashed configuration: every field counts, nothing contradicts, nothing is coerced."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from troth_coordinator.rules import base
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.errors import (
+    ConfigError,
+    ContradictionError,
+    InvalidValueError,
+    RangeError,
+    UnboundConfigError,
+    UnknownKeyError,
+)
+from troth_coordinator.rules.hashing import H, var
+
+MANIFEST = b"\xab" * 32
+BOUND = RunConfig().with_manifest(MANIFEST)
+
+# One other valid value for each hashed field.
+OTHER = {
+    "model.vocab_size": 257,
+    "model.hidden_size": 64,
+    "model.intermediate_size": 353,
+    "model.num_hidden_layers": 5,
+    "model.num_attention_heads": 8,
+    "model.num_key_value_heads": 2,
+    "model.max_position_embeddings": 129,
+    "model.rms_norm_eps_nano": 1_001,
+    "model.rope_theta": 10_001,
+    "model.init_std_nano": 20_000_001,
+    "model.tie_word_embeddings": False,
+    "data.manifest_hash": "cd" * 32,
+    "data.sequence_tokens": 127,
+    "demo.k": 64,
+    "demo.beta_micro": 950_001,
+    "demo.alpha_micro": 999_999,
+    "schedule.rounds": 1_001,
+    "schedule.lr_nano": 1_000_001,
+    "schedule.warmup_rounds": 1,
+    "schedule.decay_from_round": 999,
+    "schedule.wd_nano": 1,
+    "train.sequences_per_payload": 16,
+    "train.microbatch_sequences": 4,
+    "train.clip_micro": 1_000_001,
+    "judge.ok_bound_micro": 30_001,
+    "judge.tile_bound_micro": 120_001,
+    "judge.ok_tiles": 3,
+    "judge.mismatch_bound_micro": 100_001,
+    "judge.mismatch_tiles": 7,
+    "judge.residual_bound_micro": 20_000_001,
+    "judge.gradient_floor_micro": 10_001,
+}
+
+
+def with_value(key, value):
+    values = BOUND.model_dump()
+    section, field = key.split(".")
+    values[section][field] = value
+    return base.validated(RunConfig, values)
+
+
+def fields():
+    for section, info in RunConfig.model_fields.items():
+        if section != "version":
+            for field in info.annotation.model_fields:
+                yield f"{section}.{field}"
+
+
+def test_the_list_of_other_values_names_every_field():
+    assert set(OTHER) == set(fields())
+
+
+@pytest.mark.parametrize("key", sorted(OTHER))
+def test_the_hash_covers_every_field(key):
+    changed = with_value(key, OTHER[key])
+    assert changed != BOUND
+    assert changed.config_hash() != BOUND.config_hash()
+
+
+def test_the_canonical_json_is_sorted_dense_ascii_without_floats():
+    text = BOUND.canonical_json()
+    values = json.loads(text, parse_float=pytest.fail)
+    assert text == json.dumps(values, sort_keys=True, separators=(",", ":")).encode("ascii")
+    assert BOUND.config_hash() == H("troth:config", var(text))
+    # Pinned: a changed default or field order silently makes every older run another run.
+    assert BOUND.config_hash().hex() == PINNED
+
+
+PINNED = "d7fbc4929d0521515bdb1916ddb254c632c0bc5f1b2c4b27e954925ea93ec317"
+
+
+def test_a_config_without_data_has_no_hash():
+    with pytest.raises(UnboundConfigError, match="troth data prepare"):
+        RunConfig().config_hash()
+    with pytest.raises(UnboundConfigError):
+        RunConfig().manifest_digest()
+    with pytest.raises(RangeError, match="manifest hash"):
+        RunConfig().with_manifest(b"short")
+    assert BOUND.manifest_digest() == MANIFEST
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("model.hidden_size", 130, r"model.hidden_size: expected a multiple of .* = 8"),
+        ("model.num_key_value_heads", 3, "a divisor of num_attention_heads = 4"),
+        ("schedule.decay_from_round", 1_001, "warmup_rounds = 0 to rounds = 1000"),
+        ("schedule.warmup_rounds", 1_001, "order the schedule"),
+        ("train.microbatch_sequences", 3, "a divisor of sequences_per_payload = 8"),
+        ("judge.ok_bound_micro", 100_000, "leave room for verdicts that are inconclusive"),
+        ("judge.ok_tiles", 6, "leave room for verdicts that are inconclusive"),
+        ("data.sequence_tokens", 129, "at most model.max_position_embeddings = 128"),
+    ],
+)
+def test_contradictions(key, value, message):
+    with pytest.raises(ContradictionError, match=message):
+        with_value(key, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("demo.k", 3),
+        ("demo.beta_micro", 1_000_000),
+        ("data.manifest_hash", "AB" * 32),
+        ("data.manifest_hash", "ab"),
+        ("model.vocab_size", 256.0),
+        ("model.vocab_size", "256"),
+        ("model.tie_word_embeddings", 1),
+        ("schedule.lr_nano", 0),
+    ],
+)
+def test_values_are_never_coerced(key, value):
+    with pytest.raises(InvalidValueError, match=key):
+        with_value(key, value)
+
+
+def test_unknown_keys_are_refused_at_any_depth():
+    with pytest.raises(UnknownKeyError, match=r"model.hiden_size: .*did you mean 'hidden_size'"):
+        with_value("model.hiden_size", 5)
+    with pytest.raises(UnknownKeyError, match="remove it"):
+        base.validated(RunConfig, {"zzz": 1})
+    with pytest.raises(ValidationError):
+        RunConfig(zzz=1)
+
+
+def test_a_section_that_is_no_section_is_refused():
+    with pytest.raises(InvalidValueError, match="model: expected"):
+        base.validated(RunConfig, {"model": 5})
+
+
+def test_followers_take_the_value_of_their_leader():
+    config = base.validated(
+        RunConfig,
+        {
+            "model": {"num_attention_heads": 8},
+            "schedule": {"rounds": 40},
+            "train": {"sequences_per_payload": 3},
+        },
+    )
+    assert config.model.num_key_value_heads == 8
+    assert config.schedule.decay_from_round == 40
+    assert config.train.microbatch_sequences == 3
+
+
+def test_a_config_cannot_change():
+    with pytest.raises(ValidationError):
+        BOUND.schedule.rounds = 3
+
+
+def test_errors_carry_their_parts():
+    with pytest.raises(ConfigError) as caught:
+        with_value("schedule.lr_nano", 0)
+    error = caught.value
+    assert (error.subject, error.found) == ("schedule.lr_nano", "0")
+    assert error.expected == "greater than or equal to 1"
+    assert error.next_step

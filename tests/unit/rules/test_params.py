@@ -1,0 +1,120 @@
+"""Chain parameters: defaults, single bounds, contradictions, updates."""
+
+from dataclasses import replace
+
+import pytest
+
+from troth_coordinator.rules import params as chain
+from troth_coordinator.rules.errors import (
+    ContradictionError,
+    InvalidValueError,
+    UnknownKeyError,
+)
+from troth_coordinator.rules.params import ChainParams
+from troth_coordinator.rules.params_checks import (
+    IMMUTABLE,
+    check_params,
+    check_update,
+    longest_settlement_slots,
+)
+from troth_coordinator.rules.view import Admission, ParamsView
+
+from .builders import PARAMS
+
+
+def test_defaults_are_those_of_the_protocol():
+    local, public = ChainParams.localnet(), ChainParams.public()
+    assert (local.capacity, local.ring, local.case_slots) == (16, 16, 600)
+    assert (public.capacity, public.ring, public.case_slots) == (64, 64, 18_000)
+    assert (local.vesting_slots, local.unbond_slots) == (3_000, 3_600)
+    assert (public.vesting_slots, public.unbond_slots) == (864_000, 1_512_000)
+    assert (local.admission, public.admission) == ("open", "allowlist")
+    assert longest_settlement_slots(local.to_view()) == 2_916
+
+
+def test_money_follows_the_reward_unless_it_is_named():
+    made = ChainParams.localnet(reward_per_payload=1_000, absence_fee=7)
+    assert (made.absence_fee, made.witness_fee, made.recompute_cost) == (7, 200, 1_000)
+    assert made.bond_lamports == 5_000
+
+
+def test_joining_is_open_for_the_whole_run_unless_it_is_named():
+    assert ChainParams.localnet(max_rounds=40).join_until_round == 40
+    made = ChainParams.localnet(join_until_round=3).to_view()
+    assert chain.joins_are_open(3, made)
+    assert not chain.joins_are_open(4, made)
+
+
+def test_epochs_count_rounds():
+    assert [chain.epoch_of(r, 50) for r in (0, 49, 50, 99, 100)] == [0, 0, 1, 1, 2]
+
+
+def test_view_round_trip():
+    for made in (ChainParams.localnet(), ChainParams.public()):
+        view = made.to_view()
+        assert ChainParams.from_view(view) == made
+        assert ChainParams.from_view(replace(view, admission=int(view.admission))) == made
+        assert isinstance(view.admission, Admission)
+    assert tuple(ChainParams.model_fields) == ParamsView.__slots__
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("stake_lamports", -1),
+        ("stake_lamports", 2**56 + 1),
+        ("commit_slots", 0),
+        ("case_slots", 2**40 + 1),
+        ("max_rounds", 0),
+        ("max_rounds", 2**32),
+        ("p_new_ppm", 1_000_001),
+        ("capacity", 0),
+        ("capacity", 65),
+        ("ring", 65),
+        ("admission", "closed"),
+        ("commit_slots", 1.5),
+        ("commit_slots", True),
+        ("reward_per_payload", "1"),
+    ],
+)
+def test_single_bounds(key, value):
+    with pytest.raises(InvalidValueError, match=f"chain.{key}: expected .*; correct this key"):
+        ChainParams.localnet(**{key: value})
+
+
+def test_unknown_parameters_are_refused_with_the_nearest_name():
+    with pytest.raises(UnknownKeyError, match=r"chain\.commit_slot: .*did you mean 'commit_slots'"):
+        ChainParams.localnet(commit_slot=5)
+
+
+def test_a_missing_parameter_is_named():
+    values = ChainParams.localnet().model_dump()
+    del values["ring"]
+    with pytest.raises(InvalidValueError, match="ring: expected Field required, found nothing"):
+        chain.validated(ChainParams, values)
+
+
+def test_a_contradiction_says_what_to_do():
+    with pytest.raises(ContradictionError) as caught:
+        ChainParams.localnet(stake_lamports=5)
+    assert str(caught.value) == (
+        "chain.stake_lamports: expected at least 60 rewards = 60000000, found 5; "
+        "raise stake_lamports or lower reward_per_payload"
+    )
+    assert caught.value.program_error == "StakeTooSmall"
+
+
+@pytest.mark.parametrize("field", IMMUTABLE)
+def test_an_update_leaves_alone_what_layouts_and_training_depend_on(field):
+    old = getattr(PARAMS, field)
+    changed = replace(PARAMS, **{field: Admission(1 - old) if field == "admission" else old + 1})
+    with pytest.raises(ContradictionError, match="fixed at creation") as caught:
+        check_update(PARAMS, changed)
+    assert caught.value.program_error == "ImmutableParameter"
+
+
+def test_an_update_is_checked_like_a_creation():
+    check_update(PARAMS, replace(PARAMS, commit_slots=100))
+    with pytest.raises(ContradictionError, match="audit_cap"):
+        check_update(PARAMS, replace(PARAMS, audit_cap=0))
+    check_params(PARAMS)
