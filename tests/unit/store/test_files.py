@@ -1,6 +1,9 @@
 """Atomic files, sealed records and folder locks."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -38,6 +41,31 @@ def test_the_new_file_appears_only_when_it_is_whole(tmp_path):
 def test_other_os_errors_pass_unchanged(tmp_path):
     with pytest.raises(FileNotFoundError):
         atomic_write(tmp_path / "absent" / "a", [b""])
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from troth_client.files import atomic_write
+
+def chunks():
+    for _ in range(int(sys.argv[2])):
+        yield bytes(1 << 20)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+atomic_write(Path(sys.argv[1]), chunks())
+"""
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 5])
+def test_kill_9_between_any_two_chunks_leaves_the_old_file(tmp_path, chunks):
+    path = tmp_path / "a"
+    atomic_write(path, [b"old"])
+    command = [sys.executable, "-c", KILLED, str(path), str(chunks)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+    remove_temporaries(tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
 
 
 def test_leftovers_of_a_killed_process_are_removed(tmp_path):
