@@ -24,7 +24,8 @@ from troth_localnet.svm import Chain
 
 logger = logging.getLogger(__name__)
 
-MAX_BODY_BYTES: Final = 512 * 1024
+MAX_BODY_BYTES: Final = 50 * 1024
+"""As a node by default; more than a transaction or a hundred addresses ever need."""
 MAX_WEBSOCKET_MESSAGE_BYTES: Final = 64 * 1024
 MAX_WEBSOCKETS: Final = 256
 MAX_QUEUED_NOTIFICATIONS: Final = 10_000

@@ -67,7 +67,7 @@ async def test_a_body_at_the_limit_is_read(http):
     assert over.status_code == 413
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"null", b"{", b"[" * 400_000, b"\0" * 1_000])
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"null", b"{", b"[" * 50_000, b"\0" * 1_000])
 async def test_garbage_is_answered_with_an_error(http, body):
     reply = await http.post("/", content=body, headers=JSON)
     assert reply.status_code == 200

@@ -311,7 +311,7 @@ async def test_other_refusals_parse_too(client, chain, wallet, spoil):
     good = VersionedTransaction.from_bytes(wallet.payment(Pubkey.new_unique(), SOL))
     if spoil == "signature":
         raw = bytes(VersionedTransaction.populate(good.message, [Signature.new_unique()]))
-        expected = ("RpcCustomErrorFieldless", "SignatureVerificationFailure")
+        expected = ("SendTransactionPreflightFailureMessage", "signature verification")
     elif spoil == "rent":
         raw = wallet.payment(Pubkey.new_unique(), 1)
         expected = ("SendTransactionPreflightFailureMessage", "insufficient funds for rent")
@@ -536,6 +536,17 @@ async def test_old_style_transaction_encodings(call, chain, wallet):
     assert isinstance(
         (await call("getTransaction", str(signature), config))["result"]["transaction"], str
     )
+
+
+@pytest.mark.parametrize("method", ["getTransaction", "getBlock", "getSignaturesForAddress"])
+async def test_history_is_not_read_below_confirmed(call, chain, wallet, method):
+    signature = chain.send(wallet.payment(Pubkey.new_unique(), SOL))
+    target = {"getTransaction": str(signature), "getBlock": chain.slot}.get(
+        method, str(wallet.pubkey)
+    )
+    assert "result" in await call(method, target, {"commitment": "confirmed"})
+    reply = await call(method, target, {"commitment": "processed"})
+    assert "below `confirmed`" in reply["error"]["message"]
 
 
 WRONG = [None, True, -1, 2**64, 1.5, "", "0OIl", "x" * 5_000, [], [None], {}, {"encoding": "zip"}]

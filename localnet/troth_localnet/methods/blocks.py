@@ -21,6 +21,7 @@ from troth_localnet.message import MAX_TRANSACTION_BYTES
 from troth_localnet.methods.context import Node, NodeMethod
 from troth_localnet.methods.params import (
     Config,
+    HistoryConfig,
     Params,
     TransactionEncoding,
     parse_pubkey,
@@ -39,7 +40,7 @@ _MAX_FEE_ADDRESSES: Final = 128
 _BLOCK_CLEANED_UP: Final = -32_001
 
 
-class BlockConfig(Config):
+class BlockConfig(HistoryConfig):
     """How to write a block."""
 
     encoding: TransactionEncoding = "json"
@@ -133,8 +134,9 @@ def get_block(node: Node, params: Params) -> Json:
         "parentSlot": block.parent,
         "blockHeight": block.height,
         "blockTime": block.unix_timestamp,
-        "rewards": [],
     }
+    if config.rewards is not False:
+        written["rewards"] = []
     if config.transaction_details == "signatures":
         written["signatures"] = [str(signature) for signature in block.signatures]
     elif config.transaction_details != "none":

@@ -8,6 +8,8 @@ Unknown config keys are ignored, as a node does; wrong types and values are -326
 
 from __future__ import annotations
 
+import base64
+import builtins
 from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -16,6 +18,7 @@ from solders.hash import Hash, ParseHashError
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 
+from troth_localnet import base58
 from troth_localnet.jsonrpc import INVALID_PARAMS, RpcError
 from troth_localnet.values import Json
 
@@ -37,6 +40,16 @@ class Config(BaseModel):
     )
     commitment: Commitment | None = None
     min_context_slot: U64 | None = None
+
+
+class HistoryConfig(Config):
+    """For reads of blocks and transactions, which nodes refuse below `confirmed`."""
+
+    @model_validator(mode="after")
+    def _is_confirmed(self) -> HistoryConfig:
+        if self.commitment == "processed":
+            raise ValueError("Method does not support commitment below `confirmed`")
+        return self
 
 
 class DataSlice(BaseModel):
@@ -64,6 +77,21 @@ class MemoryCompare(BaseModel):
         | Annotated[list[Byte], Field(max_length=MAX_MEMCMP_BYTES)]
     )
     encoding: Literal["base58", "base64", "bytes", "binary"] | None = None
+
+    @model_validator(mode="after")
+    def _decodes(self) -> MemoryCompare:
+        if len(self.value) > MAX_MEMCMP_BYTES:
+            raise ValueError(f"expected at most {MAX_MEMCMP_BYTES} bytes to compare")
+        return self
+
+    @property
+    def value(self) -> builtins.bytes:
+        """The bytes to compare with; ValueError if the text does not decode."""
+        if isinstance(self.bytes, list):
+            return builtins.bytes(self.bytes)
+        if self.encoding == "base64":
+            return base64.b64decode(self.bytes, validate=True)
+        return base58.decode(self.bytes)
 
 
 class Filter(Config):

@@ -28,7 +28,6 @@ from troth_localnet.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     PREFLIGHT_FAILURE,
-    SIGNATURE_FAILURE,
     RpcError,
 )
 from troth_localnet.message import MAX_TRANSACTION_BYTES, TableLookupError, decode_transaction
@@ -38,6 +37,7 @@ from troth_localnet.methods.params import (
     AccountConfig,
     Commitment,
     Config,
+    HistoryConfig,
     Params,
     TransactionEncoding,
     parse_pubkey,
@@ -89,7 +89,7 @@ class StatusConfig(Config):
     search_transaction_history: bool = False
 
 
-class AddressHistoryConfig(Config):
+class AddressHistoryConfig(HistoryConfig):
     """Which part of an address's history to list."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] = MAX_LISTED
@@ -97,7 +97,7 @@ class AddressHistoryConfig(Config):
     until: str | None = None
 
 
-class TransactionConfig(Config):
+class TransactionConfig(HistoryConfig):
     """How to write a transaction."""
 
     encoding: TransactionEncoding = "json"
@@ -222,12 +222,10 @@ def _raw_transaction(params: Params, encoding: str) -> bytes:
 
 
 def _preflight_error(outcome: Outcome) -> RpcError:
-    if outcome.error == "SignatureFailure":
-        return RpcError(SIGNATURE_FAILURE, "Transaction signature verification failure")
     return RpcError(
         PREFLIGHT_FAILURE,
         f"Transaction simulation failed: {failure_text(outcome.error)}",
-        {**_simulation_json(outcome), "accounts": None},
+        _simulation_json(outcome),
     )
 
 
@@ -239,6 +237,7 @@ def _simulation_json(outcome: Outcome) -> dict[str, Json]:
         "unitsConsumed": outcome.compute_units,
         "returnData": return_data_json(outcome),
         "innerInstructions": None,
+        "replacementBlockhash": None,
     }
 
 
