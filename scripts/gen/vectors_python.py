@@ -7,6 +7,7 @@ Never: uses the packages; vector_reference.py defines the answers. Next: vectors
 import struct
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from math import prod
 from types import ModuleType
 
 import vector_reference as ref
@@ -127,10 +128,7 @@ def state(s: Stream) -> Cases:
             config = s.bytes(32)
             tensors = {}
             for name, dims in shapes.items():
-                size = 1
-                for dim in dims:
-                    size *= dim
-                tensors[name] = (dims, floats(s, size))
+                tensors[name] = (dims, floats(s, prod(dims)))
             given = {
                 "tensors": {n: {"dims": d, "data": v.hex()} for n, (d, v) in tensors.items()},
                 "round": round_,
