@@ -8,6 +8,7 @@ A killed launcher cannot end its validator, and the validator does not watch its
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import threading
 from types import FrameType
 from typing import Final
 
+_STDIN: Final = 0
 _TERMINATE_SECONDS: Final = 5.0
 
 
@@ -31,7 +33,8 @@ def main(command: list[str] | None = None) -> int:
         insist.start()
 
     def watch_stdin() -> None:
-        while sys.stdin.buffer.read(4_096):
+        # Not sys.stdin: a thread inside its buffer would break the interpreter's exit.
+        while os.read(_STDIN, 4_096):
             pass
         end()
 

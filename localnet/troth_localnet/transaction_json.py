@@ -58,16 +58,9 @@ def meta_json(landed: LandedTransaction, *, parsed: bool) -> Json:
     """Write what executing the transaction did."""
     outcome = landed.outcome
     meta: dict[str, Json] = {
-        "err": outcome.error,
-        "status": status_json(outcome.error),
-        "fee": landed.fee_lamports,
-        "preBalances": landed.pre_balances,
-        "postBalances": landed.post_balances,
+        **short_meta_json(landed),
         "innerInstructions": inner_calls_json(outcome, landed.keys, parsed=parsed),
         "logMessages": outcome.logs,
-        "preTokenBalances": [],
-        "postTokenBalances": [],
-        "rewards": [],
         "computeUnitsConsumed": outcome.compute_units,
     }
     if not parsed:
@@ -78,6 +71,20 @@ def meta_json(landed: LandedTransaction, *, parsed: bool) -> Json:
     if outcome.return_data is not None:
         meta["returnData"] = return_data_json(outcome)
     return meta
+
+
+def short_meta_json(landed: LandedTransaction) -> dict[str, Json]:
+    """Write the part that block account lists show too."""
+    return {
+        "err": landed.outcome.error,
+        "status": status_json(landed.outcome.error),
+        "fee": landed.fee_lamports,
+        "preBalances": landed.pre_balances,
+        "postBalances": landed.post_balances,
+        "preTokenBalances": [],
+        "postTokenBalances": [],
+        "rewards": [],
+    }
 
 
 def status_json(error: Json) -> Json:

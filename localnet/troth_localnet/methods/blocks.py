@@ -29,7 +29,7 @@ from troth_localnet.methods.params import (
 )
 from troth_localnet.transaction_json import (
     account_keys_json,
-    meta_json,
+    short_meta_json,
     transaction_json,
     version_json,
 )
@@ -200,7 +200,7 @@ def _block_transaction_json(landed: LandedTransaction, config: BlockConfig) -> J
             "signatures": [str(signature) for signature in landed.transaction.signatures],
             "accountKeys": account_keys_json(landed.keys),
         },
-        "meta": meta_json(landed, parsed=False),
+        "meta": short_meta_json(landed),
     }
     version = version_json(landed.transaction, max_version)
     if max_version is not None:
