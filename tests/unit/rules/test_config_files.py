@@ -13,7 +13,7 @@ from troth_coordinator.rules.errors import (
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 # Trainable parameters by hand: embedding (twice unless tied), layers, final norm.
-NUM_PARAMETERS = {"localnet": 885_696, "smoke": 57_536, "small": 52_179_456}
+NUM_PARAMETERS = {"localnet": 656_256, "smoke": 57_536, "small": 52_179_456}
 
 
 def num_parameters(model):
