@@ -92,7 +92,7 @@ def _residual_errors(header: Header, expected: ExpectedHeader) -> Iterator[Heade
     if header.previous_included != expected.previous_included:
         yield _error(
             "previous_included",
-            f"{_shown(expected.previous_included)} or none",
+            _either_none_or(expected.previous_included),
             header.previous_included,
             "a round that was not included never counts; do not vouch for it",
         )
@@ -108,6 +108,10 @@ def _residual_errors(header: Header, expected: ExpectedHeader) -> Iterator[Heade
 
 def _error(name: str, expected: object, found: object, next_step: str) -> HeaderFieldError:
     return HeaderFieldError(name, _shown(expected), _shown(found), next_step)
+
+
+def _either_none_or(round_: RoundIndex) -> str:
+    return "none" if round_ == NONE else f"{round_} or none"
 
 
 def _shown(value: object) -> str:

@@ -65,7 +65,7 @@ def test_zero_means_zero():
 
 
 def test_a_round_that_was_not_included_never_counts():
-    with pytest.raises(HeaderFieldError, match="expected none or none, found 203") as caught:
+    with pytest.raises(HeaderFieldError, match="expected none, found 203") as caught:
         expected.check_header(HEADER, replace(EXPECTED, previous_included=NONE))
     assert caught.value.field == "previous_included"
 
@@ -73,7 +73,7 @@ def test_a_round_that_was_not_included_never_counts():
 def test_a_member_that_never_saw_the_previous_header_checks_its_round_only():
     newcomer = replace(EXPECTED, residual_before=None)
     expected.check_header(replace(HEADER, residual_before=key(99)), newcomer)
-    with pytest.raises(HeaderFieldError):
+    with pytest.raises(HeaderFieldError, match="expected 203 or none, found 202"):
         expected.check_header(replace(HEADER, previous_included=202), newcomer)
 
 
