@@ -103,6 +103,7 @@ fn fill(run: &mut Run, args: &CreateRunArgs, at: &Addresses, authority: Pubkey) 
     run.genesis_root = args.genesis_root;
     run.root = args.genesis_root;
     run.next_checkpoint_round = u64::from(args.params.checkpoint_every);
+    run.base_round = NONE;
     run.paused_at_slot = NONE;
     run.params_requested_slot = NONE;
     run.finished_slot = NONE;
