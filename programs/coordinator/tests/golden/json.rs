@@ -5,9 +5,13 @@ use serde_json::Value;
 /// The bytes of a hex string.
 pub fn bytes(value: &Value) -> Vec<u8> {
     let text = value.as_str().expect("hex").as_bytes();
-    let digit = |c: u8| char::from(c).to_digit(16).expect("hex digit") as u8;
+    let byte = |pair: &[u8]| {
+        std::str::from_utf8(pair)
+            .ok()
+            .map(|hex| u8::from_str_radix(hex, 16))
+    };
     text.chunks(2)
-        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+        .map(|pair| byte(pair).expect("ASCII").expect("hex digits"))
         .collect()
 }
 
