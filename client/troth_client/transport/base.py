@@ -1,0 +1,124 @@
+"""The interface of every transport: hold, release, push, fetch (protocol section 4).
+
+Owns: what a blob's address is and what its bytes must hash to, and the four calls.
+Never: how bytes move; `http.py`, `files.py` and `memory.py` do, with the same meaning.
+Next: `exchange.py`, the one implementation of the interface over those three wires.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+from troth_attestation.header import HEADER_BYTES
+from troth_client.payload.codec import payload_root
+from troth_client.transport.errors import HolderError
+from troth_coordinator.rules.hashing import H
+
+T = TypeVar("T")
+
+Check = Callable[[bytes], T]
+"""Judges bytes that already have the right size and address; returns what they mean or raises
+ClientError or AttestationError. It may run in a thread. It may call `Transport.expect`."""
+
+
+class BlobKind(StrEnum):
+    """What the bytes are; it decides how their address follows from them."""
+
+    HEADER = "header"
+    PAYLOAD = "payload"
+
+
+@dataclass(frozen=True, slots=True)
+class BlobId:
+    """Bytes of a round by the hash they must have.
+
+    HEADER: key is the header hash on chain, bytes are the header and its 64-byte signature.
+    PAYLOAD: key is the payload root in the header.
+    """
+
+    round: int
+    kind: BlobKind
+    key: bytes
+
+    @property
+    def address(self) -> str:
+        """How the blob is named on every wire: kind/hex."""
+        return f"{self.kind}/{self.key.hex()}"
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the address covers every byte; a header's signature is not covered."""
+        return self.kind is BlobKind.PAYLOAD
+
+    def matches(self, data: bytes) -> bool:
+        """Tell whether the bytes have this address."""
+        if self.kind is BlobKind.PAYLOAD:
+            return bool(data) and payload_root(data) == self.key
+        return H("troth:header", data[:HEADER_BYTES]) == self.key
+
+
+@dataclass(frozen=True, slots=True)
+class PushResult:
+    """What became of a push to one holder."""
+
+    holder: str
+    num_accepted: int
+    error: HolderError | None = None
+
+
+class Transport(Protocol):
+    """How a participant gives and gets headers and payloads. Use it as an async context manager."""
+
+    @property
+    def endpoint(self) -> str:
+        """The address for the chain's Participant account; known once started."""
+
+    def hold(self, blob: BlobId, data: bytes) -> None:
+        """Keep our own bytes; nobody can read them before `release` of their round.
+
+        Raises BlobRefusedError if the bytes do not have that address.
+        """
+
+    def release(self, round_: int) -> None:
+        """Serve what is held of this round and earlier ones.
+
+        Call it when the chain shows that the Commit phase of the round has ended, never before.
+        """
+
+    def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
+        """Accept a push of these bytes from anybody; they are checked like fetched ones."""
+
+    async def push(self, round_: int, holders: Sequence[str]) -> tuple[PushResult, ...]:
+        """Offer our own blobs of a round, headers first, to all these holders at once.
+
+        Best effort: failures are in the results. Raises NotReleasedError before `release`.
+        """
+        ...
+
+    async def fetch(
+        self, blob: BlobId, holders: Sequence[str], num_bytes: int, check: Check[T]
+    ) -> T:
+        """Return `check` of exactly `num_bytes` bytes with that address, from whoever has them.
+
+        Bytes that passed are kept and served like our own. Raises FetchError with every holder's
+        failure; if a payload has the right address and fails the check, no holder is to blame and
+        the check's own error is raised.
+        """
+        ...
+
+    def drop_before(self, round_: int) -> None:
+        """Forget all blobs and expectations of earlier rounds."""
+
+    async def __aenter__(self) -> Self:
+        """Start serving; EndpointInUseError if another process listens there."""
+        ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop serving and drop connections."""

@@ -1,0 +1,238 @@
+"""The one implementation of `Transport`, over any wire.
+
+Owns: the race between holders, resuming where another one stopped, address and check before use.
+Never: knows whether bytes move over HTTP, folders or memory, nor which round it is on chain.
+Next: `http.py`, `files.py`, `memory.py`, each of which makes an `Exchange` over its wire.
+
+How a fetch goes: holders are asked one after the other, best score first. The next one starts when
+one fails, from the byte where it stopped, or when one is slow, beside it and from the first byte.
+The first bytes that pass win. If bytes of several holders do not fit together, nobody can say whose
+fault it is: those holders are asked again, each for all bytes.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from troth_attestation.errors import AttestationError
+from troth_client.errors import ClientError
+from troth_client.transport.base import BlobId, Check, PushResult
+from troth_client.transport.errors import (
+    FetchError,
+    HolderError,
+    HolderLiedError,
+    HolderSilentError,
+    HolderTruncatedError,
+)
+from troth_client.transport.scores import HolderScores
+from troth_client.transport.shelf import Shelf
+from troth_client.transport.wire import Partial, Wire
+
+T = TypeVar("T")
+
+_THREAD_BYTES = 256 * 1024
+"""Larger blobs are hashed in a thread, so that the event loop goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a holder may take, in seconds and bytes, before the next one is asked."""
+
+    grace_seconds: float = 5.0
+    floor_bytes_per_second: float = 256 * 1024
+    hedge_seconds: float = 1.5
+    parallel: int = 32
+
+    def attempt_seconds(self, num_bytes: int) -> float:
+        """Return the time for one attempt at `num_bytes` bytes."""
+        return self.grace_seconds + num_bytes / self.floor_bytes_per_second
+
+
+class Exchange:
+    """A `Transport` over a shelf and a wire."""
+
+    def __init__(self, shelf: Shelf, wire: Wire, patience: Patience | None = None) -> None:
+        self.scores = HolderScores()
+        self._shelf = shelf
+        self._wire = wire
+        self._patience = patience or Patience()
+        self._slots = asyncio.Semaphore(self._patience.parallel)
+        self._endpoint = ""
+
+    @property
+    def endpoint(self) -> str:
+        """The address for the chain's Participant account; known once started."""
+        return self._endpoint
+
+    async def __aenter__(self) -> Self:
+        """Start serving."""
+        self._endpoint = await self._wire.start(self._shelf)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop serving."""
+        await self._wire.stop()
+
+    def hold(self, blob: BlobId, data: bytes) -> None:
+        """Keep our own bytes until `release` of their round; see `Transport.hold`."""
+        self._shelf.hold(blob, data)
+
+    def release(self, round_: int) -> None:
+        """Serve this round and earlier ones; see `Transport.release`."""
+        self._shelf.release(round_)
+
+    def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
+        """Accept a push of these bytes; see `Transport.expect`."""
+        self._shelf.expect(blob, num_bytes, check)
+
+    def drop_before(self, round_: int) -> None:
+        """Forget earlier rounds; see `Transport.drop_before`."""
+        self._shelf.drop_before(round_)
+
+    async def push(self, round_: int, holders: Sequence[str]) -> tuple[PushResult, ...]:
+        """Offer our own blobs of a round to holders; see `Transport.push`."""
+        blobs = self._shelf.own(round_)
+        others = [holder for holder in dict.fromkeys(holders) if holder != self._endpoint]
+        return tuple(await asyncio.gather(*(self._push_all(h, blobs) for h in others)))
+
+    async def fetch(
+        self, blob: BlobId, holders: Sequence[str], num_bytes: int, check: Check[T]
+    ) -> T:
+        """Return `check` of the bytes from whoever has them; see `Transport.fetch`."""
+        held = self._shelf.find(blob)
+        if held is not None:
+            with contextlib.suppress(HolderLiedError):  # the store was damaged: fetch it again
+                return await _judged(blob, held, check)
+        others = [holder for holder in holders if holder != self._endpoint]
+        race = _Race(self, blob, num_bytes, check)
+        data, value = await race.run(self.scores.ranked(others), self._patience.hedge_seconds)
+        self._shelf.keep(blob, data)
+        return value
+
+    async def attempt(
+        self, holder: str, blob: BlobId, part: Partial, check: Check[T]
+    ) -> tuple[bytes, T]:
+        """Complete `part` from one holder and check it; HolderError if that fails."""
+        async with self._slots:
+            limit = self._patience.attempt_seconds(part.num_bytes)
+            try:
+                async with asyncio.timeout(limit):
+                    await self._wire.read(holder, blob, part)
+            except TimeoutError as error:
+                raise HolderSilentError(
+                    f"{part.num_bytes} bytes within {limit:.1f} s",
+                    f"{len(part.data)} bytes",
+                    "Asking another holder.",
+                ) from error
+        if not part.is_complete:
+            raise HolderTruncatedError(
+                f"{part.num_bytes} bytes", f"{len(part.data)} bytes", "Asking another holder."
+            )
+        data = bytes(part.data)
+        return data, await _judged(blob, data, check)
+
+    async def _push_all(self, holder: str, blobs: Sequence[tuple[BlobId, bytes]]) -> PushResult:
+        accepted = 0
+        try:
+            for blob, data in blobs:
+                async with self._slots, asyncio.timeout(self._patience.attempt_seconds(len(data))):
+                    await self._wire.write(holder, blob, data)
+                accepted += 1
+        except TimeoutError:
+            silent = HolderSilentError("an answer to a push", "none in time", "Serving instead.")
+            return PushResult(holder, accepted, silent)
+        except HolderError as error:
+            return PushResult(holder, accepted, error)
+        return PushResult(holder, accepted)
+
+
+class _Race(Generic[T]):
+    """One fetch: which holders wait, which run, what the longest usable prefix is."""
+
+    def __init__(self, exchange: Exchange, blob: BlobId, num_bytes: int, check: Check[T]) -> None:
+        self._exchange = exchange
+        self._blob = blob
+        self._check = check
+        self._prefix = Partial(num_bytes)
+        self._may_resume = True
+        self._waiting: deque[str] = deque()
+        self._running: dict[asyncio.Task[tuple[bytes, T]], tuple[str, Partial]] = {}
+        self._failures: list[tuple[str, HolderError]] = []
+
+    async def run(self, holders: Sequence[str], hedge_seconds: float) -> tuple[bytes, T]:
+        """Return the first bytes that pass and what they mean; FetchError if none do."""
+        self._waiting.extend(holders)
+        try:
+            while self._waiting or self._running:
+                self._start_next()
+                patience = hedge_seconds if self._waiting else None
+                done, _ = await asyncio.wait(
+                    self._running, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in done:
+                    won = self._finish(task)
+                    if won is not None:
+                        return won
+        finally:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+        raise FetchError(self._blob.address, tuple(self._failures))
+
+    def _start_next(self) -> None:
+        if not self._waiting:
+            return
+        holder = self._waiting.popleft()
+        part = self._prefix.copy()
+        self._prefix.restart()  # only one attempt builds on what has come so far
+        work = self._exchange.attempt(holder, self._blob, part, self._check)
+        self._running[asyncio.create_task(work)] = (holder, part)
+
+    def _finish(self, task: asyncio.Task[tuple[bytes, T]]) -> tuple[bytes, T] | None:
+        holder, part = self._running.pop(task)
+        try:
+            won = task.result()
+        except HolderError as error:
+            self._note(holder, part, error)
+            return None
+        self._exchange.scores.delivered(holder)
+        return won
+
+    def _note(self, holder: str, part: Partial, error: HolderError) -> None:
+        self._failures.append((holder, error))
+        if isinstance(error, HolderLiedError):
+            if part.is_complete and len(part.sources) > 1:
+                self._may_resume = False
+                self._prefix.restart()
+                self._waiting.extend(part.sources)
+                return
+        elif self._may_resume and len(part.data) > len(self._prefix.data):
+            self._prefix = part
+        self._exchange.scores.failed(holder, error)
+
+
+async def _judged(blob: BlobId, data: bytes, check: Check[T]) -> T:
+    if len(data) < _THREAD_BYTES:
+        return _judge(blob, data, check)
+    return await asyncio.to_thread(_judge, blob, data, check)
+
+
+def _judge(blob: BlobId, data: bytes, check: Check[T]) -> T:
+    """Address first, then meaning; whose fault a failure is depends on what the address covers."""
+    if not blob.matches(data):
+        raise HolderLiedError(f"bytes of {blob.address}", "other bytes", "Asking another holder.")
+    try:
+        return check(data)
+    except (ClientError, AttestationError) as error:
+        if blob.is_whole:
+            raise
+        raise HolderLiedError(f"valid {blob.kind}", f"{error}", "Asking another holder.") from error

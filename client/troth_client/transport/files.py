@@ -1,0 +1,141 @@
+"""Transport through folders: for tests with real processes and no sockets, and as a store on disk.
+
+Owns: `FolderBlobs`, one file per blob, and a wire that reads other participants' folders.
+Never: shows a file of a round before its release: the gate is the name of the folder it lies in.
+Next: `exchange.py`; `http.py` can keep its blobs in `FolderBlobs` too.
+
+    <folder>/held/<round>/<kind>-<hex>     not readable by the others' wire
+    <folder>/served/<round>/<kind>-<hex>   what `release` has moved
+    <folder>/inbox/<kind>-<hex>            pushed by others, checked when it is asked for
+"""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from troth_client.files import atomic_write
+from troth_client.transport.base import BlobId
+from troth_client.transport.errors import HolderLacksError, HolderUnreachableError
+from troth_client.transport.exchange import Exchange, Patience
+from troth_client.transport.shelf import Shelf
+from troth_client.transport.wire import Partial
+
+_HELD, _SERVED, _INBOX = "held", "served", "inbox"
+
+
+class FolderBlobs:
+    """Blobs as files; a second process, or a restart, finds what the first one has written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in (_HELD, _SERVED, _INBOX):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        self._last_served = max(_rounds(folder / _SERVED), default=-1)
+
+    def put(self, blob: BlobId, data: bytes) -> None:
+        """Keep bytes; not readable by others unless their round is served already."""
+        name = _SERVED if blob.round <= self._last_served else _HELD
+        folder = self.folder / name / str(blob.round)
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic_write(folder / _file_name(blob.address), [data], durable=False)
+
+    def get(self, address: str) -> bytes | None:
+        """Return bytes, whether served or not."""
+        return self.served(address) or _find(self.folder / _HELD, address)
+
+    def served(self, address: str) -> bytes | None:
+        """Return bytes that others may read."""
+        return _find(self.folder / _SERVED, address)
+
+    def serve_through(self, round_: int) -> None:
+        """Let others read all rounds up to this one."""
+        self._last_served = max(self._last_served, round_)
+        (self.folder / _SERVED / str(self._last_served)).mkdir(exist_ok=True)
+        for held in _rounds(self.folder / _HELD):
+            if held > self._last_served:
+                continue
+            target = self.folder / _SERVED / str(held)
+            target.mkdir(exist_ok=True)
+            for file in (self.folder / _HELD / str(held)).iterdir():
+                file.replace(target / file.name)
+            (self.folder / _HELD / str(held)).rmdir()
+
+    def drop_before(self, round_: int) -> None:
+        """Forget earlier rounds."""
+        for name in (_HELD, _SERVED):
+            for old in _rounds(self.folder / name):
+                if old < round_:
+                    shutil.rmtree(self.folder / name / str(old), ignore_errors=True)
+
+
+class FolderWire:
+    """Reads and writes the folders of other participants; the endpoint is the folder's path."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def start(self, shelf: Shelf) -> str:
+        """Nothing to start: the folder is there."""
+        del shelf  # others read its FolderBlobs from the disk
+        return str(self._folder)
+
+    async def stop(self) -> None:
+        """Nothing to stop: the files stay."""
+
+    async def read(self, holder: str, blob: BlobId, into: Partial) -> None:
+        """Append the missing bytes from our own inbox or from what the holder serves."""
+        if not (Path(holder) / _SERVED).is_dir():
+            raise HolderUnreachableError(f"a folder at {holder}", "none", "Asking another holder.")
+        inbox = self._folder / _INBOX / _file_name(blob.address)
+        pushed = _read(inbox, into.num_bytes)
+        inbox.unlink(missing_ok=True)
+        if len(pushed) == into.num_bytes and blob.matches(pushed):
+            into.restart()
+            into.append(holder, pushed)
+            return
+        for file in _places(Path(holder) / _SERVED, blob.address):
+            if file.exists():
+                into.append(holder, _read(file, into.num_bytes)[len(into.data) :])
+                return
+        raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking another holder.")
+
+    async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
+        """Lay bytes into the holder's inbox; it checks them when it wants them."""
+        inbox = Path(holder) / _INBOX
+        if not inbox.is_dir():
+            raise HolderUnreachableError(f"a folder at {holder}", "none", "Serving them instead.")
+        atomic_write(inbox / _file_name(blob.address), [data], durable=False)
+
+
+def folder_transport(folder: Path) -> Exchange:
+    """Make a transport whose endpoint is a folder; all participants must see each other's."""
+    return Exchange(Shelf(FolderBlobs(folder)), FolderWire(folder), Patience())
+
+
+def _file_name(address: str) -> str:
+    return address.replace("/", "-")
+
+
+def _read(file: Path, num_bytes: int) -> bytes:
+    """Return at most one byte more than wanted, so that a file that is too long shows."""
+    with contextlib.suppress(FileNotFoundError), file.open("rb") as stream:
+        return stream.read(num_bytes + 1)
+    return b""
+
+
+def _rounds(folder: Path) -> list[int]:
+    return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
+
+
+def _places(folder: Path, address: str) -> Iterator[Path]:
+    """Where a blob may lie, newest round first."""
+    for round_ in reversed(_rounds(folder)):
+        yield folder / str(round_) / _file_name(address)
+
+
+def _find(folder: Path, address: str) -> bytes | None:
+    for file in _places(folder, address):
+        with contextlib.suppress(FileNotFoundError):
+            return file.read_bytes()
+    return None

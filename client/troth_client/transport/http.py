@@ -1,0 +1,181 @@
+"""Transport over HTTP: an embedded server, and a client that trusts no holder.
+
+Owns: endpoints, requests with Range, what each kind of failure is called.
+Never: follows a redirect, decompresses, keeps cookies or reads a proxy from the environment: a
+holder's answer is a status, a length and bytes, or it is a failure.
+Next: `server.py` for the serving side, `exchange.py` for the race between holders.
+"""
+
+import re
+from pathlib import Path
+
+import aiohttp
+from yarl import URL
+
+from troth_client.transport.base import BlobId
+from troth_client.transport.errors import (
+    EndpointError,
+    HolderError,
+    HolderLacksError,
+    HolderLiedError,
+    HolderRefusedError,
+    HolderSilentError,
+    HolderTruncatedError,
+    HolderUnreachableError,
+)
+from troth_client.transport.exchange import Exchange, Patience
+from troth_client.transport.files import FolderBlobs
+from troth_client.transport.server import PATH, BlobServer
+from troth_client.transport.shelf import MemoryBlobs, Shelf
+from troth_client.transport.wire import Partial
+
+MAX_ENDPOINT_BYTES = 96
+"""What fits into the chain's Participant account."""
+_CONNECT_SECONDS = 3.0
+_NEXT = "Asking another holder."
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
+
+
+def check_endpoint(endpoint: str) -> URL:
+    """Return the URL of http(s)://host:port and nothing else; EndpointError otherwise."""
+    try:
+        url = URL(endpoint)
+    except ValueError as error:
+        raise EndpointError("an endpoint like http://host:port", f"{error}", _NEXT) from error
+    plain = url.scheme in ("http", "https") and url.host and url.path in ("", "/")
+    if not plain or url.user or url.password or url.query_string or url.fragment:
+        raise EndpointError("an endpoint like http://host:port", repr(endpoint), _NEXT)
+    if len(endpoint.encode()) > MAX_ENDPOINT_BYTES:
+        raise EndpointError(f"at most {MAX_ENDPOINT_BYTES} bytes", f"{len(endpoint)}", _NEXT)
+    return url.origin()
+
+
+class HttpWire:
+    """One listening socket and one client session."""
+
+    def __init__(self, host: str, port: int, advertised: str, patience: Patience) -> None:
+        self._address = (host, port)
+        self._advertised = advertised
+        self._patience = patience
+        self._server: BlobServer | None = None
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self, shelf: Shelf) -> str:
+        """Listen and return the endpoint to announce; errors as in `BlobServer.start`."""
+        if self._advertised:
+            check_endpoint(self._advertised)
+        self._server = BlobServer(shelf, self._patience)
+        host, _ = self._address
+        port = await self._server.start(*self._address)
+        self._session = aiohttp.ClientSession(
+            auto_decompress=False,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            connector=aiohttp.TCPConnector(limit=64, limit_per_host=8),
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=_CONNECT_SECONDS, sock_read=self._patience.grace_seconds
+            ),
+        )
+        shown = f"[{host}]" if ":" in host else host
+        return self._advertised or f"http://{shown}:{port}"
+
+    async def stop(self) -> None:
+        """Stop listening and close the session; idempotent."""
+        if self._session is not None:
+            await self._session.close()
+        if self._server is not None:
+            await self._server.stop()
+
+    async def read(self, holder: str, blob: BlobId, into: Partial) -> None:
+        """Append the missing bytes; HolderError names what the holder did instead."""
+        headers = {"Accept-Encoding": "identity"}
+        if into.data:
+            headers["Range"] = f"bytes={len(into.data)}-"
+        try:
+            async with self._request("GET", holder, blob, headers=headers) as answer:
+                try:
+                    _check_answer(holder, answer, into)
+                    async for chunk in answer.content.iter_any():
+                        into.append(holder, chunk)
+                except BaseException:
+                    answer.close()  # never read the rest of what a liar sends
+                    raise
+        except (aiohttp.ClientError, OSError, EndpointError) as error:
+            raise _named(holder, error) from error
+
+    async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
+        """Push bytes; HolderRefusedError if they are not taken."""
+        try:
+            async with self._request("POST", holder, blob, data=data) as answer:
+                if answer.status not in (200, 201):
+                    raise HolderRefusedError(
+                        f"{holder} to take a push", f"status {answer.status}", "Serving it instead."
+                    )
+        except (aiohttp.ClientError, OSError, EndpointError) as error:
+            raise _named(holder, error) from error
+
+    def _request(
+        self,
+        method: str,
+        holder: str,
+        blob: BlobId,
+        *,
+        headers: dict[str, str] | None = None,
+        data: bytes | None = None,
+    ) -> "aiohttp.client._RequestContextManager":
+        if self._session is None:
+            raise EndpointError("a started transport", "one that is not", "Use `async with`.")
+        url = check_endpoint(holder).join(URL(PATH + blob.address))
+        return self._session.request(method, url, headers=headers, data=data, allow_redirects=False)
+
+
+def http_transport(
+    host: str,
+    port: int,
+    *,
+    folder: Path | None = None,
+    advertised: str = "",
+    patience: Patience | None = None,
+) -> Exchange:
+    """Make the transport of a real participant.
+
+    host, port: where to listen, 0 for any free port; folder: keep blobs there instead of in
+    memory; advertised: the endpoint that others reach, if it is not the one we listen on.
+    """
+    patience = patience or Patience()
+    blobs = FolderBlobs(folder) if folder else MemoryBlobs()
+    return Exchange(Shelf(blobs), HttpWire(host, port, advertised, patience), patience)
+
+
+def _check_answer(holder: str, answer: aiohttp.ClientResponse, into: Partial) -> None:
+    """Judge status and lengths before the first byte of the body."""
+    if answer.status == 404:
+        raise HolderLacksError(f"{holder} to have it", "status 404", _NEXT)
+    if answer.status == 200:
+        into.restart()
+    elif answer.status != 206 or not into.data:
+        raise HolderLiedError(f"{holder} to answer 200 or 206", f"status {answer.status}", _NEXT)
+    wanted = into.num_bytes - len(into.data)
+    if answer.status == 206:
+        span = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+        found = tuple(map(int, span.groups())) if span else ()
+        if found != (len(into.data), into.num_bytes - 1, into.num_bytes):
+            raise HolderLiedError(
+                f"{holder} to send the last {wanted} bytes", f"{found or 'no range'}", _NEXT
+            )
+    if answer.content_length is not None and answer.content_length != wanted:
+        raise HolderLiedError(
+            f"{holder} to send {wanted} bytes", f"Content-Length {answer.content_length}", _NEXT
+        )
+
+
+def _named(holder: str, error: Exception) -> HolderError:
+    """Translate what the HTTP library raises."""
+    found = f"{type(error).__name__}: {error}"
+    if isinstance(error, TimeoutError):
+        return HolderSilentError(f"{holder} to send something", found, _NEXT)
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return HolderTruncatedError(f"{holder} to send all bytes", found, _NEXT)
+    if isinstance(error, aiohttp.ClientResponseError):
+        return HolderLiedError(f"{holder} to speak HTTP", found, _NEXT)
+    return HolderUnreachableError(f"{holder} to accept a connection", found, _NEXT)

@@ -1,0 +1,91 @@
+"""Transport inside one process: for whole runs in a test, with the same rules as over HTTP.
+
+Owns: a network that is a dictionary. Never: sleeps, opens a socket or copies a rule of `shelf.py`.
+Next: `exchange.py`.
+"""
+
+from troth_client.transport.base import BlobId
+from troth_client.transport.errors import (
+    BlobRefusedError,
+    EndpointInUseError,
+    HolderLacksError,
+    HolderRefusedError,
+    HolderUnreachableError,
+)
+from troth_client.transport.exchange import Exchange, Patience
+from troth_client.transport.shelf import MemoryBlobs, Shelf
+from troth_client.transport.wire import Partial
+
+
+class MemoryNetwork:
+    """All participants of one process by endpoint; `cut` and `mend` make one unreachable."""
+
+    def __init__(self) -> None:
+        self._shelves: dict[str, Shelf] = {}
+        self._cut: set[str] = set()
+
+    def join(self, endpoint: str, shelf: Shelf) -> None:
+        """Make a shelf reachable; EndpointInUseError if the name is taken."""
+        if endpoint in self._shelves:
+            raise EndpointInUseError(f"{endpoint} to be free", "a taken name", "Choose another.")
+        self._shelves[endpoint] = shelf
+
+    def leave(self, endpoint: str) -> None:
+        """Remove a participant."""
+        self._shelves.pop(endpoint, None)
+
+    def cut(self, endpoint: str) -> None:
+        """Make a participant unreachable, as if its machine were off."""
+        self._cut.add(endpoint)
+
+    def mend(self, endpoint: str) -> None:
+        """Undo `cut`."""
+        self._cut.discard(endpoint)
+
+    def reach(self, endpoint: str) -> Shelf:
+        """Return a participant's shelf; HolderUnreachableError if it is away or cut off."""
+        shelf = self._shelves.get(endpoint)
+        if shelf is None or endpoint in self._cut:
+            raise HolderUnreachableError(f"{endpoint} to answer", "nobody there", "Asking another.")
+        return shelf
+
+
+class MemoryWire:
+    """Reads and writes the shelves of a MemoryNetwork directly."""
+
+    def __init__(self, network: MemoryNetwork, endpoint: str) -> None:
+        self._network = network
+        self._endpoint = endpoint
+
+    async def start(self, shelf: Shelf) -> str:
+        """Join the network under our name."""
+        self._network.join(self._endpoint, shelf)
+        return self._endpoint
+
+    async def stop(self) -> None:
+        """Leave the network."""
+        self._network.leave(self._endpoint)
+
+    async def read(self, holder: str, blob: BlobId, into: Partial) -> None:
+        """Append the missing bytes from the holder's shelf, through its gate."""
+        self._network.reach(self._endpoint)
+        data = self._network.reach(holder).served(blob.address)
+        if data is None:
+            raise HolderLacksError(
+                f"{blob.address} at {holder}", "nothing", "Asking another holder."
+            )
+        into.append(holder, data[len(into.data) :])
+
+    async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
+        """Offer bytes to the holder's shelf."""
+        self._network.reach(self._endpoint)
+        try:
+            shelf = self._network.reach(holder)
+            shelf.keep(shelf.judge(blob.address, data), data)
+        except BlobRefusedError as error:
+            raise HolderRefusedError(f"{holder} to take it", f"{error}", "Serving.") from error
+
+
+def memory_transport(network: MemoryNetwork, endpoint: str) -> Exchange:
+    """Make a transport of a whole run inside one process."""
+    return Exchange(Shelf(MemoryBlobs()), MemoryWire(network, endpoint), Patience())

@@ -1,0 +1,199 @@
+"""The embedded HTTP server: serves released blobs by address, takes pushes that are welcome.
+
+Owns: routes, Range, size caps and time limits for whoever calls. Never: reads a body whose size is
+not the expected one, nor tells a blob that is not released from one that does not exist.
+Next: `shelf.py` for the gate; `http.py` for the calling side.
+
+    GET, HEAD /v1/header/<hex>, /v1/payload/<hex>   200, 206 with Range, 404, 416
+    POST      the same                     201 kept, 200 known, 404, 408, 409, 413, 422, 503
+"""
+
+import asyncio
+import errno
+import re
+from collections.abc import Awaitable, Callable, Iterator
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from troth_client.transport.base import BlobKind
+from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
+from troth_client.transport.exchange import Patience
+from troth_client.transport.shelf import Shelf
+
+PATH = "/v1/"
+_CHUNK_BYTES = 64 * 1024
+_MAX_CONNECTIONS = 512
+_MAX_PUSHES = 8
+_MAX_READS = 64
+_ADDRESS = re.compile(rf"{PATH}((?:{'|'.join(BlobKind)})/[0-9a-f]{{64}})")
+_Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
+
+
+class BlobServer:
+    """Serves one shelf on one address until `stop`."""
+
+    def __init__(self, shelf: Shelf, patience: Patience) -> None:
+        self._shelf = shelf
+        self._patience = patience
+        self._pushes = asyncio.Semaphore(_MAX_PUSHES)
+        self._reads = asyncio.Semaphore(_MAX_READS)
+        self._guard: _GuardedServer | None = None
+        self._listener: asyncio.Server | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; port 0 lets the system choose. Returns the port.
+
+        Raises EndpointInUseError, or EndpointError for an address that is not this machine's.
+        """
+        guard = _GuardedServer(self._answer, self._patience.grace_seconds)
+        try:
+            loop = asyncio.get_running_loop()
+            self._listener = await loop.create_server(guard, host, port, backlog=128)
+        except OSError as error:
+            kind = EndpointInUseError if error.errno == errno.EADDRINUSE else EndpointError
+            raise kind(
+                f"to listen on {host}:{port}",
+                f"{error.strerror or error}",
+                "Stop the other process or choose another port; 0 lets the system choose.",
+            ) from error
+        self._guard = guard
+        return int(self._listener.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Stop listening and end open connections; idempotent."""
+        if self._listener is not None and self._guard is not None:
+            self._listener.close()
+            self._guard.pre_shutdown()
+            await self._guard.shutdown(timeout=1.0)
+            await self._listener.wait_closed()
+        self._listener = None
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        found = _ADDRESS.fullmatch(request.path)
+        if found is None:
+            return web.Response(status=404)
+        if request.method == "POST":
+            answer = await self._take(request, found[1])
+            if answer.status != 201:
+                answer.force_close()  # an unread body is not worth reading
+            return answer
+        if request.method in ("GET", "HEAD"):
+            async with self._reads:
+                return await self._give(request, found[1])
+        return web.Response(status=405, headers={"Allow": "GET, HEAD, POST"})
+
+    async def _give(self, request: web.BaseRequest, address: str) -> web.StreamResponse:
+        data = await asyncio.to_thread(self._shelf.served, address)
+        if data is None:
+            return web.Response(status=404)
+        span = _range(request.headers.get("Range", ""), len(data))
+        if not span:
+            return web.Response(status=416, headers={"Content-Range": f"bytes */{len(data)}"})
+        part = memoryview(data)[span.start : span.stop]
+        answer = web.StreamResponse(status=200 if len(part) == len(data) else 206)
+        answer.content_type = "application/octet-stream"
+        answer.content_length = len(part)
+        answer.headers["Accept-Ranges"] = "bytes"
+        if answer.status == 206:
+            answer.headers["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{len(data)}"
+        async with asyncio.timeout(self._patience.attempt_seconds(len(part))):
+            await answer.prepare(request)
+            if request.method == "GET":
+                for chunk in _chunks(part):
+                    await answer.write(chunk)
+            await answer.write_eof()
+        return answer
+
+    async def _take(self, request: web.BaseRequest, address: str) -> web.Response:
+        if self._shelf.served(address) is not None:
+            return web.Response(status=200)
+        size = self._shelf.welcome(address)
+        if size is None:
+            return web.Response(status=409, text="not expected")
+        if request.content_length != size:
+            return web.Response(status=413, text=f"expected Content-Length {size}")
+        if self._pushes.locked():
+            return web.Response(status=503, text="busy")
+        async with self._pushes:
+            return web.Response(status=await self._receive(request, address, size))
+
+    async def _receive(self, request: web.BaseRequest, address: str, size: int) -> int:
+        """Read, check and keep a push; returns the status."""
+        try:
+            async with asyncio.timeout(self._patience.attempt_seconds(size)):
+                data = await request.content.readexactly(size)
+            blob = await asyncio.to_thread(self._shelf.judge, address, data)
+        except BlobRefusedError:
+            return 422
+        except (TimeoutError, asyncio.IncompleteReadError):
+            return 408
+        self._shelf.keep(blob, data)
+        return 201
+
+
+class _GuardedServer(web.Server):
+    """aiohttp's server with a bound on connections and on silence before and between requests."""
+
+    def __init__(self, answer: _Answer, idle_seconds: float) -> None:
+        super().__init__(
+            self._handle,
+            auto_decompress=False,
+            access_log=None,
+            handler_cancellation=True,
+            keepalive_timeout=idle_seconds,
+            lingering_time=0,
+        )
+        self._answer = answer
+        self._idle_seconds = idle_seconds
+        self._busy: set[RequestHandler] = set()
+        self._active: set[RequestHandler] = set()
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """Take a connection, or end it at once when there are too many."""
+        super().connection_made(handler, transport)
+        if len(self.connections) > _MAX_CONNECTIONS:
+            transport.abort()
+            return
+        self._watch(handler, transport)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        handler = request.protocol
+        self._busy.add(handler)
+        try:
+            return await self._answer(request)
+        except TimeoutError:
+            request.protocol.force_close()  # the caller stopped reading
+            raise
+        finally:
+            self._busy.discard(handler)
+            self._active.add(handler)
+
+    def _watch(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """End a connection on which no request came or was at work during a whole interval."""
+
+        def look() -> None:
+            if transport.is_closing():
+                self._active.discard(handler)
+            elif handler in self._busy or handler in self._active:
+                self._active.discard(handler)
+                self._watch(handler, transport)
+            else:
+                transport.abort()
+
+        asyncio.get_running_loop().call_later(self._idle_seconds, look)
+
+
+def _range(header: str, size: int) -> range:
+    """Return the bytes asked for; empty if there are none. Other kinds of Range are ignored."""
+    found = _RANGE.fullmatch(header)
+    if found is None:
+        return range(size)
+    last = min(size - 1, int(found[2])) if found[2] else size - 1
+    return range(int(found[1]), last + 1)
+
+
+def _chunks(data: memoryview) -> Iterator[memoryview]:
+    for first in range(0, len(data), _CHUNK_BYTES):
+        yield data[first : first + _CHUNK_BYTES]

@@ -1,0 +1,62 @@
+"""What a way of moving bytes must be able to do, and the bytes of an unfinished download.
+
+Owns: `Wire`, the small interface below `exchange.py`, and `Partial`, which enforces the size.
+Never: checks an address; `exchange.py` does, once for all wires.
+Next: `memory.py`, the shortest wire; `http.py`, the real one.
+"""
+
+from typing import Protocol
+
+from troth_client.transport.base import BlobId
+from troth_client.transport.errors import HolderLiedError
+from troth_client.transport.shelf import Shelf
+
+
+class Partial:
+    """Bytes of a blob so far and the holders that they came from; never more than `num_bytes`."""
+
+    def __init__(self, num_bytes: int, data: bytes = b"", sources: tuple[str, ...] = ()) -> None:
+        self.num_bytes = num_bytes
+        self.data = bytearray(data)
+        self.sources = sources
+
+    @property
+    def is_complete(self) -> bool:
+        """True when the last byte is here."""
+        return len(self.data) == self.num_bytes
+
+    def append(self, holder: str, chunk: bytes) -> None:
+        """Add bytes; HolderLiedError at the first byte too many, before it is kept."""
+        if len(self.data) + len(chunk) > self.num_bytes:
+            raise HolderLiedError(
+                f"{self.num_bytes} bytes", f"more, from {holder}", "Asking another holder."
+            )
+        if holder not in self.sources:
+            self.sources = (*self.sources, holder)
+        self.data += chunk
+
+    def restart(self) -> None:
+        """Drop what earlier holders sent: this one starts from the first byte."""
+        self.data.clear()
+        self.sources = ()
+
+    def copy(self) -> "Partial":
+        """Return a copy for an attempt that runs beside another."""
+        return Partial(self.num_bytes, bytes(self.data), self.sources)
+
+
+class Wire(Protocol):
+    """One way to reach other participants."""
+
+    async def start(self, shelf: Shelf) -> str:
+        """Serve the shelf; return our endpoint."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop serving; idempotent."""
+
+    async def read(self, holder: str, blob: BlobId, into: Partial) -> None:
+        """Append the missing bytes of a blob; HolderError if the holder does not deliver them."""
+
+    async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
+        """Offer bytes to a holder; HolderError if it does not take them."""

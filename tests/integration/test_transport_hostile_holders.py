@@ -1,0 +1,290 @@
+"""A holder is anybody's program. Each test opens with what it does to whoever asks it.
+
+Real sockets on loopback; the hostile side is a bare TCP server that says what it likes.
+"""
+
+import asyncio
+import contextlib
+import gzip
+import re
+import tracemalloc
+
+import blobs
+import pytest
+
+from troth_client.transport.errors import FetchError
+from troth_client.transport.exchange import Patience
+from troth_client.transport.http import http_transport
+
+QUICK = Patience(grace_seconds=0.6, floor_bytes_per_second=1e9, hedge_seconds=0.15)
+NO_HEDGE = Patience(grace_seconds=0.6, floor_bytes_per_second=1e9, hedge_seconds=30)
+BLOB, DATA = blobs.payload(leaves=200)
+
+
+class Hostile:
+    """A TCP server that reads a request head and then runs `behave(writer, head)`."""
+
+    def __init__(self, behave):
+        self.behave = behave
+        self.heads = []
+        self.sent = 0
+        self.over = asyncio.Event()
+        self.answers = []
+
+    async def __aenter__(self):
+        self.server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
+        self.endpoint = f"http://127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_):
+        self.server.close()
+        self.over.set()
+        await asyncio.gather(*self.answers)
+
+    async def answer(self, reader, writer):
+        """Behave in a task of our own, so that the end of a test is no error of asyncio's."""
+        behaving = asyncio.create_task(self.converse(reader, writer))
+        self.answers.append(asyncio.create_task(self.until_over(behaving, writer)))
+
+    async def until_over(self, behaving, writer):
+        over = asyncio.create_task(self.over.wait())
+        await asyncio.wait([behaving, over], return_when=asyncio.FIRST_COMPLETED)
+        for task in (behaving, over):
+            task.cancel()
+        await asyncio.gather(behaving, over, return_exceptions=True)
+        writer.close()
+
+    async def converse(self, reader, writer):
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            self.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            await self.behave(self, writer, self.heads[-1])
+            await writer.drain()
+
+
+def ok(length, extra=""):
+    return f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n{extra}\r\n".encode()
+
+
+def says(*parts):
+    async def behave(_, writer, __):
+        for part in parts:
+            writer.write(part)
+
+    return behave
+
+
+async def hang(*_):
+    await asyncio.Event().wait()
+
+
+async def half_then_hang(_, writer, __):
+    writer.write(ok(len(DATA)) + DATA[: len(DATA) // 2])
+    await writer.drain()
+    await hang()
+
+
+async def drip(_, writer, __):
+    writer.write(ok(len(DATA)))
+    for n in range(len(DATA)):
+        writer.write(DATA[n : n + 1])
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def ten_gigabytes(self, writer, _):
+    """Chunked, so that no length gives it away."""
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    chunk = b"10000\r\n" + bytes(65536) + b"\r\n"
+    for _ in range(10 * 2**30 // 65536):
+        writer.write(chunk)
+        await writer.drain()
+        self.sent += 65536
+
+
+def flipped(data):
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+BEHAVIOURS = {
+    "accepts and says nothing": (hang, "HolderSilentError"),
+    "stalls half-way": (half_then_hang, "HolderSilentError"),
+    "drips a byte now and then": (drip, "HolderSilentError"),
+    "closes at once": (says(), "HolderUnreachableError"),
+    "closes half-way": (says(ok(len(DATA)), DATA[:5000]), "HolderTruncatedError"),
+    "flips a bit": (says(ok(len(DATA)), flipped(DATA)), "HolderLiedError"),
+    "announces 10 GB": (says(ok(10 * 2**30), DATA), "HolderLiedError"),
+    "announces too little": (says(ok(10), DATA[:10]), "HolderLiedError"),
+    "sends 10 GB unannounced": (ten_gigabytes, "HolderLiedError"),
+    "answers 500": (says(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"), "HolderLiedError"),
+    "is not HTTP": (says(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "HolderLiedError"),
+    "has endless headers": (says(b"HTTP/1.1 200 OK\r\nX: " + b"a" * 200_000), "HolderLiedError"),
+    "sends a gzip bomb": (
+        says(ok(len(gzip.compress(bytes(10**7))), "Content-Encoding: gzip\r\n")),
+        "HolderLiedError",
+    ),
+    "sends a range nobody asked for": (
+        says(b"HTTP/1.1 206 P\r\nContent-Length: 5\r\nContent-Range: bytes 0-4/5\r\n\r\nabcde"),
+        "HolderLiedError",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BEHAVIOURS)
+async def test_a_hostile_holder_costs_a_try_and_is_named(what):
+    behave, error = BEHAVIOURS[what]
+    async with Hostile(behave) as bad, http_transport("127.0.0.1", 0, patience=QUICK) as taker:
+        with pytest.raises(FetchError) as found:
+            await taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes)
+        assert blobs.reasons(found.value) == [(bad.endpoint, error)]
+        assert taker.scores.faults(bad.endpoint) > 0
+
+
+@pytest.mark.parametrize("what", BEHAVIOURS)
+async def test_an_honest_holder_behind_a_hostile_one_is_enough(what):
+    behave, _ = BEHAVIOURS[what]
+    async with (
+        Hostile(behave) as bad,
+        http_transport("127.0.0.1", 0) as honest,
+        http_transport("127.0.0.1", 0, patience=QUICK) as taker,
+    ):
+        honest.hold(BLOB, DATA)
+        honest.release(5)
+        holders = [bad.endpoint, honest.endpoint]
+        async with asyncio.timeout(5):
+            assert await taker.fetch(BLOB, holders, len(DATA), bytes) == DATA
+
+
+async def test_ten_gigabytes_are_cut_off_at_the_size_of_the_payload():
+    async with (
+        Hostile(ten_gigabytes) as bad,
+        http_transport("127.0.0.1", 0, patience=QUICK) as taker,
+    ):
+        tracemalloc.start()
+        with pytest.raises(FetchError):
+            await taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert bad.sent < 64 * 2**20  # what fits into the socket buffers of both sides
+    assert peak < 32 * 2**20
+
+
+async def test_a_redirect_is_not_followed():
+    async with Hostile(says(ok(len(DATA)), DATA)) as inside:
+        location = f"HTTP/1.1 302 F\r\nLocation: {inside.endpoint}/\r\nContent-Length: 0\r\n\r\n"
+        async with (
+            Hostile(says(location.encode())) as bad,
+            http_transport("127.0.0.1", 0, patience=QUICK) as taker,
+        ):
+            with pytest.raises(FetchError, match="302"):
+                await taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes)
+    assert inside.heads == []
+
+
+@pytest.mark.parametrize("dies", [half_then_hang, says(ok(len(DATA)), DATA[: len(DATA) // 2])])
+async def test_a_download_goes_on_at_another_holder_where_the_first_one_died(dies):
+    asked = []
+
+    async def rest(_, writer, head):
+        start = int(re.search(r"Range: bytes=(\d+)-", head)[1])
+        asked.append(start)
+        part = DATA[start:]
+        span = f"Content-Range: bytes {start}-{len(DATA) - 1}/{len(DATA)}"
+        head = f"HTTP/1.1 206 P\r\nContent-Length: {len(part)}\r\n{span}\r\n\r\n"
+        writer.write(head.encode() + part)
+
+    async with (
+        Hostile(dies) as first,
+        Hostile(rest) as second,
+        http_transport("127.0.0.1", 0, patience=NO_HEDGE) as taker,
+    ):
+        holders = [first.endpoint, second.endpoint]
+        assert await taker.fetch(BLOB, holders, len(DATA), bytes) == DATA
+    assert asked == [len(DATA) // 2]
+
+
+async def test_our_own_server_answers_the_rest_of_a_download():
+    half = says(ok(len(DATA)), DATA[: len(DATA) // 2])
+    async with (
+        Hostile(half) as first,
+        http_transport("127.0.0.1", 0) as second,
+        http_transport("127.0.0.1", 0, patience=NO_HEDGE) as taker,
+    ):
+        second.hold(BLOB, DATA)
+        second.release(5)
+        holders = [first.endpoint, second.endpoint]
+        assert await taker.fetch(BLOB, holders, len(DATA), bytes) == DATA
+
+
+async def test_a_liar_that_stops_early_cannot_spoil_the_honest_rest():
+    """It sends garbage and dies, so that the honest holder's bytes do not fit to it."""
+    spoil = says(ok(len(DATA)), bytes(5000))
+    async with (
+        Hostile(spoil) as liar,
+        http_transport("127.0.0.1", 0) as honest,
+        http_transport("127.0.0.1", 0, patience=NO_HEDGE) as taker,
+    ):
+        honest.hold(BLOB, DATA)
+        honest.release(5)
+        holders = [liar.endpoint, honest.endpoint]
+        assert await taker.fetch(BLOB, holders, len(DATA), bytes) == DATA
+        assert taker.scores.faults(honest.endpoint) == 0
+        assert taker.scores.faults(liar.endpoint) > 0
+
+
+@pytest.mark.parametrize("span", ["bytes 0-9/10", "bytes 1-2/3", "", "bytes */5"])
+async def test_a_false_content_range_is_a_lie(span):
+    half = says(ok(len(DATA)), DATA[: len(DATA) // 2])
+    rest = len(DATA) - len(DATA) // 2
+    head = f"HTTP/1.1 206 P\r\nContent-Length: {rest}\r\nContent-Range: {span}\r\n\r\n".encode()
+    async with (
+        Hostile(half) as first,
+        Hostile(says(head, DATA[-rest:])) as second,
+        http_transport("127.0.0.1", 0, patience=NO_HEDGE) as taker,
+    ):
+        with pytest.raises(FetchError) as found:
+            await taker.fetch(BLOB, [first.endpoint, second.endpoint], len(DATA), bytes)
+    assert blobs.reasons(found.value)[-1] == (second.endpoint, "HolderLiedError")
+
+
+async def test_a_slow_holder_is_overtaken_without_waiting_for_its_timeout():
+    slow = Patience(grace_seconds=30, hedge_seconds=0.1)
+    async with (
+        Hostile(hang) as bad,
+        http_transport("127.0.0.1", 0) as honest,
+        http_transport("127.0.0.1", 0, patience=slow) as taker,
+    ):
+        honest.hold(BLOB, DATA)
+        honest.release(5)
+        async with asyncio.timeout(5):
+            await taker.fetch(BLOB, [bad.endpoint, honest.endpoint], len(DATA), bytes)
+
+
+async def test_sixty_four_payloads_arrive_although_a_third_of_the_holders_hang():
+    async with contextlib.AsyncExitStack() as stack:
+        hanging = [await stack.enter_async_context(Hostile(hang)) for _ in range(3)]
+        honest = [await stack.enter_async_context(http_transport("127.0.0.1", 0)) for _ in range(6)]
+        taker = await stack.enter_async_context(http_transport("127.0.0.1", 0, patience=QUICK))
+        many = [blobs.payload(leaves=20, seed=n) for n in range(64)]
+        for n, (blob, data) in enumerate(many):
+            honest[n % 6].hold(blob, data)
+        for one in honest:
+            one.release(5)
+        every = [one.endpoint for one in (*hanging, *honest)]
+        async with asyncio.timeout(20):
+            found = await asyncio.gather(
+                *(
+                    taker.fetch(blob, [every[n % 3], *every], len(data), bytes)
+                    for n, (blob, data) in enumerate(many)
+                )
+            )
+    assert found == [data for _, data in many]
+
+
+async def test_a_push_to_a_holder_that_hangs_ends_in_time():
+    async with Hostile(hang) as bad, http_transport("127.0.0.1", 0, patience=QUICK) as giver:
+        giver.hold(BLOB, DATA)
+        giver.release(5)
+        async with asyncio.timeout(5):
+            (result,) = await giver.push(5, [bad.endpoint])
+    assert type(result.error).__name__ == "HolderSilentError"
+    assert result.num_accepted == 0

@@ -1,0 +1,202 @@
+"""The parts below the contract: scores, endpoints, folders that outlive a process, the inbox."""
+
+import blobs
+import pytest
+
+from troth_client.transport.errors import (
+    EndpointError,
+    EndpointInUseError,
+    FetchError,
+    HolderLacksError,
+    HolderLiedError,
+    HolderSilentError,
+)
+from troth_client.transport.files import FolderBlobs, folder_transport
+from troth_client.transport.http import check_endpoint, http_transport
+from troth_client.transport.memory import MemoryNetwork, memory_transport
+from troth_client.transport.scores import HolderScores
+from troth_client.transport.shelf import MemoryBlobs, Shelf
+from troth_client.transport.wire import Partial
+
+
+def test_scores_put_liars_last_and_forgive_slowly():
+    scores = HolderScores()
+    scores.failed("liar", HolderLiedError("", "", ""))
+    scores.failed("slow", HolderSilentError("", "", ""))
+    scores.failed("new", HolderLacksError("", "", ""))
+    assert scores.ranked(["liar", "slow", "new", "liar", "other"]) == [
+        "new",
+        "other",
+        "slow",
+        "liar",
+    ]
+    before = scores.faults("liar")
+    scores.delivered("liar")
+    assert 0 < scores.faults("liar") < before
+    for _ in range(100):
+        scores.failed("liar", HolderLiedError("", "", ""))
+    assert scores.faults("liar") == 64  # a handful of deliveries is enough to come back
+
+
+def test_a_partial_never_holds_more_than_its_size():
+    part = Partial(10)
+    part.append("a", b"12345")
+    with pytest.raises(HolderLiedError, match="10 bytes"):
+        part.append("b", b"123456")
+    assert bytes(part.data) == b"12345"
+    assert part.sources == ("a",)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "",
+        "example.org:80",
+        "ftp://example.org",
+        "file:///etc/passwd",
+        "http://",
+        "http://user:pw@host:1",
+        "http://host:1/path",
+        "http://host:1/?q=1",
+        "http://host:1/#f",
+        "http://host:99999",
+        "http://[::1",
+        f"http://{'a' * 100}:80",
+    ],
+)
+def test_endpoints_that_are_not_plain_are_refused(bad):
+    with pytest.raises(EndpointError):
+        check_endpoint(bad)
+
+
+def test_plain_endpoints_are_taken():
+    assert str(check_endpoint("http://127.0.0.1:8000/")) == "http://127.0.0.1:8000"
+    assert str(check_endpoint("https://peer.example.org")) == "https://peer.example.org"
+
+
+async def test_a_bad_endpoint_among_the_holders_is_one_failure():
+    blob, data = blobs.payload()
+    async with http_transport("127.0.0.1", 0) as taker:
+        with pytest.raises(FetchError) as found:
+            await taker.fetch(blob, ["file:///etc/passwd", "nonsense"], len(data), bytes)
+    assert [name for _, name in blobs.reasons(found.value)] == ["HolderUnreachableError"] * 2
+
+
+async def test_an_advertised_endpoint_is_announced_and_checked():
+    async with http_transport("127.0.0.1", 0, advertised="https://peer.example.org") as one:
+        assert one.endpoint == "https://peer.example.org"
+    with pytest.raises(EndpointError):
+        async with http_transport("127.0.0.1", 0, advertised="peer"):
+            pass
+
+
+async def test_a_transport_that_was_not_started_says_so():
+    blob, data = blobs.payload()
+    with pytest.raises(FetchError, match="not"):
+        await http_transport("127.0.0.1", 0).fetch(blob, ["http://127.0.0.1:9"], len(data), bytes)
+
+
+async def test_names_of_a_memory_network_are_taken_once_and_given_back():
+    network = MemoryNetwork()
+    async with memory_transport(network, "a"):
+        with pytest.raises(EndpointInUseError):
+            await memory_transport(network, "a").__aenter__()
+    async with memory_transport(network, "a"):
+        pass
+
+
+async def test_a_participant_that_is_cut_off_neither_gives_nor_takes():
+    network = MemoryNetwork()
+    blob, data = blobs.payload()
+    async with memory_transport(network, "a") as a, memory_transport(network, "b") as b:
+        a.hold(blob, data)
+        a.release(5)
+        for away in "ab":
+            network.cut(away)
+            with pytest.raises(FetchError, match="nobody there"):
+                await b.fetch(blob, ["a"], len(data), bytes)
+            network.mend(away)
+        assert await b.fetch(blob, ["a"], len(data), bytes) == data
+
+
+async def test_pushes_that_nobody_expects_are_refused():
+    network = MemoryNetwork()
+    blob, data = blobs.payload()
+    async with memory_transport(network, "a") as a, memory_transport(network, "b") as b:
+        a.hold(blob, data)
+        a.release(5)
+        (result,) = await a.push(5, ["b"])
+        assert (result.num_accepted, type(result.error).__name__) == (0, "HolderRefusedError")
+        b.expect(blob, len(data), bytes)
+        b.drop_before(6)
+        (result,) = await a.push(5, ["b"])
+        assert result.num_accepted == 0
+
+
+async def test_a_folder_survives_a_restart_with_its_gate(tmp_path):
+    old, data = blobs.payload(5)
+    new, new_data = blobs.payload(6, seed=6)
+    first = folder_transport(tmp_path / "a")
+    first.hold(old, data)
+    first.hold(new, new_data)
+    first.release(5)
+    async with folder_transport(tmp_path / "a") as again, folder_transport(tmp_path / "b") as b:
+        assert await b.fetch(old, [again.endpoint], len(data), bytes) == data
+        with pytest.raises(FetchError, match="nothing"):
+            await b.fetch(new, [again.endpoint], len(new_data), bytes)
+        again.release(6)
+        assert await b.fetch(new, [again.endpoint], len(new_data), bytes) == new_data
+
+
+def test_a_damaged_file_is_fetched_again(tmp_path):
+    store = FolderBlobs(tmp_path)
+    blob, data = blobs.payload()
+    store.put(blob, data)
+    (file,) = (tmp_path / "held" / "5").iterdir()
+    file.write_bytes(data[:-1])
+    assert store.get(blob.address) == data[:-1]  # the store does not judge; fetch does
+
+
+async def test_a_damaged_store_does_not_hide_good_holders(tmp_path):
+    blob, data = blobs.payload()
+    async with folder_transport(tmp_path / "a") as a, folder_transport(tmp_path / "b") as b:
+        for one in (a, b):
+            one.hold(blob, data)
+            one.release(5)
+        (tmp_path / "b" / "served" / "5" / blob.address.replace("/", "-")).write_bytes(b"spoilt")
+        assert await b.fetch(blob, [a.endpoint], len(data), bytes) == data
+
+
+async def test_spoilt_bytes_in_the_inbox_are_thrown_away(tmp_path):
+    blob, data = blobs.payload()
+    async with folder_transport(tmp_path / "a") as a, folder_transport(tmp_path / "b") as b:
+        a.hold(blob, data)
+        a.release(5)
+        spoilt = tmp_path / "b" / "inbox" / blob.address.replace("/", "-")
+        spoilt.write_bytes(data[:-1] + b"x")
+        assert await b.fetch(blob, [a.endpoint], len(data), bytes) == data
+        assert not spoilt.exists()
+        assert b.scores.faults(a.endpoint) == 0
+
+
+async def test_a_file_that_is_too_long_is_a_lie(tmp_path):
+    blob, data = blobs.payload()
+    async with folder_transport(tmp_path / "a") as a, folder_transport(tmp_path / "b") as b:
+        a.hold(blob, data)
+        a.release(5)
+        file = tmp_path / "a" / "served" / "5" / blob.address.replace("/", "-")
+        file.write_bytes(data + b"x")
+        with pytest.raises(FetchError) as found:
+            await b.fetch(blob, [a.endpoint], len(data), bytes)
+        assert blobs.reasons(found.value) == [(a.endpoint, "HolderLiedError")]
+
+
+def test_a_shelf_forgets_what_it_expected_once_it_has_it():
+    shelf = Shelf(MemoryBlobs())
+    blob, data = blobs.payload()
+    shelf.expect(blob, len(data), bytes)
+    assert shelf.welcome(blob.address) == len(data)
+    shelf.keep(shelf.judge(blob.address, data), data)
+    assert shelf.welcome(blob.address) is None
+    shelf.expect(blob, len(data), bytes)
+    assert shelf.welcome(blob.address) is None
