@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import httpx
+from solana.exceptions import SolanaRpcException
 from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed
 from solana.rpc.providers.async_http import AsyncHTTPProvider
@@ -204,8 +205,9 @@ class HttpRpc:
             raise RpcTimeoutError(
                 self.url, f"no complete answer to {method} in {self._timeout_seconds:g} s"
             ) from error
-        except httpx.HTTPError as error:
-            text = str(error) or type(error).__name__
+        except (httpx.HTTPError, httpx.InvalidURL, SolanaRpcException) as error:
+            cause = error.__cause__ if isinstance(error, SolanaRpcException) else error
+            text = str(cause) or type(cause).__name__
             raise RpcUnreachableError(self.url, f"{text} during {method}") from error
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
             raise
