@@ -1,0 +1,18 @@
+"""The root from which a run starts, for its creator and for everybody who checks it.
+
+Owns: w_0 to genesis root. Never: imports torch: a run is created on machines without it.
+Next: `model/init.py` for the weights, `assembly.py`, which checks the root before training.
+"""
+
+from troth_attestation.state import state_root
+from troth_client.model.init import initial_weights
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import Digest
+
+
+def genesis_root(run: bytes, config: RunConfig) -> Digest:
+    """Return the state root of w_0 at round 0, cursor 0: what `create_run` stores.
+
+    `run` is the address of the Run account, 32 bytes.
+    """
+    return state_root(initial_weights(run, config.model), 0, 0, config.config_hash())
