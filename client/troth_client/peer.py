@@ -4,9 +4,9 @@ Owns: the composition that every step receives. Never: behaviour; `steps/` and `
 Next: `round.py`.
 """
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Protocol
 
 from numpy import int64
@@ -88,7 +88,7 @@ class Peer:
     residual: ResidualBook
     keep_rounds: int
     verified_round: RoundIndex = field(default=RoundIndex(0))
-    random: random.Random = field(default_factory=random.Random)
+    random: Random = field(default_factory=Random)
     endpoints: dict[int, tuple[Address, str]] = field(default_factory=dict)
 
     @property

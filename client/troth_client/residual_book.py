@@ -54,9 +54,12 @@ class ResidualBook:
     def begin(self, previous_included: RoundIndex) -> Momentum:
         """Return M for a round whose header may carry on `previous_included` and nothing else.
 
-        Where that names another round than M does (a new residual period, a crash that lost M, a
-        correction that took a round back), M is declared zero, which any header may do.
+        A proposal that a stopped process left behind is settled first, if it was included after
+        all. Where the chain names another round than M does (a new residual period, a crash that
+        lost M, a correction that took a round back), M is declared zero, as any header may do.
         """
+        if self.proposal is not None and self.proposal.round == previous_included:
+            self.settle(previous_included, is_included=True)
         if self.momentum.previous != previous_included:
             self.momentum = self._zero
         return self.momentum

@@ -34,7 +34,7 @@ async def commit(peer: Peer, plan: RoundPlan, submission: Submission | None) -> 
     """
     if submission is None:
         return
-    if peer.residual.proposal is not None:
+    if peer.store.load_submission(plan.round) is None:
         peer.store.save_submission(submission, peer.residual.entry())
     view = await look(peer)
     round_ = view.round

@@ -16,12 +16,15 @@ from troth_coordinator.rules.view import (
     NetworkView,
     RoundFlag,
     RoundView,
-    SeedStatus,
     Status,
 )
 
 SEED_HISTORY_SLOTS = 512
 """Entries of the SlotHashes sysvar: a seed slot older than this can only be retargeted."""
+SEED_BITS = 64
+"""Width of the bitmap of pending seeds on chain; a round's bit is its number modulo this."""
+MAX_SEEDS = 4
+"""Seeds frozen in one transaction."""
 TICKED = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP, Phase.COMMIT, Phase.HALTED)
 """Phases that a tick ends; the others end by a close or by the run authority."""
 
@@ -30,7 +33,7 @@ async def crank(peer: Peer, view: NetworkView) -> None:
     """Send at most one due transition, with a chance that makes about two peers of n try."""
     if peer.random.random() >= 2 / max(2, _num_active(view)):
         return
-    due = due_transition(peer, view)
+    due = await due_seeds(peer, view) or due_transition(peer, view)
     if not due:
         return
     try:
@@ -43,14 +46,13 @@ async def crank(peer: Peer, view: NetworkView) -> None:
 
 
 def due_transition(peer: Peer, view: NetworkView) -> list[Instruction]:
-    """Return the instructions of the transition that is due now; empty if there is none."""
-    cranker = peer.identity.session.pubkey()
-    seeds = due_seeds(peer, view)
+    """Return the instruction of the transition that is due now; empty if there is none."""
     if view.run.phase in (Phase.ATTEST, Phase.COOLDOWN):
-        return closing(peer, view) or seeds
+        return closing(peer, view)
     if view.run.phase in TICKED and progress.is_transition_due(view):
+        cranker = peer.identity.session.pubkey()
         return [instructions.tick(peer.at, cranker, view.run.round)]
-    return seeds
+    return []
 
 
 def closing(peer: Peer, view: NetworkView) -> list[Instruction]:
@@ -61,6 +63,8 @@ def closing(peer: Peer, view: NetworkView) -> list[Instruction]:
     cranker = peer.identity.session.pubkey()
     is_forced = bool(round_.flags & RoundFlag.FORCED_VOID)
     if not is_forced and not progress.is_transition_due(view):
+        return []
+    if is_blocked_by_seed(view):
         return []
     outcome = decide(peer, view, round_)
     if is_forced or outcome is not root.Outcome.NOT_CANONICAL:
@@ -87,17 +91,33 @@ def decide(peer: Peer, view: NetworkView, round_: RoundView) -> root.Outcome:
     return root.decide_view(view.run.address, round_, view.entries, candidate).outcome
 
 
-def due_seeds(peer: Peer, view: NetworkView) -> list[Instruction]:
-    """Return what freezes, or retargets, the seed of the round before the open one."""
-    round_ = view.previous_round
-    if round_ is None or round_.seed_status not in (SeedStatus.PENDING, SeedStatus.RETARGETED):
+def is_blocked_by_seed(view: NetworkView) -> bool:
+    """Tell whether the next round may not open yet: a seed of `keep_rounds` ago is not frozen."""
+    blocking = view.run.round + 1 - view.run.params.keep_rounds
+    return blocking >= 0 and blocking in pending_seeds(view)
+
+
+def pending_seeds(view: NetworkView) -> list[int]:
+    """Return the closed rounds whose seed is neither frozen nor lost, oldest first."""
+    oldest = max(0, view.run.round - SEED_BITS + 1)
+    bits = view.run.seeds_pending
+    return [r for r in range(oldest, view.run.round) if bits >> (r % SEED_BITS) & 1]
+
+
+async def due_seeds(peer: Peer, view: NetworkView) -> list[Instruction]:
+    """Return what freezes, or retargets, the oldest seeds that are due."""
+    pending = pending_seeds(view)
+    if not pending:
         return []
     cranker = peer.identity.session.pubkey()
-    if view.slot <= round_.seed_slot:
-        return []
-    if view.slot > round_.seed_slot + SEED_HISTORY_SLOTS:
-        return [instructions.retarget(peer.at, cranker, round_.round)]
-    return [instructions.freeze_seed(peer.at, cranker, round_.round)]
+    found = await peer.chain.read_rounds(peer.at.run, pending[:MAX_SEEDS])
+    due = [r for r in found if r is not None and view.slot > r.seed_slot]
+    return [
+        instructions.freeze_seed(peer.at, cranker, round_.round)
+        if view.slot <= round_.seed_slot + SEED_HISTORY_SLOTS
+        else instructions.retarget(peer.at, cranker, round_.round)
+        for round_ in due
+    ]
 
 
 def _num_active(view: NetworkView) -> int:

@@ -114,6 +114,29 @@ def expected_header(
     )
 
 
+def expect_pushes(peer: Peer, round_: RoundView, view: NetworkView) -> None:
+    """Accept the committed headers of a round, and then their payloads, from anybody who pushes.
+
+    What is pushed is checked like what is fetched, then kept and served: a payload outlives its
+    maker when others hold it.
+    """
+    size = payload_length(peer.replica.layout.num_tiles, peer.config.demo.k)
+
+    def check_header_of(data: bytes) -> bytes:
+        header = headers.decode(data[: headers.HEADER_BYTES])
+        committed = round_.slots[bitmap.checked_index(header.index)].header_hash
+        expected = expected_header(peer, round_, view, header)
+        check_signed_header(header, data[headers.HEADER_BYTES :], committed, expected)
+        payload = BlobId(round_.round, BlobKind.PAYLOAD, header.payload_root)
+        peer.transport.expect(payload, size, bytes)
+        return data
+
+    for index in bitmap.indices_of(round_.committed):
+        committed = round_.slots[index].header_hash
+        blob = BlobId(round_.round, BlobKind.HEADER, committed)
+        peer.transport.expect(blob, SIGNED_HEADER_BYTES, check_header_of)
+
+
 def _residual_after(peer: Peer, round_: int, index: int) -> Digest | None:
     """Return the residual root of an earlier included header; None if we never saw that header."""
     if round_ == NONE:

@@ -8,7 +8,7 @@ import asyncio
 
 from troth_client.peer import Peer
 from troth_client.steps.crank import crank
-from troth_client.steps.fetch import fetch_submission
+from troth_client.steps.fetch import expect_pushes, fetch_submission
 from troth_client.steps.observe import look
 from troth_client.steps.records import Held, RoundPlan
 from troth_coordinator.rules import bitmap, progress
@@ -22,8 +22,9 @@ async def gather(peer: Peer, plan: RoundPlan, round_: RoundView) -> dict[int, He
     Ends when all committed ones are held, or when it is time to attest with what there is.
     """
     held: dict[int, Held] = {}
+    view = await look(peer)
+    expect_pushes(peer, round_, view)
     while True:
-        view = await look(peer)
         missing = [i for i in bitmap.indices_of(round_.committed) if i not in held]
         found = await asyncio.gather(*(fetch_submission(peer, round_, view, i) for i in missing))
         held |= {i: one for i, one in zip(missing, found, strict=True) if one is not None}
@@ -32,6 +33,7 @@ async def gather(peer: Peer, plan: RoundPlan, round_: RoundView) -> dict[int, He
             return held
         await crank(peer, view)
         await peer.clock.wait()
+        view = await look(peer)
 
 
 def _is_time(view: NetworkView, plan: RoundPlan) -> bool:
