@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shutil
 import signal
 import sys
 import time
@@ -48,8 +49,8 @@ async def _serve(options: argparse.Namespace) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    if options.until_stdin_ends:
-        await _watch_stdin(stopped)
+    if options.until_stdin_ends is not None:
+        await _watch_stdin(stopped, options.until_stdin_ends)
     await server.start()
     try:
         _say({"rpc_url": server.rpc_url, "ws_url": server.ws_url, "port": server.port})
@@ -72,11 +73,12 @@ def _chain(options: argparse.Namespace) -> Chain:
     return chain
 
 
-async def _watch_stdin(stopped: asyncio.Event) -> None:
-    """End with whoever holds the other end of stdin, even if that was killed."""
+async def _watch_stdin(stopped: asyncio.Event, scratch: Path) -> None:
+    """End with whoever holds the other end of stdin, and clear up if that was killed."""
 
     class Watcher(asyncio.Protocol):
         def connection_lost(self, exc: Exception | None) -> None:
+            shutil.rmtree(scratch, ignore_errors=True)
             stopped.set()
 
     await asyncio.get_running_loop().connect_read_pipe(Watcher, sys.stdin)
@@ -126,7 +128,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ID=FILE",
         help="a program image to install; may be repeated",
     )
-    parser.add_argument("--until-stdin-ends", action="store_true", help="end when stdin is closed")
+    parser.add_argument(
+        "--until-stdin-ends",
+        type=Path,
+        metavar="FOLDER",
+        help="end when stdin is closed, and remove the launcher's FOLDER then",
+    )
     return parser
 
 

@@ -127,7 +127,8 @@ class EmbeddedLauncher:
     def _command(self, programs: Programs, folder: Path) -> list[str]:
         options = self.options
         command = [sys.executable, "-m", "troth_localnet", "--host", options.host]
-        command += ["--port", str(options.port), "--seed", options.seed.hex(), "--until-stdin-ends"]
+        command += ["--port", str(options.port), "--seed", options.seed.hex()]
+        command += ["--until-stdin-ends", str(folder)]
         if options.slot_milliseconds is None:
             command.append("--stepped")
         else:

@@ -140,7 +140,8 @@ class ValidatorLauncher:
 
     def _command(self, binary: Path, programs: Programs, folder: Path) -> list[str]:
         ticks = self.options.slot_milliseconds * _TICKS_PER_400_MILLISECONDS // 400
-        command = [sys.executable, "-m", "troth_localnet.guard", str(binary)]
+        command = [sys.executable, "-m", "troth_localnet.guard"]
+        command += ["--scratch", str(folder), str(binary)]
         command += ["--reset", "--quiet", "--ledger", str(folder / "ledger")]
         command += ["--bind-address", _HOST, "--rpc-port", str(self._port)]
         command += ["--faucet-port", str(_free_port()), "--gossip-port", str(_free_port())]

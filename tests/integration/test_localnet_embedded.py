@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from anchorpy import Provider, Wallet
@@ -143,17 +144,19 @@ def test_the_chain_ends_when_its_launcher_is_killed():
     script = (
         "import os, signal\n"
         "from troth_localnet.embedded import EmbeddedLauncher\n"
-        "one = EmbeddedLauncher(); one.start({}); print(one.pid, flush=True)\n"
+        "one = EmbeddedLauncher(); one.start({})\n"
+        "print(one.pid, one._folder.name, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
-    pid = int(done.stdout)
+    pid, folder = int(done.stdout.split()[0]), Path(done.stdout.split()[1])
     deadline = time.monotonic() + 10
     while is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not is_running(pid)
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -340,7 +340,7 @@ def test_the_validator_does_not_outlive_a_killed_launcher(binary):
         "import os, signal, sys; from pathlib import Path\n"
         "from troth_localnet.validator import ValidatorLauncher, ValidatorOptions\n"
         "one = ValidatorLauncher(ValidatorOptions(binary=Path(sys.argv[1]))); one.start({})\n"
-        "print(one.rpc_url, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
+        "print(one.rpc_url, one._folder.name, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(binary)],
@@ -350,12 +350,15 @@ def test_the_validator_does_not_outlive_a_killed_launcher(binary):
         check=False,
     )
     assert done.returncode == -signal.SIGKILL
-    url = done.stdout.strip()
+    url, folder = done.stdout.split()
     deadline = time.monotonic() + 15
     with pytest.raises(httpx.TransportError):
         while time.monotonic() < deadline:
             httpx.get(url + "/health", trust_env=False, timeout=2)
             time.sleep(0.05)
+    while Path(folder).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(folder).exists()
 
 
 def test_a_missing_binary_is_named(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 import pytest
 from solders.compute_budget import set_compute_unit_limit, set_compute_unit_price
 from solders.hash import Hash
+from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.message import Message
 from solders.pubkey import Pubkey
@@ -69,3 +70,15 @@ def test_a_fee_beyond_the_balance_is_refused():
     with pytest.raises(RefusedTransactionError) as caught:
         chain.send(wallet.transaction(*budget))
     assert caught.value.outcome.error == "InsufficientFundsForFee"
+
+
+def test_a_transaction_that_cannot_land_costs_nothing():
+    """A program that does not exist: LiteSVM turns it away before taking any fee."""
+    chain = Chain()
+    wallet = Wallet(chain)
+    before = wallet.lamports
+    budget = [set_compute_unit_limit(100_000), set_compute_unit_price(50_000)]
+    raw = wallet.transaction(*budget, Instruction(Pubkey.new_unique(), b"", []))
+    signature = chain.send(raw, skip_preflight=True)
+    assert chain.history.get(signature) is None
+    assert wallet.lamports == before
