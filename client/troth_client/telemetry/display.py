@@ -1,0 +1,87 @@
+"""Draw a board: the live display of a run, fed by events only.
+
+Owns: how a board looks. Never: reads a file, counts, or decides.
+Next: `board.py` for the numbers.
+"""
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from troth_client.telemetry.board import Board, PeerLine
+
+BARS = " ▁▂▃▄▅▆▇█"
+CURVE_WIDTH = 48
+MICRO = 10**6
+SOL = 10**9
+DENSE_BYTES_PER_PARAMETER = 2
+"""What a bf16 gradient would take: the baseline that payloads are compared with."""
+
+
+def draw(board: Board, num_parameters: int) -> RenderableType:
+    """Return the display of a board for a model of `num_parameters` parameters."""
+    return Group(_head(board), _curve(board), _peers(board, num_parameters), _foot(board))
+
+
+def headline(board: Board) -> str:
+    """Return the board in one line, for a log or a pipe."""
+    if not board.run:
+        return "setting up"
+    losses = board.mean_losses()
+    loss = f", training loss {losses[-1]:.3f}" if losses else ""
+    return f"round {min(board.round, board.num_rounds)} of {board.num_rounds}{loss}"
+
+
+def _head(board: Board) -> RenderableType:
+    if board.data_total and not board.run:
+        title = f"preparing data: {board.data_done / 1e6:.1f} of {board.data_total / 1e6:.1f} MB"
+        return Panel(ProgressBar(board.data_total, board.data_done), title=title)
+    done = min(board.round, board.num_rounds)
+    bar = ProgressBar(total=max(1, board.num_rounds), completed=done)
+    title = f"round {done} of {board.num_rounds}   {board.phase.lower()}   slot {board.slot}"
+    return Panel(bar, title=title, subtitle=f"run {board.run or '...'}")
+
+
+def _curve(board: Board) -> RenderableType:
+    losses = board.mean_losses()
+    if not losses:
+        return Text("loss: waiting for the first gradient", style="dim")
+    shown = losses[-CURVE_WIDTH:]
+    low, high = min(shown), max(shown)
+    span = high - low or 1.0
+    steps = len(BARS) - 1
+    curve = "".join(BARS[1 + round((x - low) / span * (steps - 1))] for x in shown)
+    return Text(f"loss {losses[0]:.3f} → {losses[-1]:.3f}  {curve}", style="green")
+
+
+def _peers(board: Board, num_parameters: int) -> RenderableType:
+    table = Table(expand=True)
+    for column in ("peer", "state", "round", "loss", "payload", "of dense", "included", "fees SOL"):
+        table.add_column(column, justify="left" if column in ("peer", "state") else "right")
+    for name in sorted(board.peers):
+        table.add_row(*_row(board.peers[name], num_parameters))
+    return table
+
+
+def _row(peer: PeerLine, num_parameters: int) -> list[str]:
+    dense = DENSE_BYTES_PER_PARAMETER * num_parameters
+    loss = "" if peer.loss_micro is None else f"{peer.loss_micro / MICRO:.3f}"
+    payload = f"{peer.payload_bytes / 1000:.1f} kB" if peer.payload_bytes else ""
+    share = f"1/{dense // peer.payload_bytes}" if peer.payload_bytes else ""
+    return [
+        peer.name,
+        peer.failure[:40] or peer.state,
+        str(max(peer.round, 0)),
+        loss,
+        payload,
+        share,
+        str(peer.num_included),
+        f"{peer.fees / SOL:.6f}",
+    ]
+
+
+def _foot(board: Board) -> RenderableType:
+    text = f"{len(board.peers)} peers, fees {board.fees / SOL:.6f} SOL"
+    return Text(text, style="dim")
