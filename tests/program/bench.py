@@ -1,0 +1,178 @@
+"""One run on the embedded chain: reading its accounts and sending transactions.
+
+Every transaction that lands is checked: the vault holds exactly what the run owes, the totals are
+the sums over the entries, and the events give the chain hash (ledger.py). `refused` sends what
+must fail, and checks that no account of the program changed.
+Next: rounds.py, which drives rounds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from program.ledger import Ledger
+from solders.compute_budget import set_compute_unit_limit
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.message import Message
+from solders.pubkey import Pubkey
+from solders.transaction import Transaction
+
+from troth_coordinator import artifacts
+from troth_coordinator.chain.accounts import AccountReader
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.events import EventLog
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.rpc import Account
+from troth_coordinator.rules.view import EntryView, RoundView, RunView
+from troth_localnet.errors import RefusedTransactionError
+from troth_localnet.svm import Chain
+
+MAX_UNITS = 1_400_000
+
+
+@dataclass(frozen=True)
+class Landed:
+    """A transaction that succeeded."""
+
+    events: tuple[Event, ...]
+    units: int
+    size_bytes: int
+
+    def event(self, name: str) -> Event:
+        """The only event of that name."""
+        (found,) = [event for event in self.events if event.name == name]
+        return found
+
+    def names(self) -> list[str]:
+        return [event.name for event in self.events]
+
+
+class Bench:
+    """A chain with the program, and one run of it."""
+
+    def __init__(self, run_id: bytes, ring: int) -> None:
+        self.chain = Chain()
+        self.chain.advance(10)
+        self.ledger = Ledger()
+        layout = program_layout()
+        self.at = RunAddresses.create(run_id, ring, layout.program_id)
+        self._reader = AccountReader(layout, program_codec())
+        self._log = EventLog(program_codec())
+        self._errors = program_codec().errors
+        self._num_sent = 0
+        self.chain.add_program(layout.program_id, artifacts.program_image())
+
+    # Reading.
+
+    def _account(self, address: Pubkey) -> Account | None:
+        found = self.chain.accounts.get(address)
+        if found is None:
+            return None
+        return Account(found.lamports, found.owner, bytes(found.data), found.executable)
+
+    @property
+    def slot(self) -> int:
+        return self.chain.slot
+
+    @property
+    def run(self) -> RunView:
+        account = self._account(self.at.run)
+        assert account is not None
+        return self._reader.run(self.at.run, account)
+
+    @property
+    def entries(self) -> tuple[EntryView, ...]:
+        account = self._account(self.at.roster)
+        assert account is not None
+        return self._reader.roster(self.at.roster, account)
+
+    def round(self, round_: int) -> RoundView:
+        account = self._account(self.at.round(round_))
+        assert account is not None
+        view = self._reader.round(self.at.round(round_), account)
+        assert view.round == round_, f"the ring holds round {view.round}"
+        return view
+
+    @property
+    def open(self) -> RoundView:
+        return self.round(self.run.round)
+
+    # Sending.
+
+    def send(self, instruction: Instruction | Sequence[Instruction], *signers: Keypair) -> Landed:
+        """Send one transaction that must succeed; the first signer pays."""
+        raw = self._signed(instruction, signers)
+        try:
+            signature = self.chain.send(raw)
+        except RefusedTransactionError as error:
+            lines = "\n".join(error.outcome.logs)
+            raise AssertionError(f"{error.outcome.error}\n{lines}") from error
+        landed = self.chain.history.get(signature)
+        assert landed is not None
+        parsed = self._log.read(landed.outcome.logs)
+        assert parsed.is_complete
+        self.ledger.absorb(parsed.events)
+        self._check_books()
+        return Landed(parsed.events, landed.outcome.compute_units, len(raw))
+
+    def refused(self, instruction: Instruction | Sequence[Instruction], *signers: Keypair) -> str:
+        """Send what must fail; returns the program's error name, or the runtime's error."""
+        before = self.chain.accounts.of_program(self.at.program)
+        try:
+            self.chain.send(self._signed(instruction, signers))
+        except RefusedTransactionError as error:
+            assert self.chain.accounts.of_program(self.at.program) == before
+            return self._name(error)
+        raise AssertionError("the program accepted it")
+
+    def _signed(
+        self, instruction: Instruction | Sequence[Instruction], signers: Sequence[Keypair]
+    ) -> bytes:
+        many = [instruction] if isinstance(instruction, Instruction) else list(instruction)
+        blockhash, _ = self.chain.latest_blockhash()
+        # A limit of its own makes otherwise equal transactions differ.
+        self._num_sent += 1
+        limit = set_compute_unit_limit(MAX_UNITS - self._num_sent)
+        message = Message.new_with_blockhash([limit, *many], signers[0].pubkey(), blockhash)
+        return bytes(Transaction(list(dict.fromkeys(signers)), message, blockhash))
+
+    def _name(self, error: RefusedTransactionError) -> str:
+        match error.outcome.error:
+            case {"InstructionError": [_, {"Custom": code}]} if code in self._errors:
+                return self._errors[code].name
+            case {"InstructionError": [_, {"Custom": code}]}:
+                return f"Custom({code})"
+            case {"InstructionError": [_, reason]}:
+                return str(reason)
+            case other:
+                return str(other)
+
+    def create(self, instructions: Sequence[Instruction], *signers: Keypair) -> None:
+        """Send the transaction that creates run and roster: nothing can be read before it."""
+        signature = self.chain.send(self._signed(instructions, signers))
+        landed = self.chain.history.get(signature)
+        assert landed is not None
+        self.ledger.absorb(self._log.read(landed.outcome.logs).events)
+        self._check_books()
+
+    def _check_books(self) -> None:
+        run = self.run
+        owed = (
+            run.vault_rent
+            + run.total_stake
+            + run.total_unbonding
+            + run.total_unvested
+            + run.total_claimable
+            + run.total_bonds
+            + run.total_escrow
+            + run.treasury
+            + run.reward_pool
+        )
+        assert self.chain.accounts.balance(self.at.vault) == owed
+        entries = self.entries
+        assert run.total_stake == sum(e.stake for e in entries)
+        assert run.total_unvested == sum(sum(e.bucket_amount) for e in entries)
+        assert run.chain_hash == self.ledger.hash
+        assert run.event_sequence == self.ledger.next_sequence
