@@ -80,7 +80,7 @@ pub fn open_next(
 /// Refuses an account that is not at the ring position of round `number`.
 pub fn require_ring_account(run: &Run, round: &Round, number: u64) -> Result<()> {
     let position = rem(number, u64::from(run.params.ring))?;
-    require!(
+    ensure!(
         u64::from(round.position) == position,
         CoordinatorError::WrongRoundAccount
     );
@@ -135,7 +135,7 @@ fn require_seed_settled(run: &Run) -> Result<()> {
     let Some(kept) = run.round.checked_sub(u64::from(run.params.keep_rounds)) else {
         return Ok(());
     };
-    require!(
+    ensure!(
         run.seeds_pending & seed_bit(kept) == 0,
         CoordinatorError::SeedPending
     );
@@ -206,9 +206,11 @@ fn write(run: &Run, round: &mut Round, sets: &Sets, slot: u64) {
 fn snapshot_previous(run: &Run, roster: &Roster, round: &mut Round) -> Result<()> {
     let period = u64::from(run.params.residual_rounds);
     let first = run.round.saturating_sub(rem(run.round, period)?);
-    for (slot, entry) in round.slots.iter_mut().zip(&roster.entries) {
-        let in_period = entry.last_included != NONE && entry.last_included >= first;
-        slot.previous_included = if in_period { entry.last_included } else { NONE };
+    for (bit, (slot, entry)) in with_bits(round.slots.iter_mut().zip(&roster.entries)) {
+        let is_kept = round.trainers & bit != 0
+            && entry.last_included != NONE
+            && entry.last_included >= first;
+        slot.previous_included = if is_kept { entry.last_included } else { NONE };
     }
     Ok(())
 }
