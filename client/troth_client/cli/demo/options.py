@@ -29,7 +29,7 @@ class DemoOptions:
     num_trainers: int = 4
     num_rounds: int = 40
     slot_milliseconds: int = 100
-    margin_micro: int = 1_000_000
+    margin_micro: int = 1_500_000
     kill_round: int | None = None
     is_live: bool = True
 

@@ -46,6 +46,7 @@ class Summary:
     state_root: str
     chain_root: str
     peer_roots: dict[str, str]
+    missing_peers: list[str]
     events: str
     weights: str
 
@@ -56,8 +57,9 @@ class Summary:
 
     @property
     def agrees(self) -> bool:
-        """Whether every finishing peer, the exported weights and the chain have one root."""
-        return {*self.peer_roots.values(), self.state_root} == {self.chain_root}
+        """Whether every peer, the exported weights and the chain have one and the same root."""
+        roots = {*self.peer_roots.values(), self.state_root}
+        return roots == {self.chain_root} and not self.missing_peers
 
     @property
     def is_success(self) -> bool:
@@ -102,6 +104,11 @@ def summarise(options: DemoOptions, stage: Stage, board: Board, view: RunView) -
         state_root=root.hex(),
         chain_root=view.root.hex() if view.phase == Phase.FINISHED else "the run is not finished",
         peer_roots={name: line.root for name, line in sorted(finished.items())},
+        missing_peers=[
+            name
+            for name, line in sorted(board.peers.items())
+            if line.state not in ("finished", "killed")
+        ],
         events=str(options.events),
         weights=str(folder),
     )
