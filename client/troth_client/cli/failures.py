@@ -1,0 +1,116 @@
+"""Errors of every tree as three or four lines, or as one JSON object.
+
+Owns: how a failure looks and where the traceback of an unexpected one goes.
+Never: catches anything; `main.py` does, and hands it over.
+Next: `errors.py` of each package, whose classes carry expected, found and next step.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What to tell a user. `kind` is the error's class name; `extra` goes into the JSON only."""
+
+    kind: str
+    subject: str
+    expected: str
+    found: str
+    next_step: str
+    extra: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def headline(self) -> str:
+        """The kind in words, and what it is about."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", self.kind.removesuffix("Error")).lower()
+        return f"{words}: {self.subject}" if self.subject else words
+
+
+def explain(error: BaseException) -> Failure | None:
+    """Return what to tell about a known error, None for one that nobody foresaw."""
+    if isinstance(error, known_errors()):
+        parts = (getattr(error, name, "") for name in ("subject", "expected", "found", "next_step"))
+        subject, expected, found, next_step = (str(part).strip() for part in parts)
+        extra = {
+            name: _plain(getattr(error, name))
+            for name in ("name", "code", "logs")
+            if getattr(error, name, None)
+        }
+        return Failure(type(error).__name__, subject, expected, found, next_step, extra)
+    if isinstance(error, OSError) and error.filename is not None:
+        return Failure(
+            "FileError",
+            str(error.filename),
+            "a file or folder that can be used",
+            (error.strerror or str(error)).lower(),
+            "check the path and its permissions",
+        )
+    return None
+
+
+def known_errors() -> tuple[type[BaseException], ...]:
+    """Return the root of each package's error tree; imported only when something went wrong."""
+    from troth_attestation.errors import AttestationError
+    from troth_client.errors import ClientError
+    from troth_coordinator.chain.errors import ChainError
+    from troth_coordinator.rules.errors import RulesError
+    from troth_localnet.errors import LocalnetError
+
+    return (ClientError, RulesError, AttestationError, ChainError, LocalnetError)
+
+
+def unforeseen(error: BaseException) -> Failure:
+    """Return what to tell about an error that nobody foresaw; its traceback goes to a file."""
+    return Failure(
+        type(error).__name__,
+        "",
+        "no such error",
+        str(error).strip() or "no message",
+        f"please report it with the traceback in {write_traceback(error)}",
+    )
+
+
+def write_traceback(error: BaseException) -> Path:
+    """Write the traceback to a new private file in the temporary folder and return its path."""
+    handle, name = tempfile.mkstemp(prefix="troth-error-", suffix=".txt")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(f"troth {' '.join(sys.argv[1:])}\n")
+        traceback.print_exception(error, file=stream)
+    return Path(name)
+
+
+def show(failure: Failure, stream: TextIO, *, is_json: bool) -> None:
+    """Print a failure: lines for people, or one JSON object with the key `error`."""
+    if is_json:
+        record = {
+            "kind": failure.kind,
+            "subject": failure.subject,
+            "expected": failure.expected,
+            "found": failure.found,
+            "next_step": failure.next_step,
+            **failure.extra,
+        }
+        stream.write(json.dumps({"error": record}) + "\n")
+        return
+    lines = [f"error: {failure.headline}"]
+    for label, text in (
+        ("expected", failure.expected),
+        ("found", failure.found),
+        ("next", failure.next_step),
+    ):
+        if text:
+            lines.append(f"  {label:<9} {text}")
+    stream.write("\n".join(lines) + "\n")
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,142 @@
+"""Results to stdout, everything else to stderr, for people or as one JSON object.
+
+Owns: the two forms of a result, warnings, notes and progress bars. Colours go away with NO_COLOR
+and where the output is no terminal (rich sees to both).
+Never: decides what is said.
+Next: `commands/`, whose functions receive one `Output` each.
+"""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+"""A value that a result may hold."""
+
+Report = Callable[[int, int | None, str], None]
+"""Tells progress: done, total if known (in bytes), and a short note."""
+
+_PIPE_WIDTH: Final = 160
+"""Columns where there is no terminal: nothing that a script reads should wrap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Labels and values, one a line; values are never cut."""
+
+    rows: Sequence[tuple[str, object]]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table with a header."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    title: str = ""
+
+
+class Output:
+    """Where a command speaks. `is_json`: one JSON object on stdout, no progress bars."""
+
+    def __init__(
+        self, *, is_json: bool = False, out: TextIO | None = None, err: TextIO | None = None
+    ) -> None:
+        self.is_json = is_json
+        self._out = out
+        self._err = err
+
+    def result(self, values: Mapping[str, object], *blocks: Facts | Grid | str) -> None:
+        """Print the result: `values` (what JSON can hold) as one object, or `blocks` for people."""
+        if self.is_json:
+            self._write(json.dumps(values))
+            return
+        for block in blocks:
+            if isinstance(block, str):
+                self._write(block)
+            elif isinstance(block, Facts):
+                self._facts(block)
+            else:
+                self._grid(block)
+
+    def note(self, text: str) -> None:
+        """Say something on stderr that is no result."""
+        self.err.write(text + "\n")
+        self.err.flush()
+
+    def warn(self, text: str) -> None:
+        """Say something on stderr that the user should look at."""
+        self.note(f"warning: {text}")
+
+    @contextlib.contextmanager
+    def progress(self, title: str) -> Iterator[Report]:
+        """Show a bar on stderr while the block runs; silent with --json."""
+        if self.is_json:
+            yield lambda done, total, note: None
+            return
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self.console(),
+            transient=not self.err.isatty(),
+        )
+        with bar:
+            task = bar.add_task(title, total=None, note="")
+
+            def report(done: int, total: int | None, note: str) -> None:
+                bar.update(task, completed=done, total=total, note=note)
+
+            yield report
+
+    def console(self) -> "Console":
+        """Return a console on stderr, for displays that draw themselves."""
+        return self._console(self.err)
+
+    @property
+    def out(self) -> TextIO:
+        """Standard output, or what stands for it."""
+        return self._out or sys.stdout
+
+    @property
+    def err(self) -> TextIO:
+        """Standard error, or what stands for it."""
+        return self._err or sys.stderr
+
+    def _write(self, text: str) -> None:
+        self.out.write(text + "\n")
+        self.out.flush()
+
+    def _facts(self, block: Facts) -> None:
+        if block.title:
+            self._write(block.title)
+        width = max((len(label) for label, _ in block.rows), default=0)
+        for label, value in block.rows:
+            self._write(f"  {label:<{width}}  {value}")
+
+    def _grid(self, block: Grid) -> None:
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(title=escape(block.title) or None, title_justify="left", box=None)
+        for column in block.columns:
+            table.add_column(column, overflow="fold")
+        for row in block.rows:
+            table.add_row(*(escape(str(cell)) for cell in row))
+        self._console(self.out).print(table)
+
+    def _console(self, stream: TextIO) -> "Console":
+        from rich.console import Console
+
+        return Console(file=stream, width=None if stream.isatty() else _PIPE_WIDTH, highlight=False)
