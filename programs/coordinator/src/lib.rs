@@ -10,10 +10,11 @@
 // looks at `instructions` and at this file.
 #![allow(missing_docs)]
 
-#[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
-pub mod constants;
+#[macro_use]
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod errors;
+#[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
+pub mod constants;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod events;
 pub mod instructions;

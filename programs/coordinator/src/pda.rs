@@ -25,7 +25,7 @@ pub fn transfer<'info>(
     if lamports == 0 {
         return Ok(());
     }
-    require!(
+    ensure!(
         from.lamports() >= lamports,
         CoordinatorError::InsufficientFunds
     );
@@ -47,7 +47,7 @@ pub fn create<'info>(
     seeds: &[&[u8]],
     space: usize,
 ) -> Result<()> {
-    require!(
+    ensure!(
         account.owner == &system_program::ID && account.data_is_empty(),
         CoordinatorError::AccountAlreadyExists
     );
@@ -110,7 +110,10 @@ pub fn pay(from: &AccountInfo, to: &AccountInfo, lamports: u64) -> Result<()> {
 /// Ends an account: all lamports to `payer`, no data, owned by the system program again.
 #[inline(never)]
 pub fn close(account: &AccountInfo, payer: &AccountInfo) -> Result<()> {
-    require_keys_neq!(*account.key, *payer.key, CoordinatorError::DuplicateAccount);
+    ensure!(
+        *account.key != *payer.key,
+        CoordinatorError::DuplicateAccount
+    );
     pay(account, payer, account.lamports())?;
     account.assign(&system_program::ID);
     account.resize(0)?;

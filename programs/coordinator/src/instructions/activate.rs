@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{NONE, ROUND_CLOSED, ROUND_VOID};
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Activated};
 use crate::math::add;
 use crate::rules::hash::root_vote;
@@ -15,13 +15,13 @@ pub struct Activate<'info> {
     /// Whoever sends the transaction.
     pub cranker: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The round of the entry's `ready`.
-    #[account(constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
 }
 
@@ -29,21 +29,21 @@ impl Activate<'_> {
     fn validate(&self, index: u16) -> Result<()> {
         let (run, roster, round) = (self.run.load()?, self.roster.load()?, self.round.load()?);
         let is_running = run.is(Phase::Commit) || run.is(Phase::Attest) || is_between(&run);
-        require!(is_running, CoordinatorError::WrongPhase);
+        ensure!(is_running, CoordinatorError::WrongPhase);
         let entry = roster.entry(index)?;
-        require!(!entry.is(Status::Active), CoordinatorError::AlreadyActive);
-        require!(entry.is_present(), CoordinatorError::NotJoined);
-        require!(entry.ready_round != NONE, CoordinatorError::NotReady);
-        require!(
+        ensure!(!entry.is(Status::Active), CoordinatorError::AlreadyActive);
+        ensure!(entry.is_present(), CoordinatorError::NotJoined);
+        ensure!(entry.ready_round != NONE, CoordinatorError::NotReady);
+        ensure!(
             round.round == entry.ready_round,
             CoordinatorError::WrongRoundAccount
         );
         let has_root = round.has_flag(ROUND_CLOSED) && !round.has_flag(ROUND_VOID);
-        require!(has_root, CoordinatorError::RoundHasNoRoot);
+        ensure!(has_root, CoordinatorError::RoundHasNoRoot);
         let key = self.run.key().to_bytes();
         let root = &round.canonical_root;
         let vote = root_vote(&key, round.round, &entry.owner.to_bytes(), root);
-        require!(
+        ensure!(
             entry.ready_root == vote,
             CoordinatorError::ReadyRootMismatch
         );

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::ADMISSION_ALLOWLIST;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ParticipantAdmitted};
 use crate::instructions::join_run::create_participant;
 use crate::math::add;
@@ -16,7 +16,7 @@ pub struct Admit<'info> {
     #[account(mut)]
     pub authority: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = authority @ CoordinatorError::WrongAuthority)]
+    #[account(mut, has_one = authority @ refuse(CoordinatorError::WrongAuthority))]
     pub run: AccountLoader<'info, Run>,
     /// The participant to create.
     /// CHECK: created here by `pda::create` at the address derived from the seeds.
@@ -30,7 +30,7 @@ impl Admit<'_> {
     fn validate(&self) -> Result<()> {
         let run = self.run.load()?;
         run.require_unfinished()?;
-        require!(
+        ensure!(
             run.params.admission == ADMISSION_ALLOWLIST,
             CoordinatorError::AdmissionOpen
         );

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ManifestAnnounced};
 use crate::state::{check_text, Checkpoint, Participant, Roster, Run};
 
@@ -12,15 +12,15 @@ pub struct AnnounceManifest<'info> {
     /// Session key of the participant.
     pub session: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     pub roster: AccountLoader<'info, Roster>,
     /// The participant.
-    #[account(mut, has_one = run @ CoordinatorError::WrongRun)]
+    #[account(mut, has_one = run @ refuse(CoordinatorError::WrongRun))]
     pub participant: Box<Account<'info, Participant>>,
     /// The checkpoint.
-    #[account(has_one = run @ CoordinatorError::WrongRun)]
+    #[account(has_one = run @ refuse(CoordinatorError::WrongRun))]
     pub checkpoint: Box<Account<'info, Checkpoint>>,
 }
 
@@ -30,9 +30,9 @@ impl AnnounceManifest<'_> {
         let roster = self.roster.load()?;
         let entry = roster.signed_entry(index, self.session.key)?;
         let holds = entry.owner == self.participant.owner && self.participant.index == index;
-        require!(holds, CoordinatorError::WrongOwner);
-        require!(entry.is_present(), CoordinatorError::NotJoined);
-        require!(
+        ensure!(holds, CoordinatorError::WrongOwner);
+        ensure!(entry.is_present(), CoordinatorError::NotJoined);
+        ensure!(
             self.checkpoint.round == round,
             CoordinatorError::WrongCheckpoint
         );

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::Attested;
 use crate::round::{note_quorum, require_open, require_round};
 use crate::rules::bits::{bit, contains, count, with_bits};
@@ -27,12 +27,12 @@ pub struct Attest<'info> {
     /// Session key of the participant.
     pub session: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     pub roster: AccountLoader<'info, Roster>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
 }
 
@@ -45,16 +45,16 @@ impl Attest<'_> {
             .load()?
             .signed_entry(args.index, self.session.key)?;
         let index = usize::from(args.index);
-        require!(contains(round.members, index), CoordinatorError::NotAMember);
-        require!(
+        ensure!(contains(round.members, index), CoordinatorError::NotAMember);
+        ensure!(
             !contains(round.attested, index),
             CoordinatorError::AlreadyAttested
         );
         let is_committed = args.bitmap & !round.committed == 0;
-        require!(is_committed, CoordinatorError::AttestOutsideCommits);
+        ensure!(is_committed, CoordinatorError::AttestOutsideCommits);
         let is_within =
             with_bits(&args.possession).all(|(bit, &byte)| byte == 0 || args.bitmap & bit != 0);
-        require!(is_within, CoordinatorError::PossessionOutsideBitmap);
+        ensure!(is_within, CoordinatorError::PossessionOutsideBitmap);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, RewardClaimed};
 use crate::math::{add, sub};
 use crate::pda;
@@ -17,8 +17,8 @@ pub struct ClaimReward<'info> {
     /// The run.
     #[account(
         mut,
-        has_one = roster @ CoordinatorError::WrongRoster,
-        has_one = vault @ CoordinatorError::WrongVault,
+        has_one = roster @ refuse(CoordinatorError::WrongRoster),
+        has_one = vault @ refuse(CoordinatorError::WrongVault),
     )]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
@@ -27,8 +27,8 @@ pub struct ClaimReward<'info> {
     /// The participant.
     #[account(
         mut,
-        has_one = run @ CoordinatorError::WrongRun,
-        has_one = owner @ CoordinatorError::WrongOwner,
+        has_one = run @ refuse(CoordinatorError::WrongRun),
+        has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]
     pub participant: Box<Account<'info, Participant>>,
     /// The vault of the run.
@@ -51,7 +51,7 @@ impl ClaimReward<'_> {
             lamports = add(lamports, std::mem::take(&mut entry.claimable))?;
             entry.invariant()?;
         }
-        require!(lamports > 0, CoordinatorError::NothingToClaim);
+        ensure!(lamports > 0, CoordinatorError::NothingToClaim);
         run.total_claimable = sub(run.total_claimable, lamports)?;
         participant.claimed_total = add(participant.claimed_total, lamports)?;
         pda::pay(&accounts.vault, &accounts.owner, lamports)?;

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::ROUND_FORCED_VOID;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::round::ballots::{tally, turnout, votes_for};
 use crate::round::checkpoint::Place;
 use crate::round::{require_round, window, Scene};
@@ -18,16 +18,16 @@ pub struct CloseRound<'info> {
     #[account(mut)]
     pub cranker: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
     /// The ring account of the next round.
-    #[account(mut, constraint = next_round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = next_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub next_round: AccountLoader<'info, Round>,
     /// Checkpoint of this round, when one is due.
     /// CHECK: created here by `pda::create` at the address derived from the seeds.
@@ -44,7 +44,7 @@ impl CloseRound<'_> {
         if run.is(Phase::Cooldown) {
             require_round(&run, &round, number, Phase::Cooldown)?;
             let (acted, all) = (count(round.committed), count(round.trainers));
-            require!(
+            ensure!(
                 window(&run).is_due(acted, all, slot),
                 CoordinatorError::PhaseNotOver
             );
@@ -53,7 +53,7 @@ impl CloseRound<'_> {
         require_round(&run, &round, number, Phase::Attest)?;
         let (acted, all) = (count(round.attested), count(round.members));
         let is_due = round.has_flag(ROUND_FORCED_VOID) || window(&run).is_due(acted, all, slot);
-        require!(is_due, CoordinatorError::PhaseNotOver);
+        ensure!(is_due, CoordinatorError::PhaseNotOver);
         Ok(())
     }
 
@@ -98,7 +98,7 @@ fn close(scene: &mut Scene<'_>, candidate: &[u8; 32], place: &Place<'_, '_>) -> 
     let votes = votes_for(&scene.key, scene.roster, scene.round, candidate);
     match decide(&turnout(scene.round), votes, &tally(scene.round)) {
         Outcome::Void => scene.close_void(),
-        Outcome::NotCanonical => err!(CoordinatorError::CandidateNotCanonical),
+        Outcome::NotCanonical => Err(refuse(CoordinatorError::CandidateNotCanonical)),
         Outcome::Closed {
             included,
             unavailable,
@@ -115,7 +115,7 @@ fn close_cooldown(
     let votes = votes_for(&scene.key, scene.roster, scene.round, candidate);
     match decide_root_only(&turnout(scene.round), votes) {
         Outcome::Void => scene.void_root_only(),
-        Outcome::NotCanonical => err!(CoordinatorError::CandidateNotCanonical),
+        Outcome::NotCanonical => Err(refuse(CoordinatorError::CandidateNotCanonical)),
         Outcome::Closed { .. } => scene.close_root_only(candidate, place),
     }
 }

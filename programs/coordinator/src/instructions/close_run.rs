@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, AccountClosed, LeftoversPaid, ParticipantClosed, RunClosed};
 use crate::math::{add, sub};
 use crate::pda;
@@ -17,10 +17,10 @@ pub struct CloseRun<'info> {
     /// The run.
     #[account(
         mut,
-        has_one = authority @ CoordinatorError::WrongAuthority,
-        has_one = roster @ CoordinatorError::WrongRoster,
-        has_one = vault @ CoordinatorError::WrongVault,
-        has_one = funder @ CoordinatorError::WrongFunder,
+        has_one = authority @ refuse(CoordinatorError::WrongAuthority),
+        has_one = roster @ refuse(CoordinatorError::WrongRoster),
+        has_one = vault @ refuse(CoordinatorError::WrongVault),
+        has_one = funder @ refuse(CoordinatorError::WrongFunder),
     )]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
@@ -44,9 +44,9 @@ impl<'info> CloseRun<'info> {
         if unused && run.num_participants == 0 {
             return Ok(());
         }
-        require!(run.is(Phase::Finished), CoordinatorError::RunNotFinished);
+        ensure!(run.is(Phase::Finished), CoordinatorError::RunNotFinished);
         let last = add(run.finished_slot, run.params.longest_path_slots())?;
-        require!(slot > last, CoordinatorError::CasesMayBeOpen);
+        ensure!(slot > last, CoordinatorError::CasesMayBeOpen);
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl<'info> CloseRun<'info> {
         let accounts = ctx.accounts;
         accounts.validate(slot)?;
         let pairs = ctx.remaining_accounts.chunks_exact(2);
-        require!(
+        ensure!(
             pairs.remainder().is_empty(),
             CoordinatorError::AccountMissing
         );
@@ -68,7 +68,7 @@ impl<'info> CloseRun<'info> {
         }
         changed |= accounts.pay_leftovers(slot)?;
         changed |= accounts.close_everything(slot)?;
-        require!(changed, CoordinatorError::NothingToClose);
+        ensure!(changed, CoordinatorError::NothingToClose);
         Ok(())
     }
 
@@ -81,7 +81,7 @@ impl<'info> CloseRun<'info> {
         slot: u64,
     ) -> Result<()> {
         let key = self.run.key();
-        require_keys_eq!(*account.owner, crate::ID, CoordinatorError::WrongAddress);
+        ensure!(*account.owner == crate::ID, CoordinatorError::WrongAddress);
         let found = if let Ok(round) = AccountLoader::<Round>::try_from(account) {
             let round = round.load()?;
             (round.run, round.payer, Kind::Round)
@@ -90,7 +90,7 @@ impl<'info> CloseRun<'info> {
         } else {
             let participant = Participant::load(account, key)?;
             let roster = AccountLoader::<Roster>::try_from(&self.roster)?;
-            require!(
+            ensure!(
                 participant.is_closable(&*roster.load()?)?,
                 CoordinatorError::NothingToClose
             );
@@ -98,8 +98,8 @@ impl<'info> CloseRun<'info> {
             (participant.run, participant.payer, kind)
         };
         let (run_key, recorded, kind) = found;
-        require_keys_eq!(run_key, key, CoordinatorError::WrongRun);
-        require_keys_eq!(recorded, *payer.key, CoordinatorError::WrongPayer);
+        ensure!(run_key == key, CoordinatorError::WrongRun);
+        ensure!(recorded == *payer.key, CoordinatorError::WrongPayer);
         self.record_closed(kind, account.key(), recorded, slot)?;
         pda::close(account, payer)
     }

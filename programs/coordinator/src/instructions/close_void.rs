@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::ROUND_FORCED_VOID;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::math::add;
 use crate::round::{require_round, Scene};
 use crate::state::{Phase, Roster, Round, Run};
@@ -15,16 +15,16 @@ pub struct CloseVoid<'info> {
     #[account(mut)]
     pub cranker: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
     /// The ring account of the next round.
-    #[account(mut, constraint = next_round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = next_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub next_round: AccountLoader<'info, Round>,
 }
 
@@ -39,11 +39,11 @@ impl CloseVoid<'_> {
             Phase::Commit => is_forced,
             _ => false,
         };
-        require!(number == run.round, CoordinatorError::WrongRound);
-        require!(is_closable, CoordinatorError::WrongPhase);
+        ensure!(number == run.round, CoordinatorError::WrongRound);
+        ensure!(is_closable, CoordinatorError::WrongPhase);
         require_round(&run, &round, number, phase)?;
         let grace_end = add(run.phase_end_slot, run.params.close_grace_slots)?;
-        require!(
+        ensure!(
             is_forced || slot > grace_end,
             CoordinatorError::CloseGraceRemaining
         );

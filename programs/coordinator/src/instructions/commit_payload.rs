@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::PayloadCommitted;
 use crate::round::{note_quorum, require_open, require_round};
 use crate::rules::bits::{bit, contains, count};
@@ -27,12 +27,12 @@ pub struct CommitPayload<'info> {
     /// Session key of the participant.
     pub session: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     pub roster: AccountLoader<'info, Roster>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
 }
 
@@ -51,22 +51,22 @@ impl CommitPayload<'_> {
             .load()?
             .signed_entry(args.index, self.session.key)?;
         let index = usize::from(args.index);
-        require!(
+        ensure!(
             contains(round.trainers, index),
             CoordinatorError::NotATrainer
         );
-        require!(
+        ensure!(
             !contains(round.committed, index),
             CoordinatorError::AlreadyCommitted
         );
-        require!(args.root_vote != [0; 32], CoordinatorError::RootVoteZero);
+        ensure!(args.root_vote != [0; 32], CoordinatorError::RootVoteZero);
         if is_root_only {
-            require!(
+            ensure!(
                 args.header_hash == [0; 32],
                 CoordinatorError::HeaderHashNotZero
             );
         } else {
-            require!(
+            ensure!(
                 args.header_hash != [0; 32],
                 CoordinatorError::HeaderHashZero
             );

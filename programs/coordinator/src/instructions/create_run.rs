@@ -57,8 +57,8 @@ impl CreateRun<'_> {
         let run = pda::find(&[SEED_RUN, &args.run_id]);
         let vault = pda::find(&[SEED_VAULT, run.0.as_ref()]);
         let roster = pda::find(&[SEED_ROSTER, run.0.as_ref()]);
-        require_keys_eq!(self.run.key(), run.0, CoordinatorError::WrongAddress);
-        require_keys_eq!(self.vault.key(), vault.0, CoordinatorError::WrongAddress);
+        ensure!(self.run.key() == run.0, CoordinatorError::WrongAddress);
+        ensure!(self.vault.key() == vault.0, CoordinatorError::WrongAddress);
         Ok(Addresses { run, vault, roster })
     }
 

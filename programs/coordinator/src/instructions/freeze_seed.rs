@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, SeedFrozen};
 use crate::round::open::seed_bit;
 use crate::rules::hash::sigma;
@@ -18,11 +18,11 @@ pub struct FreezeSeed<'info> {
     #[account(mut)]
     pub run: AccountLoader<'info, Run>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
     /// The `SlotHashes` sysvar.
     /// CHECK: the address is checked, the bytes are read by offset.
-    #[account(address = crate::constants::SLOT_HASHES @ CoordinatorError::WrongSysvar)]
+    #[account(address = crate::constants::SLOT_HASHES @ refuse(CoordinatorError::WrongSysvar))]
     pub slot_hashes: UncheckedAccount<'info>,
 }
 
@@ -37,9 +37,9 @@ impl FreezeSeed<'_> {
         );
         let (found_slot, slot_hash) = match lookup {
             Lookup::Found(slot, hash) => (slot, hash),
-            Lookup::TooEarly => return err!(CoordinatorError::SeedTooEarly),
-            Lookup::Lost => return err!(CoordinatorError::SeedSlotLost),
-            Lookup::Malformed => return err!(CoordinatorError::MalformedSlotHashes),
+            Lookup::TooEarly => return Err(refuse(CoordinatorError::SeedTooEarly)),
+            Lookup::Lost => return Err(refuse(CoordinatorError::SeedSlotLost)),
+            Lookup::Malformed => return Err(refuse(CoordinatorError::MalformedSlotHashes)),
         };
         let key = ctx.accounts.run.key();
         round.slot_hash = slot_hash;
@@ -64,11 +64,11 @@ impl FreezeSeed<'_> {
 
 /// Refuses a round account that does not hold round `number`, or that waits for no seed.
 pub fn require_seed_pending(run: &Run, round: &Round, number: u64) -> Result<()> {
-    require!(round.round == number, CoordinatorError::WrongRoundAccount);
+    ensure!(round.round == number, CoordinatorError::WrongRoundAccount);
     let waits = [SeedStatus::Pending, SeedStatus::Retargeted]
         .iter()
         .any(|&status| round.seed_status == status as u8);
     let is_pending = waits && run.seeds_pending & seed_bit(number) != 0;
-    require!(is_pending, CoordinatorError::SeedNotPending);
+    ensure!(is_pending, CoordinatorError::SeedNotPending);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, RunFunded};
 use crate::math::add;
 use crate::pda;
@@ -17,8 +17,8 @@ pub struct FundRun<'info> {
     /// The run.
     #[account(
         mut,
-        has_one = funder @ CoordinatorError::WrongFunder,
-        has_one = vault @ CoordinatorError::WrongVault,
+        has_one = funder @ refuse(CoordinatorError::WrongFunder),
+        has_one = vault @ refuse(CoordinatorError::WrongVault),
     )]
     pub run: AccountLoader<'info, Run>,
     /// The vault of the run.
@@ -31,7 +31,7 @@ pub struct FundRun<'info> {
 
 impl FundRun<'_> {
     fn validate(&self, lamports: u64) -> Result<()> {
-        require!(lamports > 0, CoordinatorError::ZeroLamports);
+        ensure!(lamports > 0, CoordinatorError::ZeroLamports);
         self.run.load()?.require_unfinished()
     }
 

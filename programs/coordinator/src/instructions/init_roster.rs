@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{MAX_GROWTH_BYTES, VERSION};
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, RosterInitialized};
 use crate::pda;
 use crate::seeds::SEED_ROSTER;
@@ -16,7 +16,7 @@ pub struct InitRoster<'info> {
     #[account(mut)]
     pub payer: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     /// CHECK: `run.roster`; created and grown here by `pda`.
@@ -30,9 +30,8 @@ impl InitRoster<'_> {
     fn validate(&self) -> Result<()> {
         let run = self.run.load()?;
         run.require_unfinished()?;
-        require_keys_eq!(
-            run.authority,
-            self.payer.key(),
+        ensure!(
+            run.authority == self.payer.key(),
             CoordinatorError::WrongAuthority
         );
         Ok(())

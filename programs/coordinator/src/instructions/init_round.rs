@@ -32,10 +32,10 @@ impl InitRound<'_> {
         let run = self.run.load()?;
         run.require_unfinished()?;
         let ring = run.params.ring;
-        require!(position < ring, CoordinatorError::PositionOutOfRange);
+        ensure!(position < ring, CoordinatorError::PositionOutOfRange);
         let key = self.run.key();
         let (address, bump) = pda::find(&[SEED_ROUND, key.as_ref(), &position.to_le_bytes()]);
-        require_keys_eq!(self.round.key(), address, CoordinatorError::WrongAddress);
+        ensure!(self.round.key() == address, CoordinatorError::WrongAddress);
         Ok(bump)
     }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::*;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ParticipantJoined, RewardsMoved};
 use crate::math::add;
 use crate::pda;
@@ -32,8 +32,8 @@ pub struct JoinRun<'info> {
     /// The run.
     #[account(
         mut,
-        has_one = roster @ CoordinatorError::WrongRoster,
-        has_one = vault @ CoordinatorError::WrongVault,
+        has_one = roster @ refuse(CoordinatorError::WrongRoster),
+        has_one = vault @ refuse(CoordinatorError::WrongVault),
     )]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
@@ -57,20 +57,19 @@ pub struct JoinRun<'info> {
 impl<'info> JoinRun<'info> {
     fn validate(&self, args: &JoinArgs) -> Result<()> {
         check_text(&args.endpoint)?;
-        require_keys_neq!(
-            args.session,
-            Pubkey::default(),
+        ensure!(
+            args.session != Pubkey::default(),
             CoordinatorError::InvalidSessionKey
         );
         let run = self.run.load()?;
         run.require_unfinished()?;
-        require!(
+        ensure!(
             run.round <= run.params.join_until_round,
             CoordinatorError::JoinClosed
         );
         let known = args.roles != 0 && args.roles & !ROLES == 0;
-        require!(known, CoordinatorError::InvalidRoles);
-        require!(
+        ensure!(known, CoordinatorError::InvalidRoles);
+        ensure!(
             args.index < run.params.capacity,
             CoordinatorError::IndexOutOfRange
         );
@@ -104,18 +103,17 @@ impl<'info> JoinRun<'info> {
         let allowlist = run.params.admission == ADMISSION_ALLOWLIST;
         let info = &self.participant;
         if info.owner != &crate::ID {
-            require!(!allowlist, CoordinatorError::NotAdmitted);
+            ensure!(!allowlist, CoordinatorError::NotAdmitted);
             run.num_participants = add(run.num_participants, 1)?;
             return create_participant(&self.owner, info, key, self.owner.key());
         }
         let participant = Participant::load(info, key)?;
-        require_keys_eq!(
-            participant.owner,
-            self.owner.key(),
+        ensure!(
+            participant.owner == self.owner.key(),
             CoordinatorError::WrongOwner
         );
-        require!(!participant.barred, CoordinatorError::ParticipantBarred);
-        require!(
+        ensure!(!participant.barred, CoordinatorError::ParticipantBarred);
+        ensure!(
             participant.admitted || !allowlist,
             CoordinatorError::NotAdmitted
         );
@@ -132,9 +130,9 @@ impl<'info> JoinRun<'info> {
         if entry.owner != participant.owner {
             return Ok(());
         }
-        require!(entry.is(Status::Left), CoordinatorError::AlreadyJoined);
+        ensure!(entry.is(Status::Left), CoordinatorError::AlreadyJoined);
         run.release_vested(entry, slot)?;
-        require!(entry.unvested()? == 0, CoordinatorError::AlreadyJoined);
+        ensure!(entry.unvested()? == 0, CoordinatorError::AlreadyJoined);
         participant.claimable = add(participant.claimable, entry.claimable)?;
         entry.claimable = 0;
         Ok(())
@@ -145,18 +143,18 @@ impl<'info> JoinRun<'info> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let entry = roster.entry_mut(index)?;
         run.release_vested(entry, slot)?;
-        require!(entry.unvested()? == 0, CoordinatorError::IndexTaken);
+        ensure!(entry.unvested()? == 0, CoordinatorError::IndexTaken);
         if entry.claimable == 0 {
             return Ok(());
         }
         let own = self.participant.key();
         let Some(previous) = self.previous.as_mut() else {
-            return err!(CoordinatorError::AccountMissing);
+            return Err(refuse(CoordinatorError::AccountMissing));
         };
-        require_keys_neq!(previous.key(), own, CoordinatorError::DuplicateAccount);
-        require_keys_eq!(previous.run, self.run.key(), CoordinatorError::WrongRun);
+        ensure!(previous.key() != own, CoordinatorError::DuplicateAccount);
+        ensure!(previous.run == self.run.key(), CoordinatorError::WrongRun);
         let matches = previous.owner == entry.owner && previous.index == index;
-        require!(matches, CoordinatorError::WrongOwner);
+        ensure!(matches, CoordinatorError::WrongOwner);
         previous.claimable = add(previous.claimable, entry.claimable)?;
         previous.index = NO_INDEX;
         let event = RewardsMoved {
@@ -204,8 +202,8 @@ fn check_free(run: &Run, roster: &Roster, index: u16) -> Result<()> {
     }
     let capacity = usize::from(run.params.capacity);
     let any = roster.entries.iter().take(capacity).any(free);
-    require!(any, CoordinatorError::RunFull);
-    err!(CoordinatorError::IndexTaken)
+    ensure!(any, CoordinatorError::RunFull);
+    Err(refuse(CoordinatorError::IndexTaken))
 }
 
 /// Refuses one more participant that only witnesses, above `max_witness_only`.
@@ -219,7 +217,7 @@ fn check_witness_only(run: &Run, roster: &Roster, roles: u8) -> Result<()> {
         .filter(|entry| entry.is_present() && entry.roles & ROLE_TRAINER == 0)
         .count();
     let max = usize::from(run.params.max_witness_only);
-    require!(only < max, CoordinatorError::WitnessOnlyFull);
+    ensure!(only < max, CoordinatorError::WitnessOnlyFull);
     Ok(())
 }
 
@@ -232,7 +230,7 @@ pub fn create_participant<'info>(
     owner: Pubkey,
 ) -> Result<Box<Participant>> {
     let (address, bump) = pda::find(&[SEED_PARTICIPANT, run.as_ref(), owner.as_ref()]);
-    require_keys_eq!(*account.key, address, CoordinatorError::WrongAddress);
+    ensure!(*account.key == address, CoordinatorError::WrongAddress);
     let seeds: [&[u8]; 4] = [SEED_PARTICIPANT, run.as_ref(), owner.as_ref(), &[bump]];
     pda::create(payer, account, &seeds, Participant::SIZE)?;
     Ok(Box::new(Participant::new(run, owner, *payer.key, bump)))

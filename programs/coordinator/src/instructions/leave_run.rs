@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{ENTRY_LEAVING, MAX_TICKETS};
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, LeaveRequested, ParticipantLeft};
 use crate::math::add;
 use crate::state::{Participant, Phase, Roster, Run, Status, Ticket};
@@ -14,7 +14,7 @@ pub struct LeaveRun<'info> {
     /// Owner of the participant.
     pub owner: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
@@ -22,8 +22,8 @@ pub struct LeaveRun<'info> {
     /// The participant.
     #[account(
         mut,
-        has_one = run @ CoordinatorError::WrongRun,
-        has_one = owner @ CoordinatorError::WrongOwner,
+        has_one = run @ refuse(CoordinatorError::WrongRun),
+        has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]
     pub participant: Box<Account<'info, Participant>>,
 }
@@ -33,7 +33,7 @@ impl LeaveRun<'_> {
         let roster = self.roster.load()?;
         let entry = self.participant.entry_of(&roster)?;
         let is_going = entry.is(Status::Left) || entry.is_leaving();
-        require!(!is_going, CoordinatorError::AlreadyLeaving);
+        ensure!(!is_going, CoordinatorError::AlreadyLeaving);
         Ok(())
     }
 

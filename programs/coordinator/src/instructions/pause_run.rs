@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::RUN_PAUSE_REQUESTED;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, PauseRequested, RunPaused};
 use crate::state::{Phase, Run};
 
@@ -13,7 +13,7 @@ pub struct PauseRun<'info> {
     /// Authority of the run.
     pub authority: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = authority @ CoordinatorError::WrongAuthority)]
+    #[account(mut, has_one = authority @ refuse(CoordinatorError::WrongAuthority))]
     pub run: AccountLoader<'info, Run>,
 }
 
@@ -25,14 +25,14 @@ impl PauseRun<'_> {
         let slot = Clock::get()?.slot;
         let phase = run.phase()?;
         let is_requested = run.flags & RUN_PAUSE_REQUESTED != 0;
-        require!(
+        ensure!(
             phase != Phase::Paused && !is_requested,
             CoordinatorError::AlreadyPaused
         );
         run.require_unfinished()?;
-        require!(phase != Phase::Halted, CoordinatorError::WrongPhase);
+        ensure!(phase != Phase::Halted, CoordinatorError::WrongPhase);
         run.renew_pause_budget(slot);
-        require!(
+        ensure!(
             !run.is_pause_spent(slot),
             CoordinatorError::PauseBudgetSpent
         );

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ReadyPosted};
 use crate::round::note_quorum;
 use crate::round::waiting::attendance;
@@ -27,7 +27,7 @@ pub struct Ready<'info> {
     /// Session key of the participant.
     pub session: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
@@ -42,20 +42,20 @@ impl Ready<'_> {
         let phase = run.phase()?;
         let is_running = matches!(phase, Phase::Commit | Phase::Attest);
         let is_waiting = matches!(phase, Phase::WaitingForMembers | Phase::Warmup);
-        require!(is_running || is_waiting, CoordinatorError::WrongPhase);
+        ensure!(is_running || is_waiting, CoordinatorError::WrongPhase);
         require_may_return(&run, entry, is_running)?;
         let speaks_about = if is_running {
             run.round
         } else {
             run.root_round
         };
-        require!(args.round == speaks_about, CoordinatorError::WrongRound);
+        ensure!(args.round == speaks_about, CoordinatorError::WrongRound);
         if is_waiting {
             let key = self.run.key().to_bytes();
             let vote = root_vote(&key, run.root_round, &entry.owner.to_bytes(), &run.root);
-            require!(args.vote == vote, CoordinatorError::ReadyRootMismatch);
+            ensure!(args.vote == vote, CoordinatorError::ReadyRootMismatch);
             let is_again = entry.is(Status::Pending) && entry.ready_round == run.root_round;
-            require!(!is_again, CoordinatorError::AlreadyReady);
+            ensure!(!is_again, CoordinatorError::AlreadyReady);
         }
         Ok(())
     }
@@ -100,19 +100,19 @@ fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> 
         Status::Pending => {}
         Status::Inactive => {
             let is_back = !is_running || entry.return_round <= run.round;
-            require!(is_back, CoordinatorError::ReturnsLater);
+            ensure!(is_back, CoordinatorError::ReturnsLater);
         }
         Status::Jailed => {
-            require!(
+            ensure!(
                 entry.jailed_until_round <= run.round,
                 CoordinatorError::StillJailed
             );
         }
-        Status::Active => return err!(CoordinatorError::AlreadyActive),
-        Status::Barred => return err!(CoordinatorError::ParticipantBarred),
-        Status::Empty | Status::Left => return err!(CoordinatorError::NotJoined),
+        Status::Active => return Err(refuse(CoordinatorError::AlreadyActive)),
+        Status::Barred => return Err(refuse(CoordinatorError::ParticipantBarred)),
+        Status::Empty | Status::Left => return Err(refuse(CoordinatorError::NotJoined)),
     }
-    require!(
+    ensure!(
         entry.stake >= run.params.stake_lamports,
         CoordinatorError::StakeTooLow
     );

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::NONE;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, MissingReported};
 use crate::math::mul;
 use crate::round::Scene;
@@ -27,16 +27,16 @@ pub struct ReportMissing<'info> {
     /// Session key of the participant.
     pub session: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The round whose payload is missing.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
     /// The round after it.
-    #[account(mut, constraint = current_round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = current_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub current_round: AccountLoader<'info, Round>,
 }
 
@@ -48,11 +48,11 @@ impl ReportMissing<'_> {
             self.current_round.load()?,
         );
         let is_open = run.is(Phase::Commit) || run.is(Phase::Attest);
-        require!(is_open, CoordinatorError::WrongPhase);
-        require!(open.round == run.round, CoordinatorError::WrongRoundAccount);
+        ensure!(is_open, CoordinatorError::WrongPhase);
+        ensure!(open.round == run.round, CoordinatorError::WrongRoundAccount);
         let is_base = args.round != NONE && args.round == open.base_round;
-        require!(is_base, CoordinatorError::ReportsClosed);
-        require!(
+        ensure!(is_base, CoordinatorError::ReportsClosed);
+        ensure!(
             round.round == args.round,
             CoordinatorError::WrongRoundAccount
         );
@@ -60,13 +60,13 @@ impl ReportMissing<'_> {
             .load()?
             .signed_entry(args.index, self.session.key)?;
         let (index, target) = (usize::from(args.index), usize::from(args.target));
-        require!(contains(open.members, index), CoordinatorError::NotAMember);
-        require!(
+        ensure!(contains(open.members, index), CoordinatorError::NotAMember);
+        ensure!(
             contains(round.included, target),
             CoordinatorError::NotIncluded
         );
         let reports = round.slot(args.target)?.missing_reports;
-        require!(!contains(reports, index), CoordinatorError::AlreadyReported);
+        ensure!(!contains(reports, index), CoordinatorError::AlreadyReported);
         Ok(())
     }
 

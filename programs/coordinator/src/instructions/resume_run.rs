@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::RUN_PAUSE_REQUESTED;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, PauseCancelled, RunResumed};
 use crate::math::sub;
 use crate::round::open::open_next;
@@ -15,13 +15,13 @@ pub struct ResumeRun<'info> {
     /// Authority of the run; anyone once the pause budget is spent.
     pub signer: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The ring account of `run.round`.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
 }
 
@@ -30,11 +30,11 @@ impl ResumeRun<'_> {
         let run = self.run.load()?;
         let is_authority = run.authority == self.signer.key();
         if run.flags & RUN_PAUSE_REQUESTED != 0 {
-            require!(is_authority, CoordinatorError::WrongAuthority);
+            ensure!(is_authority, CoordinatorError::WrongAuthority);
             return Ok(());
         }
-        require!(run.is(Phase::Paused), CoordinatorError::NotPaused);
-        require!(
+        ensure!(run.is(Phase::Paused), CoordinatorError::NotPaused);
+        ensure!(
             is_authority || run.is_pause_spent(slot),
             CoordinatorError::PauseBudgetRemaining
         );

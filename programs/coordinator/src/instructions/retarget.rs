@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use super::freeze_seed::require_seed_pending;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, SeedLost, SeedRetargeted};
 use crate::math::add;
 use crate::round::open::seed_bit;
@@ -19,11 +19,11 @@ pub struct Retarget<'info> {
     #[account(mut)]
     pub run: AccountLoader<'info, Run>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
     /// The `SlotHashes` sysvar.
     /// CHECK: the address is checked, the bytes are read by offset.
-    #[account(address = crate::constants::SLOT_HASHES @ CoordinatorError::WrongSysvar)]
+    #[account(address = crate::constants::SLOT_HASHES @ refuse(CoordinatorError::WrongSysvar))]
     pub slot_hashes: UncheckedAccount<'info>,
 }
 
@@ -36,7 +36,7 @@ impl Retarget<'_> {
             &ctx.accounts.slot_hashes.try_borrow_data()?,
             round.seed_slot,
         );
-        require!(lookup == Lookup::Lost, CoordinatorError::SeedNotLost);
+        ensure!(lookup == Lookup::Lost, CoordinatorError::SeedNotLost);
         let slot = Clock::get()?.slot;
         let key = ctx.accounts.run.key();
         if round.seed_status == SeedStatus::Pending as u8 {

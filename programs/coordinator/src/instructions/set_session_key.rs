@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, SessionKeySet};
 use crate::state::{Participant, Roster, Run, Status};
 
@@ -12,30 +12,29 @@ pub struct SetSessionKey<'info> {
     /// Owner of the participant.
     pub owner: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The participant.
     #[account(
-        has_one = run @ CoordinatorError::WrongRun,
-        has_one = owner @ CoordinatorError::WrongOwner,
+        has_one = run @ refuse(CoordinatorError::WrongRun),
+        has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]
     pub participant: Box<Account<'info, Participant>>,
 }
 
 impl SetSessionKey<'_> {
     fn validate(&self, session: Pubkey) -> Result<()> {
-        require_keys_neq!(
-            session,
-            Pubkey::default(),
+        ensure!(
+            session != Pubkey::default(),
             CoordinatorError::InvalidSessionKey
         );
         self.run.load()?.require_unfinished()?;
         let roster = self.roster.load()?;
         let entry = self.participant.entry_of(&roster)?;
-        require!(entry.is_present(), CoordinatorError::NotJoined);
+        ensure!(entry.is_present(), CoordinatorError::NotJoined);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::round::open::require_ring_account;
 use crate::round::Scene;
 use crate::state::{Phase, Roster, Round, Run};
@@ -13,13 +13,13 @@ pub struct Tick<'info> {
     /// Whoever sends the transaction.
     pub cranker: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = roster @ CoordinatorError::WrongRoster)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The ring account of `run.round`.
-    #[account(mut, constraint = round.load()?.run == run.key() @ CoordinatorError::WrongRun)]
+    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
 }
 
@@ -40,7 +40,7 @@ impl Tick<'_> {
             Phase::Warmup => scene.end_warmup()?,
             Phase::Commit => scene.start_attest()?,
             Phase::Halted => scene.leave_halt()?,
-            _ => return err!(CoordinatorError::NothingDue),
+            _ => return Err(refuse(CoordinatorError::NothingDue)),
         }
         scene.invariant()
     }

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, StakeToppedUp};
 use crate::pda;
 use crate::state::{Participant, Roster, Run};
@@ -16,8 +16,8 @@ pub struct TopUpStake<'info> {
     /// The run.
     #[account(
         mut,
-        has_one = roster @ CoordinatorError::WrongRoster,
-        has_one = vault @ CoordinatorError::WrongVault,
+        has_one = roster @ refuse(CoordinatorError::WrongRoster),
+        has_one = vault @ refuse(CoordinatorError::WrongVault),
     )]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
@@ -26,8 +26,8 @@ pub struct TopUpStake<'info> {
     /// The participant.
     #[account(
         mut,
-        has_one = run @ CoordinatorError::WrongRun,
-        has_one = owner @ CoordinatorError::WrongOwner,
+        has_one = run @ refuse(CoordinatorError::WrongRun),
+        has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]
     pub participant: Box<Account<'info, Participant>>,
     /// The vault of the run.
@@ -40,12 +40,12 @@ pub struct TopUpStake<'info> {
 
 impl TopUpStake<'_> {
     fn validate(&self, lamports: u64) -> Result<()> {
-        require!(lamports > 0, CoordinatorError::ZeroLamports);
+        ensure!(lamports > 0, CoordinatorError::ZeroLamports);
         self.run.load()?.require_unfinished()?;
         let roster = self.roster.load()?;
         let entry = self.participant.entry_of(&roster)?;
-        require!(entry.is_present(), CoordinatorError::NotJoined);
-        require!(!entry.is_leaving(), CoordinatorError::AlreadyLeaving);
+        ensure!(entry.is_present(), CoordinatorError::NotJoined);
+        ensure!(!entry.is_leaving(), CoordinatorError::AlreadyLeaving);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::RUN_PARAMS_PENDING;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ParamsRequested};
 use crate::state::{Params, Run};
 
@@ -13,7 +13,7 @@ pub struct UpdateParams<'info> {
     /// Authority of the run.
     pub authority: Signer<'info>,
     /// The run.
-    #[account(mut, has_one = authority @ CoordinatorError::WrongAuthority)]
+    #[account(mut, has_one = authority @ refuse(CoordinatorError::WrongAuthority))]
     pub run: AccountLoader<'info, Run>,
 }
 

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::MAX_PARTIAL_TICKETS;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ParticipantClosed, StakeUnbonding, StakeWithdrawn};
 use crate::math::{add, sub};
 use crate::pda;
@@ -18,8 +18,8 @@ pub struct WithdrawStake<'info> {
     /// The run.
     #[account(
         mut,
-        has_one = roster @ CoordinatorError::WrongRoster,
-        has_one = vault @ CoordinatorError::WrongVault,
+        has_one = roster @ refuse(CoordinatorError::WrongRoster),
+        has_one = vault @ refuse(CoordinatorError::WrongVault),
     )]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
@@ -28,9 +28,9 @@ pub struct WithdrawStake<'info> {
     /// The participant; closed once nothing is left.
     #[account(
         mut,
-        has_one = run @ CoordinatorError::WrongRun,
-        has_one = owner @ CoordinatorError::WrongOwner,
-        has_one = payer @ CoordinatorError::WrongPayer,
+        has_one = run @ refuse(CoordinatorError::WrongRun),
+        has_one = owner @ refuse(CoordinatorError::WrongOwner),
+        has_one = payer @ refuse(CoordinatorError::WrongPayer),
     )]
     pub participant: Box<Account<'info, Participant>>,
     /// The vault of the run.
@@ -56,7 +56,7 @@ impl WithdrawStake<'_> {
         let closes = accounts
             .participant
             .is_closable(&*accounts.roster.load()?)?;
-        require!(
+        ensure!(
             paid > 0 || unbond_lamports > 0 || closes,
             CoordinatorError::NothingToWithdraw
         );
@@ -96,9 +96,9 @@ impl WithdrawStake<'_> {
         let entry = self
             .participant
             .entry_mut_of(&mut roster)
-            .ok_or_else(|| error!(CoordinatorError::NotJoined))?;
+            .ok_or_else(|| refuse(CoordinatorError::NotJoined))?;
         let spare = entry.stake.saturating_sub(run.params.stake_lamports);
-        require!(lamports <= spare, CoordinatorError::StakeBelowMinimum);
+        ensure!(lamports <= spare, CoordinatorError::StakeBelowMinimum);
         let ticket = Ticket {
             lamports,
             matures_slot: add(slot, run.params.unbond_slots)?,

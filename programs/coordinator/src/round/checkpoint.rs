@@ -6,7 +6,7 @@ use anchor_lang::prelude::*;
 
 use super::Scene;
 use crate::constants::VERSION;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, CheckpointStored};
 use crate::math::{add, div, mul, sub};
 use crate::pda;
@@ -29,12 +29,12 @@ impl Scene<'_> {
     pub fn store_checkpoint(&mut self, place: &Place<'_, '_>) -> Result<()> {
         let account = place
             .account
-            .ok_or_else(|| error!(CoordinatorError::CheckpointAccountMissing))?;
+            .ok_or_else(|| refuse(CoordinatorError::CheckpointAccountMissing))?;
         let number = self.round.round.to_le_bytes();
         let key = self.key;
         let seeds = [SEED_CHECKPOINT, key.as_ref(), &number];
         let (address, bump) = Pubkey::find_program_address(&seeds, &crate::ID);
-        require_keys_eq!(address, *account.key, CoordinatorError::WrongAddress);
+        ensure!(address == *account.key, CoordinatorError::WrongAddress);
         let is_new = account.owner != &crate::ID;
         if is_new {
             let signer = [SEED_CHECKPOINT, key.as_ref(), &number, &[bump]];

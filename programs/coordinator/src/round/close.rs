@@ -118,7 +118,7 @@ impl Scene<'_> {
     fn seal(&mut self, flags: u8) -> Result<()> {
         let ran_to_deadline = super::window(self.run).ran_to_deadline(self.slot);
         let (run, round) = (&mut *self.run, &mut *self.round);
-        require!(
+        ensure!(
             !round.has_flag(ROUND_CLOSED),
             CoordinatorError::InvariantViolated
         );

@@ -58,15 +58,15 @@ pub fn window(run: &Run) -> Window {
 
 /// Refuses an action after the last slot of the phase.
 pub fn require_open(run: &Run, slot: u64) -> Result<()> {
-    require!(window(run).accepts(slot), CoordinatorError::PhaseOver);
+    ensure!(window(run).accepts(slot), CoordinatorError::PhaseOver);
     Ok(())
 }
 
 /// Refuses unless the run is in `phase` and `number` is its open round, held by `round`.
 pub fn require_round(run: &Run, round: &Round, number: u64, phase: Phase) -> Result<()> {
-    require!(number == run.round, CoordinatorError::WrongRound);
-    require!(run.is(phase), CoordinatorError::WrongPhase);
-    require!(round.round == number, CoordinatorError::WrongRoundAccount);
+    ensure!(number == run.round, CoordinatorError::WrongRound);
+    ensure!(run.is(phase), CoordinatorError::WrongPhase);
+    ensure!(round.round == number, CoordinatorError::WrongRoundAccount);
     Ok(())
 }
 

@@ -65,7 +65,7 @@ impl Scene<'_> {
         }
         let is_abandoned =
             self.run.round > self.run.params.join_until_round && count(found.present) < min;
-        require!(is_abandoned, CoordinatorError::NothingDue);
+        ensure!(is_abandoned, CoordinatorError::NothingDue);
         finish(self.run, &self.key, self.roster, self.slot)
     }
 
@@ -74,7 +74,7 @@ impl Scene<'_> {
         let found = attendance(self.run, self.roster);
         let (ready, pending) = (count(found.ready), count(found.pending));
         let is_due = super::window(self.run).is_due(ready, pending, self.slot);
-        require!(is_due, CoordinatorError::NothingDue);
+        ensure!(is_due, CoordinatorError::NothingDue);
         let suffices =
             ready >= u64::from(self.run.params.min_members) && found.ready & found.trainers != 0;
         let absent = found.pending & !found.ready;
@@ -104,7 +104,7 @@ impl Scene<'_> {
         super::require_round(self.run, round, self.run.round, Phase::Commit)?;
         let clock = super::window(self.run);
         let is_due = clock.is_due(count(round.committed), count(round.trainers), self.slot);
-        require!(is_due, CoordinatorError::NothingDue);
+        ensure!(is_due, CoordinatorError::NothingDue);
         if clock.ran_to_deadline(self.slot) {
             round.flags |= ROUND_COMMIT_RAN_TO_DEADLINE;
         }
@@ -134,7 +134,7 @@ impl Scene<'_> {
     /// Halted to WaitingForMembers at the newest checkpoint, once the run has rested.
     pub fn leave_halt(&mut self) -> Result<()> {
         let has_rested = super::window(self.run).ran_to_deadline(self.slot);
-        require!(has_rested, CoordinatorError::NothingDue);
+        ensure!(has_rested, CoordinatorError::NothingDue);
         super::open::turn_over(self.run, &self.key, self.roster, self.slot)?;
         wait_for_members(self.run, &self.key, self.roster, self.slot)
     }

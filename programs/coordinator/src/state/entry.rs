@@ -174,7 +174,7 @@ impl Entry {
             && (self.roles != 0 || !is_used)
             && (!is_used || left == (status == Status::Left))
             && (!self.is_leaving() || status == Status::Active);
-        require!(sound, CoordinatorError::InvariantViolated);
+        ensure!(sound, CoordinatorError::InvariantViolated);
         Ok(())
     }
 }

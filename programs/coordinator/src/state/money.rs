@@ -6,13 +6,13 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
 use crate::rules::vesting;
 use crate::state::{Entry, Run};
 
 fn overflow() -> Error {
-    error!(CoordinatorError::MathOverflow)
+    refuse(CoordinatorError::MathOverflow)
 }
 
 impl Run {

@@ -113,11 +113,11 @@ impl Params {
         self.validate_windows()?;
         self.validate_amounts()?;
         self.validate_audits()?;
-        require!(
+        ensure!(
             self.admission <= ADMISSION_ALLOWLIST,
             CoordinatorError::UnknownAdmission
         );
-        require!(self.reserved == [0; 3], CoordinatorError::ReservedNotZero);
+        ensure!(self.reserved == [0; 3], CoordinatorError::ReservedNotZero);
         Ok(())
     }
 
@@ -125,13 +125,13 @@ impl Params {
         use CoordinatorError as E;
         let max = u16::try_from(MAX_PARTICIPANTS).unwrap_or(u16::MAX);
         let capacity = self.capacity;
-        require!((1..=max).contains(&capacity), E::CapacityOutOfRange);
+        ensure!((1..=max).contains(&capacity), E::CapacityOutOfRange);
         let members = 1..=capacity;
-        require!(members.contains(&self.min_members), E::MinMembersOutOfRange);
-        require!(self.keep_rounds > 0, E::KeepRoundsZero);
+        ensure!(members.contains(&self.min_members), E::MinMembersOutOfRange);
+        ensure!(self.keep_rounds > 0, E::KeepRoundsZero);
         let kept = self.keep_rounds.saturating_add(2);
-        require!((kept..=max).contains(&self.ring), E::RingOutOfRange);
-        require!(self.max_witness_only <= capacity, E::WitnessOnlyOutOfRange);
+        ensure!((kept..=max).contains(&self.ring), E::RingOutOfRange);
+        ensure!(self.max_witness_only <= capacity, E::WitnessOnlyOutOfRange);
         let counts = [
             self.sequences_per_payload,
             self.max_rounds,
@@ -139,7 +139,7 @@ impl Params {
             u64::from(self.residual_rounds),
             u64::from(self.checkpoint_every),
         ];
-        require!(counts.iter().all(|&count| count > 0), E::CountZero);
+        ensure!(counts.iter().all(|&count| count > 0), E::CountZero);
         Ok(())
     }
 
@@ -154,16 +154,16 @@ impl Params {
             self.bond_lamports,
         ];
         let fits = amounts.iter().all(|&amount| amount <= MAX_PARAM_LAMPORTS);
-        require!(fits, E::AmountTooLarge);
+        ensure!(fits, E::AmountTooLarge);
         let least_stake = self.reward_per_payload.saturating_mul(MIN_STAKE_REWARDS);
-        require!(self.stake_lamports >= least_stake.max(1), E::StakeTooSmall);
-        require!(
+        ensure!(self.stake_lamports >= least_stake.max(1), E::StakeTooSmall);
+        ensure!(
             self.absence_fee <= self.stake_lamports,
             E::AbsenceFeeTooLarge
         );
         let fees = self.witness_fee.saturating_mul(MIN_BOND_FEES);
         let rewards = self.reward_per_payload.saturating_mul(MIN_BOND_REWARDS);
-        require!(self.bond_lamports >= fees.max(rewards), E::BondTooSmall);
+        ensure!(self.bond_lamports >= fees.max(rewards), E::BondTooSmall);
         Ok(())
     }
 
@@ -188,20 +188,20 @@ impl Params {
             self.appeal_slots,
             self.breaker_slots,
         ];
-        require!(windows.iter().all(|&slots| slots > 0), E::WindowZero);
+        ensure!(windows.iter().all(|&slots| slots > 0), E::WindowZero);
         let fits = windows.iter().all(|&slots| slots <= MAX_WINDOW_SLOTS);
-        require!(fits, E::WindowTooLong);
-        require!(
+        ensure!(fits, E::WindowTooLong);
+        ensure!(
             self.seed_delay_slots < SLOT_HASHES_ENTRIES,
             E::SeedDelayTooLong
         );
-        require!(
+        ensure!(
             self.max_pause_slots <= self.unbond_slots,
             E::PauseLongerThanUnbond
         );
         let longest = self.longest_path_slots();
-        require!(self.vesting_slots > longest, E::VestingTooShort);
-        require!(self.unbond_slots > longest, E::UnbondTooShort);
+        ensure!(self.vesting_slots > longest, E::VestingTooShort);
+        ensure!(self.unbond_slots > longest, E::UnbondTooShort);
         Ok(())
     }
 
@@ -232,11 +232,11 @@ impl Params {
     fn validate_audits(&self) -> Result<()> {
         use CoordinatorError as E;
         let (base, new) = (u64::from(self.p_base_ppm), u64::from(self.p_new_ppm));
-        require!(base <= new && new <= PPM, E::ChanceOutOfRange);
+        ensure!(base <= new && new <= PPM, E::ChanceOutOfRange);
         let expected = base.saturating_mul(u64::from(self.capacity)).div_ceil(PPM);
         let cap = u64::from(self.audit_cap);
         let fits = expected..=u64::from(self.capacity);
-        require!(fits.contains(&cap), E::AuditCapOutOfRange);
+        ensure!(fits.contains(&cap), E::AuditCapOutOfRange);
         Ok(())
     }
 
@@ -251,7 +251,7 @@ impl Params {
                 p.admission,
             )
         };
-        require!(
+        ensure!(
             fixed(self) == fixed(new),
             CoordinatorError::ImmutableParameter
         );

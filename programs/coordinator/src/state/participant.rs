@@ -6,7 +6,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::*;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::math::add;
 use crate::state::{Entry, Roster};
 
@@ -64,7 +64,7 @@ pub struct Participant {
 /// Refuses texts that are too long, or that a terminal would not print as they are.
 pub fn check_text(text: &str) -> Result<()> {
     let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
-    require!(
+    ensure!(
         text.len() <= MAX_TEXT_BYTES && printable,
         CoordinatorError::InvalidText
     );
@@ -100,9 +100,9 @@ impl Participant {
 
     /// Reads an account that may be no participant of this run; a named error if so.
     pub fn load(account: &AccountInfo, run: Pubkey) -> Result<Self> {
-        require_keys_eq!(*account.owner, crate::ID, CoordinatorError::WrongAddress);
+        ensure!(*account.owner == crate::ID, CoordinatorError::WrongAddress);
         let participant = Self::try_deserialize(&mut &account.try_borrow_data()?[..])?;
-        require_keys_eq!(participant.run, run, CoordinatorError::WrongRun);
+        ensure!(participant.run == run, CoordinatorError::WrongRun);
         Ok(participant)
     }
 
@@ -120,7 +120,7 @@ impl Participant {
             .entry(self.index)
             .ok()
             .filter(|entry| entry.owner == self.owner)
-            .ok_or_else(|| error!(CoordinatorError::NotJoined))
+            .ok_or_else(|| refuse(CoordinatorError::NotJoined))
     }
 
     /// The entry that this participant holds, or none when the index is another's now.
@@ -148,12 +148,12 @@ impl Participant {
 
     /// Opens a ticket; `max` places may be in use afterwards, else `TicketsFull`.
     pub fn open_ticket(&mut self, ticket: Ticket, max: usize) -> Result<()> {
-        require!(self.num_tickets() < max, CoordinatorError::TicketsFull);
+        ensure!(self.num_tickets() < max, CoordinatorError::TicketsFull);
         let place = self
             .tickets
             .iter_mut()
             .find(|t| t.lamports == 0)
-            .ok_or_else(|| error!(CoordinatorError::TicketsFull))?;
+            .ok_or_else(|| refuse(CoordinatorError::TicketsFull))?;
         *place = ticket;
         Ok(())
     }
@@ -182,7 +182,7 @@ impl Participant {
         let sound = fits(&self.endpoint)
             && fits(&self.manifest_uri)
             && (self.index == NO_INDEX || usize::from(self.index) < MAX_PARTICIPANTS);
-        require!(sound, CoordinatorError::InvariantViolated);
+        ensure!(sound, CoordinatorError::InvariantViolated);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 
 /// Phase of a run.
 #[repr(u8)]
@@ -44,7 +44,7 @@ impl Phase {
         Phase::ALL
             .get(usize::from(number))
             .copied()
-            .ok_or_else(|| error!(CoordinatorError::InvariantViolated))
+            .ok_or_else(|| refuse(CoordinatorError::InvariantViolated))
     }
 
     /// Whether the sets of an open round (or root-only step) are fixed in this phase.
@@ -91,7 +91,7 @@ impl Status {
         Status::ALL
             .get(usize::from(number))
             .copied()
-            .ok_or_else(|| error!(CoordinatorError::InvariantViolated))
+            .ok_or_else(|| refuse(CoordinatorError::InvariantViolated))
     }
 }
 

@@ -5,7 +5,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::*;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 use crate::state::entry::Entry;
 
 /// Every participant of a run, by index.
@@ -33,20 +33,20 @@ impl Roster {
     pub fn entry(&self, index: u16) -> Result<&Entry> {
         self.entries
             .get(usize::from(index))
-            .ok_or_else(|| error!(CoordinatorError::IndexOutOfRange))
+            .ok_or_else(|| refuse(CoordinatorError::IndexOutOfRange))
     }
 
     /// The entry at `index`, or `IndexOutOfRange`.
     pub fn entry_mut(&mut self, index: u16) -> Result<&mut Entry> {
         self.entries
             .get_mut(usize::from(index))
-            .ok_or_else(|| error!(CoordinatorError::IndexOutOfRange))
+            .ok_or_else(|| refuse(CoordinatorError::IndexOutOfRange))
     }
 
     /// The entry at `index` whose session key is `session`, or `WrongSessionKey`.
     pub fn signed_entry(&self, index: u16, session: &Pubkey) -> Result<&Entry> {
         let entry = self.entry(index)?;
-        require!(
+        ensure!(
             entry.session == *session && entry.owner != Pubkey::default(),
             CoordinatorError::WrongSessionKey
         );
@@ -56,7 +56,7 @@ impl Roster {
     /// The entry at `index` whose owner is `owner`, or `WrongOwner`.
     pub fn owned_entry_mut(&mut self, index: u16, owner: &Pubkey) -> Result<&mut Entry> {
         let entry = self.entry_mut(index)?;
-        require_keys_eq!(entry.owner, *owner, CoordinatorError::WrongOwner);
+        ensure!(entry.owner == *owner, CoordinatorError::WrongOwner);
         Ok(entry)
     }
 }

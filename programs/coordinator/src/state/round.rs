@@ -6,7 +6,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::*;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
 
 /// One index of a round.
 #[zero_copy]
@@ -100,14 +100,14 @@ impl Round {
     pub fn slot(&self, index: u16) -> Result<&Slot> {
         self.slots
             .get(usize::from(index))
-            .ok_or_else(|| error!(CoordinatorError::IndexOutOfRange))
+            .ok_or_else(|| refuse(CoordinatorError::IndexOutOfRange))
     }
 
     /// The slot at `index`, or `IndexOutOfRange`.
     pub fn slot_mut(&mut self, index: u16) -> Result<&mut Slot> {
         self.slots
             .get_mut(usize::from(index))
-            .ok_or_else(|| error!(CoordinatorError::IndexOutOfRange))
+            .ok_or_else(|| refuse(CoordinatorError::IndexOutOfRange))
     }
 
     /// Whether a `ROUND_*` flag is set.
@@ -125,7 +125,7 @@ impl Round {
             && within(self.included | self.struck, self.committed)
             && self.included & self.struck == 0
             && (self.included == 0 || self.has_flag(ROUND_CLOSED));
-        require!(sound, CoordinatorError::InvariantViolated);
+        ensure!(sound, CoordinatorError::InvariantViolated);
         Ok(())
     }
 }

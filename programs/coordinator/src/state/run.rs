@@ -145,7 +145,7 @@ impl Run {
 
     /// Refuses with `RunFinished` in the last phase.
     pub fn require_unfinished(&self) -> Result<()> {
-        require!(!self.is(Phase::Finished), CoordinatorError::RunFinished);
+        ensure!(!self.is(Phase::Finished), CoordinatorError::RunFinished);
         Ok(())
     }
 
@@ -256,7 +256,7 @@ impl Run {
 
     /// The vault covers everything that it owes (protocol §2).
     pub fn check_vault(&self, vault: &AccountInfo) -> Result<()> {
-        require!(
+        ensure!(
             vault.lamports() >= self.liabilities()?,
             CoordinatorError::VaultShort
         );
@@ -274,7 +274,7 @@ impl Run {
             && (phase == Phase::Finished) == (self.finished_slot != NONE)
             && (self.phase_end_slot >= self.phase_start_slot)
             && self.round <= self.params.max_rounds;
-        require!(sound, CoordinatorError::InvariantViolated);
+        ensure!(sound, CoordinatorError::InvariantViolated);
         Ok(())
     }
 }
