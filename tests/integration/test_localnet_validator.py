@@ -4,11 +4,7 @@ The binary comes packed in ../shared/tools; without it (or one on PATH) these te
 """
 
 import base64
-import hashlib
 import json
-import lzma
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +20,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 from unit.localnet.support import SOL, memo, pay, signed
+from unit.localnet.validator_binary import validator_binary
 
 from troth_coordinator.chain.errors import TransactionRejectedError
 from troth_coordinator.chain.failure import TransactionFailure
@@ -38,31 +35,12 @@ from troth_localnet.errors import (
 from troth_localnet.ports import bind_pair
 from troth_localnet.validator import BINARY_NAME, ValidatorLauncher, ValidatorOptions
 
-PACKED = Path(__file__).parents[3] / "shared/tools/solana-test-validator-4.1.1-debian12-x86_64.xz"
-UNPACKED_SHA256 = "ccfd3c4f32370c4dbc81f8210fab761f246b8e35d696caed3620e9c3ee1458d5"
 NOBODY = Keypair.from_seed(bytes([9]) * 32)
 
 
 @pytest.fixture(scope="session")
 def binary(request):
-    if PACKED.is_file():
-        return unpacked(Path(request.config.cache.mkdir("validator")) / BINARY_NAME)
-    found = shutil.which(BINARY_NAME)
-    if found is None:
-        pytest.skip(f"neither {PACKED} nor {BINARY_NAME} on PATH")
-    return Path(found)
-
-
-def unpacked(path: Path) -> Path:
-    """Unpack once and keep; a damaged copy is made again."""
-    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == UNPACKED_SHA256:
-        return path
-    data = lzma.decompress(PACKED.read_bytes())
-    assert hashlib.sha256(data).hexdigest() == UNPACKED_SHA256
-    fresh = path.with_suffix(f".{os.getpid()}")
-    fresh.write_bytes(data)
-    fresh.chmod(0o755)
-    return fresh.replace(path)
+    return validator_binary(request)
 
 
 @pytest.fixture(scope="module")

@@ -114,6 +114,11 @@ async def test_a_push_that_nobody_expects_is_refused_without_reading_it(ours):
     assert b" 409 " in await raw(ours, head.encode() + DATA)
 
 
+async def test_a_body_for_a_path_that_does_not_exist_is_not_read(ours):
+    head = f"POST /v1/other HTTP/1.1\r\nHost: x\r\nContent-Length: {10 * 2**30}\r\n\r\n"
+    assert b" 404 " in await raw(ours, head.encode() + DATA)
+
+
 @pytest.mark.parametrize("length", [0, len(DATA) - 1, len(DATA) + 1, 10 * 2**30])
 async def test_a_push_of_another_size_is_refused_without_reading_it(ours, length):
     ours.expect(BLOB, len(DATA), bytes)

@@ -168,6 +168,29 @@ async def test_ten_gigabytes_are_cut_off_at_the_size_of_the_payload():
     assert peak < 32 * 2**20
 
 
+async def test_an_encoding_is_never_undone():
+    """Whoever decompresses what a stranger sends lets it choose our memory."""
+    async with (
+        Hostile(says(ok(len(DATA), "Content-Encoding: gzip\r\n"), DATA)) as odd,
+        http_transport("127.0.0.1", 0, patience=QUICK) as taker,
+    ):
+        assert await taker.fetch(BLOB, [odd.endpoint], len(DATA), bytes) == DATA
+
+
+async def test_two_holders_that_fail_side_by_side_are_both_named():
+    async with (
+        Hostile(hang) as slow,
+        Hostile(says(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")) as broken,
+        http_transport("127.0.0.1", 0, patience=QUICK) as taker,
+    ):
+        with pytest.raises(FetchError) as found:
+            await taker.fetch(BLOB, [slow.endpoint, broken.endpoint], len(DATA), bytes)
+    assert {name for _, name in blobs.reasons(found.value)} == {
+        "HolderSilentError",
+        "HolderLiedError",
+    }
+
+
 async def test_a_redirect_is_not_followed():
     async with Hostile(says(ok(len(DATA)), DATA)) as inside:
         location = f"HTTP/1.1 302 F\r\nLocation: {inside.endpoint}/\r\nContent-Length: 0\r\n\r\n"
