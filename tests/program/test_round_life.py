@@ -123,9 +123,7 @@ def test_a_checkpoint_needs_its_account_and_survives_a_prefunded_address() -> No
     assert stage.run.root_round == 0, "the first grid point is round 1"
     stage.commit_all()
     stage.attest_all()
-    bare = make.close_round(
-        stage.at, stage.cranker.pubkey(), 1, root_of(1), with_checkpoint=False
-    )
+    bare = make.close_round(stage.at, stage.cranker.pubkey(), 1, root_of(1), with_checkpoint=False)
     assert stage.refused(bare, stage.cranker) == "CheckpointAccountMissing"
     stage.chain.airdrop(stage.at.checkpoint(1), 1_000_000)
     landed = stage.close()

@@ -210,16 +210,25 @@ def attest(
 
 
 def report_missing(
-    at: RunAddresses, session: Pubkey, index: int, round_: int, target: int
+    at: RunAddresses,
+    session: Pubkey,
+    index: int,
+    round_: int,
+    target: int,
+    open_round: int | None = None,
 ) -> Instruction:
-    """Say that a payload included in `round_` cannot be fetched; the next round is open."""
+    """Say that a payload included in `round_` cannot be fetched.
+
+    `open_round` is run.round, by default the next one; it is later where a first report has
+    already voided the rounds between. `round_` must be its base_round.
+    """
     return _build(
         at,
         "report_missing",
         {"index": index, "round": round_, "target": target},
         session=session,
         round=at.round(round_),
-        current_round=at.round(round_ + 1),
+        current_round=at.round(round_ + 1 if open_round is None else open_round),
     )
 
 
