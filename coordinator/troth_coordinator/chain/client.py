@@ -22,6 +22,7 @@ from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.errors import (
     AccountMissingError,
     ForeignProgramError,
+    ProgramIdError,
     ProgramMissingError,
     ProgramRefusedError,
     UnconfirmedError,
@@ -191,7 +192,12 @@ class CoordinatorClient:
         self, instructions: Sequence[Instruction], signers: Sequence[Keypair]
     ) -> ConfirmedTransaction:
         """Send one transaction, the first signer paying, and wait for `confirmed`; see Sender."""
-        return await self._sender.send(instructions, signers)
+        try:
+            return await self._sender.send(instructions, signers)
+        except ProgramIdError:
+            # Runtimes use one word for "no program" and "not a program": look for ourselves.
+            await self.check_program()
+            raise
 
     async def send_carrying(
         self,

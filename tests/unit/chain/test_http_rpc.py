@@ -214,7 +214,7 @@ async def test_fewer_answers_than_questions():
     short = {"context": CONTEXT, "value": [None]}
     async with HostileServer(lambda request: http(reply(short, request))) as server:
         for method in ("getMultipleAccounts", "getSignatureStatuses"):
-            with pytest.raises(MalformedReplyError, match="1 .* for 2 keys"):
+            with pytest.raises(MalformedReplyError, match=r"1 .* for 2 keys"):
                 await ask(server, method)
 
 
