@@ -64,7 +64,6 @@ def select(u: Tensor, k: int) -> TopK:
     _check_finite(largest)
     present = largest != 0
     indices *= present[:, None]
-    negative &= present[:, None]
     return TopK(present, indices, negative)
 
 

@@ -174,19 +174,22 @@ class _Race(Generic[T]):
         try:
             while self._waiting or self._running:
                 self._start_next()
-                patience = hedge_seconds if self._waiting else None
-                done, _ = await asyncio.wait(
-                    self._running, timeout=patience, return_when=asyncio.FIRST_COMPLETED
-                )
-                for task in done:
-                    won = self._finish(task)
-                    if won is not None:
-                        return won
+                won = await self._next_result(hedge_seconds if self._waiting else None)
+                if won is not None:
+                    return won
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
         raise FetchError(self._blob.address, tuple(self._failures))
+
+    async def _next_result(self, seconds: float | None) -> tuple[bytes, T] | None:
+        """Wait for an attempt to end; None if those that ended failed, or if none did in time."""
+        done, _ = await asyncio.wait(
+            self._running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        results = [self._finish(task) for task in done]
+        return next((won for won in results if won is not None), None)
 
     def _start_next(self) -> None:
         if not self._waiting:

@@ -93,13 +93,7 @@ class HttpWire:
             headers["Range"] = f"bytes={len(into.data)}-"
         try:
             async with self._request("GET", holder, blob, headers=headers) as answer:
-                try:
-                    _check_answer(holder, answer, into)
-                    async for chunk in answer.content.iter_any():
-                        into.append(holder, chunk)
-                except BaseException:
-                    answer.close()  # never read the rest of what a liar sends
-                    raise
+                await _receive(holder, answer, into)
         except (aiohttp.ClientError, OSError, EndpointError) as error:
             raise _named(holder, error) from error
 
@@ -145,6 +139,16 @@ def http_transport(
     patience = patience or Patience()
     blobs = FolderBlobs(folder) if folder else MemoryBlobs()
     return Exchange(Shelf(blobs), HttpWire(host, port, advertised, patience), patience)
+
+
+async def _receive(holder: str, answer: aiohttp.ClientResponse, into: Partial) -> None:
+    try:
+        _check_answer(holder, answer, into)
+        async for chunk in answer.content.iter_any():
+            into.append(holder, chunk)
+    except BaseException:
+        answer.close()  # never read the rest of what a liar sends
+        raise
 
 
 def _check_answer(holder: str, answer: aiohttp.ClientResponse, into: Partial) -> None:

@@ -11,7 +11,6 @@ Next: `shelf.py` for the gate; `http.py` for the calling side.
 import asyncio
 import errno
 import re
-from collections.abc import Awaitable, Callable, Iterator
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -27,7 +26,6 @@ _MAX_CONNECTIONS = 512
 _MAX_PUSHES = 8
 _MAX_READS = 64
 _ADDRESS = re.compile(rf"{PATH}((?:{'|'.join(BlobKind)})/[0-9a-f]{{64}})")
-_Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 
 
@@ -39,7 +37,7 @@ class BlobServer:
         self._patience = patience
         self._pushes = asyncio.Semaphore(_MAX_PUSHES)
         self._reads = asyncio.Semaphore(_MAX_READS)
-        self._guard: _GuardedServer | None = None
+        self._guard: _BoundedServer | None = None
         self._listener: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -47,7 +45,14 @@ class BlobServer:
 
         Raises EndpointInUseError, or EndpointError for an address that is not this machine's.
         """
-        guard = _GuardedServer(self._answer, self._patience.grace_seconds)
+        guard = _BoundedServer(
+            self._answer,
+            auto_decompress=False,
+            access_log=None,
+            handler_cancellation=True,
+            keepalive_timeout=self._patience.grace_seconds,
+            lingering_time=0,  # an unread body is not worth reading
+        )
         try:
             loop = asyncio.get_running_loop()
             self._listener = await loop.create_server(guard, host, port, backlog=128)
@@ -77,7 +82,7 @@ class BlobServer:
         if request.method == "POST":
             answer = await self._take(request, found[1])
             if answer.status != 201:
-                answer.force_close()  # an unread body is not worth reading
+                answer.force_close()
             return answer
         if request.method in ("GET", "HEAD"):
             async with self._reads:
@@ -98,12 +103,15 @@ class BlobServer:
         answer.headers["Accept-Ranges"] = "bytes"
         if answer.status == 206:
             answer.headers["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{len(data)}"
-        async with asyncio.timeout(self._patience.attempt_seconds(len(part))):
-            await answer.prepare(request)
-            if request.method == "GET":
-                for chunk in _chunks(part):
-                    await answer.write(chunk)
-            await answer.write_eof()
+        try:
+            async with asyncio.timeout(self._patience.attempt_seconds(len(part))):
+                await answer.prepare(request)
+                if request.method == "GET":
+                    await _send(answer, part)
+                await answer.write_eof()
+        except TimeoutError:  # the caller stopped reading: a polite close would wait for it
+            if request.transport is not None:
+                request.transport.abort()
         return answer
 
     async def _take(self, request: web.BaseRequest, address: str) -> web.Response:
@@ -133,56 +141,14 @@ class BlobServer:
         return 201
 
 
-class _GuardedServer(web.Server):
-    """aiohttp's server with a bound on connections and on silence before and between requests."""
-
-    def __init__(self, answer: _Answer, idle_seconds: float) -> None:
-        super().__init__(
-            self._handle,
-            auto_decompress=False,
-            access_log=None,
-            handler_cancellation=True,
-            keepalive_timeout=idle_seconds,
-            lingering_time=0,
-        )
-        self._answer = answer
-        self._idle_seconds = idle_seconds
-        self._busy: set[RequestHandler] = set()
-        self._active: set[RequestHandler] = set()
+class _BoundedServer(web.Server):
+    """aiohttp's server with a bound on connections; it ends silent ones by its keep-alive timer."""
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """Take a connection, or end it at once when there are too many."""
         super().connection_made(handler, transport)
         if len(self.connections) > _MAX_CONNECTIONS:
             transport.abort()
-            return
-        self._watch(handler, transport)
-
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        handler = request.protocol
-        self._busy.add(handler)
-        try:
-            return await self._answer(request)
-        except TimeoutError:
-            request.protocol.force_close()  # the caller stopped reading
-            raise
-        finally:
-            self._busy.discard(handler)
-            self._active.add(handler)
-
-    def _watch(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """End a connection on which no request came or was at work during a whole interval."""
-
-        def look() -> None:
-            if transport.is_closing():
-                self._active.discard(handler)
-            elif handler in self._busy or handler in self._active:
-                self._active.discard(handler)
-                self._watch(handler, transport)
-            else:
-                transport.abort()
-
-        asyncio.get_running_loop().call_later(self._idle_seconds, look)
 
 
 def _range(header: str, size: int) -> range:
@@ -194,6 +160,6 @@ def _range(header: str, size: int) -> range:
     return range(int(found[1]), last + 1)
 
 
-def _chunks(data: memoryview) -> Iterator[memoryview]:
+async def _send(answer: web.StreamResponse, data: memoryview) -> None:
     for first in range(0, len(data), _CHUNK_BYTES):
-        yield data[first : first + _CHUNK_BYTES]
+        await answer.write(data[first : first + _CHUNK_BYTES])

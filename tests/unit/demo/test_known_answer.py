@@ -121,7 +121,7 @@ inverse = exact.inverse
     ("name", "broken", "cause"),
     [
         ("step_", fused, "another weight for 0x3b28d84f"),
-        ("inverse", one_tile_differs, "other Q in tile 16"),
+        ("inverse", one_tile_differs, "other Q in tile 20"),
         ("integer_basis", lambda: np.zeros((64, 64), np.int16), "integer basis"),
     ],
 )
