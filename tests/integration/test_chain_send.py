@@ -139,6 +139,7 @@ async def test_a_success_under_an_older_signature_is_found():
     at = Authority.create_at(world.client, authority, terms).at
     await world.client.send([make.create_run(at, authority.pubkey(), terms)], [authority])
     # Five polls and the search at the end of the first attempt see nothing.
+    world.faults.num_calls.clear()
     world.faults.blind = first(6)
     del world.rpc.sent[:]
     sent = await world.client.send([make.init_round(at, authority.pubkey(), 3)], [authority])
