@@ -1,0 +1,50 @@
+"""The built wheel carries everything that a run needs, and nothing that it must not."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
+            *("--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)),
+        ],
+        check=True,
+    )
+    (wheel,) = folder.glob("troth-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_the_program_and_its_interface_are_inside(wheel_names: set[str]) -> None:
+    folder = "troth_coordinator/artifacts/"
+    for name in ("coordinator_v0.so", "coordinator.idl.json", "layout.json", "build-info.json"):
+        assert folder + name in wheel_names
+
+
+def test_the_demo_config_is_inside(wheel_names: set[str]) -> None:
+    assert "troth_client/cli/demo/demo.toml" in wheel_names
+
+
+def test_every_package_is_typed(wheel_names: set[str]) -> None:
+    for package in ("client", "coordinator", "attestation", "localnet"):
+        assert f"troth_{package}/py.typed" in wheel_names
+
+
+def test_tests_and_scripts_stay_outside(wheel_names: set[str]) -> None:
+    tops = {name.split("/")[0] for name in wheel_names if ".dist-info" not in name}
+    assert tops == {
+        "troth_client",
+        "troth_coordinator",
+        "troth_attestation",
+        "troth_localnet",
+    }
