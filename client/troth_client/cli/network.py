@@ -1,31 +1,75 @@
 """From an address of an RPC to a client of the program there.
 
-Owns: the one place where commands open a connection, and their event loop.
+Owns: the one place where commands open a connection, their event loop, and the look at a program
+that answers as ours never would.
 Never: keeps a connection beyond a command.
 Next: `troth_coordinator.chain.client`.
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from solders.pubkey import Pubkey
+
+from troth_coordinator import artifacts
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import (
+    ForeignProgramError,
+    RpcError,
+    TransactionFailedError,
+    TransactionRejectedError,
+)
 from troth_coordinator.chain.http_rpc import HttpRpc
 
 Result = TypeVar("Result")
+
+_UPGRADEABLE_BYTES: Final = 36
+"""A program of the upgradeable loader: u32 2, then the address of the account with the code."""
 
 
 @asynccontextmanager
 async def connect(url: str) -> AsyncIterator[CoordinatorClient]:
     """Yield a client whose network has the program.
 
-    Raises RpcError (no node, or no Solana node at the address) and ProgramIdError.
+    Raises RpcError (no node, or no Solana node at the address) and ProgramIdError. A transaction
+    that fails in a way our program never does becomes ForeignProgramError if the code is another's.
     """
     async with HttpRpc(url) as rpc:
         client = CoordinatorClient(rpc)
         await client.check_program()
-        yield client
+        try:
+            yield client
+        except (TransactionRejectedError, TransactionFailedError) as error:
+            if await is_foreign(client):
+                raise ForeignProgramError(
+                    str(client.program_id), f"another program, which said: {error.found}"
+                ) from error
+            raise
+
+
+async def is_foreign(client: CoordinatorClient) -> bool:
+    """Tell whether the code at the program id holds none of the names of our errors.
+
+    Reads the whole program (half a megabyte): only worth it when something is odd already.
+    """
+    code = b""
+    with contextlib.suppress(RpcError):
+        code = await _code(client, client.program_id)
+    names = artifacts.read_json(artifacts.LAYOUT).get("errors")
+    known = names.values() if isinstance(names, dict) else ()
+    return bool(code) and not any(str(name).encode("ascii") in code for name in known)
+
+
+async def _code(client: CoordinatorClient, address: Pubkey) -> bytes:
+    _slot, (account,) = await client.rpc.get_accounts([address])
+    if account is None:
+        return b""
+    if len(account.data) == _UPGRADEABLE_BYTES and account.data[:4] == b"\x02\0\0\0":
+        return await _code(client, Pubkey.from_bytes(account.data[4:]))
+    return account.data
 
 
 def run_async(work: Coroutine[object, object, Result]) -> Result:

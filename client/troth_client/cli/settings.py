@@ -17,10 +17,11 @@ right, flags over them.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from troth_client.cli import tree
 from troth_client.cli.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -102,34 +103,26 @@ def _refuse_unknown_sections(values: Plain) -> None:
 
 def _defaults(context: typer.Context, values: Plain) -> dict[str, object]:
     """Return the values for the options of the context's command, by parameter name."""
-    root = context.find_root().command
-    shared, own = _table(values, SHARED_TABLE), _own_table(context, values)
+    root, node, path = tree.root_of(context), tree.node_of(context), tree.path_of(context)
+    shared, own = _table(values, SHARED_TABLE), _table(values, COMMAND_TABLE)
     _check_names(SHARED_TABLE, shared, _all_names(root))
-    known = _names(context.command)
-    _check_names(".".join((COMMAND_TABLE, *_path(context))), own, known)
-    _check_command_tables(root, _table(values, COMMAND_TABLE), COMMAND_TABLE)
+    _check_command_tables(root, own, COMMAND_TABLE)
+    for name in path:
+        own = _table(own, name)
+    known = {str(param.name): param for param in node.params}
     chosen = {name: value for name, value in shared.items() if name in known} | own
-    return {name: _fitting(context.command, name, value) for name, value in chosen.items()}
+    return {name: _fitting(known[name], value) for name, value in chosen.items()}
 
 
-def _own_table(context: typer.Context, values: Plain) -> dict[str, object]:
-    table = _table(values, COMMAND_TABLE)
-    where = COMMAND_TABLE
-    for name in _path(context):
-        table = _table(table, name, where)
-        where = f"{where}.{name}"
-    return table
-
-
-def _check_command_tables(group: Any, table: Plain, where: str) -> None:  # noqa: ANN401
+def _check_command_tables(node: tree.Node, table: Plain, where: str) -> None:
     """Refuse tables and keys of commands that do not exist, also of those not run now."""
-    commands: Mapping[str, Any] = getattr(group, "commands", {})
-    if not commands:
-        _check_names(where, table, _names(group))
+    below = tree.children(node)
+    if not below:
+        _check_names(where, table, _names(node))
         return
-    _check_names(where, table, set(commands))
+    _check_names(where, table, set(below))
     for name in table:
-        _check_command_tables(commands[name], _table(table, name, where), f"{where}.{name}")
+        _check_command_tables(below[name], _table(table, name, where), f"{where}.{name}")
 
 
 def _check_names(where: str, table: Plain, known: set[str]) -> None:
@@ -140,29 +133,16 @@ def _check_names(where: str, table: Plain, known: set[str]) -> None:
             raise unknown_key(name, known, where)
 
 
-def _path(context: typer.Context) -> list[str]:
-    """Return the command's words without the program's: ["run", "create"]."""
-    names: list[str] = []
-    current: Any = context
-    while current.parent is not None:
-        names.insert(0, str(current.info_name))
-        current = current.parent
-    return names
+def _names(node: tree.Node) -> set[str]:
+    return {str(param.name) for param in node.params} - _NOT_IN_FILES
 
 
-def _names(command: Any) -> set[str]:  # noqa: ANN401
-    return {str(param.name) for param in command.params} - _NOT_IN_FILES
+def _all_names(root: tree.Node) -> set[str]:
+    return set().union(*(_names(node) for _, node in tree.leaves(root, "")))
 
 
-def _all_names(group: Any) -> set[str]:  # noqa: ANN401
-    commands: Mapping[str, Any] = getattr(group, "commands", {})
-    below = (_all_names(command) for command in commands.values())
-    return _names(group).union(*below)
-
-
-def _fitting(command: Any, name: str, value: object) -> object:  # noqa: ANN401
+def _fitting(param: tree.Param, value: object) -> object:
     """Return the value as the option takes it: in a list where it may be repeated."""
-    param = next(param for param in command.params if param.name == name)
     is_repeated = getattr(param, "multiple", False) or param.nargs == -1
     return [value] if is_repeated and not isinstance(value, list) else value
 

@@ -65,8 +65,8 @@ class AirdropOptions(Networked):
 def up(options: UpOptions, output: Output) -> None:
     """Start a local network with the program and run until Ctrl-C.
 
-    It listens on this machine only, forgets everything at its end, and gives lamports for free:
-    `troth localnet airdrop`.
+    It forgets everything at its end and gives lamports for free: `troth localnet airdrop`. The
+    embedded chain listens on this machine only; solana-test-validator on all interfaces.
     """
     from troth_coordinator import artifacts
     from troth_coordinator.chain.layouts import program_layout

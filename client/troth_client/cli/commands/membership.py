@@ -33,8 +33,13 @@ class JoinOptions(AsOwner):
         str, typer.Option("--role", metavar="ROLE", help="trainer, witness or both.")
     ] = "both"
     device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:N or mps.")
-    ] = "auto"
+        str,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="auto, cpu, cuda, cuda:N or mps; else hints.device of the config.",
+        ),
+    ] = ""
     listen: Annotated[
         str,
         typer.Option("--listen", metavar="HOST:PORT", help="Where others fetch payloads from us."),
@@ -95,7 +100,7 @@ def join(options: JoinOptions, output: Output) -> None:
 
     run = address(options.run_address, "RUN")
     owner = read_key(options.key, output.warn)
-    config = run_settings(options.config).config
+    settings = run_settings(options.config)
     session_lamports = lamports(options.session_sol, "--session-sol")
 
     from troth_client.cli import joining
@@ -103,12 +108,12 @@ def join(options: JoinOptions, output: Output) -> None:
     request = joining.JoinRequest(
         rpc_url=options.rpc,
         run=run,
-        config=config,
+        config=settings.config,
         data=options.data,
         state=options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}",
         owner=owner,
         role=options.role,
-        device=options.device,
+        device=options.device or settings.hints.device,
         listen=options.listen,
         endpoint=options.endpoint,
         session_lamports=session_lamports,
