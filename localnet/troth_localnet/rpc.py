@@ -101,6 +101,7 @@ class RpcServer:
             self._clock = asyncio.create_task(
                 self._run_clock(self.config.slot_milliseconds / 1_000)
             )
+            self._clock.add_done_callback(_report_stopped_clock)
 
     async def stop(self) -> None:
         """Stop the clock, close every connection and both ports."""
@@ -201,6 +202,12 @@ async def _write(queue: asyncio.Queue[str], websocket: web.WebSocketResponse) ->
             await websocket.send_str(await queue.get())
         except ConnectionError:
             return
+
+
+def _report_stopped_clock(clock: asyncio.Task[None]) -> None:
+    """Say so if time stopped by a fault: nothing else would show it."""
+    if not clock.cancelled() and clock.exception() is not None:
+        logger.error("the slot clock stopped", exc_info=clock.exception())
 
 
 def _refuse_foreign_host(request: web.Request) -> None:

@@ -191,6 +191,31 @@ async def test_two_holders_that_fail_side_by_side_are_both_named():
     }
 
 
+async def test_a_stall_ends_long_before_the_time_for_the_whole_blob():
+    patient = Patience(grace_seconds=0.3, floor_bytes_per_second=1000)
+    async with (
+        Hostile(half_then_hang) as bad,
+        http_transport("127.0.0.1", 0, patience=patient) as taker,
+    ):
+        async with asyncio.timeout(5):
+            with pytest.raises(FetchError) as found:
+                await taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes)
+    assert blobs.reasons(found.value) == [(bad.endpoint, "HolderSilentError")]
+
+
+async def test_large_payloads_are_hashed_beside_the_event_loop():
+    blob, data = blobs.payload(leaves=2048)
+    async with (
+        http_transport("127.0.0.1", 0) as honest,
+        Hostile(says(ok(len(data)), flipped(data))) as bad,
+        http_transport("127.0.0.1", 0, patience=NO_HEDGE) as taker,
+    ):
+        honest.hold(blob, data)
+        honest.release(5)
+        assert await taker.fetch(blob, [bad.endpoint, honest.endpoint], len(data), bytes) == data
+        assert taker.scores.faults(bad.endpoint) > 0
+
+
 async def test_a_redirect_is_not_followed():
     async with Hostile(says(ok(len(DATA)), DATA)) as inside:
         location = f"HTTP/1.1 302 F\r\nLocation: {inside.endpoint}/\r\nContent-Length: 0\r\n\r\n"

@@ -1,0 +1,58 @@
+"""Fixtures around a served chain stepped by hand; test modules take them by FIXTURES."""
+
+import httpx
+import pytest
+from solana.rpc.async_api import AsyncClient
+from solana.rpc.commitment import Confirmed
+from solana.rpc.core import RPCException
+from unit.localnet.support import Wallet
+
+from troth_localnet.blocks import skip_every
+from troth_localnet.rpc import RpcServer, ServerConfig
+from troth_localnet.svm import Chain, ChainConfig
+
+
+@pytest.fixture
+async def server():
+    one = RpcServer(Chain(ChainConfig(skip=skip_every(10))), ServerConfig(slot_milliseconds=None))
+    await one.start()
+    yield one
+    await one.stop()
+
+
+@pytest.fixture
+async def client(server):
+    async with AsyncClient(server.rpc_url, commitment=Confirmed) as one:
+        yield one
+
+
+@pytest.fixture
+def chain(server):
+    return server.chain
+
+
+@pytest.fixture
+def wallet(chain):
+    return Wallet(chain)
+
+
+@pytest.fixture
+async def call(server):
+    """Calls a method without any client library; returns the whole reply."""
+    async with httpx.AsyncClient() as http:
+
+        async def post(method, *params):
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+            return (await http.post(server.rpc_url, json=body)).json()
+
+        yield post
+
+
+async def refused(call) -> tuple[str, str]:
+    with pytest.raises(RPCException) as caught:
+        await call
+    error = caught.value.args[0]
+    return type(error).__name__, str(error)
+
+
+FIXTURES = server, client, chain, wallet, call
