@@ -238,9 +238,13 @@ class Session:
         built = make.attest(self.at, self._me, self.index, round_, bitmap, possession)
         return await self._send(built, carry)
 
-    async def report_missing(self, round_: int, target: int) -> ConfirmedTransaction:
-        """Report an included payload that nobody serves."""
-        return await self._send(make.report_missing(self.at, self._me, self.index, round_, target))
+    async def report_missing(
+        self, round_: int, target: int, open_round: int | None = None
+    ) -> ConfirmedTransaction:
+        """Report an included payload that nobody serves; see instructions.report_missing."""
+        return await self._send(
+            make.report_missing(self.at, self._me, self.index, round_, target, open_round)
+        )
 
     async def announce_manifest(self, owner: Pubkey, manifest: Manifest) -> ConfirmedTransaction:
         """Announce where a checkpoint's files are."""

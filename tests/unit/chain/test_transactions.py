@@ -30,7 +30,7 @@ PAYER, OTHER = Keypair.from_seed(b"p" * 32), Keypair.from_seed(b"o" * 32)
 BLOCKHASH = (Hash.from_bytes(b"h" * 32), 150)
 PROGRAM = program_codec().program_id
 HEAD = program_codec().instructions["tick"].discriminator
-BUDGET = ComputeBudget(PROGRAM, {HEAD: 10_000})
+BUDGET = ComputeBudget(PROGRAM, {HEAD: 12_000})
 OVERHEAD = 2 * BUILTIN_UNITS
 
 
@@ -123,16 +123,39 @@ def len_or_none(build, number):
         return None
 
 
+def packaged(monkeypatch, rows):
+    text = json.dumps({"instructions": rows}).encode()
+    monkeypatch.setattr(artifacts, "exists", lambda name: True)
+    monkeypatch.setattr(artifacts, "read_bytes", lambda name: text)
+    return ComputeBudget.packaged(program_codec(), 5)
+
+
+def test_limits_from_the_table(monkeypatch):
+    rows = {
+        "tick": {"compute_units": 10_000},
+        "join_run": {"compute_units": 20_000, "bump_searches": 1},
+    }
+    budget = packaged(monkeypatch, rows)
+    assert budget.units[HEAD] == 12_000
+    join = program_codec().instructions["join_run"].discriminator
+    assert budget.units[join] == 24_000 + 24_000
+    assert budget.micro_lamports_per_unit == 5
+
+
 def test_a_run_without_a_table(monkeypatch):
     monkeypatch.setattr(artifacts, "exists", lambda name: False)
     assert ComputeBudget.packaged(program_codec()).units == {}
 
 
-@pytest.mark.parametrize("row", [{"tick": 5}, {"tick": {}}, {"nonsense": {"compute_units": 5}}])
-def test_a_bad_table_is_refused(monkeypatch, row):
-    monkeypatch.setattr(artifacts, "exists", lambda name: True)
-    monkeypatch.setattr(
-        artifacts, "read_bytes", lambda name: json.dumps({"instructions": row}).encode()
-    )
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"tick": 5},
+        {"tick": {}},
+        {"tick": {"compute_units": 5, "bump_searches": "x"}},
+        {"nonsense": {"compute_units": 5}},
+    ],
+)
+def test_a_bad_table_is_refused(monkeypatch, rows):
     with pytest.raises(ArtifactError, match=r"compute_units\.json"):
-        ComputeBudget.packaged(program_codec())
+        packaged(monkeypatch, rows)

@@ -59,7 +59,7 @@ class World:
         return self.chain.accounts.balance(address)
 
     def terms(self, run_id: bytes = b"r" * 32, **changes: int | str) -> RunTerms:
-        values = {"ring": 8, "capacity": 8, "audit_cap": 2, **changes}
+        values = {"ring": 8, "capacity": 8, "audit_cap": 2, "max_witness_only": 2, **changes}
         params = ChainParams.localnet(**values).to_view()
         council = key("council").pubkey()
         return RunTerms(run_id, b"c" * 32, b"m" * 32, GENESIS_ROOT, council, params)
