@@ -30,6 +30,16 @@ from troth_localnet.errors import RefusedTransactionError
 from troth_localnet.svm import Chain
 
 MAX_UNITS = 1_400_000
+COMPUTE_BUDGET_UNITS = 150
+"""What the instruction that sets the limit costs in each transaction."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The most that an instruction has cost, alone in a transaction with a limit."""
+
+    units: int = 0
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,7 @@ class Bench:
         self._log = EventLog(program_codec())
         self._errors = program_codec().errors
         self._num_sent = 0
+        self.costs: dict[str, Cost] = {}
         self.chain.add_program(layout.program_id, artifacts.program_image())
 
     # Reading.
@@ -115,7 +126,15 @@ class Bench:
         assert parsed.is_complete
         self.ledger.absorb(parsed.events)
         self._check_books()
-        return Landed(parsed.events, landed.outcome.compute_units, len(raw))
+        units = landed.outcome.compute_units - COMPUTE_BUDGET_UNITS
+        if isinstance(instruction, Instruction):
+            self._note_cost(instruction, units, len(raw))
+        return Landed(parsed.events, units, len(raw))
+
+    def _note_cost(self, instruction: Instruction, units: int, size_bytes: int) -> None:
+        name = program_codec().instruction_names[bytes(instruction.data[:8])]
+        known = self.costs.get(name, Cost())
+        self.costs[name] = Cost(max(known.units, units), max(known.size_bytes, size_bytes))
 
     def refused(self, instruction: Instruction | Sequence[Instruction], *signers: Keypair) -> str:
         """Send what must fail; returns the program's error name, or the runtime's error."""
@@ -150,14 +169,19 @@ class Bench:
                 return str(other)
 
     def create(self, instructions: Sequence[Instruction], *signers: Keypair) -> None:
-        """Send the transaction that creates run and roster: nothing can be read before it."""
-        signature = self.chain.send(self._signed(instructions, signers))
-        landed = self.chain.history.get(signature)
-        assert landed is not None
-        self.ledger.absorb(self._log.read(landed.outcome.logs).events)
+        """Send what creates run and roster, one by one: the books cannot be read before."""
+        for instruction in instructions:
+            raw = self._signed(instruction, signers)
+            landed = self.chain.history.get(self.chain.send(raw))
+            assert landed is not None
+            self.ledger.absorb(self._log.read(landed.outcome.logs).events)
+            units = landed.outcome.compute_units - COMPUTE_BUDGET_UNITS
+            self._note_cost(instruction, units, len(raw))
         self._check_books()
 
     def _check_books(self) -> None:
+        if self._account(self.at.run) is None:
+            return
         run = self.run
         owed = (
             run.vault_rent

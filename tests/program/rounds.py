@@ -16,9 +16,11 @@ from troth_coordinator.rules.bitmap import indices_of
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
-from troth_coordinator.rules.view import ParamsView, Status
+from troth_coordinator.rules.view import Admission, ParamsView, Status
 
 SOL = 10**9
+SLOTS_LISTED = 500
+"""A seed slot that lies further back may have left SlotHashes."""
 
 
 def key(*names: object) -> Keypair:
@@ -85,6 +87,9 @@ class Stage(Bench):
 
     def join(self, index: int) -> Landed:
         owner, session = self.owners[index], self.sessions[index]
+        if self.params.admission == Admission.ALLOWLIST:
+            admit = make.admit(self.at, self.authority.pubkey(), owner.pubkey())
+            self.send(admit, self.authority)
         terms = make.JoinTerms(index, self.roles[index], session.pubkey(), f"http://p{index}")
         return self.send(make.join_run(self.at, owner.pubkey(), terms), owner)
 
@@ -180,6 +185,9 @@ class Stage(Bench):
         kept = self.run.round + 1 - self.params.keep_rounds
         if kept < 0 or not self.run.seeds_pending >> kept % 64 & 1:
             return
+        if self.slot - self.round(kept).seed_slot > SLOTS_LISTED:
+            retarget = make.retarget(self.at, self.cranker.pubkey(), kept)
+            self.send(retarget, self.cranker)
         wanted = self.round(kept).seed_slot
         if self.slot <= wanted:
             self.chain.advance(wanted + 1 - self.slot)

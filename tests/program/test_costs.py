@@ -1,0 +1,39 @@
+"""Compute units and bytes of every instruction: printed, bounded, equal to the committed table."""
+
+import json
+import sys
+
+import pytest
+from program.costs import Rows, render, table
+
+from troth_coordinator import artifacts
+from troth_coordinator.chain.transactions import MAX_TRANSACTION_BYTES
+
+BOUNDS = {"commit_payload": 15_000, "attest": 20_000, "close_round": 120_000}
+"""What the project promises; close_round is measured with 64 participants."""
+MAX_IMAGE_BYTES = 500_000
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    return table()
+
+
+def test_the_table_is_the_committed_one(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        sys.stdout.write(f"\n{render(rows)}\n")
+    committed = json.loads(artifacts.read_bytes(artifacts.COMPUTE_UNITS))["instructions"]
+    assert rows == committed, "run python scripts/gen/compute_units.py"
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_promised_bounds_hold(name: str, rows: Rows) -> None:
+    assert rows[name]["measured_units"] <= BOUNDS[name]
+
+
+def test_every_instruction_fits_into_a_transaction(rows: Rows) -> None:
+    assert max(row["transaction_bytes"] for row in rows.values()) <= MAX_TRANSACTION_BYTES
+
+
+def test_the_image_is_small_enough() -> None:
+    assert len(artifacts.program_image()) <= MAX_IMAGE_BYTES
