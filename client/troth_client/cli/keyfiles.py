@@ -88,7 +88,7 @@ def write_key(path: Path, key: "Keypair") -> None:
 def _numbers(path: Path, text: bytes) -> bytes:
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _wrong(path, "text that is not JSON") from None
     if not isinstance(values, list):
         raise _wrong(path, f"a JSON {type(values).__name__}")

@@ -31,14 +31,15 @@ def main() -> int:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return the exit code; never raises, prints errors to stderr."""
     session = Session()
+    code: object = 0
     try:
         program = typer.main.get_command(build())
         code = program.main(list(arguments), prog_name="troth", standalone_mode=False, obj=session)
         # A result that nobody can read any more is noticed here, not after us.
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("interrupted\n")
-        return INTERRUPTED
+        # Some releases of typer raise, others return the code.
+        code = INTERRUPTED
     except BrokenPipeError:
         # The reader has gone (`troth ... | head`): Python's own flush at exit must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -48,6 +49,8 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # the last catch: a user never sees a raw traceback
         guess = Invocation("--json" in arguments, "--debug" in arguments)
         return _failed(error, session.invocation or guess)
+    if code == INTERRUPTED:
+        sys.stderr.write("interrupted\n")
     return code if isinstance(code, int) else 0
 
 

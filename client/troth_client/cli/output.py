@@ -90,7 +90,6 @@ class Output:
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}"),
             console=self.console(),
-            transient=not self.err.isatty(),
         )
         with bar:
             task = bar.add_task(title, total=None, note="")

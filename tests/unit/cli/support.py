@@ -1,0 +1,59 @@
+"""Running the command line inside the test's process."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from troth_client.cli.main import run
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """The one object on stdout."""
+        return json.loads(self.out)
+
+    @property
+    def error(self):
+        """The one error object, the last line of stderr with --json."""
+        return json.loads(self.err.splitlines()[-1])["error"]
+
+
+class Cli:
+    """`cli("keys", "new", path)` -> Done; `cli.ok(...)` insists on exit code 0."""
+
+    def __init__(self, capsys):
+        self._capsys = capsys
+
+    def __call__(self, *arguments):
+        self._capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = self._capsys.readouterr()
+        return Done(code, captured.out, captured.err)
+
+    def ok(self, *arguments):
+        done = self(*arguments)
+        assert done.code == 0, done.err
+        return done
+
+    def json(self, *arguments):
+        return self.ok(*arguments, "--json").json
+
+    def refused(self, *arguments, code=1):
+        """The error object of a command that must fail; stdout stays empty."""
+        done = self(*arguments, "--json")
+        assert done.code == code, (done.code, done.out, done.err)
+        assert done.out == ""
+        return done.error
+
+
+def process(*arguments, **options):
+    """The command line as a child process, output as text."""
+    command = [sys.executable, "-m", "troth_client.cli.main", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)

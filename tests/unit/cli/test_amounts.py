@@ -1,0 +1,44 @@
+"""Amounts are exact; addresses are whole."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from solders.keypair import Keypair
+
+from troth_client.cli.amounts import address, lamports, number_or_none, sol
+from troth_client.cli.errors import InputError
+
+
+@given(st.integers(0, 10**18))
+def test_lamports_survive_the_text(amount):
+    assert lamports(sol(amount), "x") == amount
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("0", 0), ("1", 10**9), ("1.5", 1_500_000_000), (" .000000001 ", 1), ("2 SOL", 2 * 10**9)],
+)
+def test_amounts_are_read(text, amount):
+    assert lamports(text, "x") == amount
+
+
+@pytest.mark.parametrize(
+    "text", ["", "one", "-1", "nan", "inf", "1e30", "0.0000000001", "1,5", "1_0_0x", "1000000001"]
+)
+def test_other_amounts_are_refused_by_name(text):
+    with pytest.raises(InputError) as raised:
+        lamports(text, "--fund")
+    assert raised.value.subject == "--fund"
+
+
+def test_addresses_are_read_or_refused_by_name():
+    key = Keypair().pubkey()
+    assert address(f" {key} ", "RUN") == key
+    for text in ("", str(key)[:-3], str(key) + "1", "0" * 44, "not an address"):
+        with pytest.raises(InputError) as raised:
+            address(text, "RUN")
+        assert raised.value.subject == "RUN"
+
+
+def test_the_mark_for_none_is_none():
+    assert (number_or_none(2**64 - 1), number_or_none(0)) == (None, 0)

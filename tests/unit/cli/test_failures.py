@@ -1,0 +1,55 @@
+"""Errors of every package's tree come out with their four parts."""
+
+import io
+import json
+
+import pytest
+from solders.pubkey import Pubkey
+
+from troth_attestation.errors import AttestationError
+from troth_client.cli.failures import explain, show
+from troth_client.errors import ClientError
+from troth_coordinator.chain import errors as chain
+from troth_coordinator.chain.failure import TransactionFailure
+from troth_coordinator.rules.errors import ContradictionError, UnknownKeyError
+from troth_localnet.errors import PortInUseError
+
+ERRORS = [
+    ClientError("this", "that", "do it"),
+    ContradictionError("chain.ring", "this", 3, "do it"),
+    UnknownKeyError("a.b", "one of c", "an unknown key", "did you mean 'c'?"),
+    AttestationError("header", "this", "that", "do it"),
+    chain.ProgramMissingError(str(Pubkey.default())),
+    chain.InsufficientFundsError("payer", "7 lamports"),
+    chain.RpcTimeoutError("http://127.0.0.1:1", "no answer"),
+    chain.ProgramRefusedError(
+        "JoinClosed", 6000, "too late", "join another", TransactionFailure("x")
+    ),
+    PortInUseError("127.0.0.1", 8899, "JSON-RPC"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_every_tree_is_explained(error):
+    failure = explain(error)
+    assert failure is not None
+    assert failure.kind == type(error).__name__
+    assert (failure.expected, failure.found) == (str(error.expected), str(error.found))
+    text, record = io.StringIO(), io.StringIO()
+    show(failure, text, is_json=False)
+    show(failure, record, is_json=True)
+    assert len(text.getvalue().splitlines()) == 4
+    for part in (failure.expected, failure.found, failure.next_step):
+        assert part
+        assert part in text.getvalue()
+        assert part in json.loads(record.getvalue())["error"].values()
+
+
+def test_a_refusal_of_the_program_keeps_its_name():
+    failure = explain(ERRORS[7])
+    assert failure.extra == {"name": "JoinClosed", "code": 6000}
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), RuntimeError(), OSError("no file in it")])
+def test_what_nobody_foresaw_is_not_explained(error):
+    assert explain(error) is None
