@@ -17,6 +17,7 @@ from troth_coordinator.chain.errors import (
     MissingSignerError,
     ProgramMissingError,
     ProgramRefusedError,
+    RpcRefusedError,
     RpcUnreachableError,
     TransactionTooLargeError,
     UnconfirmedError,
@@ -261,6 +262,43 @@ async def test_the_proof_of_a_landed_transaction_cannot_be_made_by_hand():
     sent = await world.client.send([pay(alice)], [alice])
     with pytest.raises(ChainError, match="made by sending a transaction"):
         ConfirmedTransaction(sent.signature, sent.slot, 5_000, 1, (), True)
+
+
+async def test_a_refused_method_is_not_repeated():
+    """A node that takes no transactions at all says so once; there is nothing to wait for."""
+    world = World()
+    alice = world.wallet("alice")
+
+    async def refuse(raw, *, skip_preflight=False):
+        raise RpcRefusedError("sendTransaction", -32601, "Method not found")
+
+    world.rpc.send = refuse
+    with pytest.raises(RpcRefusedError, match="Method not found"):
+        await world.client.send([pay(alice)], [alice])
+    assert world.num_sleeps == 0
+
+
+async def test_a_busy_node_after_sending_is_waited_for():
+    """Rate limits while polling do not lose a transaction that is on its way."""
+    world = World(faults=Faults(lose=first(1), blind=first(8)))
+    alice = world.wallet("alice")
+    record, height, calls = world.rpc.transaction, world.rpc.block_height, []
+
+    def busy(ask):
+        async def asked(*arguments):
+            calls.append(ask)
+            if calls.count(ask) == 1:
+                raise RpcRefusedError("any", -32429, "Too many requests")
+            return await ask(*arguments)
+
+        return asked
+
+    world.rpc.transaction, world.rpc.block_height = busy(record), busy(height)
+    sent = await world.client.send([pay(alice)], [alice])
+    assert sent.is_complete
+    assert calls.count(height) > 1
+    assert calls.count(record) == 2
+    assert world.balance(BOB) == SOL
 
 
 async def test_an_airdrop_is_waited_for():

@@ -291,7 +291,7 @@ JUNK = st.sampled_from(
 
 
 @EVERY_METHOD
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 async def test_an_answer_with_one_wrong_part(method, data):
     """Wherever the lie is, the caller gets a value or one of our errors, never a panic."""
