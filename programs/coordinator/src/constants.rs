@@ -30,6 +30,8 @@ pub const PPM: u64 = 1_000_000;
 pub const MAX_WINDOW_SLOTS: u64 = 1 << 40;
 /// Largest amount that a parameter may name: sums over 64 participants stay far from overflow.
 pub const MAX_PARAM_LAMPORTS: u64 = 1 << 56;
+/// Least `keep_rounds`: a round cannot wait for the seed that the close opening it has just named.
+pub const MIN_KEEP_ROUNDS: u16 = 2;
 /// A stake is at least this many rewards.
 pub const MIN_STAKE_REWARDS: u64 = 60;
 /// A bond is at least this many witness fees.

@@ -85,9 +85,9 @@ pub enum CoordinatorError {
     /// min_members outside 1..=capacity.
     #[msg("min_members must be 1 to capacity")]
     MinMembersOutOfRange,
-    /// keep_rounds is zero.
-    #[msg("keep_rounds must be at least 1")]
-    KeepRoundsZero,
+    /// keep_rounds below 2.
+    #[msg("keep_rounds must be at least 2: a round cannot wait for the seed that its opening close names")]
+    KeepRoundsTooFew,
     /// ring outside keep_rounds + 2..=64.
     #[msg("ring must be keep_rounds + 2 to 64")]
     RingOutOfRange,

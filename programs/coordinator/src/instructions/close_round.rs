@@ -41,18 +41,20 @@ impl CloseRound<'_> {
     /// Refuses another round, another phase and a phase that has not ended.
     fn validate(&self, number: u64, slot: u64) -> Result<()> {
         let (run, round) = (self.run.load()?, self.round.load()?);
-        if run.is(Phase::Cooldown) {
-            require_round(&run, &round, number, Phase::Cooldown)?;
-            let (acted, all) = (count(round.committed), count(round.trainers));
-            ensure!(
-                window(&run).is_due(acted, all, slot),
-                CoordinatorError::PhaseNotOver
-            );
-            return Ok(());
-        }
-        require_round(&run, &round, number, Phase::Attest)?;
-        let (acted, all) = (count(round.attested), count(round.members));
-        let is_due = round.has_flag(ROUND_FORCED_VOID) || window(&run).is_due(acted, all, slot);
+        let is_cooldown = run.is(Phase::Cooldown);
+        let phase = if is_cooldown {
+            Phase::Cooldown
+        } else {
+            Phase::Attest
+        };
+        require_round(&run, &round, number, phase)?;
+        let (acted, all) = if is_cooldown {
+            (round.committed, round.trainers)
+        } else {
+            (round.attested, round.members)
+        };
+        let is_forced = round.has_flag(ROUND_FORCED_VOID);
+        let is_due = is_forced || window(&run).is_due(count(acted), count(all), slot);
         ensure!(is_due, CoordinatorError::PhaseNotOver);
         Ok(())
     }
@@ -112,6 +114,9 @@ fn close_cooldown(
     candidate: &[u8; 32],
     place: &Place<'_, '_>,
 ) -> Result<()> {
+    if scene.round.has_flag(ROUND_FORCED_VOID) {
+        return scene.void_root_only();
+    }
     let votes = votes_for(&scene.key, scene.roster, scene.round, candidate);
     match decide_root_only(&turnout(scene.round), votes) {
         Outcome::Void => scene.void_root_only(),

@@ -47,9 +47,10 @@ pub struct JoinRun<'info> {
     /// CHECK: `run.vault`; only lamports enter.
     #[account(mut)]
     pub vault: UncheckedAccount<'info>,
-    /// Participant of the former owner of the index, where rewards are left behind.
+    /// Participant of the former owner of the index, needed where rewards are left behind.
+    /// CHECK: loaded only then, with its discriminator, run, owner and index checked.
     #[account(mut)]
-    pub previous: Option<Box<Account<'info, Participant>>>,
+    pub previous: Option<UncheckedAccount<'info>>,
     /// The system program.
     pub system_program: Program<'info, System>,
 }
@@ -139,7 +140,7 @@ impl<'info> JoinRun<'info> {
     }
 
     /// Rewards that the former owner of the index left behind move to its participant account.
-    fn settle_predecessor(&mut self, index: u16, slot: u64) -> Result<()> {
+    fn settle_predecessor(&self, index: u16, slot: u64) -> Result<()> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let entry = roster.entry_mut(index)?;
         run.release_vested(entry, slot)?;
@@ -147,16 +148,19 @@ impl<'info> JoinRun<'info> {
         if entry.claimable == 0 {
             return Ok(());
         }
-        let own = self.participant.key();
-        let Some(previous) = self.previous.as_mut() else {
+        let Some(account) = &self.previous else {
             return Err(refuse(CoordinatorError::AccountMissing));
         };
-        ensure!(previous.key() != own, CoordinatorError::DuplicateAccount);
-        ensure!(previous.run == self.run.key(), CoordinatorError::WrongRun);
+        ensure!(
+            account.key() != self.participant.key(),
+            CoordinatorError::DuplicateAccount
+        );
+        let mut previous = Participant::load(account, self.run.key())?;
         let matches = previous.owner == entry.owner && previous.index == index;
         ensure!(matches, CoordinatorError::WrongOwner);
         previous.claimable = add(previous.claimable, entry.claimable)?;
         previous.index = NO_INDEX;
+        previous.save(account)?;
         let event = RewardsMoved {
             run: self.run.key(),
             sequence: run.event_sequence,

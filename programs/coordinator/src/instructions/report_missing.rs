@@ -47,7 +47,7 @@ impl ReportMissing<'_> {
             self.round.load()?,
             self.current_round.load()?,
         );
-        let is_open = run.is(Phase::Commit) || run.is(Phase::Attest);
+        let is_open = run.phase()?.is_in_round();
         ensure!(is_open, CoordinatorError::WrongPhase);
         ensure!(open.round == run.round, CoordinatorError::WrongRoundAccount);
         let is_base = args.round != NONE && args.round == open.base_round;

@@ -81,9 +81,12 @@ impl Scene<'_> {
         }
     }
 
-    /// Closes the root-only step without a majority: it is repeated, or the run halts.
+    /// Closes the root-only step without a majority: it is repeated, or the run halts. Forced
+    /// where a payload of the last round is missing, which does not count.
     pub fn void_root_only(&mut self) -> Result<()> {
-        self.run.void_streak = add(self.run.void_streak, 1)?;
+        if !self.round.has_flag(ROUND_FORCED_VOID) {
+            self.run.void_streak = add(self.run.void_streak, 1)?;
+        }
         self.seal(ROUND_VOID)?;
         if self.run.void_streak >= VOID_ROUNDS_TO_HALT {
             return halt(self.run, &self.key, self.slot);

@@ -173,7 +173,7 @@ impl Entry {
             && self.roles & !ROLES == 0
             && (self.roles != 0 || !is_used)
             && (!is_used || left == (status == Status::Left))
-            && (!self.is_leaving() || status == Status::Active);
+            && (!self.is_leaving() || self.is_present());
         ensure!(sound, CoordinatorError::InvariantViolated);
         Ok(())
     }

@@ -128,7 +128,7 @@ impl Params {
         ensure!((1..=max).contains(&capacity), E::CapacityOutOfRange);
         let members = 1..=capacity;
         ensure!(members.contains(&self.min_members), E::MinMembersOutOfRange);
-        ensure!(self.keep_rounds > 0, E::KeepRoundsZero);
+        ensure!(self.keep_rounds >= MIN_KEEP_ROUNDS, E::KeepRoundsTooFew);
         let kept = self.keep_rounds.saturating_add(2);
         ensure!((kept..=max).contains(&self.ring), E::RingOutOfRange);
         ensure!(self.max_witness_only <= capacity, E::WitnessOnlyOutOfRange);
