@@ -38,9 +38,6 @@ BUILTIN_UNITS: Final = 3_000
 """The network's charge for an instruction of a built-in program, such as a transfer."""
 MARGIN_PERCENT: Final = 20
 """Above the measured worst case: log lengths and the state of accounts vary a little."""
-BUMP_SEARCH_UNITS: Final = 24_000
-"""16 tries more than measured for each address that an instruction searches: 1 in 65 536 needs
-more, and a limit that is not used costs nothing without a priority fee."""
 _SYSTEM_PROGRAM = Pubkey.from_string("11111111111111111111111111111111")
 
 
@@ -130,19 +127,17 @@ def assemble(
 
 
 def _units(codec: ProgramCodec, rows: object) -> dict[bytes, int]:
-    """Turn the table's rows into limits; bump_searches may be left out."""
+    """Turn the table's rows into limits. Room for unlucky address searches is in its numbers."""
     table: dict[bytes, int] = {}
     for name, row in rows.items() if isinstance(rows, dict) else ():
         spec = codec.instructions.get(name)
-        measured = row.get("compute_units") if isinstance(row, dict) else None
-        searches = row.get("bump_searches", 0) if isinstance(row, dict) else None
-        if spec is None or not isinstance(measured, int) or not isinstance(searches, int):
+        units = row.get("compute_units") if isinstance(row, dict) else None
+        if spec is None or not isinstance(units, int):
             raise ArtifactError(
                 artifacts.COMPUTE_UNITS,
                 "compute units of known instructions",
                 f"{name}: {row!r}",
                 "regenerate it with scripts/gen/compute_units.py",
             )
-        margin = measured * MARGIN_PERCENT // 100
-        table[spec.discriminator] = measured + margin + searches * BUMP_SEARCH_UNITS
+        table[spec.discriminator] = units * (100 + MARGIN_PERCENT) // 100
     return table
