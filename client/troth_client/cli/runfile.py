@@ -34,14 +34,17 @@ def run_file_text(run: str, settings: "RunSettings") -> str:
     return "\n".join(blocks)
 
 
-def write_run_file(path: Path, text: str) -> None:
-    """Write the file, or leave it where it already says the same; OutputFileError otherwise."""
-    if path.exists():
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            return
+def check_run_file(path: Path, text: str) -> None:
+    """Raise OutputFileError where something else lies in the file's place."""
+    if path.exists() and not (path.is_file() and path.read_bytes() == text.encode("ascii")):
         raise OutputFileError(
             "no file by that name yet", "another one", "Choose a name with --out.", str(path)
         )
+
+
+def write_run_file(path: Path, text: str) -> None:
+    """Write the file, or leave it where it already says the same; OutputFileError otherwise."""
+    check_run_file(path, text)
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, [text.encode("ascii")])
 

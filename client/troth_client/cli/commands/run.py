@@ -97,33 +97,32 @@ def create(options: CreateOptions, output: Output) -> None:
     The settings come from --config files and --set. Repeating the same command completes an
     interrupted creation and creates nothing twice.
     """
+    from troth_client.cli import creation
     from troth_client.cli.keyfiles import read_key
-    from troth_client.cli.network import run_async
-    from troth_client.cli.runfile import run_file_text, write_run_file
+    from troth_client.cli.network import connect, run_async
+    from troth_client.cli.runfile import check_run_file, run_file_text, write_run_file
     from troth_client.cli.settings import run_settings
+    from troth_client.data.manifest import load_manifest
 
+    settings = run_settings(options.config, options.settings)
     key = read_key(options.key, output.warn)
     fund = lamports(options.fund, "--fund")
     council = address(options.council, "--council") if options.council else key.pubkey()
-    settings = run_settings(options.config, options.settings)
-
-    from troth_client.cli import creation
-    from troth_client.cli.network import connect
-    from troth_client.data.manifest import load_manifest
-
     settings = creation.bind(settings, load_manifest(options.data))
 
-    async def work() -> "Created":
+    async def work() -> tuple["Created", Path]:
         async with connect(options.rpc) as client:
             output.note("Computing the first weights and their root.")
             planned = creation.plan(settings, key, council, options.name)
+            out = options.out or Path(f"run-{str(planned.run)[:8]}.toml")
+            text = run_file_text(str(planned.run), settings)
+            check_run_file(out, text)
             output.note(f"Creating run {planned.run}.")
-            return await creation.create(client, planned, fund)
+            created = await creation.create(client, planned, fund)
+        write_run_file(out, text)
+        return created, out
 
-    created = run_async(work())
-    run = str(address_of(created))
-    out = options.out or Path(f"run-{run[:8]}.toml")
-    write_run_file(out, run_file_text(run, settings))
+    created, out = run_async(work())
     _print_created(created, settings, out, output)
 
 
@@ -212,13 +211,6 @@ def close(options: AsAuthority, output: Output) -> None:
         output.result(values, f"Closed run {run} in {len(sent)} transactions.")
 
     run_async(work())
-
-
-def address_of(created: "Created") -> object:
-    """Return the address of a created run."""
-    from solders.pubkey import Pubkey
-
-    return Pubkey.from_bytes(created.view.address)
 
 
 def _print_created(created: "Created", settings: "RunSettings", out: Path, output: Output) -> None:

@@ -1,0 +1,138 @@
+"""A network, keys and data for tests of the command line; not a test itself."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_client.cli.keyfiles import read_key, write_key
+from troth_client.cli.network import connect, run_async
+from troth_coordinator import artifacts
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.operations import Crank, Owner, Session
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import void_allowed_from
+from troth_coordinator.rules.root import root_vote
+from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
+
+SOL = 10**9
+CONFIG = Path(__file__).parents[2] / "configs" / "smoke.toml"
+PROGRAM = program_layout().program_id
+
+
+def start(programs=None, slot_milliseconds=20):
+    """A running chain with the shipped program, or with these programs."""
+    launcher = EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=slot_milliseconds))
+    launcher.start({PROGRAM: artifacts.program_image()} if programs is None else programs)
+    return launcher
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the commands of one test share; `cli` is unit.cli.support.Cli."""
+
+    cli: object
+    launcher: EmbeddedLauncher
+    folder: Path
+    data: Path
+
+    @property
+    def rpc(self):
+        return self.launcher.rpc_url
+
+    def key(self, name, amount=10):
+        """A key file, with so much SOL in it unless 0."""
+        path = self.folder / f"{name}.json"
+        if not path.exists():
+            write_key(path, Keypair())
+            if amount:
+                self.launcher.airdrop(self.address(name), int(amount * SOL))
+        return path
+
+    def address(self, name):
+        def refuse(text):
+            raise AssertionError(text)
+
+        return read_key(self.folder / f"{name}.json", refuse).pubkey()
+
+    def keypair(self, name):
+        return Keypair.from_json(self.key(name).read_text())
+
+    def create_arguments(self, *settings, name="run", fund="0.1"):
+        chosen = [part for setting in settings for part in ("--set", setting)]
+        return (
+            *("run", "create", "--config", CONFIG, "--data", self.data, "--name", name),
+            *("--key", self.key("authority"), "--fund", fund, "--rpc", self.rpc, *chosen),
+            *("--out", self.folder / f"{name}.toml"),
+        )
+
+    def create(self, *settings, **options):
+        """Create a run and return its address as text."""
+        return self.cli.json(*self.create_arguments(*settings, **options))["run"]
+
+    def of_run(self, *words, run, key=None):
+        signed = () if key is None else ("--key", self.key(key))
+        return (*words, run, *signed, "--rpc", self.rpc)
+
+    def join_arguments(self, run, key, name="run"):
+        return (
+            *("join", run, "--key", self.key(key), "--config", self.folder / f"{name}.toml"),
+            *("--data", self.data, "--state", self.folder / f"state-{key}"),
+            *("--device", "cpu", "--rpc", self.rpc),
+        )
+
+    def take_a_seat(self, run, *names):
+        """Join on chain without any client at work."""
+
+        async def work():
+            async with connect(self.rpc) as client:
+                at = RunAddresses.of(await client.read_run(Pubkey.from_string(run)), PROGRAM)
+                for name in names:
+                    self.key(name)
+                    owner = Owner(client, at, self.keypair(name))
+                    await owner.join_run(self.session(name).pubkey(), 3, "http://x:1", SOL // 10)
+
+        run_async(work())
+
+    def session(self, name):
+        return Keypair.from_seed(bytes(self.keypair(name))[:31] + b"s")
+
+    def pass_a_round(self, run, *names):
+        """Let a run with these members open and close a round in which nobody works."""
+
+        async def work():
+            async with connect(self.rpc) as client:
+                address = Pubkey.from_string(run)
+                at = RunAddresses.of(await client.read_run(address), PROGRAM)
+                crank = Crank(client, at, self.keypair("authority"))
+                await crank.tick(0)
+                for index, name in enumerate(names):
+                    owner = bytes(self.address(name))
+                    view = await client.read_run(address)
+                    vote = root_vote(bytes(address), view.root_round, owner, view.root)
+                    session = Session(client, at, self.session(name), index)
+                    await session.ready(view.root_round, vote)
+                await crank.tick(0)
+                await until(client, address, lambda v: v.slot > v.run.phase_end_slot)
+                await crank.tick(0)
+                await until(client, address, lambda v: v.slot >= void_allowed_from(v.run))
+                await crank.close_void(0)
+                assert (await client.read_run(address)).phase == Phase.COMMIT
+
+        run_async(work())
+
+
+async def until(client, run, test):
+    """Poll until the chain shows something."""
+    view = await client.snapshot(run)
+    while not test(view):
+        view = await client.snapshot(run)
+    return view
+
+
+def last_json(text):
+    """The JSON object on the last line."""
+    return json.loads(text.strip().splitlines()[-1])

@@ -1,0 +1,287 @@
+"""The authority's commands over HTTP against an embedded chain, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+from integration.cli_network import CONFIG, PROGRAM, SOL, Bench, start
+from solders.keypair import Keypair
+from solders.litesvm import LiteSVM
+from solders.pubkey import Pubkey
+from unit.cli.support import Cli
+
+from troth_client.cli.settings import run_settings
+from troth_client.data.manifest import load_manifest
+from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.sources import text_source
+from troth_client.data.tokens import ByteTokenizer
+from troth_coordinator.chain.errors import ProgramRefusedError
+
+pytestmark = pytest.mark.processes
+MEMO = Pubkey.from_string("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
+
+
+@pytest.fixture(scope="module")
+def network():
+    launcher = start()
+    yield launcher
+    launcher.stop()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "text.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 9_000)
+    options = PrepareOptions(sequence_tokens=64)
+    prepare(folder / "set", text_source([folder / "text.txt"]), ByteTokenizer(), options)
+    return folder / "set"
+
+
+@pytest.fixture
+def bench(capsys, network, tmp_path, data):
+    return Bench(Cli(capsys), network, tmp_path, data)
+
+
+def test_a_run_is_created_shown_funded_paused_and_resumed(bench):
+    created = bench.cli.json(*bench.create_arguments(fund="0.25"))
+    run = created["run"]
+    assert created["is_new"]
+    assert created["manifest_hash"] == load_manifest(bench.data).hash.hex()
+    assert created["settings"]["config"]["schedule"]["rounds"] == 10
+    shown = bench.cli.json(*bench.of_run("run", "show", run=run))
+    assert (shown["phase"], shown["round"]) == ("waiting_for_members", 0)
+    assert shown["reward_pool_lamports"] == SOL // 4
+    assert shown["authority"] == str(bench.address("authority"))
+    assert shown["root"] == shown["genesis_root"] == created["genesis_root"]
+    assert shown["params"]["admission"] == "open"
+    fund = bench.of_run("run", "fund", run=run, key="authority")
+    assert bench.cli.json(*fund, "--sol", "0.5")["reward_pool_lamports"] == 3 * SOL // 4
+    assert bench.cli.json(*bench.of_run("run", "pause", run=run, key="authority"))["phase"] == (
+        "paused"
+    )
+    resumed = bench.cli.json(*bench.of_run("run", "resume", run=run, key="authority"))
+    assert resumed["phase"] == "waiting_for_members"
+    assert resumed["fee_lamports"] == 5_000
+
+
+def test_the_file_for_joiners_has_the_hash_that_the_program_holds(bench):
+    run = bench.create()
+    shown = bench.cli.json(*bench.of_run("run", "show", run=run))
+    settings = run_settings([bench.folder / "run.toml"])
+    assert settings.config.config_hash().hex() == shown["config_hash"]
+    found = bench.cli.json("status", "--config", bench.folder / "run.toml", "--rpc", bench.rpc)
+    assert found["run"] == run
+
+
+def test_creating_again_creates_nothing_twice_and_fills_up_the_pool(bench):
+    first = bench.cli.json(*bench.create_arguments(fund="0.1"))
+    again = bench.cli.json(*bench.create_arguments(fund="0.1"))
+    assert (again["run"], again["is_new"], again["num_transactions"]) == (first["run"], False, 0)
+    more = bench.cli.json(*bench.create_arguments(fund="0.3"))
+    assert more["reward_pool_lamports"] == 3 * SOL // 10
+    assert bench.create(name="other") != first["run"]
+
+
+def test_an_interrupted_creation_is_completed(bench):
+    """The account is funded for the first transactions only, then topped up."""
+    rent_of_half = 0.6
+    bench.key("authority", 0)
+    bench.launcher.airdrop(bench.address("authority"), int(rent_of_half * SOL))
+    assert bench.cli.refused(*bench.create_arguments())["kind"] == "FundsError"
+    bench.launcher.airdrop(bench.address("authority"), 9 * SOL)
+    assert bench.cli.json(*bench.create_arguments())["is_new"]
+
+
+def test_the_text_for_people_names_run_money_and_file(bench):
+    done = bench.cli.ok(*bench.create_arguments(fund="0.25"))
+    assert "0.25 SOL" in done.out
+    assert str(bench.folder / "run.toml") in done.out
+    run = done.out.split()[1]
+    shown = bench.cli.ok(*bench.of_run("run", "show", run=run))
+    assert "waiting_for_members" in shown.out
+    assert run in bench.cli.ok(*bench.of_run("status", run=run)).out
+
+
+def test_status_has_the_shape_that_scripts_rely_on(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a", "b")
+    status = bench.cli.json(*bench.of_run("status", run=run))
+    assert (status["phase"], status["round"], status["capacity"]) == ("waiting_for_members", 0, 16)
+    assert status["is_transition_due"]
+    assert status["phase_end_slot"] is None
+    one, two = status["participants"]
+    assert (one["index"], one["owner"]) == (0, str(bench.address("a")))
+    assert (two["status"], two["role"], two["strikes"]) == ("pending", "both", 0)
+    assert two["stake_lamports"] == 100_000_000
+    assert two["endpoint"] == "http://x:1"
+    assert two["last_included_round"] is None
+    text = bench.cli.ok(*bench.of_run("status", run=run)).out
+    assert str(bench.address("a")) in text
+    assert "0.1 SOL" in text
+
+
+def test_parameters_are_updated_and_fixed_ones_refused(bench):
+    run = bench.create()
+    update = bench.of_run("run", "update-params", run=run, key="authority")
+    bench.cli.json(*update, "--set", "chain.commit_slots=90")
+    assert bench.cli.json(*bench.of_run("run", "show", run=run))["are_params_pending"]
+    error = bench.cli.refused(*update, "--set", "chain.ring=20")
+    assert (error["kind"], error["subject"]) == ("ContradictionError", "chain.ring")
+    assert bench.cli.refused(*update, "--set", "chain.rng=20")["kind"] == "UnknownKeyError"
+    assert bench.cli.refused(*update)["kind"] == "SettingsError"
+
+
+def test_an_unused_run_is_closed_and_its_rent_comes_back(bench):
+    run = bench.create(fund="1")
+    before = bench.cli.json(
+        "localnet", "airdrop", bench.address("authority"), "1", "--rpc", bench.rpc
+    )
+    closed = bench.cli.json(*bench.of_run("run", "close", run=run, key="authority"))
+    assert len(closed["transactions"]) >= 2
+    error = bench.cli.refused(*bench.of_run("run", "show", run=run))
+    assert error["kind"] == "AccountMissingError"
+    after = bench.cli.json(
+        "localnet", "airdrop", bench.address("authority"), "1", "--rpc", bench.rpc
+    )
+    assert after["balance_lamports"] - before["balance_lamports"] > 2.2 * SOL
+
+
+def test_an_allowlisted_run_admits(bench):
+    run = bench.create("chain.admission=allowlist")
+    bench.key("a")
+    admit = bench.of_run("run", "admit", run=run, key="authority")
+    bench.cli.json(*admit, "--owner", bench.address("a"))
+    bench.take_a_seat(run, "a")
+    with pytest.raises(ProgramRefusedError) as raised:
+        bench.take_a_seat(run, "b")
+    assert raised.value.name == "NotAdmitted"
+
+
+def test_leaving_withdrawing_and_claiming_say_what_is_left(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    left = bench.cli.json(*bench.of_run("leave", run=run, key="a"))
+    assert (left["status"], left["stake_lamports"]) == ("left", 0)
+    (ticket,) = left["unbonding"]
+    assert ticket["lamports"] == 100_000_000
+    assert ticket["matures_slot"] > left["at_slot"] + 3_000
+    for words, name in (
+        (("leave",), "AlreadyLeaving"),
+        (("claim",), "NothingToClaim"),
+        (("withdraw",), "NothingToWithdraw"),
+    ):
+        error = bench.cli.refused(*bench.of_run(*words, run=run, key="a"))
+        assert (error["kind"], error["name"]) == ("ProgramRefusedError", name)
+    bench.key("stranger")
+    for words in (("leave",), ("claim",), ("withdraw",)):
+        error = bench.cli.refused(*bench.of_run(*words, run=run, key="stranger"))
+        assert error["kind"] == "NotJoinedError"
+
+
+@pytest.mark.parametrize("words", [("pause",), ("resume",), ("fund",), ("close",)])
+def test_another_key_than_the_authoritys_is_refused(bench, words):
+    run = bench.create()
+    more = ("--sol", "1") if words == ("fund",) else ()
+    if words == ("resume",):
+        bench.cli.json(*bench.of_run("run", "pause", run=run, key="authority"))
+    error = bench.cli.refused(*bench.of_run("run", *words, run=run, key="stranger"), *more)
+    assert error["kind"] == "ProgramRefusedError"
+    assert error["name"] in ("WrongAuthority", "WrongFunder", "PauseBudgetRemaining")
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind", "subject"),
+    [
+        ("chain.vesting_slots=100", "ContradictionError", "chain.vesting_slots"),
+        ("chain.stake_lamports=100", "ContradictionError", "chain.stake_lamports"),
+        ("chain.max_rounds=11", "ContradictionError", "chain.max_rounds"),
+        ("schedule.round=3", "UnknownKeyError", "schedule.round"),
+        ("model.hidden_size=63", "ContradictionError", "model.hidden_size"),
+        ("data.sequence_tokens=32", "ContradictionError", "data.sequence_tokens"),
+        ("model.vocab_size=200", "ContradictionError", "model.vocab_size"),
+        (f"data.manifest_hash={'ab' * 32}", "ContradictionError", "data.manifest_hash"),
+    ],
+)
+def test_settings_that_contradict_are_refused_before_anything_is_sent(
+    bench, setting, kind, subject
+):
+    bench.key("authority", 0)
+    error = bench.cli.refused(*bench.create_arguments(setting, name="bad"))
+    assert (error["kind"], error["subject"]) == (kind, subject)
+    assert not (bench.folder / "bad.toml").exists()
+
+
+def test_too_little_money_is_named_with_what_is_needed(bench):
+    bench.key("authority", 0.01)
+    error = bench.cli.refused(*bench.create_arguments())
+    assert error["kind"] == "FundsError"
+    assert error["found"] == "0.01 SOL"
+    assert "airdrop" in error["next_step"]
+    bench.key("poor", 0)
+    run_error = bench.cli.refused(*bench.of_run("run", "show", run=str(Keypair().pubkey())))
+    assert run_error["kind"] == "AccountMissingError"
+
+
+def test_a_funder_without_money_is_refused_by_name(bench):
+    run = bench.create()
+    fund = bench.of_run("run", "fund", run=run, key="authority")
+    error = bench.cli.refused(*fund, "--sol", "1000000")
+    assert error["kind"] in ("InsufficientFundsError", "ProgramRefusedError")
+    assert "lamports" in json.dumps(error)
+
+
+def test_a_wrong_run_address_is_named(bench):
+    bench.key("a")
+    for run, kind in (
+        (str(Keypair().pubkey()), "AccountMissingError"),
+        (str(bench.address("a")), "AccountOwnerError"),
+        (str(PROGRAM), "AccountOwnerError"),
+        ("nonsense", "InputError"),
+    ):
+        for words in (("status",), ("run", "show")):
+            error = bench.cli.refused(*bench.of_run(*words, run=run))
+            assert (error["kind"], run in json.dumps(error)) == (kind, True)
+
+
+def test_an_rpc_that_is_not_there_or_no_rpc_is_named(bench):
+    run = str(Keypair().pubkey())
+    error = bench.cli.refused("status", run, "--rpc", "http://127.0.0.1:9")
+    assert error["kind"] == "RpcUnreachableError"
+    assert "troth localnet up" in error["next_step"]
+    for url in ("127.0.0.1:9", "nonsense", "ftp://127.0.0.1:9", ""):
+        assert bench.cli.refused("status", run, "--rpc", url)["kind"].startswith("Rpc"), url
+
+
+def test_a_chain_without_the_program_and_one_with_another(bench, tmp_path):
+    bench.key("authority", 0)
+    foreign = bytes(LiteSVM().get_account(MEMO).data)
+    for programs, kind in (
+        ({}, "ProgramMissingError"),
+        ({PROGRAM: foreign}, "ForeignProgramError"),
+    ):
+        launcher = start(programs)
+        try:
+            launcher.airdrop(bench.address("authority"), 10 * SOL)
+            other = Bench(bench.cli, launcher, tmp_path, bench.data)
+            error = bench.cli.refused(*other.create_arguments())
+            assert error["kind"] == kind
+            assert str(PROGRAM) in error["subject"]
+        finally:
+            launcher.stop()
+
+
+def test_a_data_folder_that_is_none_is_named(bench):
+    arguments = [a if a != bench.data else Path("none") for a in bench.create_arguments()]
+    assert bench.cli.refused(*arguments)["kind"] == "ManifestError"
+
+
+def test_a_file_in_the_way_is_kept(bench):
+    (bench.folder / "run.toml").write_text("mine")
+    error = bench.cli.refused(*bench.create_arguments())
+    assert error["kind"] == "OutputFileError"
+    assert bench.cli.json(*bench.create_arguments()[:-1], bench.folder / "b.toml")["is_new"]
+    assert (bench.folder / "run.toml").read_text() == "mine"
+
+
+def test_the_config_of_the_tests_is_the_shipped_one():
+    assert run_settings([CONFIG]).config.schedule.rounds == 10
