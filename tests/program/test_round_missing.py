@@ -163,3 +163,25 @@ def test_a_voucher_with_three_strikes_is_jailed_for_an_epoch_and_returns() -> No
     stage.play(1)
     assert stage.open.round == ready_round + 2
     assert stage.open.members == 0b110001
+
+
+def test_a_payload_of_the_last_round_is_struck_during_the_root_only_step() -> None:
+    stage = played(6, 2, max_rounds=2)
+    assert (stage.run.phase, stage.open.base_round) == (Phase.COOLDOWN, 1)
+    stage.commit(0)
+    for index in (0, 1, 2):
+        stage.send(report(stage, index, 3), stage.sessions[index])
+    assert stage.round(1).struck == 0b001000
+    stage.close(root_of(99))
+    run = stage.run
+    assert (run.phase, run.void_streak) == (Phase.COOLDOWN, 0), "repeated, not counted"
+    assert stage.open.committed == 0
+    stage.cool_down()
+    assert stage.run.phase == Phase.FINISHED
+
+
+def test_nobody_reports_in_a_run_that_waits() -> None:
+    stage = played(4, 1, max_rounds=1)
+    stage.cool_down()
+    made = make.report_missing(stage.at, stage.sessions[0].pubkey(), 0, 0, 1, 1)
+    assert stage.refused(made, stage.sessions[0]) == "WrongPhase"

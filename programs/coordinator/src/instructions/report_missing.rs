@@ -8,7 +8,7 @@ use crate::events::{record, MissingReported};
 use crate::math::mul;
 use crate::round::Scene;
 use crate::rules::bits::{bit, contains, count};
-use crate::state::{Phase, Roster, Round, Run};
+use crate::state::{Roster, Round, Run};
 
 /// Arguments of `report_missing`.
 #[derive(Clone, Copy)]
