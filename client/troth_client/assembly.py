@@ -24,7 +24,7 @@ from troth_client.model.weights import build, weight_views
 from troth_client.peer import Identity, Peer, Sequences
 from troth_client.replica import Replica
 from troth_client.residual_book import ResidualBook
-from troth_client.steps.commit import hold
+from troth_client.steps.publish import hold
 from troth_client.steps.settle import save_weights
 from troth_client.store import Store
 from troth_client.telemetry.events import EventSink
@@ -120,7 +120,7 @@ def assemble(
         _check_genesis(peer, view)
         save_weights(peer)
     else:
-        replica.move_to(RoundIndex(stored.round), stored.cursor)
+        replica.restore(replica.weights, RoundIndex(stored.round), stored.cursor)
         _resume(peer)
     return peer
 
@@ -140,7 +140,9 @@ def _resume(peer: Peer) -> None:
     entry = peer.store.newest_residual()
     if entry is not None:
         peer.residual.resume(entry, peer.config.demo.k)
-    peer.verified_round = peer.replica.round
+        if peer.store.load_submission(entry.round) is None:
+            # Stopped before the submission was whole on disk: M stands, the round is made again.
+            peer.residual.proposal = None
     own = [peer.store.load_submission(round_) for round_ in peer.store.submission_rounds()]
     for submission in own:
         if submission is not None:
@@ -148,4 +150,3 @@ def _resume(peer: Peer) -> None:
     # Rounds before the replica's are closed on chain: their Commit phases have ended.
     if peer.replica.round > 0:
         peer.transport.release(RoundIndex(peer.replica.round - 1))
-    peer.events.emit("resumed", round=peer.replica.round)

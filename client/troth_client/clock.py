@@ -1,25 +1,37 @@
 """Waiting and computing: the two things that differ between a real process and a stepped run.
 
-Owns how a participant waits for slots and where its heavy functions run. Never knows the protocol.
+Owns how a participant waits for slots, where its heavy functions run, and what a stopwatch shows.
+Never knows the protocol.
 Time in the protocol is slots read from the chain; a clock only says when to look again.
 """
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from typing import ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+Work = Collection[asyncio.Task[T]]
+"""Tasks that are under way beside the waiting."""
+
 
 class Clock(Protocol):
     """How a participant lets time pass."""
 
-    async def wait(self) -> None:
-        """Return when it is worth looking at the chain again, about one slot later."""
+    async def wait(self, work: Work[T] = ()) -> None:
+        """Return when it is worth looking at the chain again, about one slot later.
+
+        With `work`, return as soon as all of it is done, if that is earlier.
+        """
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a heavy function and return its result."""
+        ...
+
+    def seconds(self) -> float | None:
+        """Return a stopwatch reading for the time of steps; None where time means nothing."""
         ...
 
 
@@ -29,13 +41,20 @@ class PollingClock:
     def __init__(self, poll_seconds: float) -> None:
         self._poll_seconds = poll_seconds
 
-    async def wait(self) -> None:
-        """Sleep for one polling interval."""
-        await asyncio.sleep(self._poll_seconds)
+    async def wait(self, work: Work[T] = ()) -> None:
+        """Sleep for one polling interval, or until the work is done."""
+        if work:
+            await asyncio.wait(work, timeout=self._poll_seconds)
+        else:
+            await asyncio.sleep(self._poll_seconds)
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function in a worker thread."""
         return await asyncio.to_thread(function, *args, **kwargs)
+
+    def seconds(self) -> float:
+        """Return the process's monotonic time."""
+        return time.perf_counter()
 
 
 class SteppedClock:
@@ -58,8 +77,11 @@ class SteppedClock:
         self._members -= 1
         self._step_if_all_wait()
 
-    async def wait(self) -> None:
-        """Wait for the next slot."""
+    async def wait(self, work: Work[T] = ()) -> None:
+        """Wait for the next slot, or, with work, only for the work: it needs no time here."""
+        if work:
+            await asyncio.wait(work)
+            return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         self._step_if_all_wait()
@@ -69,6 +91,10 @@ class SteppedClock:
         """Run the function here and now: one thread, one order."""
         return function(*args, **kwargs)
 
+    def seconds(self) -> None:
+        """Return None: all members share one thread, so a step's duration says nothing."""
+        return
+
     def _step_if_all_wait(self) -> None:
         # A waiter that was cancelled (a participant killed by the test) no longer counts.
         self._waiting = [future for future in self._waiting if not future.done()]
@@ -76,4 +102,5 @@ class SteppedClock:
             self._advance()
             waiting, self._waiting = self._waiting, []
             for future in waiting:
-                future.set_result(None)
+                if not future.done():
+                    future.set_result(None)

@@ -4,6 +4,7 @@ Owns: the composition that every step receives. Never: behaviour; `steps/` and `
 Next: `round.py`.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -68,8 +69,10 @@ class Identity:
 class Peer:
     """Everything a step needs.
 
-    `verified_round` is the newest round whose root we found canonical; `keep_rounds` bounds what is
-    kept on disk and served; `endpoints` caches the owner and address of each index.
+    `keep_rounds` bounds what is kept on disk and served; `endpoints` caches the owner and address
+    of each index. `root_round` is that of the run's stored root when we last looked: its weights
+    are kept, for a run that halts starts from them again. `step` names the step of the round that
+    is under way. `stop` is set when the participant is asked to leave.
     """
 
     at: RunAddresses
@@ -87,7 +90,9 @@ class Peer:
     replica: Replica
     residual: ResidualBook
     keep_rounds: int
-    verified_round: RoundIndex = field(default=RoundIndex(0))
+    root_round: RoundIndex = field(default=RoundIndex(0))
+    step: str = ""
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
     random: Random = field(default_factory=Random)
     endpoints: dict[int, tuple[Address, str]] = field(default_factory=dict)
 

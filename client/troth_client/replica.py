@@ -22,7 +22,7 @@ from troth_client.payload.codec import VerifiedPayload
 from troth_client.steps.records import Closure
 from troth_coordinator.rules.assignment import next_cursor
 from troth_coordinator.rules.config import RunConfig
-from troth_coordinator.rules.ids import Bitmap, Digest, RoundIndex
+from troth_coordinator.rules.ids import Digest, RoundIndex
 from troth_coordinator.rules.schedule import constants_of
 
 
@@ -38,14 +38,15 @@ class _Past:
     cursor: int
     weights: dict[str, Tensor]
     root: Digest | None
-    included: Bitmap
+    closure: Closure
 
 
 class Replica:
     """Master weights at the start of `round`; fp32, changed in place and only here.
 
     `weights` may share storage with the model that trains on them. `keep` bounds how many earlier
-    states are kept for rewinding; `hashers` are threads for the state root.
+    states are kept for rewinding; `hashers` are threads for the state root. `restart_round` is the
+    round at which these weights were taken up after a halt; 0 if never, or not known.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Replica:
         self.layout = TileLayout.from_shapes({n: tuple(w.shape) for n, w in weights.items()})
         self.round = RoundIndex(0)
         self.cursor = 0
+        self.restart_round = RoundIndex(0)
         self._path = path
         self._hashers = hashers
         self._root: Digest | None = None
@@ -71,9 +73,9 @@ class Replica:
         """The earliest round that `rewind` can go back to."""
         return self._past[0].round if self._past else self.round
 
-    def applied(self, round_: RoundIndex) -> Bitmap | None:
-        """Which payloads were applied in a past round; None when that is no longer known."""
-        return next((past.included for past in self._past if past.round == round_), None)
+    def applied(self) -> tuple[Closure, ...]:
+        """Return the closures that `rewind` can take back, oldest first."""
+        return tuple(past.closure for past in self._past)
 
     def root(self) -> Digest:
         """State root of the weights on which `round` trains; hashed once per round."""
@@ -90,9 +92,7 @@ class Replica:
         payloads change no weight; round and cursor advance in any case.
         """
         self._expect(closure.round)
-        self._past.append(
-            _Past(self.round, self.cursor, self._copy(), self._root, closure.included)
-        )
+        self._past.append(_Past(self.round, self.cursor, self._copy(), self._root, closure))
         constants = constants_of(self.config.schedule, self.round)
         update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
         self.round = RoundIndex(self.round + 1)
@@ -117,11 +117,13 @@ class Replica:
         """Replace the state by one loaded from disk or a checkpoint; forgets the past."""
         self._load(weights)
         self.round, self.cursor, self._root = round_, cursor, None
+        self.restart_round = RoundIndex(0)
         self._past.clear()
 
     def move_to(self, round_: RoundIndex, cursor: int) -> None:
-        """Declare the weights to be those of another round: the way out of Halted (§3)."""
+        """Declare the weights to be those of another round: the way out of Halted (section 3)."""
         self.round, self.cursor, self._root = round_, cursor, None
+        self.restart_round = round_
         self._past.clear()
 
     def _expect(self, round_: RoundIndex) -> None:

@@ -3,6 +3,10 @@
 Owns: M, its root, the round it belongs to; the bookkeeping of sections 5.2 and 6 around the rule of
 `demo/residual.py`. Never: lets a payload that was not included leave a trace in M.
 Next: `steps/produce.py` makes u, `steps/settle.py` tells what became of it.
+
+A round is settled once. When the weights of a settled round are applied again (a correction that
+does not touch our payload, a replay after a restart), settling it again changes nothing; when our
+own inclusion changed, `rewind` comes first.
 """
 
 from collections import deque
@@ -48,8 +52,14 @@ class ResidualBook:
         zero = torch.zeros(num_tiles, 64, 64)
         self._zero = Momentum(zero, RoundIndex(NONE), residual_root(zero.numpy()))
         self._past: deque[tuple[RoundIndex, Momentum]] = deque(maxlen=keep)
+        self._settled = -1
         self.momentum = self._zero
         self.proposal: Proposal | None = None
+
+    @property
+    def zero_root(self) -> Digest:
+        """The residual root of zero tiles."""
+        return self._zero.root
 
     def begin(self, previous_included: RoundIndex) -> Momentum:
         """Return M for a round whose header may carry on `previous_included` and nothing else.
@@ -59,7 +69,9 @@ class ResidualBook:
         lost M, a correction that took a round back), M is declared zero, as any header may do.
         """
         if self.proposal is not None and self.proposal.round == previous_included:
-            self.settle(previous_included, is_included=True)
+            self._adopt(self.proposal)
+            self._settled = max(self._settled, previous_included)
+        self.proposal = None
         if self.momentum.previous != previous_included:
             self.momentum = self._zero
         return self.momentum
@@ -74,21 +86,28 @@ class ResidualBook:
         self.proposal = Proposal(round_, u, select(u, k), residual_root(u.numpy()))
         return self.proposal
 
-    def settle(self, round_: RoundIndex, is_included: bool) -> None:
-        """Make u of a round the momentum if its payload was included; otherwise M stays."""
+    def settle(self, round_: RoundIndex, included: bytes | None) -> None:
+        """Make u of a round the momentum if it was included, under the residual root `included`.
+
+        None: our payload was not included, M stays. Where another u than ours was included under
+        our name (this machine lost the one it had committed to), M is declared zero.
+        """
+        if round_ <= self._settled or self._is_ahead_of(round_):
+            return
         self._past.append((round_, self.momentum))
+        self._settled = round_
         proposal, self.proposal = self.proposal, None
-        if not is_included:
+        if included is None:
             return
-        if proposal is None or proposal.round != round_:
+        if proposal is None or (proposal.round, proposal.root) != (round_, included):
             self.momentum = self._zero
-            return
-        matrix = self._rule.after_included(proposal.u, proposal.sent)
-        self.momentum = Momentum(matrix, round_, proposal.root)
+        else:
+            self._adopt(proposal)
 
     def rewind(self, round_: RoundIndex) -> None:
         """Take back what `round_` and later rounds have done to M."""
         self.proposal = None
+        self._settled = min(self._settled, round_ - 1)
         while self._past and self._past[-1][0] >= round_:
             self.momentum = self._past.pop()[1]
 
@@ -120,3 +139,11 @@ class ResidualBook:
             self.momentum = self._zero
         u = torch.from_numpy(entry.u.copy())
         self.proposal = Proposal(RoundIndex(entry.round), u, select(u, k), Digest(entry.root_after))
+
+    def _is_ahead_of(self, round_: RoundIndex) -> bool:
+        """Whether M is that of a later round already: weights are replayed after a restart."""
+        return self.proposal is not None and self.proposal.round > round_
+
+    def _adopt(self, proposal: Proposal) -> None:
+        matrix = self._rule.after_included(proposal.u, proposal.sent)
+        self.momentum = Momentum(matrix, proposal.round, proposal.root)

@@ -9,10 +9,11 @@ Next: any step; `roles/supervisor.py` for what happens around rounds.
 from troth_client.peer import Peer
 from troth_client.steps.aggregate import aggregate, apply
 from troth_client.steps.attest import attest
-from troth_client.steps.commit import commit, publish
+from troth_client.steps.commit import commit
 from troth_client.steps.gather import gather
 from troth_client.steps.plan import make_plan
 from troth_client.steps.produce import encode, train
+from troth_client.steps.publish import publish
 from troth_client.steps.records import Closure
 from troth_client.steps.replay import check_root
 from troth_client.steps.settle import settle
@@ -23,14 +24,15 @@ async def run_round(peer: Peer, view: NetworkView, open_round: RoundView) -> Clo
     """Take part in the round that is open in `view`, from plan to settled residual.
 
     A peer that is no trainer of this round skips train, encode and commit; one that is no member
-    does not attest either and only follows. `view` is what `observe` returned.
+    does not attest either and only follows. `view` is what `observe` returned. Every step can be
+    repeated: after a restart the same round is run again, and what is done already is not redone.
     """
-    plan = make_plan(peer, view, open_round)
+    plan = await make_plan(peer, view, open_round)
     gradient = await train(peer, plan)
     submission = await encode(peer, plan, gradient)
     await commit(peer, plan, submission)
-    committed = await publish(peer, plan, submission)
-    held = await gather(peer, plan, committed)
+    published = await publish(peer, plan, submission)
+    held = await gather(peer, plan, published)
     await attest(peer, plan, held)
     closure, payloads = await aggregate(peer, plan, held)
     await check_root(peer, closure.canonical_root)

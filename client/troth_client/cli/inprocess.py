@@ -23,6 +23,7 @@ from troth_client.roles.supervisor import Supervisor
 from troth_client.store import Store
 from troth_client.store.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventList
+from troth_client.transport.base import Transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_coordinator import artifacts
 from troth_coordinator.chain.addresses import RunAddresses, run_address
@@ -51,7 +52,6 @@ class Member:
     folder: Path
     events: EventList
     peer: Peer | None = None
-    supervisor: Supervisor | None = None
     task: "asyncio.Task[NetworkView] | None" = None
 
     @property
@@ -61,10 +61,19 @@ class Member:
             raise RuntimeError(f"{self.name} is not started")
         return self.peer
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it follows the run now."""
+        return self.task is not None and not self.task.done()
+
 
 @dataclass(slots=True)
 class InProcessRun:
-    """A chain with one run on it. Use `create`, then `add` members, `start` them, `finish`."""
+    """A chain with one run on it. Use `create`, then `add` members, `start` them, `finish`.
+
+    `wrap` may put something between a started member and its doors or its clock: a test does, to
+    kill it at a door or to let it lie. `on_slot` is called at each new slot.
+    """
 
     settings: RunSettings
     folder: Path
@@ -79,6 +88,7 @@ class InProcessRun:
     network: MemoryNetwork = field(default_factory=MemoryNetwork)
     members: list[Member] = field(default_factory=list)
     on_slot: list[Callable[[int], None]] = field(default_factory=list)
+    wrap: Callable[[Member, Doors], Doors] = field(default=lambda _member, doors: doors)
 
     @classmethod
     async def create(
@@ -132,30 +142,28 @@ class InProcessRun:
         return member
 
     async def start(self, member: Member) -> None:
-        """Assemble the member's peer from its folder and let it follow the run."""
+        """Assemble the member's peer from its folder and let it follow the run.
+
+        Also for a member that was stopped or killed: it resumes from its folder.
+        """
         transport = memory_transport(self.network, member.name)
-        await transport.__aenter__()
-        view = await self.client.read_run(self.at.run)
-        config = self.settings.config
-        owner = bytes(member.owner.pubkey())
-        store = Store(
-            member.folder,
-            StoreIdentity(bytes(self.at.run), owner, config.config_hash()),
-            lambda error: member.events.emit("file_damaged", reason=str(error)),
-            durable=False,
-        )
+        store = self._open_store(member)
+        client = CoordinatorClient(self.rpc, sleeper=_no_wait)
+        doors = Doors(client, transport, store, self.clock, member.events)
         genesis = Digest(bytes(await self.rpc.genesis_hash()))
+        view = await self.client.read_run(self.at.run)
         member.peer = assemble(
             view,
-            config,
+            self.settings.config,
             Identity(member.owner.pubkey(), member.session, member.index),
             genesis,
-            Doors(self.client, transport, store, self.clock, member.events),
+            self.wrap(member, doors),
             Workshop(self.data, CPU, random=random.Random(f"{self.seed} {member.name}")),
         )
-        member.supervisor = Supervisor(member.peer)
+        await transport.__aenter__()
         self.clock.join()
-        member.task = asyncio.create_task(self._follow(member), name=member.name)
+        following = self._follow(Supervisor(member.peer), transport)
+        member.task = asyncio.create_task(following, name=member.name)
 
     async def stop(self, member: Member) -> None:
         """Kill a member where it stands, as kill -9 would: nothing is saved or sent any more."""
@@ -164,8 +172,16 @@ class InProcessRun:
             await asyncio.gather(member.task, return_exceptions=True)
 
     async def finish(self) -> list[NetworkView]:
-        """Wait until every started member has ended; raise the first failure."""
-        return await asyncio.gather(*(m.task for m in self.members if m.task is not None))
+        """Wait until every started member has ended; raise the first failure, ending the others."""
+        try:
+            return await asyncio.gather(*(m.task for m in self.members if m.task is not None))
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Stop whoever still runs; harmless when repeated."""
+        for member in self.members:
+            await self.stop(member)
 
     async def view(self) -> NetworkView:
         """Return what the chain shows now."""
@@ -176,15 +192,26 @@ class InProcessRun:
         account = self.chain.accounts.get(address)
         return 0 if account is None else account.lamports
 
-    async def _follow(self, member: Member) -> NetworkView:
-        if member.supervisor is None:
-            raise RuntimeError(f"{member.name} is not assembled")
+    async def _follow(self, supervisor: Supervisor, transport: Transport) -> NetworkView:
         try:
-            return await member.supervisor.run()
+            return await supervisor.run()
         finally:
             self.clock.leave()
-            await member.here.transport.__aexit__(None, None, None)
-            member.here.store.close()
+            await transport.__aexit__(None, None, None)
+            supervisor.peer.store.close()
+
+    def _open_store(self, member: Member) -> Store:
+        config_hash = self.settings.config.config_hash()
+        identity = StoreIdentity(bytes(self.at.run), bytes(member.owner.pubkey()), config_hash)
+
+        def damaged(error: Exception) -> None:
+            member.events.emit("file_damaged", reason=str(error))
+
+        def draw(num_bytes: int) -> bytes:
+            # Salts must not differ between two runs of one seed.
+            return H("troth:draw", u64(self.seed), identity.owner)[:num_bytes]
+
+        return Store(member.folder, identity, damaged, durable=False, draw=draw)
 
     def _advance(self) -> None:
         self.chain.advance(1)

@@ -1,26 +1,32 @@
 """Membership: from joined to active, and out again (section 3).
 
-Owns: `ready` and `activate`, the weights that a restart begins with, the check that the session is
-still ours. Never: stakes or leaves; the owner does that from the command line.
+Owns: `ready` and `activate`, the weights that a restart begins with, the check that we are still
+who we were. Never: stakes or leaves; the owner does that from the command line.
 Next: `steps/replay.py`, which brings the weights to the round they must have.
 """
 
 from troth_client.peer import Peer
-from troth_client.steps.errors import ReplacedError
-from troth_client.steps.observe import look
+from troth_client.steps.errors import BarredError, ReplacedError
+from troth_client.steps.observe import read_round
 from troth_client.steps.replay import load_stored_root
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import is_ready_for
 from troth_coordinator.rules.root import root_vote
-from troth_coordinator.rules.view import NetworkView, Status
+from troth_coordinator.rules.view import EntryView, NetworkView, RoundView, Status
 
 NOT_YET = (Status.PENDING, Status.INACTIVE, Status.JAILED)
 
 
-def check_session(peer: Peer, view: NetworkView) -> None:
-    """Raise ReplacedError when a newer process has taken this participant over, or it left."""
+def has_left(peer: Peer, view: NetworkView) -> bool:
+    """Tell whether the owner has left the run, so that there is nothing more to do."""
+    return view.entries[peer.index].status == Status.LEFT
+
+
+def check_standing(peer: Peer, view: NetworkView) -> None:
+    """Raise ReplacedError when a newer process has taken this participant over, BarredError."""
     entry = view.entries[peer.index]
     ours = peer.identity.session_address
     if entry.owner != peer.identity.owner_address:
@@ -29,20 +35,18 @@ def check_session(peer: Peer, view: NetworkView) -> None:
             f"owner {entry.owner.hex()}",
             "This participant has left the run: join again to take part.",
         )
-    if ours not in (entry.session, entry.next_session):
+    if entry.status == Status.BARRED:
+        raise BarredError(
+            f"participant {peer.index} to be allowed in the run",
+            "barred",
+            "Its stake was slashed for a second fault; `troth status` shows what is left.",
+        )
+    if entry.status != Status.LEFT and ours not in (entry.session, entry.next_session):
         raise ReplacedError(
             f"session key {peer.identity.session.pubkey()} for index {peer.index}",
             f"{entry.session.hex()} on chain",
             "Another process of the same owner replaced this one; nothing is lost.",
         )
-
-
-async def take_up_restart(peer: Peer, view: NetworkView) -> None:
-    """Declare the stored root's weights to be those of the round that Warmup has opened."""
-    run = view.run
-    if run.restart_round == run.round and peer.replica.round == run.restart_root_round != run.round:
-        peer.replica.move_to(run.round, run.cursor)
-        peer.residual.reset()
 
 
 async def get_ready(peer: Peer, view: NetworkView) -> None:
@@ -74,17 +78,31 @@ async def get_ready(peer: Peer, view: NetworkView) -> None:
         peer.events.emit("ready", round=round_)
 
 
-async def get_active(peer: Peer) -> None:
-    """After a close: activate our own entry if it was ready for the closed round."""
-    view = await look(peer)
+async def get_active(peer: Peer, view: NetworkView) -> bool:
+    """Activate our own entry if the round that it was ready for has closed with a root.
+
+    Returns whether it is active now: a member from the next open on.
+    """
     entry = view.entries[peer.index]
-    if entry.status not in NOT_YET or entry.ready_round != view.run.round - 1:
-        return
+    if entry.status not in NOT_YET or not entry.ready_round < view.run.round:
+        return False
+    ready_round = await read_round(peer, entry.ready_round)
+    if ready_round is None or not _opens_to(peer, entry, ready_round):
+        return False
     session = peer.identity.session
     step = instructions.activate(peer.at, session.pubkey(), peer.index, entry.ready_round)
     try:
         await peer.chain.send([step], [session])
     except ProgramRefusedError as error:
         peer.events.emit("activate_refused", name=error.name, reason=str(error))
-    else:
-        peer.events.emit("activated", round=view.run.round)
+        return False
+    peer.events.emit("activated", round=view.run.round)
+    return True
+
+
+def _opens_to(peer: Peer, entry: EntryView, round_: RoundView) -> bool:
+    """Whether the vote that was posted with `ready` is one for the round's canonical root."""
+    root = round_.canonical_root
+    return root != ZERO_DIGEST and entry.ready_root == root_vote(
+        peer.run, round_.round, entry.owner, root
+    )

@@ -1,77 +1,108 @@
 """Follow a run through its phases until it ends or we are asked to stop.
 
-Owns: which phase asks for what, and when a participant may stop. Never: a step of a round.
+Owns: which phase asks for what, when a participant may stop, and patience with a silent node.
+Never: a step of a round.
 Next: `membership.py` for ready and activate, `cooldown.py` for the root-only vote.
 """
 
-import asyncio
-
 from troth_client.peer import Peer
 from troth_client.roles.cooldown import vote_root
-from troth_client.roles.membership import (
-    check_session,
-    get_active,
-    get_ready,
-    take_up_restart,
-)
+from troth_client.roles.membership import check_standing, get_active, get_ready, has_left
 from troth_client.round import run_round
+from troth_client.steps.aggregate import has_dispersed
 from troth_client.steps.crank import crank
+from troth_client.steps.errors import StoppedError
 from troth_client.steps.observe import look
-from troth_client.steps.replay import catch_up, follow_corrections
+from troth_client.steps.replay import catch_up, load_stored_root
+from troth_client.steps.verified import start_from_disk
+from troth_coordinator.chain.errors import BlockhashExpiredError, RpcError, UnconfirmedError
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
+
+MAX_FAILURES = 30
+"""How often in a row the node may fail before the participant gives up."""
 
 
 class Supervisor:
     """One participant in one run. `request_stop` lets the round under way end first."""
 
     def __init__(self, peer: Peer) -> None:
-        self._peer = peer
-        self._stop = asyncio.Event()
+        self.peer = peer
+        self._phase: Phase | None = None
+        self._num_failures = 0
 
     def request_stop(self) -> None:
         """Ask to stop after the round under way; safe to call from a signal handler."""
-        self._stop.set()
+        self.peer.stop.set()
 
     async def run(self) -> NetworkView:
-        """Take part until the run is finished or a stop is asked for; return the last view.
+        """Take part until the run is over, we have left it or a stop is asked for.
 
-        Raises RootDisputeError, LaggingError, ReplacedError, and what the chain client raises when
-        a node stays unreachable.
+        Returns the last view. Raises RootDisputeError, LaggingError, ReplacedError, BarredError,
+        and what the chain client raises when a node stays unreachable.
         """
-        peer = self._peer
-        phase: Phase | None = None
+        is_started = False
         while True:
-            view = await look(peer)
-            check_session(peer, view)
-            if view.run.phase != phase:
-                phase = view.run.phase
-                peer.events.emit("phase", phase=phase.name, round=view.run.round, slot=view.slot)
-            if phase == Phase.FINISHED or self._stop.is_set():
-                return view
-            if phase in (Phase.COMMIT, Phase.ATTEST):
-                await self._round(view)
+            try:
+                if not is_started:
+                    await start_from_disk(self.peer, await look(self.peer))
+                    is_started = True
+                last = await self._turn()
+            except (RpcError, UnconfirmedError, BlockhashExpiredError) as error:
+                await self._endure(error)
+            except StoppedError as error:
+                self.peer.events.emit("stopped_behind", reason=str(error))
+                return await look(self.peer)
             else:
-                await self._between_rounds(view)
-                await crank(peer, view)
-                await peer.clock.wait()
+                self._num_failures = 0
+                if last is not None:
+                    return last
+
+    async def _turn(self) -> NetworkView | None:
+        """Do what the run asks for now; return the last view when there is nothing left to do."""
+        peer = self.peer
+        view = await look(peer)
+        check_standing(peer, view)
+        phase = view.run.phase
+        if phase != self._phase:
+            self._phase = phase
+            peer.events.emit("phase", phase=phase.name, round=view.run.round, slot=view.slot)
+        if peer.stop.is_set() or has_left(peer, view):
+            return view
+        if phase in (Phase.COMMIT, Phase.ATTEST):
+            await self._round(view)
+            return None
+        await self._between_rounds(view)
+        if has_dispersed(view):
+            return view
+        await crank(peer, view)
+        await peer.clock.wait()
+        return None
 
     async def _round(self, view: NetworkView) -> None:
-        peer = self._peer
-        await take_up_restart(peer, view)
+        peer = self.peer
         view = await catch_up(peer, view)
         if view.run.phase not in (Phase.COMMIT, Phase.ATTEST) or view.round is None:
             return
-        await get_ready(peer, view)
+        if not await get_active(peer, view):
+            await get_ready(peer, view)
         await run_round(peer, view, view.round)
-        await get_active(peer)
 
     async def _between_rounds(self, view: NetworkView) -> None:
-        peer, phase = self._peer, view.run.phase
+        peer, phase = self.peer, view.run.phase
         if phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP):
             await get_ready(peer, view)
         elif phase == Phase.COOLDOWN:
-            view = await catch_up(peer, view)
-            await vote_root(peer, view)
+            await vote_root(peer, await catch_up(peer, view))
         elif phase == Phase.PAUSED:
-            await follow_corrections(peer, view)
+            await get_active(peer, await catch_up(peer, view))
+        elif phase == Phase.FINISHED:
+            await load_stored_root(peer, view)
+
+    async def _endure(self, error: Exception) -> None:
+        """Wait for a node that does not answer: the steps of a round can all be repeated."""
+        self._num_failures += 1
+        if self._num_failures > MAX_FAILURES:
+            raise error
+        self.peer.events.emit("chain_unreachable", count=self._num_failures, reason=str(error))
+        await self.peer.clock.wait()

@@ -11,16 +11,29 @@ from collections.abc import Mapping
 from troth_client.payload.codec import VerifiedPayload
 from troth_client.peer import Peer
 from troth_client.steps.crank import crank
-from troth_client.steps.errors import out_of_ring
-from troth_client.steps.fetch import fetch_submission
-from troth_client.steps.observe import look, observe, read_round
+from troth_client.steps.errors import LaggingError, StoppedError
+from troth_client.steps.fetch import obtain
+from troth_client.steps.observe import look, observe, read_closed
 from troth_client.steps.records import Closure, Held, Payloads, RoundPlan
+from troth_client.telemetry.spans import timed
+from troth_client.transport.errors import TransportError
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView
 
+REPORT_AFTER_SLOTS = 8
+"""An open round waits this long before we report a missing payload of its base: a holder that
+restarts, or a connection that broke, must not cost those who vouched a strike."""
+REPORT_AFTER_SHARE = 4
+"""Nor do we report before a quarter of the Commit phase has passed."""
 
+LINGER_SLOTS = 16
+"""For how long after the end of a run the participants still serve what slower ones lack."""
+
+
+@timed("close")
 async def aggregate(
     peer: Peer, plan: RoundPlan, held: Mapping[int, Held]
 ) -> tuple[Closure, Payloads]:
@@ -29,6 +42,7 @@ async def aggregate(
     return await collect(peer, view, plan.round, held)
 
 
+@timed("apply")
 async def apply(peer: Peer, closure: Closure, payloads: Payloads) -> None:
     """Move the replica to the next round."""
     await peer.clock.compute(peer.replica.apply, closure, payloads)
@@ -46,57 +60,104 @@ async def collect(
     """Return the closure of a closed round and its included payloads, in index order.
 
     Fetches what is missing for as long as it takes; what nobody serves is reported on chain once,
-    and may be struck from the round meanwhile. LaggingError when the ring has dropped the round.
+    and may be struck from the round meanwhile. Raises LaggingError when the ring has dropped the
+    round or the run has ended, StoppedError when we are asked to stop.
     """
     have = dict(held)
     reported: set[int] = set()
     while True:
-        account = await read_round(peer, round_)
-        if account is None or not account.flags & RoundFlag.CLOSED:
-            raise out_of_ring(round_, view)
-        missing = [i for i in bitmap.indices_of(account.included) if i not in have]
-        found = await asyncio.gather(*(fetch_submission(peer, account, view, i) for i in missing))
-        have |= {i: one for i, one in zip(missing, found, strict=True) if one is not None}
+        account = await read_closed(peer, view, round_)
+        missing = [int(i) for i in bitmap.indices_of(account.included) if i not in have]
+        have |= await _obtain_all(peer, account, view, missing)
         lacking = [i for i in missing if i not in have]
         if not lacking:
-            return closure_of(account), _payloads(account, have)
-        peer.events.emit("lagging", round=round_, missing=[int(i) for i in lacking])
-        await _report(peer, view, account, [i for i in lacking if i not in reported])
-        reported |= set(lacking)
+            return closure_of(account, peer.index, have), _payloads(account, have)
+        peer.events.emit("lagging", round=round_, missing=list(lacking))
+        if peer.stop.is_set():
+            raise StoppedError(round_, lacking)
+        if has_dispersed(view):
+            raise _lost(round_, lacking)
+        reported |= await _report(peer, view, round_, set(lacking) - reported)
         await crank(peer, view)
         await peer.clock.wait()
         view = await look(peer)
 
 
-def closure_of(account: RoundView) -> Closure:
-    """Return how a closed round ended."""
+def closure_of(
+    account: RoundView, own: int | None = None, have: Mapping[int, Held] | None = None
+) -> Closure:
+    """Return how a closed round ended, and what that means for the participant `own`."""
+    mine = None if own is None or have is None else have.get(own)
+    is_mine = mine is not None and bitmap.has(account.included, mine.submission.index)
     return Closure(
         round=account.round,
         num_trainers=bitmap.count(account.trainers),
         included=account.included,
         is_void=bool(account.flags & RoundFlag.VOID),
         canonical_root=account.canonical_root,
+        own_residual=mine.header.residual_after if mine is not None and is_mine else None,
     )
+
+
+def has_dispersed(view: NetworkView) -> bool:
+    """Tell whether the run has ended and its participants no longer serve anything."""
+    run = view.run
+    return run.phase == Phase.FINISHED and view.slot >= run.finished_slot + LINGER_SLOTS
+
+
+async def _obtain_all(
+    peer: Peer, account: RoundView, view: NetworkView, missing: list[int]
+) -> dict[int, Held]:
+    fetching = (obtain(peer, account, view, index) for index in missing)
+    found = await asyncio.gather(*fetching, return_exceptions=True)
+    have: dict[int, Held] = {}
+    for index, one in zip(missing, found, strict=True):
+        if isinstance(one, Held):
+            have[index] = one
+        elif not isinstance(one, TransportError):
+            raise one
+    return have
 
 
 def _payloads(account: RoundView, have: Mapping[int, Held]) -> tuple[VerifiedPayload | None, ...]:
     return tuple(have[index].decoded for index in bitmap.indices_of(account.included))
 
 
-async def _report(peer: Peer, view: NetworkView, account: RoundView, targets: list[int]) -> None:
-    """Say on chain that included payloads cannot be fetched, while the next round is open."""
-    current = view.round
-    is_in_time = current is not None and current.round == account.round + 1
-    if current is None or not is_in_time or not bitmap.has(current.members, peer.index):
-        return
-    session = peer.identity.session
-    for target in targets:
+async def _report(peer: Peer, view: NetworkView, round_: int, targets: set[int]) -> set[int]:
+    """Say on chain that included payloads cannot be fetched; return those that are reported."""
+    if not _may_report(peer, view, round_):
+        return set()
+    session, reported = peer.identity.session, set()
+    for target in sorted(targets):
         report = instructions.report_missing(
-            peer.at, session.pubkey(), peer.index, account.round, target
+            peer.at, session.pubkey(), peer.index, round_, target, view.run.round
         )
         try:
             await peer.chain.send([report], [session])
         except ProgramRefusedError as error:
-            peer.events.emit("report_refused", round=account.round, name=error.name)
+            peer.events.emit("report_refused", round=round_, index=target, name=error.name)
+            if error.name != "AlreadyReported":
+                continue
         else:
-            peer.events.emit("reported_missing", round=account.round, index=target)
+            peer.events.emit("reported_missing", round=round_, index=target)
+        reported.add(target)
+    return reported
+
+
+def _may_report(peer: Peer, view: NetworkView, round_: int) -> bool:
+    """Tell whether the open round builds on `round_`, counts us in, and has waited long enough."""
+    current, run = view.round, view.run
+    if current is None or run.phase not in (Phase.COMMIT, Phase.ATTEST):
+        return False
+    if current.base_round != round_ or not bitmap.has(current.members, peer.index):
+        return False
+    patience = max(REPORT_AFTER_SLOTS, run.params.commit_slots // REPORT_AFTER_SHARE)
+    return view.slot >= current.open_slot + patience
+
+
+def _lost(round_: int, lacking: list[int]) -> LaggingError:
+    return LaggingError(
+        f"the payloads {lacking} that round {round_} included",
+        "nobody who serves them, and the run has ended",
+        "LAGGING: load the final weights from somebody and check them against the run's root.",
+    )

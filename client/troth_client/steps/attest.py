@@ -14,6 +14,7 @@ from troth_client.peer import Peer
 from troth_client.steps.crank import closing
 from troth_client.steps.observe import look
 from troth_client.steps.records import Held, RoundPlan
+from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.rules import bitmap, progress
@@ -22,6 +23,7 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 
+@timed("attest")
 async def attest(peer: Peer, plan: RoundPlan, held: Mapping[int, Held]) -> None:
     """Send the attestation of this round; the last one carries the close in the same transaction.
 

@@ -11,13 +11,9 @@ from troth_client.peer import Peer
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.rules import bitmap, progress, root
+from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import (
-    NetworkView,
-    RoundFlag,
-    RoundView,
-    Status,
-)
+from troth_coordinator.rules.view import NetworkView, RoundView, Status
 
 SEED_HISTORY_SLOTS = 512
 """Entries of the SlotHashes sysvar: a seed slot older than this can only be retargeted."""
@@ -47,47 +43,50 @@ async def crank(peer: Peer, view: NetworkView) -> None:
 
 def due_transition(peer: Peer, view: NetworkView) -> list[Instruction]:
     """Return the instruction of the transition that is due now; empty if there is none."""
-    if view.run.phase in (Phase.ATTEST, Phase.COOLDOWN):
+    run, cranker = view.run, peer.identity.session.pubkey()
+    if run.phase in (Phase.ATTEST, Phase.COOLDOWN) or progress.is_forced_void(view):
         return closing(peer, view)
-    if view.run.phase in TICKED and progress.is_transition_due(view):
-        cranker = peer.identity.session.pubkey()
-        return [instructions.tick(peer.at, cranker, view.run.round)]
+    if run.phase == Phase.PAUSED and progress.is_pause_spent(run, view.slot):
+        return [instructions.resume_run(peer.at, cranker, run.round)]
+    if run.phase in TICKED and progress.is_transition_due(view):
+        return [instructions.tick(peer.at, cranker, run.round)]
     return []
 
 
 def closing(peer: Peer, view: NetworkView) -> list[Instruction]:
     """Return what closes the open round: with our own root, or void once nobody else can."""
-    round_ = view.round
-    if round_ is None:
+    round_, run = view.round, view.run
+    if round_ is None or is_blocked_by_seed(view):
         return []
-    cranker = peer.identity.session.pubkey()
-    is_forced = bool(round_.flags & RoundFlag.FORCED_VOID)
-    if not is_forced and not progress.is_transition_due(view):
+    void = instructions.close_void(peer.at, peer.identity.session.pubkey(), round_.round)
+    if run.phase in (Phase.COMMIT, Phase.ATTEST) and progress.is_forced_void(view):
+        return [void]
+    if not progress.is_transition_due(view):
         return []
-    if is_blocked_by_seed(view):
-        return []
-    outcome = decide(peer, view, round_)
-    if is_forced or outcome is not root.Outcome.NOT_CANONICAL:
+    if decide(peer, view, round_) is not root.Outcome.NOT_CANONICAL:
         return [close_round(peer, view)]
-    if view.slot >= progress.void_allowed_from(view.run):
-        return [instructions.close_void(peer.at, cranker, round_.round)]
-    return []
+    return [void] if view.slot >= progress.void_allowed_from(run) else []
 
 
 def close_round(peer: Peer, view: NetworkView) -> Instruction:
     """Return the instruction that closes the open round on our own root."""
-    run = view.run
-    is_due = run.phase == Phase.COOLDOWN or run.round >= run.next_checkpoint_round
-    cranker = peer.identity.session.pubkey()
-    candidate = peer.replica.root()
-    return instructions.close_round(peer.at, cranker, run.round, candidate, with_checkpoint=is_due)
+    cranker, round_ = peer.identity.session.pubkey(), view.run.round
+    return instructions.close_round(
+        peer.at,
+        cranker,
+        round_,
+        peer.replica.root(),
+        with_checkpoint=instructions.is_checkpoint_due(view.run),
+    )
 
 
 def decide(peer: Peer, view: NetworkView, round_: RoundView) -> root.Outcome:
-    """Return how the open round would close with our own root as the candidate."""
-    if peer.replica.round != round_.round:
-        return root.Outcome.NOT_CANONICAL
-    candidate = peer.replica.root()
+    """Return how the open round would close with our own root as the candidate.
+
+    A peer that is at another round has no root to offer, but sees as well when a round is void.
+    """
+    is_there = peer.replica.round == round_.round
+    candidate = peer.replica.root() if is_there else ZERO_DIGEST
     return root.decide_view(view.run.address, round_, view.entries, candidate).outcome
 
 

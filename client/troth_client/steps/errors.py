@@ -4,7 +4,9 @@
     └── RoundError
         ├── LaggingError      what the chain included cannot be obtained here (LAGGING)
         ├── RootDisputeError  exact replay contradicts the canonical root (ROOT_DISPUTE)
-        └── ReplacedError     another process took over the session of this participant
+        ├── ReplacedError     another process took over the session of this participant
+        ├── BarredError       the run has barred this participant
+        └── StoppedError      asked to stop in the middle of catching up
 
 Owns: the classes and their sentences. Never: raised for something that the next round heals.
 Next: `replay.py`, which raises the first two.
@@ -39,6 +41,21 @@ class RootDisputeError(RoundError):
 
 class ReplacedError(RoundError):
     """The chain names another session key for this participant."""
+
+
+class BarredError(RoundError):
+    """The chain says that this participant may never act in the run again."""
+
+
+class StoppedError(RoundError):
+    """Asked to stop while payloads were missing; the supervisor turns it into a normal end."""
+
+    def __init__(self, round_: int, missing: list[int]) -> None:
+        super().__init__(
+            f"the payloads {missing} of round {round_} before stopping",
+            "a request to stop",
+            "The next start goes on fetching them.",
+        )
 
 
 def out_of_ring(round_: int, view: NetworkView) -> LaggingError:

@@ -1,39 +1,118 @@
 """Gather: obtain every committed submission, or as many as there is time for.
 
-Owns: for how long and in which phase. Never: checks bytes; `fetch.py` does.
-Next: `attest.py`.
+Owns: for how long and in which phase; and that copies of our own payload go out meanwhile.
+Never: checks bytes; `fetch.py` does. Next: `attest.py`.
 """
 
 import asyncio
 
+from troth_attestation.errors import HeaderError
 from troth_client.peer import Peer
 from troth_client.steps.crank import crank
-from troth_client.steps.fetch import expect_pushes, fetch_submission
+from troth_client.steps.fetch import vouchable
 from troth_client.steps.observe import look
-from troth_client.steps.records import Held, RoundPlan
+from troth_client.steps.publish import Outbox
+from troth_client.steps.records import Held, Published, RoundPlan
+from troth_client.telemetry.spans import timed
+from troth_client.transport.errors import TransportError
 from troth_coordinator.rules import bitmap, progress
+from troth_coordinator.rules.ids import ParticipantIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, RoundView
 
 
-async def gather(peer: Peer, plan: RoundPlan, round_: RoundView) -> dict[int, Held]:
+@timed("gather")
+async def gather(peer: Peer, plan: RoundPlan, published: Published) -> dict[int, Held]:
     """Return the submissions that passed every check, by index.
 
-    Ends when all committed ones are held, or when it is time to attest with what there is.
+    Ends when all committed ones are held or refused, or when it is time to attest with what there
+    is: a holder that hangs does not make us late.
     """
-    held: dict[int, Held] = {}
     view = await look(peer)
-    expect_pushes(peer, round_, view)
-    while True:
-        missing = [i for i in bitmap.indices_of(round_.committed) if i not in held]
-        found = await asyncio.gather(*(fetch_submission(peer, round_, view, i) for i in missing))
-        held |= {i: one for i, one in zip(missing, found, strict=True) if one is not None}
-        if len(held) == bitmap.count(round_.committed) or _is_time(view, plan):
-            peer.events.emit("gathered", round=plan.round, held=len(held))
-            return held
-        await crank(peer, view)
-        await peer.clock.wait()
-        view = await look(peer)
+    collection, outbox = _Collection(peer, published.round), Outbox(peer, published)
+    offers: list[asyncio.Task[None]] = []
+    try:
+        while True:
+            collection.ask(view)
+            if not outbox.is_empty and all(offer.done() for offer in offers):
+                offers.append(asyncio.create_task(outbox.offer()))
+            await peer.clock.wait([*collection.under_way, *offers])
+            collection.take()
+            view = await look(peer)
+            if collection.is_complete or _is_time(view, plan):
+                break
+            await crank(peer, view)
+            if not collection.under_way:
+                await peer.clock.wait()
+    finally:
+        await _cancel([*collection.under_way, *offers])
+    peer.events.emit("gathered", round=plan.round, held=len(collection.held))
+    return collection.held
+
+
+class _Collection:
+    """What was asked for, what has come, and what is refused for good."""
+
+    def __init__(self, peer: Peer, round_: RoundView) -> None:
+        self.held: dict[int, Held] = {}
+        self._peer = peer
+        self._round = round_
+        self._missing = set(bitmap.indices_of(round_.committed))
+        self._tasks: dict[int, asyncio.Task[Held]] = {}
+        self._told: set[int] = set()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing more can come."""
+        return not self._missing
+
+    @property
+    def under_way(self) -> list["asyncio.Task[Held]"]:
+        """The fetches of what is missing."""
+        return list(self._tasks.values())
+
+    def ask(self, view: NetworkView) -> None:
+        """Start a fetch for everything that is missing and not being fetched."""
+        for index in sorted(self._missing - self._tasks.keys()):
+            fetching = vouchable(self._peer, self._round, view, index)
+            self._tasks[index] = asyncio.create_task(fetching)
+
+    def take(self) -> None:
+        """Take in what has come; what nobody serves yet is asked for again."""
+        for index, task in list(self._tasks.items()):
+            if not task.done():
+                continue
+            del self._tasks[index]
+            try:
+                self.held[index] = task.result()
+            except HeaderError as error:
+                self._refuse(index, error)
+            except TransportError as error:
+                self._tell_once(index, error)
+                continue
+            self._missing.discard(ParticipantIndex(index))
+
+    def _refuse(self, index: int, error: HeaderError) -> None:
+        self._peer.events.emit(
+            "header_refused",
+            round=self._round.round,
+            index=index,
+            field=error.subject,
+            reason=str(error),
+        )
+
+    def _tell_once(self, index: int, error: TransportError) -> None:
+        if index not in self._told:
+            self._told.add(index)
+            self._peer.events.emit(
+                "fetch_failed", round=self._round.round, index=index, reason=str(error)
+            )
+
+
+async def _cancel(tasks: list["asyncio.Task[Held] | asyncio.Task[None]"]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _is_time(view: NetworkView, plan: RoundPlan) -> bool:

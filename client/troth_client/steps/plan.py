@@ -6,13 +6,15 @@ Next: `produce.py`.
 
 from troth_client.peer import Peer
 from troth_client.steps.records import RoundPlan
+from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.assignment import SequenceOrder, sequences_of
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, RoundView
 
 
-def make_plan(peer: Peer, view: NetworkView, round_: RoundView) -> RoundPlan:
+@timed("plan")
+async def make_plan(peer: Peer, view: NetworkView, round_: RoundView) -> RoundPlan:
     """Return the plan of this peer for a round that is open on chain."""
     is_trainer = bitmap.has(round_.trainers, peer.index)
     sequences: tuple[int, ...] = ()

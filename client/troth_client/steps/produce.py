@@ -1,8 +1,8 @@
 """Train and encode: from assigned sequences to a signed payload.
 
 Owns: the order gradient -> tiles -> DCT -> u -> top k -> bytes -> header, and what happens to a
-gradient that is not finite (nothing is sent, the run goes on).
-Never: talks to the chain or to peers. Next: `commit.py`.
+gradient that is not finite or bytes that we would not accept ourselves (nothing is sent, the run
+goes on). Never: talks to the chain or to peers. Next: `commit.py`.
 """
 
 import asyncio
@@ -13,16 +13,19 @@ from troth_attestation.state import data_root
 from troth_client.demo.dct import dct2
 from troth_client.demo.errors import NonFiniteError
 from troth_client.payload import codec
+from troth_client.payload.errors import MalformedPayloadError
 from troth_client.peer import Peer
 from troth_client.residual_book import Momentum, Proposal
 from troth_client.steps.records import RoundPlan
 from troth_client.store.entries import Submission
+from troth_client.telemetry.spans import timed
 from troth_client.train import errors as train_errors
 from troth_client.train.step import Gradient, gradient
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.ids import Address, Digest
 
 
+@timed("train")
 async def train(peer: Peer, plan: RoundPlan) -> Gradient | None:
     """Return the clipped gradient of the assigned sequences at w_r.
 
@@ -35,41 +38,55 @@ async def train(peer: Peer, plan: RoundPlan) -> Gradient | None:
         return None
     batch = await peer.clock.compute(peer.data.sequences, plan.sequences)
     settings = peer.config.train
-    try:
-        found, _ = await asyncio.gather(
-            peer.clock.compute(
-                gradient,
-                peer.model,
-                batch,
-                settings.microbatch_sequences,
-                settings.clip_micro,
-                peer.device,
-            ),
-            peer.clock.compute(peer.replica.root),
-        )
-    except train_errors.NonFiniteError as error:
-        peer.events.emit("gradient_refused", round=plan.round, reason=str(error))
+    learning = peer.clock.compute(
+        gradient,
+        peer.model,
+        batch,
+        settings.microbatch_sequences,
+        settings.clip_micro,
+        peer.device,
+    )
+    hashing = peer.clock.compute(peer.replica.root)
+    # Both are waited for whatever happens: neither may still read the weights when they change.
+    found, root = await asyncio.gather(learning, hashing, return_exceptions=True)
+    if isinstance(found, train_errors.NonFiniteError):
+        peer.events.emit("gradient_refused", round=plan.round, reason=str(found))
         return None
+    if isinstance(found, BaseException):
+        raise found
+    if isinstance(root, BaseException):
+        raise root
     peer.events.emit("trained", round=plan.round, loss_micro=found.mean_loss_micro)
     return found
 
 
+@timed("encode")
 async def encode(peer: Peer, plan: RoundPlan, found: Gradient | None) -> Submission | None:
     """Return the signed submission of this round; the one on disk after a restart; else None."""
+    if not plan.is_trainer:
+        return None
     if found is None:
-        return peer.store.load_submission(plan.round) if plan.is_trainer else None
+        return peer.store.load_submission(plan.round)
     momentum = peer.residual.begin(plan.previous_included)
     try:
         proposal = await peer.clock.compute(_propose, peer, plan, found)
-    except NonFiniteError as error:
+        payload = await peer.clock.compute(_payload, peer, proposal)
+    except (NonFiniteError, MalformedPayloadError) as error:
+        peer.residual.proposal = None
         peer.events.emit("gradient_refused", round=plan.round, reason=str(error))
         return None
-    payload = await peer.clock.compute(codec.encode, proposal.sent)
     header = _header(peer, plan, momentum, proposal, payload, found.mean_loss_micro)
     signature = headers.sign(header, peer.identity.session_seed)
     submission = Submission(plan.round, peer.index, headers.encode(header), signature, payload)
     peer.events.emit("encoded", round=plan.round, payload_bytes=len(payload))
     return submission
+
+
+def _payload(peer: Peer, proposal: Proposal) -> bytes:
+    """Return the canonical bytes, decoded once as everybody else will: a malformed one is P2."""
+    payload = codec.encode(proposal.sent)
+    codec.decode(payload, peer.replica.layout.num_tiles, peer.config.demo.k)
+    return payload
 
 
 def _propose(peer: Peer, plan: RoundPlan, found: Gradient) -> Proposal:

@@ -1,16 +1,17 @@
 """The records that a round hands from step to step: each is made once and never changed.
 
 Owns: their fields. Never: behaviour. In order of appearance: RoundPlan, the Gradient of
-`train/step.py`, the Submission of `store/entries.py`, Held, Closure.
+`train/step.py`, the Submission of `store/entries.py`, Published, Held, Closure.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from troth_attestation.header import Header
 from troth_client.payload.codec import VerifiedPayload
 from troth_client.store.entries import Submission
 from troth_coordinator.rules.ids import Bitmap, Digest, RoundIndex
+from troth_coordinator.rules.view import RoundView
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,22 @@ class RoundPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A trainer's submission after every check of sections 4 and 6 that a peer can make.
+class Published:
+    """A round whose commitments no longer change, and who should get a copy of our payload.
 
-    `decoded` is None where the payload, of the right root, fails section 5.4: it can be held and
-    applied (as nothing), but not vouched for.
+    `holders` are addresses in the order in which to offer it; empty if we committed nothing.
+    """
+
+    round: RoundView
+    holders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A trainer's submission whose header has the committed hash and whose payload has its root.
+
+    `decoded` is None where the payload fails section 5.4: it can be held and applied (as nothing),
+    but not vouched for.
     """
 
     submission: Submission
@@ -46,13 +58,18 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """How a round ended on chain: the only thing that decides which payloads are applied."""
+    """How a round ended on chain: the only thing that decides which payloads are applied.
+
+    `own_residual` is the residual root after that our own included header names; None if ours was
+    not included.
+    """
 
     round: RoundIndex
     num_trainers: int
     included: Bitmap
     is_void: bool
     canonical_root: Digest
+    own_residual: Digest | None = field(default=None, compare=False)
 
 
 Payloads = Sequence[VerifiedPayload | None]

@@ -7,17 +7,21 @@ Next: `replay.py` for roots that disagree, `roles/supervisor.py` for the next ro
 from troth_client.peer import Peer
 from troth_client.steps.records import Closure
 from troth_client.store.entries import WeightState
+from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
 
 
+@timed("settle")
 async def settle(peer: Peer, closure: Closure) -> None:
-    """Keep u as momentum if our payload was included; save the new weights; forget old rounds."""
+    """Keep u as momentum if our payload was included; save the new weights; forget old rounds.
+
+    The weights of the run's stored root stay: a run that halts starts from them again.
+    """
     is_included = bitmap.has(closure.included, peer.index)
-    peer.residual.settle(closure.round, is_included)
+    peer.residual.settle(closure.round, closure.own_residual)
     await peer.clock.compute(save_weights, peer)
     oldest = max(0, closure.round - peer.keep_rounds)
-    previous = peer.residual.momentum.previous
-    peer.store.drop_before(oldest, keep={previous} if previous < oldest else ())
+    peer.store.drop_before(oldest, keep={peer.root_round, peer.residual.momentum.previous})
     peer.transport.drop_before(oldest)
     peer.events.emit(
         "round_closed",
