@@ -48,7 +48,7 @@ def build(directory: Path, destination: Path, cache_directory: Path) -> list[str
 def check(directory: Path, shipped: Path, cache_directory: Path) -> Outcome:
     """Compare the shipped files with their sources and, where possible, with a rebuild."""
     described = crate.describe_without_cargo(directory)
-    stale = _differences(described, shipped)
+    stale = differences(described, shipped)
     if stale:
         return Outcome(
             False, _join("the shipped program is out of date; run `make program`", stale)
@@ -100,8 +100,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def source_hash(described: Crate) -> str:
-    """One hash over everything in the repository that decides the image."""
-    files = sorted((described.directory / "src").rglob("*.rs"))
+    """One hash over everything in the repository that decides the shipped files."""
+    files = [*(described.directory / "src").rglob("*.rs")]
+    files += (described.directory / "examples").rglob("*.rs")
     files += [described.directory / "Cargo.toml", described.workspace / "Cargo.toml"]
     digest = hashlib.sha256()
     for path in sorted(set(files)):
@@ -138,7 +139,7 @@ def _build_info(
     }
 
 
-def _differences(described: Crate, shipped: Path) -> list[str]:
+def differences(described: Crate, shipped: Path) -> list[str]:
     """Compare files and sources with the recorded hashes; needs no compilers."""
     info = read_build_info(shipped)
     found: list[str] = []

@@ -22,12 +22,17 @@ _REPOSITORY = Path(__file__).resolve().parents[3]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    options = _parser().parse_args(arguments)
+    options = parse(arguments)
     try:
         return int(options.run(options) or 0)
     except ToolchainError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line; ends the process with status 2 when it is wrong."""
+    return _parser().parse_args(arguments)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -64,8 +64,9 @@ def write(linked: Linked, version: Version = 0) -> bytes:
 
 
 def _optimise(scratch: Path, level: str) -> None:
-    # lower-atomic: one thread. instnamer: the rules need a name for each value.
-    passes = f"internalize,globaldce,default<{level}>,globaldce,lower-atomic,instnamer"
+    # mergefunc: generic code repeats itself. lower-atomic: one thread. instnamer: the rules need
+    # a name for each value.
+    passes = f"internalize,globaldce,default<{level}>,mergefunc,globaldce,lower-atomic,instnamer"
     kept = ",".join((_ENTRY, *SOFT_FLOAT))
     run(
         [

@@ -16,21 +16,14 @@ from troth_toolchain.process import run
 
 _EXPORTER = Path(__file__).resolve().parents[1] / "idl"
 _LAYOUT_EXAMPLE = "export_layout"
+# Only the printed text counts: no debug information, nothing kept for incremental builds.
+_PROFILE = {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_INCREMENTAL": "0"}
 
 
 def idl(described: Crate, cache_directory: Path) -> bytes:
     """Return the Anchor IDL (spec 0.1.0) of the crate, as JSON text."""
-    working = cache_directory / ("idl-" + cache.key(str(described.workspace)))
-    with cache.lock(cache_directory, working.name):
-        printed = run(
-            [
-                *(CARGO, "run", "--quiet", "--locked", "--manifest-path"),
-                *(_EXPORTER / "Cargo.toml", "--", described.directory),
-            ],
-            cwd=described.workspace,
-            env={"CARGO_TARGET_DIR": str(working), "CARGO": str(CARGO)},
-            is_streamed=True,
-        )
+    exporter = ("--manifest-path", _EXPORTER / "Cargo.toml", "--", described.directory)
+    printed = _cargo_run(described.workspace, described, cache_directory, exporter)
     return _checked("the IDL", printed, ("address", "instructions"))
 
 
@@ -40,15 +33,22 @@ def layout(described: Crate, cache_directory: Path) -> bytes:
         raise ArtifactError(
             f"expected the example {_LAYOUT_EXAMPLE} in {described.directory}, found none"
         )
+    example = ("--example", _LAYOUT_EXAMPLE)
+    printed = _cargo_run(described.directory, described, cache_directory, example)
+    return _checked("the layout", printed, ("program_id",))
+
+
+def _cargo_run(
+    directory: Path, described: Crate, cache_directory: Path, arguments: tuple[str | Path, ...]
+) -> str:
     working = cache_directory / ("host-" + cache.key(str(described.workspace)))
     with cache.lock(cache_directory, working.name):
-        printed = run(
-            [CARGO, "run", "--quiet", "--locked", "--example", _LAYOUT_EXAMPLE],
-            cwd=described.directory,
-            env={"CARGO_TARGET_DIR": str(working)},
+        return run(
+            [CARGO, "run", "--locked", *arguments],
+            cwd=directory,
+            env={"CARGO_TARGET_DIR": str(working), "CARGO": str(CARGO), **_PROFILE},
             is_streamed=True,
         )
-    return _checked("the layout", printed, ("program_id",))
 
 
 def _checked(what: str, printed: str, expected: tuple[str, ...]) -> bytes:

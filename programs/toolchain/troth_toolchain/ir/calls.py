@@ -15,7 +15,7 @@ _MEMORY = re.compile(r"@llvm\.(memcpy|memmove|memset)(?:\.inline)?\.")
 _MEMORY_GROUP = re.compile(r" memory\([^)]*\)")
 _STACK_POINTER = "%troth.stack"
 # Up to this many load/store pairs are cheaper inline than a syscall (10 compute units and more).
-_INLINE_STEPS = 16
+_INLINE_STEPS = 8
 _MAX_ALIGN = 8
 _HELPER_PREFIXES = ("@llvm.", "@__sbpf_")
 
