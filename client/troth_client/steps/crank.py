@@ -59,7 +59,7 @@ def closing(peer: Peer, view: NetworkView) -> list[Instruction]:
     if round_ is None or is_blocked_by_seed(view):
         return []
     void = instructions.close_void(peer.at, peer.identity.session.pubkey(), round_.round)
-    if run.phase in (Phase.COMMIT, Phase.ATTEST) and progress.is_forced_void(view):
+    if progress.is_forced_void(view):
         return [void]
     if not progress.is_transition_due(view):
         return []

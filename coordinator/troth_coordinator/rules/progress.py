@@ -74,7 +74,7 @@ def is_transition_due(view: NetworkView) -> bool:
         return _can_leave_waiting(view)
     if run.phase == Phase.HALTED:
         return view.slot > run.phase_end_slot
-    if run.phase in (Phase.COMMIT, Phase.ATTEST) and is_forced_void(view):
+    if run.phase in (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN) and is_forced_void(view):
         return True
     if run.phase not in (Phase.WARMUP, Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN):
         return False

@@ -50,7 +50,7 @@ def test_commit_is_due_when_all_have_acted_or_the_time_is_over():
     assert progress.is_transition_due(network(1_028, quorum, round_=some))
 
 
-@pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.ATTEST])
+@pytest.mark.parametrize("phase", [Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN])
 def test_a_forced_void_is_due_at_once(phase):
     forced = round_view(flags=RoundFlag.FORCED_VOID)
     assert progress.is_transition_due(network(1_001, run_view(phase=phase), round_=forced))
