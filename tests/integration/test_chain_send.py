@@ -77,6 +77,16 @@ async def test_a_node_that_is_away_for_a_while():
     assert world.balance(BOB) == SOL
 
 
+async def test_processed_is_not_enough():
+    world = World(faults=Faults(early=first(3)))
+    alice = world.wallet("alice")
+    await world.client.send([pay(alice)], [alice])
+    assert world.num_sleeps == 3
+    world.faults.num_calls.clear()
+    await world.client.airdrop(BOB, SOL)
+    assert world.num_sleeps == 6
+
+
 async def test_resending_what_landed_is_answered_with_already_processed():
     """The status stays hidden, so the same bytes are sent again; the chain takes them once."""
     world = World(faults=Faults(blind=first(25)))

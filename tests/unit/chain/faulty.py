@@ -1,7 +1,7 @@
 """A node between the client and a real chain that loses, delays and repeats things."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from solders.hash import Hash
 from solders.signature import Signature
@@ -34,6 +34,7 @@ class Faults:
 
     lose: the node takes the bytes and drops them. cut: the bytes arrive, the answer does not.
     unreachable: no connection for sending. blind: statuses know nothing. mute: statuses fail.
+    early: statuses are only `processed` so far, so a fork may still undo them.
     stale: an expired blockhash is handed out. raw: preflight is skipped. forget: no records.
     """
 
@@ -42,6 +43,7 @@ class Faults:
     unreachable: Fault = never
     blind: Fault = never
     mute: Fault = never
+    early: Fault = never
     stale: Fault = never
     raw: Fault = never
     forget: Fault = never
@@ -81,7 +83,10 @@ class FaultyRpc(DirectRpc):
             raise RpcUnreachableError("faulty", "no connection")
         if self.faults.strikes("blind"):
             return [None] * len(signatures)
-        return await super().statuses(signatures, search_history=search_history)
+        found = await super().statuses(signatures, search_history=search_history)
+        if self.faults.strikes("early"):
+            return [status and replace(status, finality="processed") for status in found]
+        return found
 
     async def latest_blockhash(self) -> tuple[Hash, int]:
         if self.faults.strikes("stale"):
