@@ -20,88 +20,91 @@ def marked(namespace, name, **rest):
     return {"name": name, "discriminator": list(discriminator(namespace, name)), **rest}
 
 
+SMALL_IDL = {
+    "address": str(KEY),
+    "metadata": {"name": "coord", "version": "0.1.0", "spec": "0.1.0"},
+    "instructions": [
+        marked(
+            "global",
+            "submit_update",
+            docs=["text"],
+            accounts=[
+                {"name": "run_state", "writable": True, "pda": {"seeds": []}},
+                {"name": "member", "signer": True, "writable": True},
+                {"name": "maybe", "optional": True},
+                {"name": "group", "accounts": [{"name": "inner_one", "signer": True}]},
+            ],
+            args=[
+                {"name": "run_id", "type": "u64"},
+                {"name": "digest", "type": {"array": ["u8", 32]}},
+                {"name": "kind", "type": {"defined": {"name": "UpdateKind"}}},
+                {"name": "owner", "type": "pubkey"},
+                {"name": "note", "type": {"option": "string"}},
+                {"name": "tags", "type": {"vec": "u16"}},
+            ],
+        )
+    ],
+    "accounts": [marked("account", "RunState"), marked("account", "Flat")],
+    "events": [marked("event", "UpdateSubmitted")],
+    "errors": [{"code": 6000, "name": "BadDigest", "msg": "digest mismatch"}],
+    "types": [
+        {
+            "name": "RunState",
+            "type": {
+                "kind": "struct",
+                "fields": [
+                    {"name": "authority", "type": "pubkey"},
+                    {"name": "round", "type": "u64"},
+                ],
+            },
+        },
+        {
+            "name": "Flat",
+            "serialization": "bytemuck",
+            "repr": {"kind": "c"},
+            "type": {
+                "kind": "struct",
+                "fields": [
+                    {"name": "round", "type": "u64"},
+                    {"name": "slots", "type": {"array": [{"defined": {"name": "Inner"}}, 2]}},
+                    {"name": "tail", "type": {"array": ["u8", 8]}},
+                ],
+            },
+        },
+        {
+            "name": "Inner",
+            "serialization": "bytemuck",
+            "repr": {"kind": "c"},
+            "type": {
+                "kind": "struct",
+                "fields": [
+                    {"name": "count", "type": "u32"},
+                    {"name": "small", "type": "u16"},
+                    {"name": "pad", "type": {"array": ["u8", 2]}},
+                ],
+            },
+        },
+        {
+            "name": "UpdateKind",
+            "type": {
+                "kind": "enum",
+                "variants": [
+                    {"name": "Full"},
+                    {"name": "Delta", "fields": [{"name": "bits", "type": "u8"}]},
+                    {"name": "Pair", "fields": ["u8", "u16"]},
+                ],
+            },
+        },
+        {
+            "name": "UpdateSubmitted",
+            "type": {"kind": "struct", "fields": [{"name": "run_round", "type": "u64"}]},
+        },
+    ],
+}
+
+
 def small_idl():
-    return {
-        "address": str(KEY),
-        "metadata": {"name": "coord", "version": "0.1.0", "spec": "0.1.0"},
-        "instructions": [
-            marked(
-                "global",
-                "submit_update",
-                docs=["text"],
-                accounts=[
-                    {"name": "run_state", "writable": True, "pda": {"seeds": []}},
-                    {"name": "member", "signer": True, "writable": True},
-                    {"name": "maybe", "optional": True},
-                    {"name": "group", "accounts": [{"name": "inner_one", "signer": True}]},
-                ],
-                args=[
-                    {"name": "run_id", "type": "u64"},
-                    {"name": "digest", "type": {"array": ["u8", 32]}},
-                    {"name": "kind", "type": {"defined": {"name": "UpdateKind"}}},
-                    {"name": "owner", "type": "pubkey"},
-                    {"name": "note", "type": {"option": "string"}},
-                    {"name": "tags", "type": {"vec": "u16"}},
-                ],
-            )
-        ],
-        "accounts": [marked("account", "RunState"), marked("account", "Flat")],
-        "events": [marked("event", "UpdateSubmitted")],
-        "errors": [{"code": 6000, "name": "BadDigest", "msg": "digest mismatch"}],
-        "types": [
-            {
-                "name": "RunState",
-                "type": {
-                    "kind": "struct",
-                    "fields": [
-                        {"name": "authority", "type": "pubkey"},
-                        {"name": "round", "type": "u64"},
-                    ],
-                },
-            },
-            {
-                "name": "Flat",
-                "serialization": "bytemuck",
-                "repr": {"kind": "c"},
-                "type": {
-                    "kind": "struct",
-                    "fields": [
-                        {"name": "round", "type": "u64"},
-                        {"name": "slots", "type": {"array": [{"defined": {"name": "Inner"}}, 2]}},
-                        {"name": "tail", "type": {"array": ["u8", 8]}},
-                    ],
-                },
-            },
-            {
-                "name": "Inner",
-                "serialization": "bytemuck",
-                "repr": {"kind": "c"},
-                "type": {
-                    "kind": "struct",
-                    "fields": [
-                        {"name": "count", "type": "u32"},
-                        {"name": "small", "type": "u16"},
-                        {"name": "pad", "type": {"array": ["u8", 2]}},
-                    ],
-                },
-            },
-            {
-                "name": "UpdateKind",
-                "type": {
-                    "kind": "enum",
-                    "variants": [
-                        {"name": "Full"},
-                        {"name": "Delta", "fields": [{"name": "bits", "type": "u8"}]},
-                        {"name": "Pair", "fields": ["u8", "u16"]},
-                    ],
-                },
-            },
-            {
-                "name": "UpdateSubmitted",
-                "type": {"kind": "struct", "fields": [{"name": "run_round", "type": "u64"}]},
-            },
-        ],
-    }
+    return copy.deepcopy(SMALL_IDL)
 
 
 def type_named(idl, name):
@@ -241,7 +244,7 @@ UNSPEAKABLE = {
 @pytest.mark.parametrize("case", UNSPEAKABLE)
 def test_what_the_legacy_form_cannot_say_is_refused(case):
     apply, expected = UNSPEAKABLE[case]
-    idl = copy.deepcopy(small_idl())
+    idl = small_idl()
     apply(idl)
     with pytest.raises(ArtifactError) as caught:
         legacy(idl)
