@@ -2,13 +2,15 @@
 
 Owns: folding events into counts, fees, losses, bytes. Never: reads a file or draws.
 Next: `display.py`, which draws a board.
+
+Logs are folded one after the other, not by time: an event of one log may come after younger ones
+of another. Sums and maxima do not mind; for the rest the event's time decides.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from troth_client.telemetry.events import JsonValue
-
-Event = dict[str, JsonValue]
+from troth_client.telemetry.events import Event
 
 
 @dataclass(slots=True)
@@ -25,6 +27,7 @@ class PeerLine:
     num_commits: int = 0
     root: str = ""
     failure: str = ""
+    changed_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -39,97 +42,128 @@ class Board:
     creation_fees: int = 0
     data_done: int = 0
     data_total: int = 0
+    changed_at: float = 0.0
     peers: dict[str, PeerLine] = field(default_factory=dict)
-    losses: dict[int, list[int]] = field(default_factory=dict)
+    losses: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Fold one event in; events that the board does not know change nothing."""
-        name = str(event["event"])
-        peer = event.get("peer")
-        if peer is not None:
-            line = self.peers.setdefault(str(peer), PeerLine(str(peer)))
-            line.fees += _int(event, "fee")
-            if "round" in event:
-                line.round = max(line.round, _int(event, "round"))
-            handler = _PEER.get(name)
-            if handler is not None:
-                handler(self, line, event)
+        name, peer = str(event["event"]), event.get("peer")
+        self.slot = max(self.slot, _int(event, "slot"))
+        if peer is None:
+            self._take_own(name, event)
             return
-        if name == "run_created":
-            self.run, self.num_rounds = str(event["run"]), _int(event, "rounds")
-            self.creation_fees = _int(event, "fees")
-        elif name == "data_progress":
-            self.data_done, self.data_total = _int(event, "done"), _int(event, "total")
+        line = self.peers.setdefault(str(peer), PeerLine(str(peer)))
+        line.fees += _int(event, "fee")
+        line.round = max(line.round, _int(event, "round", line.round))
+        state = _STATES.get(name)
+        if state is not None and _time(event) >= line.changed_at:
+            line.changed_at, line.state = _time(event), state(event)
+        phase = _PHASES.get(name)
+        if phase is not None and _time(event) >= self.changed_at:
+            self.changed_at, self.phase = _time(event), phase(event)
+        note = _NOTES.get(name)
+        if note is not None:
+            note(self, line, event)
 
     @property
     def fees(self) -> int:
-        """All fees paid so far, in lamports."""
+        """All fees that events have named so far, in lamports."""
         return self.creation_fees + sum(peer.fees for peer in self.peers.values())
 
+    @property
+    def num_closed(self) -> int:
+        """How many rounds have closed, never more than the run has."""
+        return min(self.round, self.num_rounds)
+
+    def state_of(self, name: str) -> str:
+        """Return the state of a participant, also of one that has said nothing yet."""
+        return self.peers[name].state if name in self.peers else "starting"
+
     def mean_losses(self) -> list[float]:
-        """Return the mean training loss of each round so far, in nats."""
-        return [sum(v) / len(v) / 10**6 for _, v in sorted(self.losses.items())]
+        """Return the mean training loss of each closed round, in nats."""
+        return [
+            sum(of.values()) / len(of) / 10**6
+            for round_, of in sorted(self.losses.items())
+            if round_ < self.round
+        ]
+
+    def _take_own(self, name: str, event: Event) -> None:
+        if name == "run_created":
+            self.run, self.num_rounds = str(event["run"]), _int(event, "rounds")
+            self.creation_fees = _int(event, "fee")
+        elif name == "data_progress":
+            self.data_done, self.data_total = _int(event, "done"), _int(event, "total")
 
 
-def _int(event: Event, key: str) -> int:
+def _int(event: Event, key: str, default: int = 0) -> int:
     value = event.get(key)
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) else default
 
 
-def _phase(board: Board, line: PeerLine, event: Event) -> None:
-    if _int(event, "slot") >= board.slot:
-        board.phase, board.slot = str(event["phase"]), _int(event, "slot")
-    line.state = str(event["phase"]).lower().replace("_", " ")
+def _time(event: Event) -> float:
+    value = event.get("time")
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _always(word: str) -> Callable[[Event], str]:
+    return lambda _event: word
 
 
 def _trained(board: Board, line: PeerLine, event: Event) -> None:
-    line.state, line.loss_micro = "trained", _int(event, "loss_micro")
-    board.losses.setdefault(_int(event, "round"), []).append(line.loss_micro)
-    board.round = max(board.round, _int(event, "round"))
-    board.phase = "COMMIT"
+    line.loss_micro = _int(event, "loss_micro")
+    board.losses.setdefault(_int(event, "round"), {})[line.name] = line.loss_micro
 
 
 def _encoded(_board: Board, line: PeerLine, event: Event) -> None:
     line.payload_bytes = _int(event, "payload_bytes")
 
 
-def _committed(board: Board, line: PeerLine, event: Event) -> None:
-    line.state, line.num_commits = "committed", line.num_commits + 1
-    board.slot = max(board.slot, _int(event, "slot"))
-
-
-def _attested(board: Board, line: PeerLine, event: Event) -> None:
-    line.state = "attested"
-    board.phase, board.slot = "ATTEST", max(board.slot, _int(event, "slot"))
+def _committed(_board: Board, line: PeerLine, _event: Event) -> None:
+    line.num_commits += 1
 
 
 def _closed(board: Board, line: PeerLine, event: Event) -> None:
     line.num_included += bool(event.get("own"))
     line.root = str(event.get("root", ""))
-    line.state = "void round" if event.get("void") else "applied"
     board.round = max(board.round, _int(event, "round") + 1)
 
 
 def _ended(_board: Board, line: PeerLine, event: Event) -> None:
-    line.state, line.root = "finished" if event.get("finished") else "stopped", str(event["root"])
+    line.root = str(event.get("root", ""))
 
 
 def _failed(_board: Board, line: PeerLine, event: Event) -> None:
-    line.state, line.failure = "failed", str(event.get("reason", ""))
+    line.failure = str(event.get("reason") or event.get("kind") or "it did not say why")
 
 
-def _killed(_board: Board, line: PeerLine, _event: Event) -> None:
-    line.state = "killed"
+_STATES: dict[str, Callable[[Event], str]] = {
+    "joined": _always("joined"),
+    "phase": lambda event: str(event.get("phase", "")).lower().replace("_", " "),
+    "trained": _always("trained"),
+    "committed": _always("committed"),
+    "attested": _always("attested"),
+    "lagging": _always("lagging"),
+    "round_closed": lambda event: "void round" if event.get("void") else "applied",
+    "ended": lambda event: "finished" if event.get("finished") else "stopped",
+    "failed": _always("failed"),
+    "killed": _always("killed"),
+}
+"""What an event says about the state of its participant."""
 
+_PHASES: dict[str, Callable[[Event], str]] = {
+    "phase": lambda event: str(event.get("phase", "")),
+    "trained": _always("COMMIT"),
+    "gathered": _always("ATTEST"),
+}
+"""What an event says about the phase of the run."""
 
-_PEER = {
-    "phase": _phase,
+_NOTES: dict[str, Callable[[Board, PeerLine, Event], None]] = {
     "trained": _trained,
     "encoded": _encoded,
     "committed": _committed,
-    "attested": _attested,
     "round_closed": _closed,
     "ended": _ended,
     "failed": _failed,
-    "killed": _killed,
 }
+"""What an event adds to the numbers."""

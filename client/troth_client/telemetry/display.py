@@ -12,12 +12,13 @@ from rich.text import Text
 
 from troth_client.telemetry.board import Board, PeerLine
 
-BARS = " ▁▂▃▄▅▆▇█"
+BARS = "▁▂▃▄▅▆▇█"
 CURVE_WIDTH = 48
 MICRO = 10**6
 SOL = 10**9
 DENSE_BYTES_PER_PARAMETER = 2
 """What a bf16 gradient would take: the baseline that payloads are compared with."""
+NUM_REASON_LETTERS = 40
 
 
 def draw(board: Board, num_parameters: int) -> RenderableType:
@@ -25,34 +26,42 @@ def draw(board: Board, num_parameters: int) -> RenderableType:
     return Group(_head(board), _curve(board), _peers(board, num_parameters), _foot(board))
 
 
-def headline(board: Board) -> str:
-    """Return the board in one line, for a log or a pipe."""
+def headline(board: Board, num_parameters: int) -> str:
+    """Return the board in one line, for a log or a pipe; it changes when a round closes."""
     if not board.run:
-        return "setting up"
+        return "setting up: chain, data, run"
     losses = board.mean_losses()
-    loss = f", training loss {losses[-1]:.3f}" if losses else ""
-    return f"round {min(board.round, board.num_rounds)} of {board.num_rounds}{loss}"
+    if not losses:
+        return f"run {board.run}: waiting for {board.num_rounds} rounds to begin"
+    payload = max((line.payload_bytes for line in board.peers.values()), default=0)
+    return (
+        f"round {board.num_closed} of {board.num_rounds}: training loss {losses[-1]:.3f},"
+        f" payload {payload:,} bytes ({_share(payload, num_parameters)} of dense),"
+        f" {len(board.peers)} peers"
+    )
 
 
 def _head(board: Board) -> RenderableType:
-    if board.data_total and not board.run:
-        title = f"preparing data: {board.data_done / 1e6:.1f} of {board.data_total / 1e6:.1f} MB"
-        return Panel(ProgressBar(board.data_total, board.data_done), title=title)
-    done = min(board.round, board.num_rounds)
-    bar = ProgressBar(total=max(1, board.num_rounds), completed=done)
-    title = f"round {done} of {board.num_rounds}   {board.phase.lower()}   slot {board.slot}"
-    return Panel(bar, title=title, subtitle=f"run {board.run or '...'}")
+    if not board.run:
+        title = "setting up"
+        if board.data_total:
+            done, total = board.data_done / 1e6, board.data_total / 1e6
+            title = f"preparing data: {done:.1f} of {total:.1f} MB"
+        return Panel(ProgressBar(board.data_total or 1, board.data_done), title=title)
+    bar = ProgressBar(total=max(1, board.num_rounds), completed=board.num_closed)
+    phase = board.phase.lower().replace("_", " ")
+    title = f"round {board.num_closed} of {board.num_rounds}   {phase}   slot {board.slot}"
+    return Panel(bar, title=title, subtitle=f"run {board.run}")
 
 
 def _curve(board: Board) -> RenderableType:
     losses = board.mean_losses()
     if not losses:
-        return Text("loss: waiting for the first gradient", style="dim")
+        return Text("loss: waiting for the first round", style="dim")
     shown = losses[-CURVE_WIDTH:]
     low, high = min(shown), max(shown)
     span = high - low or 1.0
-    steps = len(BARS) - 1
-    curve = "".join(BARS[1 + round((x - low) / span * (steps - 1))] for x in shown)
+    curve = "".join(BARS[round((x - low) / span * (len(BARS) - 1))] for x in shown)
     return Text(f"loss {losses[0]:.3f} → {losses[-1]:.3f}  {curve}", style="green")
 
 
@@ -66,20 +75,24 @@ def _peers(board: Board, num_parameters: int) -> RenderableType:
 
 
 def _row(peer: PeerLine, num_parameters: int) -> list[str]:
-    dense = DENSE_BYTES_PER_PARAMETER * num_parameters
     loss = "" if peer.loss_micro is None else f"{peer.loss_micro / MICRO:.3f}"
     payload = f"{peer.payload_bytes / 1000:.1f} kB" if peer.payload_bytes else ""
-    share = f"1/{dense // peer.payload_bytes}" if peer.payload_bytes else ""
     return [
         peer.name,
-        peer.failure[:40] or peer.state,
+        peer.failure[:NUM_REASON_LETTERS] or peer.state,
         str(max(peer.round, 0)),
         loss,
         payload,
-        share,
+        _share(peer.payload_bytes, num_parameters),
         str(peer.num_included),
         f"{peer.fees / SOL:.6f}",
     ]
+
+
+def _share(payload_bytes: int, num_parameters: int) -> str:
+    if not payload_bytes:
+        return ""
+    return f"1/{DENSE_BYTES_PER_PARAMETER * num_parameters // payload_bytes}"
 
 
 def _foot(board: Board) -> RenderableType:

@@ -2,16 +2,25 @@
 
 Owns the writing and the reading of event logs. Never decides anything: no part of the protocol
 reads an event back. The display (display.py) and the demo's summary are fed by these lines only.
+Next: `board.py`, which adds them up.
 """
 
+import contextlib
 import json
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Protocol
+from types import TracebackType
+from typing import IO, Protocol, Self
 
-JsonValue = str | int | float | bool | None | list["JsonValue"] | Mapping[str, "JsonValue"]
+from troth_client.files import explain_full_disk
+
+JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 """What an event field may hold."""
+
+Event = dict[str, JsonValue]
+"""One event as it was read: `event` (its name), `time` if it has one, the fields."""
 
 
 class EventSink(Protocol):
@@ -38,45 +47,69 @@ class EventLog:
         self._bound = bound
 
     @classmethod
-    def open(cls, path: Path, **bound: JsonValue) -> "EventLog":
-        """Open a log for appending; the parent folder is made when missing."""
+    def open(cls, path: Path, **bound: JsonValue) -> Self:
+        """Open a log for appending; the parent folder is made when missing.
+
+        A last line that a killed writer left unfinished is ended, so that it spoils no other.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
-        return cls(path.open("a", encoding="utf-8"), time.time, **bound)
+        stream = path.open("a", encoding="utf-8")
+        if not _ends_with_newline(path):
+            stream.write("\n")
+        return cls(stream, time.time, **bound)
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
-        """Write one line: time, event name, bound fields, fields."""
+        """Write one line: time, event name, bound fields, fields. Raises DiskFullError."""
         record = {"time": round(self._now(), 3), "event": event, **self._bound, **fields}
-        self._stream.write(json.dumps(record, separators=(",", ":")) + "\n")
-        self._stream.flush()
+        with explain_full_disk(Path(str(self._stream.name))):
+            self._stream.write(json.dumps(record, separators=(",", ":")) + "\n")
+            self._stream.flush()
 
     def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
+        """Close the file; what a full disk has no room for was reported by `emit`."""
+        with contextlib.suppress(OSError):
+            self._stream.close()
+
+    def __enter__(self) -> Self:
+        """Return the log."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
 
 
 class EventList:
     """Keeps events in memory: for whole runs inside one process."""
 
     def __init__(self) -> None:
-        self.events: list[dict[str, JsonValue]] = []
+        self.events: list[Event] = []
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
         """Append one event."""
         self.events.append({"event": event, **fields})
 
-    def named(self, event: str) -> list[dict[str, JsonValue]]:
+    def named(self, event: str) -> list[Event]:
         """All events of one name, oldest first."""
         return [record for record in self.events if record["event"] == event]
 
 
 class EventTail:
-    """Reads the complete new lines of a growing log; a half-written last line waits its turn."""
+    """Reads the complete new lines of a growing log; a half-written last line waits its turn.
+
+    A line that is no event (its writer was killed in the middle of it) is passed over.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
 
-    def read(self) -> Iterator[dict[str, JsonValue]]:
+    def read(self) -> Iterator[Event]:
         """Yield the events that came since the last call; nothing while the file is missing."""
         if not self._path.exists():
             return
@@ -86,4 +119,23 @@ class EventTail:
                 if not line.endswith(b"\n"):
                     return
                 self._offset += len(line)
-                yield json.loads(line)
+                event = _parse(line)
+                if event is not None:
+                    yield event
+
+
+def _parse(line: bytes) -> Event | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    is_event = isinstance(record, dict) and isinstance(record.get("event"), str)
+    return record if is_event else None
+
+
+def _ends_with_newline(path: Path) -> bool:
+    with path.open("rb") as stream:
+        if stream.seek(0, os.SEEK_END) == 0:
+            return True
+        stream.seek(-1, os.SEEK_END)
+        return stream.read(1) == b"\n"

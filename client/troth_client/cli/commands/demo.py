@@ -51,8 +51,12 @@ class DemoFlags(Common):
             "--kill-round", metavar="N", help="Kill one trainer when this round has closed."
         ),
     ] = None
+    seed: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option("--seed", metavar="N", min=0, help="Fix the run's address and first weights."),
+    ] = None
     no_display: Annotated[
-        bool, typer.Option("--no-display", help="No live display; only the summary.")
+        bool, typer.Option("--no-display", help="No live display: a line per round.")
     ] = False
 
 
@@ -88,6 +92,7 @@ def demo_options(flags: DemoFlags) -> "DemoOptions":
         slot_milliseconds=flags.slot_ms,
         margin_micro=flags.margin_micro,
         kill_round=flags.kill_round,
+        seed=flags.seed,
         is_live=not (flags.no_display or flags.json),
     )
 
@@ -114,6 +119,7 @@ def _rows(summary: "Summary") -> list[tuple[str, object]]:
         ("root on chain", summary.chain_root),
         ("peers that agree", f"{_num_agreeing(summary)} of {len(summary.peer_roots)}"),
         ("missing peers", ", ".join(summary.missing_peers) or "none"),
+        ("killed peers", ", ".join(summary.killed_peers) or "none"),
         ("events", summary.events),
         ("weights", summary.weights),
     ]

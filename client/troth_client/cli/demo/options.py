@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
+from troth_client.cli.demo.errors import DemoOptionError
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
+
+CONFIG = Path(str(files(__package__) / "demo.toml"))
 
 
 def _new_folder() -> Path:
@@ -22,7 +25,9 @@ class DemoOptions:
     """A demo: how many trainers and rounds, how fast the slots, where its files go.
 
     `margin_micro` is how far the validation loss must fall, in micro-nats. `kill_round` ends one
-    trainer with SIGKILL when that round is closed, to show that the others go on.
+    trainer with SIGKILL when that round is closed, to show that the others go on. `seed` fixes the
+    run's address, hence its initial weights; a new one is drawn if it is None. `config` is the
+    run's file. Raises DemoOptionError.
     """
 
     folder: Path = field(default_factory=_new_folder)
@@ -31,24 +36,58 @@ class DemoOptions:
     slot_milliseconds: int = 100
     margin_micro: int = 1_500_000
     kill_round: int | None = None
+    seed: int | None = None
     is_live: bool = True
+    config: Path = CONFIG
+
+    def __post_init__(self) -> None:
+        """Check what would make a demo wait for ever, or end before it has shown its point."""
+        if self.num_trainers < 2:
+            raise _refused("at least 2 trainers", f"{self.num_trainers}", "Ask for more")
+        if self.num_rounds < 1:
+            raise _refused("at least 1 round", f"{self.num_rounds}", "Ask for more")
+        if self.kill_round is None:
+            return
+        if self.num_trainers < 3:
+            found = f"{self.num_trainers} trainers"
+            raise _refused("3 trainers or more where one is killed", found, "Ask for one more")
+        if not 0 <= self.kill_round < self.num_rounds - 1:
+            expected = f"a round from 0 to {self.num_rounds - 2} to kill a trainer after"
+            raise _refused(expected, f"{self.kill_round}", "Choose an earlier one")
 
     def settings(self) -> RunSettings:
-        """Return the run's settings: the packaged demo config with these options on top."""
+        """Return the run's settings: its file with these options on top.
+
+        The run waits for all trainers; where one is killed, it must go on without that one.
+        """
         decay = self.num_rounds * 7 // 10
+        num_lost = 0 if self.kill_round is None else 1
         changes: dict[str, object] = {
             "schedule.rounds": self.num_rounds,
             "schedule.decay_from_round": decay,
             "schedule.warmup_rounds": min(5, decay),
-            "chain.min_members": max(2, self.num_trainers),
+            "chain.min_members": self.num_trainers - num_lost,
         }
-        return load_config([Path(str(files(__package__) / "demo.toml"))], changes)
+        return load_config([self.config], changes)
+
+    @property
+    def names(self) -> list[str]:
+        """The trainers' names, by number."""
+        return [f"trainer-{index}" for index in range(self.num_trainers)]
 
     @property
     def events(self) -> Path:
         """The log of the demo itself."""
         return self.folder / "events.jsonl"
 
-    def trainer_folder(self, index: int) -> Path:
+    def trainer_folder(self, name: str) -> Path:
         """Return the folder of one trainer."""
-        return self.folder / f"trainer-{index}"
+        return self.folder / name
+
+    def weights_folder(self, name: str) -> Path:
+        """Return where a trainer leaves the weights of a finished run."""
+        return self.trainer_folder(name) / "state" / "weights"
+
+
+def _refused(expected: str, found: str, next_step: str) -> DemoOptionError:
+    return DemoOptionError(expected, found, next_step, subject="demo")

@@ -1,151 +1,150 @@
 """The performance: start everything, draw the events until the trainers have ended, sum up.
 
-Owns: the life of the chain, the fleet and the display. Never: takes part in the protocol.
-Next: `summary.py`.
+Owns: the life of the chain and of the fleet, whatever ends the demo. Never: takes part in the
+protocol. Next: `watch.py` for when it gives up, `summary.py` for what it proved.
 """
 
 import asyncio
-import math
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Self
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
 
 from rich.console import Console
-from rich.live import Live
-from solders.pubkey import Pubkey
 
+from troth_client.cli.demo.errors import FolderUsedError
 from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.stage import Stage, create_run, start_chain, trainer_settings
-from troth_client.cli.demo.summary import Summary, summarise
+from troth_client.cli.demo.stage import Stage, create_run, start_chain, trainer_tasks
+from troth_client.cli.demo.stream import REFRESHES_PER_SECOND, Stream
+from troth_client.cli.demo.summary import Summary, read_ledger, summarise
 from troth_client.cli.demo.trainer import PRELOAD, TrainerTask, train
-from troth_client.errors import ClientError
-from troth_client.model.shapes import trainable_shapes
-from troth_client.telemetry.board import Board
-from troth_client.telemetry.display import draw, headline
-from troth_client.telemetry.events import EventLog, EventTail
+from troth_client.cli.demo.watch import Watch, patience_seconds
+from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
-from troth_coordinator.rules.config import ModelSection
+from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.fleet import Fleet
 from troth_localnet.launcher import Launcher
 
-SECONDS_PER_LOOK = 0.25
+SECONDS_PER_LOOK = 1 / REFRESHES_PER_SECOND
 
 
-class DemoError(ClientError):
-    """The demo could not be carried through."""
-
-
-def run_demo(options: DemoOptions, console: Console) -> Summary:
+def run_demo(options: DemoOptions, console: Console, launcher: Launcher | None = None) -> Summary:
     """Run the whole demo and return what it proved; the display goes to `console`.
 
-    Raises DemoError when no trainer has finished; what stopped it is in its event log.
+    The chain is the embedded one unless a launcher, not started yet, is given; it is stopped in any
+    case, as are all trainers. Raises DemoError when the demo cannot be carried through, and what
+    its parts raise while the stage is set.
     """
-    options.folder.mkdir(parents=True, exist_ok=True)
-    events = EventLog.open(options.events)
-    stream = Stream(options, console)
-    launcher = start_chain(options, events)
-    try:
+    _take_folder(options)
+    started = time.monotonic()
+    chain = launcher or _embedded(options)
+    with (
+        _say_where(options, console),
+        EventLog.open(options.events) as events,
+        contextlib.closing(_Stopping(chain)),
+    ):
+        stream = Stream(options, console)
         with stream:
-            stage = asyncio.run(_create(options, launcher, events, stream))
-            _perform(options, stage, launcher.rpc_url, events, stream)
-        return asyncio.run(_sum_up(options, launcher, stage, stream.board))
-    finally:
-        launcher.stop()
-        events.close()
+            start_chain(chain, events)
+            stage = asyncio.run(_create(options, chain, events, stream))
+            _perform(options, trainer_tasks(options, stage, chain.rpc_url), events, stream)
+        events.emit("trainers_ended", seconds=round(time.monotonic() - started, 1))
+        summary = asyncio.run(_sum_up(options, chain, stage, stream))
+        events.emit("summarised", **summary.to_json())
+        return summary
 
 
-def _perform(
-    options: DemoOptions, stage: Stage, rpc_url: str, events: EventLog, stream: "Stream"
-) -> None:
-    """Run the trainers until all have ended."""
-    tasks = [
-        TrainerTask(
-            f"trainer-{index}",
-            trainer_settings(options, stage, rpc_url, index),
-            options.trainer_folder(index) / "events.jsonl",
+def _take_folder(options: DemoOptions) -> None:
+    """Make the folder; FolderUsedError if there is something in it."""
+    folder = options.folder
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        found = "a folder that is not empty" if folder.is_dir() else "a file"
+        raise FolderUsedError(
+            "a new or empty folder for the demo's files",
+            found,
+            "Remove it, or name another with --out.",
+            subject=str(folder),
         )
-        for index in range(len(stage.owners))
-    ]
-    stream.follow([task.events for task in tasks])
-    victim = len(tasks) - 1
-    is_killed = False
-    with Fleet(train, tasks, PRELOAD) as fleet:
-        while not fleet.wait(SECONDS_PER_LOOK):
-            stream.refresh()
-            due = options.kill_round is not None and stream.board.round > options.kill_round
-            if due and not is_killed:
-                is_killed = True
-                fleet.kill(victim)
-                events.emit("killed", peer=tasks[victim].name, round=stream.board.round)
-    stream.refresh()
+    folder.mkdir(parents=True, exist_ok=True)
 
 
-class Stream:
-    """Folds the event logs into a board and draws it: live on a terminal, as lines elsewhere."""
-
-    def __init__(self, options: DemoOptions, console: Console) -> None:
-        self.board = Board()
-        self._console = console
-        self._tails = [EventTail(options.events)]
-        is_live = options.is_live and console.is_terminal
-        self._live = Live(console=console, refresh_per_second=4) if is_live else None
-        self._num_parameters = num_parameters(options.settings().config.model)
-        self._printed = ""
-
-    def follow(self, logs: Sequence[Path]) -> None:
-        """Read these logs too."""
-        self._tails += [EventTail(path) for path in logs]
-
-    def refresh(self) -> None:
-        """Fold in what is new and draw."""
-        for tail in self._tails:
-            for event in tail.read():
-                self.board.take(event)
-        if self._live is not None:
-            self._live.update(draw(self.board, self._num_parameters))
-            return
-        line = headline(self.board)
-        if line != self._printed:
-            self._console.print(line, highlight=False)
-            self._printed = line
-
-    def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+def _embedded(options: DemoOptions) -> Launcher:
+    return EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=options.slot_milliseconds))
 
 
-def num_parameters(model: ModelSection) -> int:
-    """Return the number of trainable parameters of a model."""
-    return sum(math.prod(shape) for shape in trainable_shapes(model).values())
+class _Stopping:
+    """Stops a launcher, started or not, when it is closed."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self.close = launcher.stop
+
+
+@contextlib.contextmanager
+def _say_where(options: DemoOptions, console: Console) -> Iterator[None]:
+    """Name the logs whatever ends the demo early, Ctrl-C included."""
+    try:
+        yield
+    except BaseException:
+        where = f"the demo's logs and keys are in {options.folder}"
+        console.print(where, highlight=False, markup=False, soft_wrap=True)
+        raise
 
 
 async def _create(
     options: DemoOptions, launcher: Launcher, events: EventLog, stream: Stream
 ) -> Stage:
     async with HttpRpc(launcher.rpc_url) as rpc:
-        policy = SendPolicy(poll_seconds=options.slot_milliseconds / 2_000)
-        client = CoordinatorClient(rpc, policy=policy)
-        creating = asyncio.create_task(create_run(options, launcher, client, events))
+        creating = asyncio.create_task(create_run(options, _client(options, rpc), events))
         while not creating.done():
             stream.refresh()
             await asyncio.wait([creating], timeout=SECONDS_PER_LOOK)
         return creating.result()
 
 
-async def _sum_up(options: DemoOptions, launcher: Launcher, stage: Stage, board: Board) -> Summary:
-    if not any(line.state == "finished" for line in board.peers.values()):
-        reasons = {line.failure for line in board.peers.values() if line.failure}
-        raise DemoError(
-            "at least one trainer to finish",
-            "; ".join(sorted(reasons)) or "none did",
-            f"Their event logs are {options.folder}/trainer-*/events.jsonl.",
-        )
+def _perform(
+    options: DemoOptions, tasks: list[TrainerTask], events: EventLog, stream: Stream
+) -> None:
+    """Run the trainers until all have ended; raise what Watch raises."""
+    stream.follow(task.events for task in tasks)
+    patience = patience_seconds(options.settings().chain.to_view(), options.slot_milliseconds)
+    watch = Watch(options.folder, patience)
+    living = dict.fromkeys(options.names)
+    with Fleet(train, tasks, PRELOAD) as fleet, _ended_at_once(fleet):
+        is_over = False
+        while not is_over:
+            is_over = fleet.wait(SECONDS_PER_LOOK)
+            # Before the logs are read: who has ended has written its last event by then.
+            codes = dict(zip(options.names, fleet.exit_codes(), strict=True))
+            stream.refresh()
+            due = options.kill_round is not None and stream.board.round > options.kill_round
+            if due and len(living) == len(tasks):
+                fleet.kill(len(tasks) - 1)
+                name, _ = living.popitem()
+                events.emit("killed", peer=name, round=stream.board.round)
+            watch.check(stream.board, {name: codes[name] for name in living})
+    stream.refresh()
+
+
+@contextlib.contextmanager
+def _ended_at_once(fleet: "Fleet[TrainerTask]") -> Iterator[None]:
+    """On any error, let no trainer finish its round first: Fleet's SIGTERM is the second signal."""
+    try:
+        yield
+    except BaseException:
+        for index in range(len(fleet)):
+            fleet.signal(index, signal.SIGINT)
+        raise
+
+
+async def _sum_up(
+    options: DemoOptions, launcher: Launcher, stage: Stage, stream: Stream
+) -> Summary:
     async with HttpRpc(launcher.rpc_url) as rpc:
-        view = await CoordinatorClient(rpc).read_run(Pubkey.from_string(stage.run))
-    return summarise(options, stage, board, view)
+        ledger = await read_ledger(_client(options, rpc), stage)
+    return summarise(options, stage, stream.board, ledger)
+
+
+def _client(options: DemoOptions, rpc: HttpRpc) -> CoordinatorClient:
+    policy = SendPolicy(poll_seconds=options.slot_milliseconds / 2_000)
+    return CoordinatorClient(rpc, policy=policy)

@@ -1,17 +1,20 @@
-"""Set the stage: an embedded chain with the shipped program, data from real text, a funded run.
+"""Set the stage: a chain with the shipped program, data from real text, a funded run.
 
-Owns: the order and the keys of the demo. Never: keeps a key beyond the demo's folder.
+Owns: the order, the keys and the money of the demo. Never: keeps a key outside the demo's folder.
 Next: `trainer.py`, `show.py`.
 """
 
+import asyncio
 import json
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
 from solders.keypair import Keypair
+from solders.pubkey import Pubkey
 
 from troth_client.cli.demo.options import DemoOptions
+from troth_client.cli.demo.trainer import TrainerTask
 from troth_client.cli.participant import ParticipantSettings
 from troth_client.data.prepare import PrepareOptions, PrepareProgress, prepare
 from troth_client.data.sources import stdlib_source
@@ -26,30 +29,44 @@ from troth_coordinator.chain.instructions import RunTerms
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.operations import Authority
 from troth_coordinator.rules.config import RunConfig
-from troth_coordinator.rules.settings import RunSettings
-from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
+from troth_coordinator.rules.hashing import H, u64
 from troth_localnet.launcher import Launcher
 
 SOL = 10**9
+AUTHORITY_LAMPORTS = 100 * SOL
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A trainer's name and its two keys."""
+
+    name: str
+    owner: Keypair
+    session: Keypair
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A run that is ready for its trainers."""
+    """A run that is ready for its trainers. `paid` is all that the faucet gave, in lamports."""
 
-    run: str
+    run: Pubkey
     config: RunConfig
-    settings: RunSettings
     data: Path
-    owners: tuple[Keypair, ...]
+    authority: Keypair
+    actors: tuple[Actor, ...]
+    paid: int
+
+    @property
+    def addresses(self) -> list[Pubkey]:
+        """Everybody who holds money of this run outside the program."""
+        actors = [key.pubkey() for actor in self.actors for key in (actor.owner, actor.session)]
+        return [self.authority.pubkey(), *actors]
 
 
-def start_chain(options: DemoOptions, events: EventSink) -> Launcher:
-    """Start the embedded chain with the shipped program."""
-    launcher = EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=options.slot_milliseconds))
+def start_chain(launcher: Launcher, events: EventSink) -> None:
+    """Start a chain with the shipped program."""
     launcher.start({program_layout().program_id: artifacts.path(artifacts.PROGRAM_V0)})
     events.emit("chain_started", rpc_url=launcher.rpc_url)
-    return launcher
 
 
 def prepare_data(options: DemoOptions, events: EventSink) -> tuple[Path, bytes]:
@@ -70,68 +87,73 @@ def prepare_data(options: DemoOptions, events: EventSink) -> tuple[Path, bytes]:
     return folder, manifest.hash
 
 
-async def create_run(
-    options: DemoOptions, launcher: Launcher, client: CoordinatorClient, events: EventSink
-) -> Stage:
+async def create_run(options: DemoOptions, client: CoordinatorClient, events: EventSink) -> Stage:
     """Prepare the data, create and fund the run, give every trainer's owner its money."""
-    data, manifest = prepare_data(options, events)
+    # In a thread, so that whoever draws the events can do so meanwhile.
+    data, manifest = await asyncio.to_thread(prepare_data, options, events)
     settings = options.settings()
     config = settings.config.with_manifest(manifest)
+    actors = tuple(Actor(name, Keypair(), Keypair()) for name in options.names)
     authority = Keypair()
-    launcher.airdrop(authority.pubkey(), 1_000 * SOL)
-    run_id = secrets.token_bytes(32)
-    run = run_address(run_id)
+    _save_keys(options.folder / "keys", authority, actors)
+    run_id = _run_id(options.seed)
     terms = RunTerms(
         run_id=run_id,
         config_hash=config.config_hash(),
         manifest_hash=manifest,
-        genesis_root=genesis_root(bytes(run), config),
+        genesis_root=genesis_root(bytes(run_address(run_id)), config),
         council=authority.pubkey(),
         params=settings.chain.to_view(),
     )
-    rewards = settings.chain.reward_per_payload * options.num_trainers * options.num_rounds
+    await client.airdrop(authority.pubkey(), AUTHORITY_LAMPORTS)
     acting = Authority.create_at(client, authority, terms)
-    sent = await acting.create_run(terms, fund_lamports=rewards)
-    owners = tuple(Keypair() for _ in range(options.num_trainers))
-    for owner in owners:
-        launcher.airdrop(owner.pubkey(), settings.chain.stake_lamports + SOL)
-    _save_keys(options.folder / "keys", {"authority": authority, **_named(owners)})
+    fund = settings.chain.reward_per_payload * options.num_trainers * options.num_rounds
+    sent = await acting.create_run(terms, fund_lamports=fund)
+    each = settings.chain.stake_lamports + SOL
+    await asyncio.gather(*(client.airdrop(actor.owner.pubkey(), each) for actor in actors))
     events.emit(
         "run_created",
-        run=str(run),
+        run=str(acting.at.run),
         rounds=options.num_rounds,
         trainers=options.num_trainers,
-        fund=rewards,
-        fees=sum(one.fee_lamports for one in sent),
+        fund=fund,
+        fee=sum(one.fee_lamports for one in sent),
     )
-    return Stage(str(run), config, settings, data, owners)
+    paid = AUTHORITY_LAMPORTS + each * len(actors)
+    return Stage(acting.at.run, config, data, authority, actors, paid)
 
 
-def trainer_settings(
-    options: DemoOptions, stage: Stage, rpc_url: str, index: int
-) -> ParticipantSettings:
-    """Return what one trainer process is told."""
-    return ParticipantSettings(
-        rpc_url=rpc_url,
-        run=stage.run,
-        config=stage.config,
-        data=stage.data,
-        state=options.trainer_folder(index) / "state",
-        owner=bytes(stage.owners[index]),
-        session=bytes(Keypair()),
-        device="cpu",
-        poll_seconds=options.slot_milliseconds / 2_000,
-        num_threads=1,
-    )
+def trainer_tasks(options: DemoOptions, stage: Stage, rpc_url: str) -> list[TrainerTask]:
+    """Return what each trainer process is told."""
+    return [
+        TrainerTask(
+            actor.name,
+            ParticipantSettings(
+                rpc_url=rpc_url,
+                run=str(stage.run),
+                config=stage.config,
+                data=stage.data,
+                state=options.trainer_folder(actor.name) / "state",
+                owner=bytes(actor.owner),
+                session=bytes(actor.session),
+                device="cpu",
+                poll_seconds=options.slot_milliseconds / 2_000,
+                num_threads=1,
+            ),
+            options.trainer_folder(actor.name),
+        )
+        for actor in stage.actors
+    ]
 
 
-def _named(owners: tuple[Keypair, ...]) -> dict[str, Keypair]:
-    return {f"trainer-{index}": owner for index, owner in enumerate(owners)}
+def _run_id(seed: int | None) -> bytes:
+    return secrets.token_bytes(32) if seed is None else H("troth:demo", u64(seed))
 
 
-def _save_keys(folder: Path, keys: dict[str, Keypair]) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, key in keys.items():
+def _save_keys(folder: Path, authority: Keypair, actors: tuple[Actor, ...]) -> None:
+    """Keep the keys, so that `troth status`, `leave` and `claim` can be tried on the same chain."""
+    folder.mkdir(mode=0o700, parents=True)
+    for name, key in [("authority", authority), *((one.name, one.owner) for one in actors)]:
         path = folder / f"{name}.json"
         atomic_write(path, [json.dumps(list(bytes(key))).encode()])
         path.chmod(0o600)

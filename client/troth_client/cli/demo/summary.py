@@ -1,15 +1,18 @@
-"""What a demo proved, computed from the chain, the exported weights and the event logs.
+"""What a demo proved, computed from the chain, the exported weights and the payloads' sizes.
 
-Owns: the claims of the summary and their checks. Never: takes a trainer's word for the loss or the
-root: both are recomputed here from the weights that it exported.
-Next: `show.py`, which prints it.
+Owns: the claims of the summary and their checks. Never: takes a trainer's word for a loss, a root
+or a fee: losses and roots are computed here from the weights that the trainers left behind, fees
+from the money that is missing on the chain.
+Next: `show.py`, which asks for it; `../commands/demo.py`, which prints it.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
+
+from numpy import float32
+from numpy.typing import NDArray
 
 from troth_attestation.state import state_root
+from troth_client.cli.demo.errors import DemoError
 from troth_client.cli.demo.options import DemoOptions
 from troth_client.cli.demo.stage import Stage
 from troth_client.data.manifest import load_manifest
@@ -18,18 +21,33 @@ from troth_client.model.export import load_export
 from troth_client.model.init import initial_weights
 from troth_client.model.weights import build
 from troth_client.telemetry.board import Board
+from troth_client.telemetry.events import JsonValue
 from troth_client.train.evaluate import evaluate
+from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import RunView
 
 NUM_VALIDATION_SEQUENCES = 64
+DENSE_BYTES_PER_PARAMETER = 2
+"""A bf16 gradient: what every trainer would send without DeMo."""
+
+Weights = dict[str, NDArray[float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What the chain shows after a run: its account, and the lamports that fees have taken."""
+
+    run: RunView
+    fees: int
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The outcome of a demo; `is_success` is its exit code.
 
-    Losses in micro-nats per byte on held-out sequences; fees in lamports.
+    Losses in micro-nats per token on held-out sequences; fees in lamports; `payload_bytes` is what
+    one trainer sends in one step, `dense_bytes` what a bf16 gradient would take.
     """
 
     run: str
@@ -47,6 +65,7 @@ class Summary:
     chain_root: str
     peer_roots: dict[str, str]
     missing_peers: list[str]
+    killed_peers: list[str]
     events: str
     weights: str
 
@@ -57,18 +76,17 @@ class Summary:
 
     @property
     def agrees(self) -> bool:
-        """Whether every peer, the exported weights and the chain have one and the same root."""
-        roots = {*self.peer_roots.values(), self.state_root}
-        return roots == {self.chain_root} and not self.missing_peers
+        """Whether every peer that was not killed holds the root that is on chain."""
+        return set(self.peer_roots.values()) == {self.chain_root} and not self.missing_peers
 
     @property
     def is_success(self) -> bool:
         """Whether the demo shows what it promises."""
         return self.agrees and self.fell_by_micro >= self.margin_micro
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, JsonValue]:
         """Return all fields and the verdicts, ready for JSON."""
-        verdicts = {
+        verdicts: dict[str, JsonValue] = {
             "fell_by_micro": self.fell_by_micro,
             "agrees": self.agrees,
             "is_success": self.is_success,
@@ -76,44 +94,68 @@ class Summary:
         return {**asdict(self), **verdicts}
 
 
-def summarise(options: DemoOptions, stage: Stage, board: Board, view: RunView) -> Summary:
-    """Check the run's end: one root everywhere, and the loss of the exported weights."""
-    finished = {name: line for name, line in board.peers.items() if line.state == "finished"}
-    folder = _weights_of(options, finished)
-    model, weights, _ = load_export(folder)
-    root = state_root(weights, view.root_round, view.root_cursor, stage.config.config_hash())
-    manifest = load_manifest(stage.data, stage.config.manifest_digest())
-    with TokenData(stage.data, manifest, "validation") as validation:
-        batch = validation.sequences(range(min(NUM_VALIDATION_SEQUENCES, len(validation))))
-    first = evaluate(build(model, initial_weights(view.address, model)), batch)
-    last = evaluate(build(model, weights), batch)
+async def read_ledger(client: CoordinatorClient, stage: Stage) -> Ledger:
+    """Read the run, and count what is left of the money: the rest went into fees.
+
+    The chain is the demo's own, so every account of the program belongs to this run.
+    """
+    run = await client.read_run(stage.run)
+    held = await client.rpc.get_program_accounts(client.program_id, [])
+    _slot, accounts = await client.rpc.get_accounts(stage.addresses)
+    left = sum(one.lamports for _, one in held) + sum(one.lamports for one in accounts if one)
+    return Ledger(run, stage.paid - left)
+
+
+def summarise(options: DemoOptions, stage: Stage, board: Board, ledger: Ledger) -> Summary:
+    """Check the run's end: one root everywhere, and the loss of the exported weights.
+
+    Raises DemoError when no trainer has left weights behind.
+    """
+    run = ledger.run
+    finished = [name for name in options.names if board.state_of(name) == "finished"]
+    killed = [name for name in options.names if board.state_of(name) == "killed"]
+    if not finished:
+        raise DemoError(
+            "at least one trainer to finish",
+            ", ".join(f"{name} {board.state_of(name)}" for name in options.names),
+            f"Their event logs are {options.folder}/trainer-*/events.jsonl.",
+        )
+    roots: dict[str, str] = {}
+    weights: Weights = {}
+    for name in reversed(finished):
+        weights = load_export(options.weights_folder(name))[1]
+        root = state_root(weights, run.root_round, run.root_cursor, stage.config.config_hash())
+        roots[name] = root.hex()
     size = sum(array.size for array in weights.values())
     payload = max(line.payload_bytes for line in board.peers.values())
+    first, last = _losses(stage, run, weights)
     return Summary(
-        run=stage.run,
-        num_rounds=view.round,
+        run=str(stage.run),
+        num_rounds=run.round,
         num_parameters=size,
         loss_first_micro=first,
         loss_last_micro=last,
         margin_micro=options.margin_micro,
         payload_bytes=payload,
         bytes_per_parameter=payload / size,
-        dense_bytes=2 * size,
+        dense_bytes=DENSE_BYTES_PER_PARAMETER * size,
         num_included=sum(line.num_included for line in board.peers.values()),
-        fees_lamports=board.fees,
-        state_root=root.hex(),
-        chain_root=view.root.hex() if view.phase == Phase.FINISHED else "the run is not finished",
-        peer_roots={name: line.root for name, line in sorted(finished.items())},
-        missing_peers=[
-            name
-            for name, line in sorted(board.peers.items())
-            if line.state not in ("finished", "killed")
-        ],
+        fees_lamports=ledger.fees,
+        state_root=roots[finished[0]],
+        chain_root=run.root.hex() if run.phase == Phase.FINISHED else "the run is not finished",
+        peer_roots={name: roots[name] for name in finished},
+        missing_peers=[name for name in options.names if name not in (*finished, *killed)],
+        killed_peers=killed,
         events=str(options.events),
-        weights=str(folder),
+        weights=str(options.weights_folder(finished[0])),
     )
 
 
-def _weights_of(options: DemoOptions, finished: Mapping[str, object]) -> Path:
-    index = min(int(name.rpartition("-")[2]) for name in finished)
-    return options.trainer_folder(index) / "state" / "weights"
+def _losses(stage: Stage, run: RunView, weights: Weights) -> tuple[int, int]:
+    """Return the validation loss of the initial weights and of these, in micro-nats."""
+    model = stage.config.model
+    manifest = load_manifest(stage.data, stage.config.manifest_digest())
+    with TokenData(stage.data, manifest, "validation") as validation:
+        batch = validation.sequences(range(min(NUM_VALIDATION_SEQUENCES, len(validation))))
+    first = evaluate(build(model, initial_weights(run.address, model)), batch)
+    return first, evaluate(build(model, weights), batch)
