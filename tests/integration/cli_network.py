@@ -61,6 +61,15 @@ class Bench:
     def keypair(self, name):
         return Keypair.from_json(self.key(name).read_text())
 
+    def balance(self, name):
+        """Lamports of a key."""
+
+        async def work():
+            async with connect(self.rpc) as client:
+                return await client.balance(self.address(name))
+
+        return run_async(work())
+
     def create_arguments(self, *settings, name="run", fund="0.1"):
         chosen = [part for setting in settings for part in ("--set", setting)]
         return (

@@ -7,7 +7,7 @@ Next: `participant.py`.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from troth_client.cli.network import connect
 from troth_client.cli.output import Output
 from troth_client.cli.participant import ParticipantEnd, ParticipantSettings, participate
 from troth_client.data.manifest import load_manifest
+from troth_client.files import FolderLock
 from troth_client.model.device import choose_device
 from troth_client.telemetry.events import EventLog, JsonValue
 from troth_client.transport.http import check_endpoint
@@ -79,12 +80,15 @@ class Teller:
     def __init__(self, log: EventLog, output: Output) -> None:
         self._log = log
         self._output = output
+        self._last = ""
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
-        """Log an event and perhaps tell it."""
+        """Log an event and perhaps tell it; what is repeated is told once."""
         self._log.emit(event, **fields)
-        if event in _TOLD:
-            self._output.note(" ".join([event, *(f"{k}={v}" for k, v in fields.items())]))
+        line = " ".join([event, *(f"{k}={v}" for k, v in fields.items())])
+        if event in _TOLD and line != self._last:
+            self._last = line
+            self._output.note(line)
 
 
 def join(request: JoinRequest, output: Output) -> ParticipantEnd:
@@ -94,7 +98,9 @@ def join(request: JoinRequest, output: Output) -> ParticipantEnd:
     right; KeyboardInterrupt after a second signal.
     """
     settings = _settings(request, output)
-    asyncio.run(check_run(request))
+    announced = asyncio.run(check_run(request))
+    if announced is not None:
+        settings = listen_where_announced(settings, announced, output)
     log = EventLog.open(request.state / EVENTS_FILE, owner=str(request.owner.pubkey()))
     try:
         return asyncio.run(participate(settings, Teller(log, output)))
@@ -105,14 +111,18 @@ def join(request: JoinRequest, output: Output) -> ParticipantEnd:
         log.close()
 
 
-async def check_run(request: JoinRequest) -> None:
-    """Raise unless the run is the one that the config describes and the owner can pay to join."""
+async def check_run(request: JoinRequest) -> str | None:
+    """Raise unless the run is the one that the config describes and the owner can pay to join.
+
+    Returns the endpoint that an owner who has joined before announced, None for a newcomer.
+    """
     async with connect(request.rpc_url) as client:
         view = await client.snapshot(request.run)
         check_config(view.run, request.config)
         owner = request.owner.pubkey()
         if index_of_owner(view.entries, bytes(owner)) is not None:
-            return
+            participant = await client.read_participant(request.run, owner)
+            return None if participant is None else participant.endpoint
         stake = view.run.params.stake_lamports
         needed = stake + request.session_lamports + FEE_RESERVE_LAMPORTS
         balance = await client.balance(owner)
@@ -124,6 +134,27 @@ async def check_run(request: JoinRequest) -> None:
                 f"Send SOL to it (on a local network: troth localnet airdrop {owner} 1).",
                 f"account {owner}",
             )
+        return None
+
+
+def listen_where_announced(
+    settings: ParticipantSettings, announced: str, output: Output
+) -> ParticipantSettings:
+    """Return settings under which others find us again: an endpoint is announced only at join.
+
+    Where the system was to pick the port, it is the announced one; any other difference is the
+    user's choice (a proxy may stand before us) and only worth a warning.
+    """
+    if settings.port == 0 and not settings.endpoint:
+        port = check_endpoint(announced).port
+        settings = replace(settings, port=0 if port is None else port)
+    ours = settings.endpoint or f"http://{settings.host}:{settings.port}"
+    if ours != announced:
+        output.warn(
+            f"others look for this participant at {announced}, as announced when it joined,"
+            f" not at {ours}; make sure that the former leads here"
+        )
+    return settings
 
 
 def split_listen(text: str) -> tuple[str, int]:
@@ -164,6 +195,8 @@ def _settings(request: JoinRequest, output: Output) -> ParticipantSettings:
         )
     load_manifest(request.data, request.config.manifest_digest())
     choose_device(request.device)
+    # Only a look: the store takes the lock for good, but a stake should not move before.
+    FolderLock(request.state).release()
     return ParticipantSettings(
         rpc_url=request.rpc_url,
         run=str(request.run),

@@ -1,0 +1,237 @@
+"""`troth join`: what must be right before a stake moves, signals, resuming, a whole small run."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from integration.cli_network import SOL, Bench, last_json, start
+from unit.cli.support import Cli
+
+from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.sources import text_source
+from troth_client.data.tokens import ByteTokenizer
+
+pytestmark = pytest.mark.processes
+PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
+PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
+SECONDS = 90
+
+
+@pytest.fixture(scope="module")
+def network():
+    launcher = start()
+    yield launcher
+    launcher.stop()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "text.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 9_000)
+    options = PrepareOptions(sequence_tokens=64)
+    prepare(folder / "set", text_source([folder / "text.txt"]), ByteTokenizer(), options)
+    return folder / "set"
+
+
+@pytest.fixture
+def bench(capsys, network, tmp_path, data):
+    return Bench(Cli(capsys), network, tmp_path, data)
+
+
+class Joined:
+    """A `troth join` process; its output lies in files, so that no pipe can fill up."""
+
+    def __init__(self, bench, arguments, name):
+        self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
+        command = [sys.executable, "-m", "troth_client.cli.main", *map(str, arguments), "--json"]
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(command, stdout=out, stderr=err)
+
+    def said(self):
+        return self._err.read_text()
+
+    def wait_for(self, words):
+        deadline = time.monotonic() + SECONDS
+        while words not in self.said():
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.05)
+
+    def end(self):
+        """Exit code and the JSON object on stdout, None if there is none."""
+        code = self.process.wait(SECONDS)
+        text = self._out.read_text()
+        return code, last_json(text) if text else None
+
+
+@pytest.fixture
+def joined(bench):
+    started = []
+
+    def begin(arguments, name):
+        started.append(Joined(bench, arguments, name))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def endpoint(process):
+    return process.said().partition("endpoint=")[2].split()[0]
+
+
+def changed(arguments, **options):
+    """The arguments with other values for some options."""
+    result = list(arguments)
+    for name, value in options.items():
+        flag = f"--{name}"
+        if flag in result:
+            result[result.index(flag) + 1] = value
+        else:
+            result += [flag, value]
+    return result
+
+
+def test_two_processes_train_a_run_one_stops_and_resumes(bench, joined):
+    run = bench.create(*PATIENT, "schedule.rounds=5", "schedule.warmup_rounds=0")
+    one = joined(bench.join_arguments(run, "a"), "one")
+    two = joined(bench.join_arguments(run, "b"), "two")
+    one.wait_for("round_closed round=0")
+    one.process.send_signal(signal.SIGTERM)
+    code, values = one.end()
+    assert (code, values["is_finished"], values["weights"]) == (0, False, None), one.said()
+    assert 1 <= values["round"] < 5
+    again = joined(bench.join_arguments(run, "a"), "again")
+    for process in (again, two):
+        code, values = process.end()
+        assert (code, values["is_finished"], values["round"]) == (0, True, 5), process.said()
+        assert (Path(values["weights"]) / "model.safetensors").is_file()
+        shown = bench.cli.json(*bench.of_run("run", "show", run=run))
+        assert (shown["phase"], shown["root"]) == ("finished", values["root"])
+    assert "resumed" in again.said()
+    assert endpoint(again) == endpoint(one)
+    assert shown["num_participants"] == 2
+    events = (bench.folder / "state-a" / "events.jsonl").read_text()
+    assert '"event":"round_closed"' in events
+
+
+def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, joined):
+    run = bench.create(*PATIENT)
+    arguments = bench.join_arguments(run, "a")
+    first = joined(arguments, "first")
+    first.wait_for("phase=WAITING_FOR_MEMBERS")
+    assert bench.cli.refused(*arguments)["kind"] == "FolderInUseError"
+    assert first.process.poll() is None
+    elsewhere = changed(arguments, state=bench.folder / "elsewhere")
+    assert bench.cli.refused(*elsewhere)["kind"] == "EndpointInUseError"
+    second = joined(changed(elsewhere, listen=f"127.0.0.1:{free_port()}"), "second")
+    code, values = first.end()
+    assert (code, values) == (1, None)
+    assert last_json(first.said())["error"]["kind"] == "ReplacedError"
+    second.wait_for("phase=WAITING_FOR_MEMBERS")
+    assert f"warning: others look for this participant at {endpoint(first)}" in second.said()
+    status = bench.cli.json(*bench.of_run("status", run=run))
+    assert len(status["participants"]) == 1
+    for number in (signal.SIGINT, signal.SIGTERM):
+        second.process.send_signal(number)
+    code, values = second.end()
+    # Where the first signal was enough to end it, the second found nobody.
+    assert (code, values and values["is_finished"]) in [(130, None), (0, False)]
+
+
+def test_a_full_run_is_refused_and_nothing_is_spent(bench):
+    small = ("chain.capacity=2", "chain.max_witness_only=1", "chain.audit_cap=1")
+    run = bench.create(*small)
+    bench.take_a_seat(run, "a", "b")
+    bench.key("c")
+    error = bench.cli.refused(*bench.join_arguments(run, "c"))
+    assert error["kind"] == "RunFullError"
+    assert run in error["subject"]
+    assert bench.balance("c") == 10 * SOL
+
+
+def test_joining_after_the_last_round_for_it_is_refused(bench):
+    windows = ("commit", "attest", "close_grace")
+    run = bench.create("chain.join_until_round=0", *(f"chain.{w}_slots=1" for w in windows))
+    bench.take_a_seat(run, "a", "b")
+    bench.pass_a_round(run, "a", "b")
+    error = bench.cli.refused(*bench.join_arguments(run, "late"))
+    assert (error["kind"], error["name"]) == ("ProgramRefusedError", "JoinClosed")
+
+
+def test_without_an_invitation_an_allowlisted_run_is_refused(bench):
+    run = bench.create("chain.admission=allowlist")
+    error = bench.cli.refused(*bench.join_arguments(run, "a"))
+    assert error["name"] == "NotAdmitted"
+
+
+def test_too_little_money_is_named_before_anything_is_sent(bench):
+    run = bench.create()
+    bench.key("poor", 0.1)
+    error = bench.cli.refused(*bench.join_arguments(run, "poor"))
+    assert (error["kind"], error["found"]) == ("FundsError", "0.1 SOL")
+    assert "0.16 SOL" in error["expected"]
+
+
+def test_a_port_in_use_costs_no_stake(bench):
+    run = bench.create()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        arguments = changed(bench.join_arguments(run, "a"), listen=f"127.0.0.1:{port}")
+        error = bench.cli.refused(*arguments)
+    assert str(port) in error["expected"] + error["found"]
+    assert bench.balance("a") == 10 * SOL
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"role": "miner"}, "InputError"),
+        ({"listen": "7000"}, "InputError"),
+        ({"listen": "127.0.0.1:70000"}, "InputError"),
+        ({"listen": "0.0.0.0:0"}, "InputError"),
+        ({"endpoint": "example"}, "EndpointError"),
+        ({"endpoint": "http://example:1/" + "x" * 100}, "EndpointError"),
+        ({"device": "abacus"}, "DeviceError"),
+        ({"data": "none"}, "ManifestError"),
+        ({"key": "none"}, "KeyFileMissingError"),
+        ({"session-sol": "much"}, "InputError"),
+        ({"rpc": "http://127.0.0.1:9"}, "RpcUnreachableError"),
+    ],
+)
+def test_bad_options_are_named_and_cost_nothing(bench, options, kind):
+    run = bench.create()
+    arguments = bench.join_arguments(run, "a")
+    assert bench.cli.refused(*changed(arguments, **options))["kind"] == kind
+    assert bench.balance("a") == 10 * SOL
+
+
+def test_the_config_or_data_of_another_run_is_refused(bench, tmp_path):
+    run = bench.create()
+    other = bench.create("schedule.lr_nano=1", name="other")
+    error = bench.cli.refused(*bench.join_arguments(run, "a", name="other"))
+    assert error["kind"] == "ConfigMismatchError"
+    unbound = [a for a in bench.join_arguments(other, "a") if a != "--config"]
+    unbound.remove(bench.folder / "run.toml")
+    assert bench.cli.refused(*unbound)["kind"] == "UnboundConfigError"
+    (tmp_path / "text.txt").write_text("other words\n" * 20_000)
+    options = PrepareOptions(sequence_tokens=64)
+    prepare(tmp_path / "set", text_source([tmp_path / "text.txt"]), ByteTokenizer(), options)
+    arguments = changed(bench.join_arguments(run, "a"), data=tmp_path / "set")
+    assert bench.cli.refused(*arguments)["kind"] == "ManifestError"
+    assert bench.balance("a") == 10 * SOL
