@@ -171,9 +171,8 @@ fn accounts() -> String {
     let pairs: Vec<_> = all
         .iter()
         .map(|(name, discriminator, size, zero_copy)| {
-            let value = format!(
-                "{{\"discriminator\": {discriminator:?}, \"size\": {size}, \"zero_copy\": {zero_copy}}}"
-            );
+            let bytes = format!("\"discriminator\": {discriminator:?}, \"size\": {size}");
+            let value = format!("{{{bytes}, \"zero_copy\": {zero_copy}}}");
             ((*name).to_string(), value)
         })
         .collect();
@@ -201,83 +200,65 @@ fn structs() -> String {
 }
 
 fn enums() -> String {
-    let phases: Vec<(String, u64)> = Phase::ALL
-        .iter()
-        .map(|p| (format!("{p:?}"), *p as u64))
-        .collect();
-    let statuses: Vec<(String, u64)> = Status::ALL
-        .iter()
-        .map(|s| (format!("{s:?}"), *s as u64))
-        .collect();
-    let seeds: Vec<(String, u64)> = SeedStatus::ALL
-        .iter()
-        .map(|s| (format!("{s:?}"), *s as u64))
-        .collect();
-    let named = |list: &[(String, u64)]| {
-        let pairs: Vec<_> = list
+    let phases = Phase::ALL.map(|phase| (format!("{phase:?}"), phase as u64));
+    let statuses = Status::ALL.map(|status| (format!("{status:?}"), status as u64));
+    let seeds = SeedStatus::ALL.map(|status| (format!("{status:?}"), status as u64));
+    let mut all = vec![
+        ("phase".into(), named(&phases)),
+        ("status".into(), named(&statuses)),
+        ("seed_status".into(), named(&seeds)),
+        ("event_kind".into(), event_kinds()),
+    ];
+    all.extend(flags().map(|(name, bits)| {
+        let pairs: Vec<_> = bits
             .iter()
-            .map(|(name, number)| (name.as_str(), *number))
+            .map(|&(bit, value)| (bit, u64::from(value)))
             .collect();
-        numbers(2, &pairs)
-    };
-    let flag = |bit: u8| u64::from(bit);
-    object(
-        1,
-        &[
-            ("phase".into(), named(&phases)),
-            ("status".into(), named(&statuses)),
-            ("seed_status".into(), named(&seeds)),
-            (
-                "role".into(),
-                numbers(
-                    2,
-                    &[
-                        ("trainer", flag(ROLE_TRAINER)),
-                        ("witness", flag(ROLE_WITNESS)),
-                    ],
-                ),
-            ),
-            (
-                "admission".into(),
-                numbers(
-                    2,
-                    &[
-                        ("open", flag(ADMISSION_OPEN)),
-                        ("allowlist", flag(ADMISSION_ALLOWLIST)),
-                    ],
-                ),
-            ),
-            (
-                "run_flag".into(),
-                numbers(
-                    2,
-                    &[
-                        ("pause_requested", flag(RUN_PAUSE_REQUESTED)),
-                        ("params_pending", flag(RUN_PARAMS_PENDING)),
-                    ],
-                ),
-            ),
-            ("event_kind".into(), event_kinds()),
-            (
-                "entry_flag".into(),
-                numbers(2, &[("leaving", flag(ENTRY_LEAVING))]),
-            ),
-            (
-                "round_flag".into(),
-                numbers(
-                    2,
-                    &[
-                        ("root_only", flag(ROUND_ROOT_ONLY)),
-                        ("closed", flag(ROUND_CLOSED)),
-                        ("void", flag(ROUND_VOID)),
-                        ("forced_void", flag(ROUND_FORCED_VOID)),
-                        ("commit_ran_to_deadline", flag(ROUND_COMMIT_RAN_TO_DEADLINE)),
-                        ("attest_ran_to_deadline", flag(ROUND_ATTEST_RAN_TO_DEADLINE)),
-                    ],
-                ),
-            ),
-        ],
-    )
+        (name.into(), numbers(2, &pairs))
+    }));
+    object(1, &all)
+}
+
+fn named(list: &[(String, u64)]) -> String {
+    let pairs: Vec<_> = list
+        .iter()
+        .map(|(name, number)| (name.as_str(), *number))
+        .collect();
+    numbers(2, &pairs)
+}
+
+type Flags = (&'static str, &'static [(&'static str, u8)]);
+
+fn flags() -> [Flags; 5] {
+    [
+        (
+            "role",
+            &[("trainer", ROLE_TRAINER), ("witness", ROLE_WITNESS)],
+        ),
+        (
+            "admission",
+            &[("open", ADMISSION_OPEN), ("allowlist", ADMISSION_ALLOWLIST)],
+        ),
+        (
+            "run_flag",
+            &[
+                ("pause_requested", RUN_PAUSE_REQUESTED),
+                ("params_pending", RUN_PARAMS_PENDING),
+            ],
+        ),
+        ("entry_flag", &[("leaving", ENTRY_LEAVING)]),
+        (
+            "round_flag",
+            &[
+                ("root_only", ROUND_ROOT_ONLY),
+                ("closed", ROUND_CLOSED),
+                ("void", ROUND_VOID),
+                ("forced_void", ROUND_FORCED_VOID),
+                ("commit_ran_to_deadline", ROUND_COMMIT_RAN_TO_DEADLINE),
+                ("attest_ran_to_deadline", ROUND_ATTEST_RAN_TO_DEADLINE),
+            ],
+        ),
+    ]
 }
 
 fn constants() -> String {

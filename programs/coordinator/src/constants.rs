@@ -26,7 +26,8 @@ pub const MAX_GROWTH_BYTES: usize = 10_240;
 pub const SLOT_HASHES_ENTRIES: u64 = 512;
 /// Parts per million in one.
 pub const PPM: u64 = 1_000_000;
-/// Longest window that a parameter may name (about 14 000 years of slots): sums stay far from overflow.
+/// Longest window that a parameter may name (about 14 000 years of slots): sums stay far from
+/// overflow.
 pub const MAX_WINDOW_SLOTS: u64 = 1 << 40;
 /// Largest amount that a parameter may name: sums over 64 participants stay far from overflow.
 pub const MAX_PARAM_LAMPORTS: u64 = 1 << 56;

@@ -86,7 +86,7 @@ pub enum CoordinatorError {
     #[msg("min_members must be 1 to capacity")]
     MinMembersOutOfRange,
     /// keep_rounds below 2.
-    #[msg("keep_rounds must be at least 2: a round cannot wait for the seed that its opening close names")]
+    #[msg("keep_rounds must be at least 2: a round cannot wait for the seed that its open names")]
     KeepRoundsTooFew,
     /// ring outside keep_rounds + 2..=64.
     #[msg("ring must be keep_rounds + 2 to 64")]
@@ -95,7 +95,7 @@ pub enum CoordinatorError {
     #[msg("max_witness_only must be at most capacity")]
     WitnessOnlyOutOfRange,
     /// A count is zero.
-    #[msg("sequences_per_payload, max_rounds, rounds_per_epoch, residual_rounds and checkpoint_every must be at least 1")]
+    #[msg("sequences_per_payload, max_rounds and every count of rounds must be at least 1")]
     CountZero,
     /// A window is zero.
     #[msg("every window but max_pause must be at least one slot")]
@@ -110,10 +110,10 @@ pub enum CoordinatorError {
     #[msg("max_pause_slots must be at most unbond_slots")]
     PauseLongerThanUnbond,
     /// Vesting ends before the last case could.
-    #[msg("vesting_slots must exceed the longest path of round, audit, case, committee, appeal and breaker")]
+    #[msg("vesting_slots must exceed the longest path of round, audit, case, appeal and breaker")]
     VestingTooShort,
     /// Unbonding ends before the last case could.
-    #[msg("unbond_slots must exceed the longest path of round, audit, case, committee, appeal and breaker")]
+    #[msg("unbond_slots must exceed the longest path of round, audit, case, appeal and breaker")]
     UnbondTooShort,
     /// An amount above 2^56.
     #[msg("an amount must be at most 2^56 lamports")]
@@ -140,7 +140,7 @@ pub enum CoordinatorError {
     #[msg("reserved bytes must be zero")]
     ReservedNotZero,
     /// A parameter that never changes.
-    #[msg("capacity, ring, keep_rounds, rounds_per_epoch, residual_rounds, vesting, unbond, sequences_per_payload, max_rounds and admission never change")]
+    #[msg("sizes, counts of rounds, vesting, unbonding and admission never change")]
     ImmutableParameter,
 
     // Phases.
@@ -233,7 +233,7 @@ pub enum CoordinatorError {
     )]
     CasesMayBeOpen,
     /// Nothing can be closed.
-    #[msg("nothing to close: pass round, checkpoint or settled participant accounts with their payers")]
+    #[msg("nothing to close: pass rounds, checkpoints or settled participants, with their payers")]
     NothingToClose,
     /// A vote about another root.
     #[msg("no checkpoint of this round: pass the Checkpoint account of the announced round")]

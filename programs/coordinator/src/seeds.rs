@@ -1,4 +1,5 @@
-//! PDA seed prefixes. Every address of the program is derived from one of these and never from user text.
+//! PDA seed prefixes. Every address of the program is derived from one of these and never from
+//! user text.
 
 /// `["run", run_id[32]]`
 pub const SEED_RUN: &[u8] = b"run";

@@ -3,20 +3,23 @@
 //! Owns the rule of protocol §11: every change that no round closes into the chain hash is
 //! absorbed as an event, in execution order. `PayloadCommitted`, `Attested` and `RoundClosed`
 //! are plain: the close itself hashes what they say. Never decides what happened.
-//! Next: `run`, `participant`, `round` (rounds and seeds).
+//! Next: `run`, `participant`, `round` (rounds and seeds), `plain`.
 
 use anchor_lang::prelude::*;
 use anchor_lang::solana_program::log::sol_log_data;
 
+use crate::errors::{refuse, CoordinatorError};
 use crate::math::add;
-use crate::rules::hash::{digest, TAG_EVENT};
+use crate::rules::chain_hash::after_event;
 use crate::state::Run;
 
 mod participant;
+mod plain;
 mod round;
 mod run;
 
 pub use participant::*;
+pub use plain::*;
 pub use round::*;
 pub use run::*;
 
@@ -35,15 +38,8 @@ pub fn record<E: Absorbed>(run: &mut Run, event: &E) -> Result<()> {
 #[inline(never)]
 fn record_bytes(run: &mut Run, kind: u8, data: &[u8]) -> Result<()> {
     let body = data.get(8..).unwrap_or_default();
-    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
-    run.chain_hash = digest(&[
-        TAG_EVENT,
-        &run.chain_hash,
-        &run.event_sequence.to_le_bytes(),
-        &[kind],
-        &length.to_le_bytes(),
-        body,
-    ]);
+    run.chain_hash = after_event(&run.chain_hash, run.event_sequence, kind, body)
+        .ok_or_else(|| refuse(CoordinatorError::MathOverflow))?;
     run.event_sequence = add(run.event_sequence, 1)?;
     sol_log_data(&[data]);
     Ok(())

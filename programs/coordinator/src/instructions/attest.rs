@@ -32,7 +32,10 @@ pub struct Attest<'info> {
     /// The roster of the run.
     pub roster: AccountLoader<'info, Roster>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
+    #[account(
+        mut,
+        constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
     pub round: AccountLoader<'info, Round>,
 }
 

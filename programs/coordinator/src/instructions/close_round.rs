@@ -24,10 +24,16 @@ pub struct CloseRound<'info> {
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
+    #[account(
+        mut,
+        constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
     pub round: AccountLoader<'info, Round>,
     /// The ring account of the next round.
-    #[account(mut, constraint = next_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
+    #[account(
+        mut,
+        constraint = next_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
     pub next_round: AccountLoader<'info, Round>,
     /// Checkpoint of this round, when one is due.
     /// CHECK: created here by `pda::create` at the address derived from the seeds.

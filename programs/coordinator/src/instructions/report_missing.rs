@@ -33,10 +33,16 @@ pub struct ReportMissing<'info> {
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The round whose payload is missing.
-    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
+    #[account(
+        mut,
+        constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
     pub round: AccountLoader<'info, Round>,
     /// The round after it.
-    #[account(mut, constraint = current_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
+    #[account(
+        mut,
+        constraint = current_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
     pub current_round: AccountLoader<'info, Round>,
 }
 

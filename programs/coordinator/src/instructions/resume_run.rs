@@ -21,7 +21,10 @@ pub struct ResumeRun<'info> {
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The ring account of `run.round`.
-    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
+    #[account(
+        mut,
+        constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
     pub round: AccountLoader<'info, Round>,
 }
 

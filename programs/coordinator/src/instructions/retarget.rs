@@ -19,7 +19,10 @@ pub struct Retarget<'info> {
     #[account(mut)]
     pub run: AccountLoader<'info, Run>,
     /// The round.
-    #[account(mut, constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
+    #[account(
+        mut,
+        constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
     pub round: AccountLoader<'info, Round>,
     /// The `SlotHashes` sysvar.
     /// CHECK: the address is checked, the bytes are read by offset.

@@ -2,7 +2,8 @@
 //!
 //! Owns the transitions that several instructions share. Decisions come from `crate::rules`,
 //! layouts and money from `crate::state`; signers and accounts are checked by the instructions.
-//! Reading order: `open`, `ballots`, `close`, `settle`, `penalties`, `checkpoint`, `correct`, `waiting`.
+//! Reading order: `open`, `ballots`, `close`, `settle`, `penalties`, `checkpoint`, `correct`,
+//! `waiting`.
 
 use anchor_lang::prelude::*;
 

@@ -32,7 +32,8 @@ pub struct Round {
     pub version: u8,
     /// PDA bump.
     pub bump: u8,
-    /// 1 root-only, 2 closed, 4 void, 8 forced void, 16 and 32 Commit and Attest ran to the deadline.
+    /// 1 root-only, 2 closed, 4 void, 8 forced void, 16 and 32 Commit and Attest ran to the
+    /// deadline.
     pub flags: u8,
     /// See `SeedStatus`.
     pub seed_status: u8,
