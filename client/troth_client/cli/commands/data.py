@@ -27,9 +27,9 @@ class DataOptions(Common):
     """Options of `troth data prepare`."""
 
     paths: Annotated[
-        list[Path],
+        Optional[list[Path]],  # noqa: UP045  typer reads it at run time
         typer.Argument(metavar="PATH", help="More files for --text.", show_default=False),
-    ] = field(default_factory=list)
+    ] = None
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the data set.")]
     stdlib: Annotated[
         bool, typer.Option("--stdlib", help="Take the Python standard library's sources and texts.")
@@ -115,7 +115,7 @@ def _source(options: DataOptions) -> "Source":
     if options.stdlib:
         return stdlib_source()
     if options.text:
-        return text_source([*options.text, *options.paths])
+        return text_source([*options.text, *(options.paths or ())])
     return HuggingFaceSource(
         options.hf,
         options.hf_config or None,

@@ -5,9 +5,9 @@ Next: `troth_client.payload.debug`.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -46,11 +46,11 @@ class ApplyOptions(Common):
     """Options of `troth debug apply`."""
 
     files: Annotated[
-        list[Path],
+        Optional[list[Path]],  # noqa: UP045  typer reads it at run time
         typer.Argument(
             metavar="FILE", help="Payload files; none: an empty round.", show_default=False
         ),
-    ] = field(default_factory=list)
+    ] = None
     tiles: Annotated[int, typer.Option("--tiles", metavar="N", help="Tiles of the model.")]
     k: Coefficients
     out: Result
@@ -72,10 +72,10 @@ def apply(options: ApplyOptions, output: Output) -> None:
     from troth_client.demo.known_answer import choose_path
     from troth_client.payload.debug import direction_from_files
 
-    path = choose_path("cpu")
-    data, digest = direction_from_files(options.files, options.tiles, options.k, path)
+    path, files = choose_path("cpu"), options.files or []
+    data, digest = direction_from_files(files, options.tiles, options.k, path)
     _write(options.out, [data])
-    values = {"length": len(data), "sha256": digest, "num_payloads": len(options.files)}
+    values = {"length": len(data), "sha256": digest, "num_payloads": len(files)}
     output.result(values, Facts(list(values.items())))
 
 
