@@ -1,0 +1,58 @@
+"""Options that would make a demo wait for ever are refused before anything starts."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from troth_client.cli.demo.errors import DemoOptionError, FolderUsedError
+from troth_client.cli.demo.options import DemoOptions
+from troth_client.cli.demo.show import run_demo
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_trainers": 1},
+        {"num_rounds": 0},
+        {"num_trainers": 2, "kill_round": 1},
+        {"num_rounds": 8, "kill_round": 7},
+        {"kill_round": -1},
+    ],
+)
+def test_contradictions_are_refused(changes):
+    with pytest.raises(DemoOptionError):
+        DemoOptions(**changes)
+
+
+def test_the_run_waits_for_all_trainers():
+    settings = DemoOptions(num_trainers=5, num_rounds=20).settings()
+    assert settings.chain.min_members == 5
+    assert settings.config.schedule.rounds == settings.chain.max_rounds == 20
+    assert settings.config.schedule.decay_from_round == 14
+
+
+def test_the_run_goes_on_without_the_one_that_is_killed():
+    assert DemoOptions(num_trainers=4, kill_round=3).settings().chain.min_members == 3
+
+
+@pytest.mark.parametrize("num_rounds", range(1, 12))
+def test_short_demos_have_a_schedule(num_rounds):
+    schedule = DemoOptions(num_rounds=num_rounds).settings().config.schedule
+    assert schedule.warmup_rounds <= schedule.decay_from_round <= schedule.rounds
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_folder_in_use_is_left_alone(tmp_path, kind):
+    folder = tmp_path / "demo"
+    if kind == "file":
+        folder.write_text("mine")
+    else:
+        folder.mkdir()
+        (folder / "mine").write_text("mine")
+    with pytest.raises(FolderUsedError) as caught:
+        run_demo(DemoOptions(folder=folder), Console(file=io.StringIO()))
+    assert caught.value.subject == str(folder)
+    left = folder if kind == "file" else folder / "mine"
+    assert left.read_text() == "mine"
+    assert len(list(tmp_path.rglob("*"))) == (1 if kind == "file" else 2)
