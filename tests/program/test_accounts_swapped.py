@@ -55,39 +55,52 @@ class Scene:
         """Bring the run to where this instruction succeeds."""
         if name in self.cases:
             return self.cases[name]
-        stage, at, cranker = self.stage, self.stage.at, self.stage.cranker
-        who, owner, round_ = cranker.pubkey(), stage.owners[0], stage.run.round
-        match name:
-            case "resume_run":
-                boss = stage.authority
-                stage.send(make.pause_run(at, boss.pubkey()), boss)
-                stage.play()
-                return Case(make.resume_run(at, boss.pubkey(), round_ + 1), boss)
-            case "withdraw_stake":
-                stage.send(make.leave_run(at, owner.pubkey()), owner)
-                stage.chain.advance(stage.params.unbond_slots)
-                return Case(make.withdraw_stake(at, owner.pubkey(), 0), owner)
-            case "claim_reward":
-                stage.chain.advance(5_000)
-                return Case(make.claim_reward(at, owner.pubkey()), owner)
-            case "activate":
-                stage.ready(4)
-                stage.play()
-                return Case(make.activate(at, who, 4, round_), cranker)
-            case "retarget":
-                stage.chain.advance(600)
-                return Case(make.retarget(at, who, 0), cranker)
-            case "tick":
-                for index in range(4):
-                    stage.commit(index)
-                return Case(stage.tick_instruction(), cranker)
+        step = getattr(self, f"_until_{name}")
+        return step(self.stage, self.stage.at, self.stage.cranker)
+
+    def _until_resume_run(self, stage: Stage, at: RunAddresses, _: Keypair) -> Case:
+        boss = stage.authority
+        stage.send(make.pause_run(at, boss.pubkey()), boss)
+        stage.play()
+        return Case(make.resume_run(at, boss.pubkey(), stage.run.round), boss)
+
+    def _until_withdraw_stake(self, stage: Stage, at: RunAddresses, _: Keypair) -> Case:
+        owner = stage.owners[0]
+        stage.send(make.leave_run(at, owner.pubkey()), owner)
+        stage.chain.advance(stage.params.unbond_slots)
+        return Case(make.withdraw_stake(at, owner.pubkey(), 0), owner)
+
+    def _until_claim_reward(self, stage: Stage, at: RunAddresses, _: Keypair) -> Case:
+        stage.chain.advance(5_000)
+        return Case(make.claim_reward(at, stage.owners[0].pubkey()), stage.owners[0])
+
+    def _until_activate(self, stage: Stage, at: RunAddresses, cranker: Keypair) -> Case:
+        round_ = stage.run.round
+        stage.ready(4)
+        stage.play()
+        return Case(make.activate(at, cranker.pubkey(), 4, round_), cranker)
+
+    def _until_retarget(self, stage: Stage, at: RunAddresses, cranker: Keypair) -> Case:
+        stage.chain.advance(600)
+        return Case(make.retarget(at, cranker.pubkey(), 0), cranker)
+
+    def _until_tick(self, stage: Stage, _: RunAddresses, cranker: Keypair) -> Case:
+        for index in range(4):
+            stage.commit(index)
+        return Case(stage.tick_instruction(), cranker)
+
+    def _until_attest(self, stage: Stage, _: RunAddresses, __: Keypair) -> Case:
         stage.commit_all()
-        if name == "attest":
-            return Case(stage.attest_instruction(0), stage.sessions[0])
-        if name == "close_void":
-            stage.run_out()
-            stage.chain.advance(stage.params.close_grace_slots)
-            return Case(make.close_void(at, who, round_), cranker)
+        return Case(stage.attest_instruction(0), stage.sessions[0])
+
+    def _until_close_void(self, stage: Stage, at: RunAddresses, cranker: Keypair) -> Case:
+        stage.commit_all()
+        stage.run_out()
+        stage.chain.advance(stage.params.close_grace_slots)
+        return Case(make.close_void(at, cranker.pubkey(), stage.run.round), cranker)
+
+    def _until_close_round(self, stage: Stage, _: RunAddresses, cranker: Keypair) -> Case:
+        stage.commit_all()
         stage.attest_all()
         return Case(stage.close_instruction(), cranker)
 
