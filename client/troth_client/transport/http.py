@@ -33,6 +33,9 @@ MAX_ENDPOINT_BYTES = 96
 """What fits into the chain's Participant account."""
 _CONNECT_SECONDS = 3.0
 _NEXT = "Asking another holder."
+# A host name that cannot be encoded makes the resolver raise UnicodeError, which is a ValueError:
+# an endpoint is a stranger's text, so whatever it makes these libraries raise is that holder's.
+_FOREIGN_FAULTS = (aiohttp.ClientError, OSError, ValueError, EndpointError)
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
@@ -45,9 +48,20 @@ def check_endpoint(endpoint: str) -> URL:
     plain = url.scheme in ("http", "https") and url.host and url.path in ("", "/")
     if not plain or url.user or url.password or url.query_string or url.fragment:
         raise EndpointError("an endpoint like http://host:port", repr(endpoint), _NEXT)
+    if not _is_host(url.host or ""):
+        raise EndpointError("an endpoint with a host name or address", repr(endpoint), _NEXT)
     if len(endpoint.encode()) > MAX_ENDPOINT_BYTES:
         raise EndpointError(f"at most {MAX_ENDPOINT_BYTES} bytes", f"{len(endpoint)}", _NEXT)
     return url.origin()
+
+
+def _is_host(host: str) -> bool:
+    """Tell whether a resolver can be asked: labels of 1 to 63 bytes, or an address."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return bool(host.strip("."))
 
 
 class HttpWire:
@@ -94,7 +108,7 @@ class HttpWire:
         try:
             async with self._request("GET", holder, blob, headers=headers) as answer:
                 await _receive(holder, answer, into)
-        except (aiohttp.ClientError, OSError, EndpointError) as error:
+        except _FOREIGN_FAULTS as error:
             raise _named(holder, error) from error
 
     async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
@@ -105,7 +119,7 @@ class HttpWire:
                     raise HolderRefusedError(
                         f"{holder} to take a push", f"status {answer.status}", "Serving it instead."
                     )
-        except (aiohttp.ClientError, OSError, EndpointError) as error:
+        except _FOREIGN_FAULTS as error:
             raise _named(holder, error) from error
 
     def _request(

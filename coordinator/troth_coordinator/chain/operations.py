@@ -25,15 +25,13 @@ from troth_coordinator.chain.errors import ProgramRefusedError, RunFullError
 from troth_coordinator.chain.instructions import JoinTerms, Manifest, RunTerms
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.sender import ConfirmedTransaction
-from troth_coordinator.rules.membership import lowest_free_index
+from troth_coordinator.rules.membership import free_indices
 from troth_coordinator.rules.view import ParamsView, RunView
 
 GROWTH_BYTES = 10_240
 """What an account may grow by in one instruction."""
 ROUNDS_PER_TRANSACTION = 4
 """Ring positions created in one transaction: four addresses and their compute fit easily."""
-JOIN_ATTEMPTS = 8
-"""How often a joiner picks another index when somebody else took the same one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +138,19 @@ class Owner:
         transactions. Raises RunFullError where no index is free, and the program's refusals
         (AlreadyJoined, NotAdmitted, JoinClosed, ...).
         """
-        attempt = 0
-        while True:
-            index, former = await self._free_index()
+        view = await self.client.snapshot(self.at.run)
+        for index in free_indices(view.entries, view.run.round, view.run.params):
+            former = view.entries[index].owner
+            held_by = Pubkey.from_bytes(former) if any(former) else None
             terms = JoinTerms(index, roles, session, endpoint)
-            built = make.join_run(self.at, self.key.pubkey(), terms, former)
+            built = make.join_run(self.at, self.key.pubkey(), terms, held_by)
             try:
                 return index, await self._send(built, *self._funding(session, session_lamports))
             except ProgramRefusedError as error:
-                attempt += 1
-                if error.name != "IndexTaken" or attempt == JOIN_ATTEMPTS:
+                # Somebody was faster, or the former owner's rewards have not vested: the next one.
+                if error.name != "IndexTaken":
                     raise
+        raise RunFullError(str(self.at.run), view.run.params.capacity)
 
     async def top_up_stake(self, lamports: int) -> ConfirmedTransaction:
         """Add to the stake."""
@@ -177,15 +177,6 @@ class Owner:
     async def claim_reward(self) -> ConfirmedTransaction:
         """Take vested rewards."""
         return await self._send(make.claim_reward(self.at, self.key.pubkey()))
-
-    async def _free_index(self) -> tuple[int, Pubkey | None]:
-        """Return the lowest free index and who held it before, if anybody."""
-        view = await self.client.snapshot(self.at.run)
-        index = lowest_free_index(view.entries, view.run.round, view.run.params)
-        if index is None:
-            raise RunFullError(str(self.at.run), view.run.params.capacity)
-        former = view.entries[index].owner
-        return index, Pubkey.from_bytes(former) if any(former) else None
 
     def _funding(self, session: Pubkey, lamports: int) -> list[Instruction]:
         if lamports == 0:

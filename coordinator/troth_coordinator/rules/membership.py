@@ -75,14 +75,26 @@ def is_free(entry: EntryView, round_: int, ring: int) -> bool:
     )
 
 
+def free_indices(
+    entries: Sequence[EntryView], round_: int, params: ParamsView
+) -> list[ParticipantIndex]:
+    """Return the indices that a newcomer may ask for, lowest first.
+
+    The program refuses one whose former owner still has rewards that have not vested: ask for the
+    next one then.
+    """
+    return [
+        ParticipantIndex(index)
+        for index, entry in enumerate(entries[: params.capacity])
+        if is_free(entry, round_, params.ring)
+    ]
+
+
 def lowest_free_index(
     entries: Sequence[EntryView], round_: int, params: ParamsView
 ) -> ParticipantIndex | None:
-    """Return the lowest index a newcomer may take, or None where the run is full."""
-    for index, entry in enumerate(entries[: params.capacity]):
-        if is_free(entry, round_, params.ring):
-            return ParticipantIndex(index)
-    return None
+    """Return the lowest index a newcomer may ask for, or None where the run is full."""
+    return next(iter(free_indices(entries, round_, params)), None)
 
 
 def previous_included(last_included: int, round_: int, residual_rounds: int) -> RoundIndex:
