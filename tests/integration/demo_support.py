@@ -1,0 +1,114 @@
+"""What tests of whole demos share: a chain that outlives the demo, and the demo's processes."""
+
+import io
+import os
+import time
+from pathlib import Path
+
+import httpx
+from rich.console import Console
+
+from troth_client.cli.demo.options import DemoOptions
+from troth_client.cli.demo.show import run_demo
+from troth_client.telemetry.events import EventTail
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.http_rpc import HttpRpc
+
+SMOKE = Path(__file__).parents[2] / "configs" / "smoke.toml"
+MARK = "TROTH_TEST_MARK"
+
+
+class KeptChain:
+    """A launcher that the demo cannot stop, so that a test can read its chain afterwards."""
+
+    def __init__(self, launcher):
+        self._launcher = launcher
+        self.num_stops = 0
+
+    def __getattr__(self, name):
+        return getattr(self._launcher, name)
+
+    def stop(self):
+        self.num_stops += 1
+
+
+def perform(folder, launcher, **changes):
+    """Run a demo of the smallest model; return its summary and what it printed."""
+    console = Console(file=io.StringIO(), width=160)
+    options = DemoOptions(folder=folder, config=SMOKE, **changes)
+    return run_demo(options, console, launcher), console.file.getvalue()
+
+
+def events_of(folder, name):
+    """All events of one trainer."""
+    return list(EventTail(folder / name / "events.jsonl").read())
+
+
+def roots_by_round(folder, name):
+    """The state root that a trainer held after each round."""
+    return {
+        event["round"]: event["root"]
+        for event in events_of(folder, name)
+        if event["event"] == "round_closed"
+    }
+
+
+async def read_chain(launcher, run):
+    """The run and its rounds that are still in the ring, by number."""
+    async with HttpRpc(launcher.rpc_url) as rpc:
+        client = CoordinatorClient(rpc)
+        view = await client.read_run(run)
+        first = max(0, view.round - view.params.ring)
+        rounds = await client.read_rounds(run, range(first, view.round))
+        return view, {one.round: one for one in rounds if one is not None}
+
+
+async def fees_of_all_transactions(launcher, address):
+    """The fees of every transaction that touched an address, from the chain's own records."""
+    async with httpx.AsyncClient() as http:
+
+        async def call(method, *params):
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+            reply = await http.post(launcher.rpc_url, json=body, timeout=30)
+            return reply.json()["result"]
+
+        total, before = 0, {}
+        while page := await call(
+            "getSignaturesForAddress", str(address), {"commitment": "confirmed", **before}
+        ):
+            for entry in page:
+                config = {"commitment": "confirmed", "maxSupportedTransactionVersion": 0}
+                total += (await call("getTransaction", entry["signature"], config))["meta"]["fee"]
+            before = {"before": page[-1]["signature"]}
+        return total
+
+
+def marked_processes(mark):
+    """The pids of living processes that carry this mark in their environment."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and wanted in _environment(entry):
+            found.append(int(entry.name))
+    return found
+
+
+def marked_environment(mark):
+    """The environment of a process whose descendants are to be found again."""
+    return {**os.environ, MARK: mark, "NO_COLOR": "1"}
+
+
+def wait_for(condition, seconds=60.0):
+    """Poll until the condition holds; fail when the time is up."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.05)
+
+
+def _environment(process):
+    try:
+        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+        return b"" if state == "Z" else (process / "environ").read_bytes()
+    except OSError:
+        return b""
