@@ -152,17 +152,21 @@ class InProcessRun:
         doors = Doors(client, transport, store, self.clock, member.events)
         genesis = Digest(bytes(await self.rpc.genesis_hash()))
         view = await self.client.read_run(self.at.run)
-        member.peer = assemble(
-            view,
-            self.settings.config,
-            Identity(member.owner.pubkey(), member.session, member.index),
-            genesis,
-            self.wrap(member, doors),
-            Workshop(self.data, CPU, random=random.Random(f"{self.seed} {member.name}")),
-        )
+        try:
+            member.peer = assemble(
+                view,
+                self.settings.config,
+                Identity(member.owner.pubkey(), member.session, member.index),
+                genesis,
+                self.wrap(member, doors),
+                Workshop(self.data, CPU, random=random.Random(f"{self.seed} {member.name}")),
+            )
+        except BaseException:
+            store.close()
+            raise
         await transport.__aenter__()
         self.clock.join()
-        following = self._follow(Supervisor(member.peer), transport)
+        following = self._follow(Supervisor(member.peer), transport, store)
         member.task = asyncio.create_task(following, name=member.name)
 
     async def stop(self, member: Member) -> None:
@@ -192,13 +196,15 @@ class InProcessRun:
         account = self.chain.accounts.get(address)
         return 0 if account is None else account.lamports
 
-    async def _follow(self, supervisor: Supervisor, transport: Transport) -> NetworkView:
+    async def _follow(
+        self, supervisor: Supervisor, transport: Transport, store: Store
+    ) -> NetworkView:
         try:
             return await supervisor.run()
         finally:
             self.clock.leave()
             await transport.__aexit__(None, None, None)
-            supervisor.peer.store.close()
+            store.close()
 
     def _open_store(self, member: Member) -> Store:
         config_hash = self.settings.config.config_hash()

@@ -46,6 +46,7 @@ async def gather(peer: Peer, plan: RoundPlan, published: Published) -> dict[int,
                 await peer.clock.wait()
     finally:
         await _cancel([*collection.under_way, *offers])
+    collection.tell()
     peer.events.emit("gathered", round=plan.round, held=len(collection.held))
     return collection.held
 
@@ -59,7 +60,7 @@ class _Collection:
         self._round = round_
         self._missing = set(bitmap.indices_of(round_.committed))
         self._tasks: dict[int, asyncio.Task[Held]] = {}
-        self._told: set[int] = set()
+        self._failures: dict[int, TransportError] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -88,7 +89,7 @@ class _Collection:
             except HeaderError as error:
                 self._refuse(index, error)
             except TransportError as error:
-                self._tell_once(index, error)
+                self._failures[index] = error
                 continue
             self._missing.discard(ParticipantIndex(index))
 
@@ -101,11 +102,12 @@ class _Collection:
             reason=str(error),
         )
 
-    def _tell_once(self, index: int, error: TransportError) -> None:
-        if index not in self._told:
-            self._told.add(index)
+    def tell(self) -> None:
+        """Say what is still missing, and why it could not be had."""
+        for index in sorted(self._missing):
+            reason = str(self._failures.get(index, "no answer in time"))
             self._peer.events.emit(
-                "fetch_failed", round=self._round.round, index=index, reason=str(error)
+                "fetch_failed", round=self._round.round, index=index, reason=reason
             )
 
 

@@ -22,7 +22,7 @@ from troth_client.telemetry.spans import timed
 from troth_client.train import errors as train_errors
 from troth_client.train.step import Gradient, gradient
 from troth_coordinator.rules.hashing import H, u64
-from troth_coordinator.rules.ids import Address, Digest
+from troth_coordinator.rules.ids import NONE, Address, Digest
 
 
 @timed("train")
@@ -78,7 +78,12 @@ async def encode(peer: Peer, plan: RoundPlan, found: Gradient | None) -> Submiss
     header = _header(peer, plan, momentum, proposal, payload, found.mean_loss_micro)
     signature = headers.sign(header, peer.identity.session_seed)
     submission = Submission(plan.round, peer.index, headers.encode(header), signature, payload)
-    peer.events.emit("encoded", round=plan.round, payload_bytes=len(payload))
+    peer.events.emit(
+        "encoded",
+        round=plan.round,
+        payload_bytes=len(payload),
+        previous=None if momentum.previous == NONE else momentum.previous,
+    )
     return submission
 
 

@@ -50,12 +50,12 @@ async def _roots_on_chain(peer: Peer, view: NetworkView, rounds: list[int]) -> d
     run = view.run
     in_ring = [r for r in rounds if run.round - run.params.ring < r < run.round]
     accounts = await peer.chain.read_rounds(peer.at.run, in_ring) if in_ring else []
-    roots = {
-        account.round: bytes(account.canonical_root)
+    named: dict[int, bytes] = {
+        account.round: account.canonical_root
         for account in accounts
         if account is not None and account.flags & RoundFlag.CLOSED
     }
-    named = {**roots, run.root_round: run.root, 0: run.genesis_root}
+    named |= {run.root_round: run.root, RoundIndex(0): run.genesis_root}
     return {round_: root for round_, root in named.items() if root != ZERO_DIGEST}
 
 

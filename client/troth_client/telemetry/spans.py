@@ -6,14 +6,14 @@ Next: `scripts/bench/round.py`, which makes a table of these events.
 """
 
 import functools
-from collections.abc import Awaitable, Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from troth_client.peer import Peer
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Step = Callable[Concatenate[Peer, P], Awaitable[T]]
+Step = Callable[Concatenate[Peer, P], Coroutine[Any, Any, T]]
 
 
 def timed(name: str) -> Callable[[Step[P, T]], Step[P, T]]:
@@ -23,8 +23,7 @@ def timed(name: str) -> Callable[[Step[P, T]], Step[P, T]]:
     """
 
     def decorate(step: Step[P, T]) -> Step[P, T]:
-        @functools.wraps(step)
-        async def run(peer: Peer, *args: P.args, **kwargs: P.kwargs) -> T:
+        async def run(peer: Peer, /, *args: P.args, **kwargs: P.kwargs) -> T:
             outer, peer.step = peer.step, name
             start = peer.clock.seconds()
             try:
@@ -36,6 +35,7 @@ def timed(name: str) -> Callable[[Step[P, T]], Step[P, T]]:
                 peer.events.emit("step_ended", step=name, seconds=round(end - start, 6))
             return result
 
+        functools.update_wrapper(run, step)
         return run
 
     return decorate

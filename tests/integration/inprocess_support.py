@@ -1,0 +1,211 @@
+"""Whole runs in one process: settings, the cast, waiting, and what every run must leave behind.
+
+Next: conftest.py for the fixtures; the test_inprocess_* files.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from solders.keypair import Keypair
+
+from troth_client.cli.inprocess import InProcessRun, Member
+from troth_client.data.manifest import Manifest
+from troth_client.data.shards import TokenData
+from troth_coordinator.chain.operations import Authority
+from troth_coordinator.config_files import load_config
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.settings import RunSettings
+from troth_coordinator.rules.view import NetworkView, Role
+
+MODEL = {
+    "vocab_size": 256,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 16,
+}
+CHAIN = {"commit_slots": 40, "attest_slots": 30, "close_grace_slots": 5, "warmup_slots": 20}
+SLOT_LIMIT = 100_000
+BOTH = Role.TRAINER | Role.WITNESS
+
+
+def settings_of(manifest: Manifest, rounds: int, **chain: int) -> RunSettings:
+    """Settings of a tiny run on a data set."""
+    found = load_config(
+        [],
+        {
+            "model": MODEL,
+            "data": {"sequence_tokens": manifest.sequence_tokens},
+            "demo": {"k": 8},
+            "schedule": {"rounds": rounds, "lr_nano": 5_000_000},
+            "train": {"sequences_per_payload": 2, "microbatch_sequences": 2},
+            "chain": {"min_members": 2, **CHAIN, **chain},
+        },
+    )
+    return found.model_copy(update={"config": found.config.with_manifest(manifest.hash)})
+
+
+class Theatre:
+    """Makes runs on one data set and ends them when the test ends."""
+
+    def __init__(self, data: tuple[Path, Manifest], folder: Path) -> None:
+        self._data = data
+        self._folder = folder
+        self.runs: list[InProcessRun] = []
+
+    async def create(self, rounds: int = 6, *, seed: int = 0, **chain: int) -> InProcessRun:
+        folder, manifest = self._data
+        settings = settings_of(manifest, rounds, **chain)
+        tokens = TokenData(folder, manifest)
+        own = self._folder / f"run-{len(self.runs)}"
+        run = await InProcessRun.create(settings, tokens, own, seed=seed)
+        self.runs.append(run)
+        return run
+
+    async def start(self, rounds: int = 6, *, cast: str, seed: int = 0, **chain: int):
+        """A run with these members, all started, none of them has done anything yet."""
+        run = await self.create(rounds, seed=seed, **chain)
+        await enter(run, cast.split())
+        return run
+
+    async def close(self) -> None:
+        for run in self.runs:
+            await run.close()
+
+
+async def enter(run: InProcessRun, names: Iterable[str], roles: Role = BOTH) -> list[Member]:
+    """Let members join and start; the clock waits for all of them from the first slot on."""
+    members = [await run.add(name, roles) for name in names]
+    for member in members:
+        await run.start(member)
+    return members
+
+
+def member(run: InProcessRun, name: str) -> Member:
+    return next(one for one in run.members if one.name == name)
+
+
+@contextmanager
+def time_stopped(run: InProcessRun) -> Iterator[None]:
+    """No slot passes inside, unless by `until`: what the test does happens in one slot."""
+    run.clock.join()
+    try:
+        yield
+    finally:
+        run.clock.leave()
+
+
+async def until(
+    run: InProcessRun, holds: Callable[[NetworkView], bool], *, is_stopped: bool = False
+) -> NetworkView:
+    """Let slots pass until the chain shows something; a member that fails fails the test.
+
+    is_stopped: called inside `time_stopped`; otherwise time goes on when this returns.
+    """
+    with nullcontext() if is_stopped else time_stopped(run):
+        for _ in range(SLOT_LIMIT):
+            view = await run.view()
+            if holds(view):
+                return view
+            raise_failures(run)
+            await run.clock.wait()
+    raise AssertionError(f"not within {SLOT_LIMIT} slots")
+
+
+async def until_round(run: InProcessRun, round_: int, phase: Phase | None = None) -> NetworkView:
+    return await until(
+        run,
+        lambda view: view.run.round >= round_ and (phase is None or view.run.phase == phase),
+    )
+
+
+def raise_failures(run: InProcessRun) -> None:
+    for one in run.members:
+        if one.task is not None and one.task.done() and not one.task.cancelled():
+            error = one.task.exception()
+            if error is not None:
+                raise error
+
+
+def authority(run: InProcessRun) -> Authority:
+    return Authority(run.client, run.at, run.authority)
+
+
+def new_session(run: InProcessRun, one: Member) -> Keypair:
+    """Another session key for a member, with money for its fees."""
+    key = Keypair.from_seed(bytes(one.session)[:31] + b"\x01")
+    run.chain.airdrop(key.pubkey(), 5 * 10**9)
+    return key
+
+
+# What every run must leave behind.
+
+
+def roots(run: InProcessRun) -> dict[int, dict[str, str]]:
+    """Root of w_{r+1} that each member held after round r, as it last said."""
+    found: dict[int, dict[str, str]] = {}
+    for one in run.members:
+        for event in one.events.named("round_closed"):
+            found.setdefault(event["round"], {})[one.name] = event["root"]
+    return found
+
+
+def assert_one_root_per_round(run: InProcessRun, at_least: int = 2) -> None:
+    found = roots(run)
+    assert found, "no round was closed"
+    for round_, held in sorted(found.items()):
+        assert len(set(held.values())) == 1, f"roots differ after round {round_}: {held}"
+    assert max(len(held) for held in found.values()) >= at_least
+
+
+async def assert_conserved(run: InProcessRun) -> None:
+    """The vault holds what the program says, to the lamport."""
+    chain = (await run.view()).run
+    owed = (
+        chain.vault_rent + chain.total_stake + chain.total_unbonding + chain.total_unvested,
+        chain.total_claimable + chain.total_bonds + chain.total_escrow,
+        chain.treasury + chain.reward_pool,
+    )
+    assert run.balance(run.at.vault) == sum(owed)
+
+
+async def assert_finished(run: InProcessRun) -> NetworkView:
+    """Every member that runs has ended, with the weights whose root is on chain."""
+    view = await run.view()
+    assert view.run.phase == Phase.FINISHED
+    for one in run.members:
+        if one.task is not None and not one.task.cancelled() and not one.task.exception():
+            assert one.here.replica.root() == view.run.root, one.name
+    assert_one_root_per_round(run)
+    await assert_conserved(run)
+    return view
+
+
+def included(run: InProcessRun, name: str) -> dict[int, list[int]]:
+    """Which payloads each round included, as one member saw it last."""
+    events = member(run, name).events.named("round_closed")
+    return {event["round"]: event["included"] for event in events}
+
+
+def void_rounds(run: InProcessRun, name: str) -> list[int]:
+    events = member(run, name).events.named("round_closed")
+    return [event["round"] for event in events if event["void"]]
+
+
+def events_of(run: InProcessRun, name: str, event: str) -> list[dict]:
+    return member(run, name).events.named(event)
+
+
+def members_of(view: NetworkView) -> list[int]:
+    return [] if view.round is None else list(map(int, bitmap.indices_of(view.round.members)))
+
+
+def with_peer(one: Member, **changes: object) -> None:
+    """Change fields of a started member's peer before it has done anything."""
+    for name, value in changes.items():
+        setattr(one.here, name, value)
+
