@@ -105,7 +105,7 @@ def changed(arguments, **options):
     return result
 
 
-def test_two_processes_train_a_run_one_stops_and_resumes(bench, joined):
+def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench, joined):
     run = bench.create(*PATIENT, "schedule.rounds=5", "schedule.warmup_rounds=0")
     one = joined(bench.join_arguments(run, "a"), "one")
     two = joined(bench.join_arguments(run, "b"), "two")
@@ -126,6 +126,27 @@ def test_two_processes_train_a_run_one_stops_and_resumes(bench, joined):
     assert shown["num_participants"] == 2
     events = (bench.folder / "state-a" / "events.jsonl").read_text()
     assert '"event":"round_closed"' in events
+    pay_out_and_close(bench, run)
+
+
+def pay_out_and_close(bench, run):
+    """The last chapter: everybody leaves, is paid and the accounts of the run are closed."""
+    close = bench.of_run("run", "close", run=run, key="authority")
+    assert bench.cli.refused(*close)["name"] == "CasesMayBeOpen"
+    for name in ("a", "b"):
+        left = bench.cli.json(*bench.of_run("leave", run=run, key=name))
+        assert left["unvested_lamports"] >= 4_000_000
+        assert left["next_vesting_slot"] > left["at_slot"]
+    bench.launcher.advance(20_000)
+    assert bench.cli.refused(*close)["kind"] == "OtherRunError"
+    for name in ("a", "b"):
+        claimed = bench.cli.json(*bench.of_run("claim", run=run, key=name))
+        assert claimed["received_lamports"] == claimed["claimed_total_lamports"] >= 4_000_000
+        paid = bench.cli.json(*bench.of_run("withdraw", run=run, key=name))
+        assert paid["received_lamports"] > 100_000_000
+        assert paid["status"] == "closed"
+    bench.cli.json(*close)
+    assert bench.cli.refused(*bench.of_run("status", run=run))["kind"] == "AccountMissingError"
 
 
 def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, joined):

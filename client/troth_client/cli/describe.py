@@ -237,6 +237,8 @@ def owner_values(
             ),
             default=None,
         ),
+        "claimed_total_lamports": 0 if participant is None else participant.claimed_total,
+        "withdrawn_total_lamports": 0 if participant is None else participant.withdrawn_total,
         "unbonding": [
             {"lamports": ticket.lamports, "matures_slot": ticket.matures_slot}
             for ticket in tickets
