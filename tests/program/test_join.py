@@ -219,7 +219,8 @@ def test_whoever_left_may_come_back_once_its_rewards_have_vested():
     back = join(stage, owner, terms(4))
     assert stage.refused(back, owner) == "AlreadyJoined"
     let_vest(stage)
-    stage.send(back, owner)
+    moved = stage.send(back, owner).event("RewardsMoved")
+    assert (moved.index, moved.lamports) == (3, 3_000)
     cold = participant(stage, owner)
     assert cold.index == 4 and cold.claimable == 3_000
     assert [ticket.lamports for ticket in cold.tickets] == [STAKE, 0, 0, 0]

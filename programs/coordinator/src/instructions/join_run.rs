@@ -8,7 +8,7 @@ use crate::events::{record, ParticipantJoined, RewardsMoved};
 use crate::math::add;
 use crate::pda;
 use crate::seeds::SEED_PARTICIPANT;
-use crate::state::{check_text, Participant, Roster, Run, Status};
+use crate::state::{check_text, Entry, Participant, Roster, Run, Status};
 
 /// Arguments of `join_run`.
 #[derive(AnchorSerialize, AnchorDeserialize, Clone)]
@@ -134,9 +134,11 @@ impl<'info> JoinRun<'info> {
         ensure!(entry.is(Status::Left), CoordinatorError::AlreadyJoined);
         run.release_vested(entry, slot)?;
         ensure!(entry.unvested()? == 0, CoordinatorError::AlreadyJoined);
+        if entry.claimable == 0 {
+            return Ok(());
+        }
         participant.claimable = add(participant.claimable, entry.claimable)?;
-        entry.claimable = 0;
-        Ok(())
+        self.record_moved(&mut run, entry, participant.index, slot)
     }
 
     /// Rewards that the former owner of the index left behind move to its participant account.
@@ -161,16 +163,19 @@ impl<'info> JoinRun<'info> {
         previous.claimable = add(previous.claimable, entry.claimable)?;
         previous.index = NO_INDEX;
         previous.save(account)?;
+        self.record_moved(&mut run, entry, index, slot)
+    }
+
+    fn record_moved(&self, run: &mut Run, entry: &mut Entry, index: u16, slot: u64) -> Result<()> {
         let event = RewardsMoved {
             run: self.run.key(),
             sequence: run.event_sequence,
             slot,
             owner: entry.owner,
             index,
-            lamports: entry.claimable,
+            lamports: std::mem::take(&mut entry.claimable),
         };
-        entry.claimable = 0;
-        record(&mut run, &event)
+        record(run, &event)
     }
 
     fn take_index(&self, args: JoinArgs, slot: u64, stake: u64) -> Result<()> {
@@ -200,7 +205,7 @@ impl<'info> JoinRun<'info> {
 
 /// Refuses an index that somebody holds; `RunFull` when there is no other.
 fn check_free(run: &Run, roster: &Roster, index: u16) -> Result<()> {
-    let free = |entry: &crate::state::Entry| entry.is_free(run.round, run.params.ring);
+    let free = |entry: &Entry| entry.is_free(run.round, run.params.ring);
     if free(roster.entry(index)?) {
         return Ok(());
     }

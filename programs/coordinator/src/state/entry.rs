@@ -178,3 +178,60 @@ impl Entry {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined() -> Box<Entry> {
+        let mut entry = Box::new(<Entry as bytemuck::Zeroable>::zeroed());
+        entry.join(
+            Pubkey::new_from_array([1; 32]),
+            Pubkey::new_from_array([2; 32]),
+            3,
+            7,
+        );
+        entry
+    }
+
+    #[test]
+    fn an_index_is_free_ring_rounds_after_its_owner_left() {
+        let mut entry = joined();
+        assert!(!entry.is_free(100, 16));
+        entry.leave(10);
+        assert!(!entry.is_free(25, 16) && entry.is_free(26, 16));
+        entry.stake = 1;
+        assert!(!entry.is_free(26, 16));
+    }
+
+    #[test]
+    fn a_waiting_session_key_is_put_in_force_once() {
+        let mut entry = joined();
+        assert!(!entry.rotate_session());
+        entry.next_session = Pubkey::new_from_array([3; 32]);
+        assert!(entry.rotate_session() && !entry.rotate_session());
+        assert_eq!(entry.session, Pubkey::new_from_array([3; 32]));
+    }
+
+    #[test]
+    fn the_invariant_sees_each_contradiction() {
+        let sound = joined();
+        assert!(sound.invariant().is_ok());
+        let broken: [fn(&mut Entry); 6] = [
+            |e| e.owner = Pubkey::default(),
+            |e| e.roles = 0,
+            |e| e.roles = 4,
+            |e| e.status = 7,
+            |e| e.left_round = 3,
+            |e| {
+                e.leave(3);
+                e.flags = ENTRY_LEAVING;
+            },
+        ];
+        for breaks in broken {
+            let mut entry = joined();
+            breaks(&mut entry);
+            assert!(entry.invariant().is_err());
+        }
+    }
+}

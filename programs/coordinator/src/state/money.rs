@@ -90,3 +90,81 @@ impl Run {
         Ok(taken)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    const VESTING: u64 = 100;
+
+    /// A run with a full pool and one member.
+    fn funded() -> (Box<Run>, Box<Entry>) {
+        let mut run = Box::new(Run::zeroed());
+        run.params.vesting_slots = VESTING;
+        run.reward_pool = 1_000;
+        let mut entry = Box::new(Entry::zeroed());
+        run.deposit_stake(&mut entry, 600).unwrap();
+        (run, entry)
+    }
+
+    fn sums(run: &Run, entry: &Entry) {
+        assert_eq!(run.liabilities().unwrap(), 1_600);
+        assert_eq!(run.total_stake, entry.stake);
+        assert_eq!(run.total_unvested, entry.unvested().unwrap());
+        assert_eq!(run.total_claimable, entry.claimable);
+    }
+
+    #[test]
+    fn a_reward_moves_from_the_pool_through_its_bucket_to_the_claimable() {
+        let (mut run, mut entry) = funded();
+        assert_eq!(run.credit_reward(&mut entry, 0, 70).unwrap(), 0);
+        sums(&run, &entry);
+        assert_eq!(run.release_vested(&mut entry, 149).unwrap(), 0);
+        assert_eq!(run.release_vested(&mut entry, 150).unwrap(), 70);
+        sums(&run, &entry);
+        assert_eq!((run.reward_pool, entry.claimable), (930, 70));
+    }
+
+    #[test]
+    fn a_newer_window_evicts_what_has_vested() {
+        let (mut run, mut entry) = funded();
+        run.credit_reward(&mut entry, 1, 70).unwrap();
+        assert_eq!(run.credit_reward(&mut entry, 4, 5).unwrap(), 70);
+        sums(&run, &entry);
+        assert_eq!((entry.claimable, entry.unvested().unwrap()), (70, 5));
+    }
+
+    #[test]
+    fn a_reward_taken_back_returns_to_the_pool_once() {
+        let (mut run, mut entry) = funded();
+        run.credit_reward(&mut entry, 2, 70).unwrap();
+        assert_eq!(run.undo_reward(&mut entry, 2, 70).unwrap(), 70);
+        assert_eq!(run.undo_reward(&mut entry, 2, 70).unwrap(), 0);
+        sums(&run, &entry);
+        assert_eq!(run.reward_pool, 1_000);
+    }
+
+    #[test]
+    fn a_fee_takes_claimable_then_unvested_then_stake_and_never_more_than_there_is() {
+        let (mut run, mut entry) = funded();
+        run.credit_reward(&mut entry, 0, 10).unwrap();
+        run.release_vested(&mut entry, 150).unwrap();
+        run.credit_reward(&mut entry, 4, 20).unwrap();
+        assert_eq!(run.charge_fee(&mut entry, 25).unwrap(), 25);
+        assert_eq!(
+            (entry.claimable, entry.unvested().unwrap(), entry.stake),
+            (0, 5, 600)
+        );
+        assert_eq!(run.charge_fee(&mut entry, 10_000).unwrap(), 605);
+        assert_eq!((entry.unvested().unwrap(), entry.stake), (0, 0));
+        sums(&run, &entry);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_moved() {
+        let (mut run, mut entry) = funded();
+        assert!(run.unbond_stake(&mut entry, 601).is_err());
+        assert!(run.credit_reward(&mut entry, 0, 1_001).is_err());
+    }
+}

@@ -278,3 +278,89 @@ impl Run {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Box<Run> {
+        let mut run = Box::new(<Run as bytemuck::Zeroable>::zeroed());
+        run.params.rounds_per_epoch = 4;
+        run.params.max_rounds = 100;
+        run.params.param_delay_slots = 10;
+        run.params.unbond_slots = 1_000;
+        run.params.max_pause_slots = 50;
+        run.paused_at_slot = NONE;
+        run.params_requested_slot = NONE;
+        run.finished_slot = NONE;
+        run.enter(Phase::WaitingForMembers, 1, None).unwrap();
+        run
+    }
+
+    #[test]
+    fn a_pause_moves_every_deadline_by_its_length() {
+        let mut run = run();
+        run.enter(Phase::Cooldown, 100, Some(20)).unwrap();
+        run.quorum_slot = 110;
+        run.enter_pause(115, Phase::Cooldown);
+        assert!(run.invariant().is_ok() && run.has_open_round());
+        assert_eq!(run.leave_pause(145).unwrap(), Phase::Cooldown);
+        assert_eq!(
+            (run.phase_start_slot, run.phase_end_slot, run.quorum_slot),
+            (130, 150, 140)
+        );
+        assert_eq!((run.pause_used_slots, run.pause_total_slots), (30, 30));
+        assert!(run.invariant().is_ok());
+    }
+
+    #[test]
+    fn the_pause_budget_counts_the_pause_under_way_and_returns_with_the_next_window() {
+        let mut run = run();
+        run.renew_pause_budget(2_000);
+        run.pause_used_slots = 20;
+        run.enter_pause(2_100, Phase::Warmup);
+        assert!(!run.is_pause_spent(2_129) && run.is_pause_spent(2_130));
+        run.renew_pause_budget(2_999);
+        assert_eq!(run.pause_used_slots, 20);
+        run.renew_pause_budget(3_000);
+        assert_eq!(
+            (run.pause_used_slots, run.pause_window_start_slot),
+            (0, 3_000)
+        );
+    }
+
+    #[test]
+    fn pending_parameters_wait_for_the_delay_and_for_an_epoch() {
+        let mut run = run();
+        run.pending_params = run.params;
+        run.pending_params.reward_per_payload = 9;
+        run.params_requested_slot = 500;
+        run.flags = RUN_PARAMS_PENDING;
+        run.round = 8;
+        assert!(!run.apply_pending_params(509).unwrap());
+        run.round = 9;
+        assert!(!run.apply_pending_params(600).unwrap());
+        run.round = 12;
+        assert!(run.apply_pending_params(510).unwrap());
+        assert_eq!((run.params.reward_per_payload, run.flags), (9, 0));
+        assert!(!run.apply_pending_params(700).unwrap() && run.invariant().is_ok());
+    }
+
+    #[test]
+    fn the_invariant_sees_each_contradiction() {
+        let broken: [fn(&mut Run); 6] = [
+            |r| r.phase = 8,
+            |r| r.flags = 4,
+            |r| r.paused_at_slot = 1,
+            |r| r.flags = RUN_PARAMS_PENDING,
+            |r| r.finished_slot = 1,
+            |r| r.round = 101,
+        ];
+        for breaks in broken {
+            let mut run = run();
+            assert!(run.invariant().is_ok());
+            breaks(&mut run);
+            assert!(run.invariant().is_err());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+"""What the compiler cannot be asked to check in the program's sources and exports."""
+
+import json
+import re
+from pathlib import Path
+
+from program import harness
+
+SOURCES = Path(__file__).parents[2] / "programs/coordinator/src"
+PUBLIC = re.compile(r"^\s*pub (?:const |static )?(?:fn|struct|enum|mod|const|trait) (\w+)")
+FIELD = re.compile(r"^    pub (\w+): ")
+
+
+def undocumented(path: Path) -> list[str]:
+    """Public items and fields that no doc comment precedes."""
+    found = []
+    lines = path.read_text().splitlines()
+    for number, line in enumerate(lines):
+        item = PUBLIC.match(line) or FIELD.match(line)
+        if item is None or re.match(r"^\s*pub mod \w+;$", line):
+            continue
+        above = number - 1
+        while lines[above].lstrip().startswith(("#[", ")", "has_one", "mut,", "]", "constraint")):
+            above -= 1
+        if not lines[above].lstrip().startswith(("///", "//!")):
+            found.append(f"{path.name}:{number + 1} {item[1]}")
+    return found
+
+
+def test_instructions_are_documented_where_the_lint_is_off():
+    paths = [*(SOURCES / "instructions").glob("*.rs"), SOURCES / "lib.rs"]
+    assert len(paths) > 25
+    assert [problem for path in paths for problem in undocumented(path)] == []
+
+
+def test_every_instruction_and_argument_list_reaches_the_idl():
+    names = re.findall(r"    pub fn (\w+)", (SOURCES / "lib.rs").read_text())
+    assert sorted(names) == sorted(harness.INSTRUCTIONS)
+
+
+def test_event_kinds_are_unique_and_all_exported():
+    kinds = {}
+    for path in (SOURCES / "events").glob("*.rs"):
+        text = path.read_text()
+        for name, kind in re.findall(r"Absorbed for (\w+) \{\s+const KIND: u8 = (\d+)", text):
+            kinds[name] = int(kind)
+    assert len(set(kinds.values())) == len(kinds) > 35
+    assert kinds == harness.LAYOUT["enums"]["event_kind"]
+    plain = {event["name"] for event in harness.IDL["events"]} - set(kinds)
+    assert plain == {"PayloadCommitted", "Attested", "RoundClosed"}
+
+
+def test_error_codes_of_layout_and_idl_agree():
+    idl = {str(error["code"]): error["name"] for error in harness.IDL["errors"]}
+    assert idl == harness.LAYOUT["errors"]
+    assert all(error["msg"] for error in harness.IDL["errors"])
+
+
+def test_structs_have_no_gaps_and_fit_the_limits():
+    for name in harness.LAYOUT["structs"]:
+        kind = harness.dtype(name)
+        offsets = [kind.fields[field][1] for field in kind.names]
+        sizes = [kind.fields[field][0].itemsize for field in kind.names]
+        ends = [offset + size for offset, size in zip(offsets, sizes, strict=True)]
+        assert offsets == [0, *ends[:-1]] and ends[-1] == kind.itemsize, name
+    assert harness.LAYOUT["accounts"]["Round"]["size"] <= 10_240
+    assert json.loads((harness.ARTIFACTS / "build-info.json").read_text())["files"]
