@@ -1,0 +1,49 @@
+"""Money that runs out while a run goes on."""
+
+import asyncio
+
+from integration.inprocess_support import assert_finished, enter, included, member, until_round
+from solders.system_program import TransferParams, transfer
+
+from troth_coordinator.chain.errors import ChainError
+
+
+async def leave_only(run, name: str, lamports: int) -> None:
+    """Move what the session key of a member holds beyond some lamports to its owner."""
+    one = member(run, name)
+    source, target = one.session.pubkey(), one.owner.pubkey()
+    rest = run.balance(source) - lamports - 5_000
+    move = transfer(TransferParams(from_pubkey=source, to_pubkey=target, lamports=rest))
+    await run.client.send([move], [one.session])
+
+
+async def test_who_cannot_pay_for_a_checkpoint_leaves_it_to_the_others(theatre):
+    """Three of four session keys can pay fees but not the rent of a Checkpoint account.
+
+    Whoever closes a round pays it. The poor must not end by it, nor void the round: somebody who
+    can pay closes.
+    """
+    run = await theatre.create(7, checkpoint_every=2)
+    await enter(run, ["ada", "bob", "cyd", "dan"])
+    await until_round(run, 1)
+    for name in ("ada", "bob", "cyd"):
+        await leave_only(run, name, 1_500_000)
+    await run.finish()
+    view = await assert_finished(run)
+    assert view.run.num_checkpoints == 4  # rounds 2, 4, 6 and the final root
+    assert view.run.void_streak == 0
+    voids = [e["round"] for e in member(run, "dan").events.named("round_closed") if e["void"]]
+    assert not voids
+
+
+async def test_a_session_key_without_a_lamport_ends_its_participant_alone(theatre):
+    """The fees of one participant run out. It says so and ends; the others go on without it."""
+    run = await theatre.create(8)
+    await enter(run, ["ada", "bob", "cyd", "dan"])
+    await until_round(run, 2)
+    await leave_only(run, "dan", 900_000)
+    ends = await asyncio.gather(*(m.task for m in run.members), return_exceptions=True)
+    assert not any(isinstance(end, BaseException) for end in ends[:3])
+    assert isinstance(ends[3], ChainError)
+    assert member(run, "dan").index not in included(run, "ada")[7]
+    await assert_finished(run)

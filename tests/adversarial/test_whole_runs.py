@@ -1,0 +1,76 @@
+"""Attacks on whole runs, with the real client of everybody else."""
+
+from dataclasses import replace
+
+import pytest
+from integration.inprocess_support import (
+    assert_finished,
+    enter,
+    events_of,
+    included,
+    member,
+)
+from integration.test_inprocess_faults import vouch_for_everything, withhold
+
+from troth_client.steps import commit as commit_step
+from troth_client.steps import produce
+from troth_coordinator.rules.root import root_vote
+
+LIAR = 3
+
+
+@pytest.mark.xfail(strict=True, reason="open finding F8")
+async def test_a_payload_withheld_in_the_last_round_is_struck_before_the_final_vote(
+    theatre, monkeypatch
+):
+    """Colluders include a payload of the last round that nobody else can get.
+
+    No round follows in whose Commit it could be reported; if it is not reported during the
+    root-only step, nobody honest knows the final weights and the run ends at an old checkpoint.
+    """
+    vouch_for_everything(monkeypatch)
+    run = await theatre.create(4)
+    withhold(run, 3, "dan", "fay")
+    await enter(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
+    await run.finish()
+    view = await assert_finished(run)
+    assert view.run.root_round == 4
+    assert included(run, "ada")[3] == [0, 1, 2, 4, 5]
+
+
+@pytest.mark.xfail(strict=True, reason="open finding F10")
+async def test_a_forged_residual_is_refused_however_long_its_maker_was_not_included(
+    theatre, monkeypatch
+):
+    """The liar votes for a false root until the others have forgotten its last included header.
+
+    That costs it neither a miss nor a strike. Then it votes honestly again and declares a momentum
+    of its own choice as the residual before. Its last included round is still in the same residual
+    period, so every member must still know which residual that round ended with.
+    """
+    silent = range(2, 19)  # one more than the ring holds
+    honest_header = produce._header
+
+    def header(peer, plan, momentum, *rest):
+        made = honest_header(peer, plan, momentum, *rest)
+        if peer.index == LIAR and plan.round == silent.stop:
+            made = replace(made, previous_included=1, residual_before=b"f" * 32)
+        return made
+
+    def vote(run_, round_, owner, state_root):
+        is_liar = owner == member(run, "dan").here.identity.owner_address
+        is_false = is_liar and round_ in silent
+        return root_vote(run_, round_, owner, b"x" * 32 if is_false else state_root)
+
+    monkeypatch.setattr(produce, "_header", header)
+    monkeypatch.setattr(commit_step, "root_vote", vote)
+    run = await theatre.start(silent.stop + 2, cast="ada bob cyd dan")
+    await run.finish()
+    await assert_finished(run)
+    assert [round_ for round_, held in included(run, "ada").items() if LIAR not in held] == [
+        *silent,
+        silent.stop,
+    ]
+    for name in ("ada", "bob", "cyd"):
+        refused = [one for one in events_of(run, name, "header_refused") if one["index"] == LIAR]
+        assert refused[-1]["field"] == "residual_before"
