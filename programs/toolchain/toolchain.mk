@@ -2,8 +2,10 @@
 .PHONY: program program-check rust
 
 TOOLCHAIN := $(if $(wildcard $(BIN)/python),$(BIN)/python,python3) programs/toolchain/build.py
-# Debian's tools by full path, never rustup: cargo finds its subcommands and rustc through PATH.
-DEBIAN_CARGO := env -u RUSTUP_TOOLCHAIN PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc /usr/bin/cargo
+# Debian's tools by full path: cargo looks for its subcommands in ~/.cargo/bin first, where rustup
+# may have put its own. A target directory of their own: no other compiler can read these files.
+DEBIAN := env -u RUSTUP_TOOLCHAIN PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc CARGO=/usr/bin/cargo \
+  CARGO_TARGET_DIR=$(CURDIR)/target/packaged
 RUST_CRATES := Cargo.toml programs/toolchain/idl/Cargo.toml tests/toolchain/differential/Cargo.toml
 
 program: ## build the program's image, IDL, layout and build-info (packaged compilers)
@@ -13,9 +15,9 @@ program-check: ## rebuild the program and compare it with the shipped files
 	$(TOOLCHAIN) check
 
 rust: ## format, lint and tests of the Rust sources (packaged compilers)
-	@if [ ! -x /usr/bin/cargo-clippy ]; then \
-	  echo "rust: skipped, expected /usr/bin/cargo-clippy; install cargo-web rust-web-clippy rustfmt-web"; \
+	@if [ ! -x /usr/bin/cargo-clippy ] || [ ! -x /usr/bin/cargo-fmt ]; then \
+	  echo "rust: skipped, expected /usr/bin/cargo-clippy and cargo-fmt; install cargo-web rust-web-clippy rustfmt-web"; \
 	else set -e; for manifest in $(RUST_CRATES); do \
-	  $(DEBIAN_CARGO) fmt --check --manifest-path $$manifest; \
-	  $(DEBIAN_CARGO) clippy --quiet --locked --all-targets --manifest-path $$manifest -- -D warnings; \
-	done; $(DEBIAN_CARGO) test --quiet --locked; fi
+	  $(DEBIAN) /usr/bin/cargo-fmt fmt --check --manifest-path $$manifest; \
+	  $(DEBIAN) /usr/bin/cargo-clippy clippy --quiet --locked --all-targets --manifest-path $$manifest -- -D warnings; \
+	done; $(DEBIAN) /usr/bin/cargo test --quiet --locked; fi
