@@ -14,7 +14,10 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
+
+_OPTIONAL: Final = {"torch": "train", "safetensors": "train", "tokenizers": "train"}
+"""Packages that only some commands need, and the extra that brings them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,14 @@ def explain(error: BaseException) -> Failure | None:
             if getattr(error, name, None)
         }
         return Failure(type(error).__name__, subject, expected, found, next_step, extra)
+    if isinstance(error, ModuleNotFoundError) and error.name in _OPTIONAL:
+        return Failure(
+            "PackageMissingError",
+            error.name,
+            f"the package `{error.name}`",
+            "it is not installed",
+            f"install it with: pip install 'troth[{_OPTIONAL[error.name]}]'",
+        )
     if isinstance(error, OSError) and error.filename is not None:
         return Failure(
             "FileError",

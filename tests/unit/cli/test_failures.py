@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 
 import pytest
 from solders.pubkey import Pubkey
@@ -53,3 +54,12 @@ def test_a_refusal_of_the_program_keeps_its_name():
 @pytest.mark.parametrize("error", [ValueError("x"), RuntimeError(), OSError("no file in it")])
 def test_what_nobody_foresaw_is_not_explained(error):
     assert explain(error) is None
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_extra(cli, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    (tmp_path / "text").write_text("words")
+    command = ("data", "prepare", "--text", tmp_path / "text", "--out", tmp_path / "data")
+    error = cli.refused(*command, "--tokenizer", tmp_path / "text")
+    assert (error["kind"], error["subject"]) == ("PackageMissingError", "tokenizers")
+    assert "troth[train]" in error["next_step"]
