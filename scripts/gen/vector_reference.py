@@ -140,10 +140,11 @@ def claimable_from(window: int, vesting: int) -> int:
     return (window + 1) * window_length(vesting) + vesting
 
 
-def misses(phases: list[tuple[bool, bool]]) -> dict[str, object]:
-    """Counters after phases of (acted, ran to deadline)."""
-    since = next((n for n, p in enumerate(reversed(phases)) if p[0]), len(phases))
-    tail = phases[len(phases) - since :]
+def misses(rounds: list[list[tuple[bool, bool]]]) -> dict[str, object]:
+    """Counters after rounds of phases of (acted, ran to deadline)."""
+    is_done = [all(acted for acted, _ in phases) for phases in rounds]
+    since = is_done[::-1].index(True) if True in is_done else len(rounds)
+    tail = [p for phases in rounds[len(rounds) - since :] for p in phases if not p[0]]
     deadline = sum(ran for _, ran in tail)
     inactive = deadline >= 3 or len(tail) >= 12
     return {"in_row": len(tail), "deadline_in_row": deadline, "inactive": inactive}

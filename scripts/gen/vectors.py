@@ -216,10 +216,16 @@ def chain_event(s: Stream) -> Cases:
 
 def misses(s: Stream) -> Cases:
     """Misses in a row."""
-    lists = [[(False, True)] * n for n in range(5)] + [[(False, False)] * n for n in (11, 12, 13)]
-    lists += [[(s.below(4) == 0, s.below(3) == 0) for _ in range(s.below(16))] for _ in range(30)]
-    for phases in lists:
-        yield {"phases": [list(p) for p in phases]}, ref.misses(phases)
+    lists = [[[(False, True)]] * n for n in range(5)]
+    lists += [[[(False, False)] * 2] * n for n in (5, 6, 7)]
+    lists += [[[(False, True), (True, True)]] * n for n in (2, 3)]
+    for _ in range(40):
+        phases = 1 + s.below(2)
+        lists.append(
+            [[(s.below(3) > 0, s.below(3) == 0) for _ in range(phases)] for _ in range(s.below(16))]
+        )
+    for rounds in lists:
+        yield {"rounds": [[list(p) for p in phases] for phases in rounds]}, ref.misses(rounds)
 
 
 def return_round(s: Stream) -> Cases:

@@ -69,7 +69,6 @@ def test_joining_and_leaving_burns_no_index_of_a_run_that_has_not_begun():
     assert newcomer_joins(stage, "bob")
 
 
-@pytest.mark.xfail(strict=True, reason="open finding F4")
 def test_a_run_whose_members_all_leave_in_the_last_round_stores_its_root_and_ends():
     """Four honest participants leave as soon as their last payload is sent.
 

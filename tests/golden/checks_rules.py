@@ -101,8 +101,8 @@ def chain_event(given: Given) -> Any:
 
 def misses(given: Given) -> Any:
     counted = standing.Misses()
-    for acted, ran in given["phases"]:
-        counted = standing.after_phase(counted, has_acted=acted, ran_to_deadline=ran)
+    for duties in given["rounds"]:
+        counted = standing.after_round(counted, [standing.Duty(*duty) for duty in duties])
     numbers = {"in_row": counted.in_row, "deadline_in_row": counted.deadline_in_row}
     return numbers | {"inactive": counted.is_inactive}
 

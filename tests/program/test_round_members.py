@@ -153,12 +153,25 @@ def test_misses_in_short_phases_need_twelve_in_a_row() -> None:
     assert stage.entries[4].deadline_misses_in_row == 0
 
 
-def test_acting_in_either_phase_ends_a_row_of_misses() -> None:
+def test_who_attests_but_never_commits_becomes_inactive() -> None:
+    """The attacker holds up every Commit to its deadline, and attests so as to look alive."""
     stage = started(4)
-    for _ in range(4):
+    for count in (1, 2, 3):
+        assert stage.entries[3].status == Status.ACTIVE
         stage.commit_all([0, 1, 2])
         stage.attest_all()
-        stage.close()
+        landed = stage.close()
+        assert stage.entries[3].deadline_misses_in_row == count % 3
+    settled = landed.event("RoundSettled")
+    assert (settled.inactivated, settled.fees) == (0b1000, 1_000)
+    assert stage.open.members == 0b0111
+
+
+def test_a_round_done_in_full_ends_a_row_of_misses() -> None:
+    stage = started(4)
+    for _ in range(3):
+        silent(stage, 3)
+        stage.play(1)
     entry = stage.entries[3]
     assert (entry.status, entry.misses_in_row) == (Status.ACTIVE, 0)
 
@@ -211,10 +224,11 @@ def test_fewer_than_the_minimum_at_an_open_is_cooldown_then_waiting() -> None:
     stage.send(make.leave_run(stage.at, owner.pubkey()), owner)
     stage.play(1)
     assert (stage.run.phase, stage.run.round) == (Phase.COOLDOWN, 2)
-    assert stage.open.members == 0b011
+    assert stage.open.members == 0b111, "who is leaving still votes for the root"
     stage.cool_down()
     run = stage.run
     assert (run.phase, run.root_round, run.root) == (Phase.WAITING_FOR_MEMBERS, 2, root_of(2))
+    assert stage.entries[2].status == Status.LEFT
     assert stage.refused(stage.tick_instruction(), stage.cranker) == "NothingDue"
     stage.add()
     stage.start()

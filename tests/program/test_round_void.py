@@ -18,9 +18,10 @@ def started(num: int = 6, **changes: int | str) -> Stage:
 
 
 def void(stage: Stage) -> None:
-    """A round in which everybody commits and nobody attests."""
+    """A round in which everybody commits and only one attests: another one each time, so that
+    nobody misses often enough to become inactive."""
     stage.commit_all()
-    stage.attest_all([])
+    stage.attest_all([stage.run.round % len(stage.members())])
     stage.close()
 
 
@@ -197,11 +198,45 @@ def test_a_root_only_step_without_a_majority_is_repeated_and_halts() -> None:
 
 def test_nobody_left_to_vote_halts_at_once() -> None:
     stage = started(2)
-    for owner in stage.owners:
+    for _ in range(2):
+        stage.commit_all([])
+        stage.attest_all([])
+        landed = stage.close()
+    assert landed.names()[-1] == "PhaseStarted"
+    assert (stage.run.phase, stage.run.void_streak) == (Phase.HALTED, 2)
+
+
+def leave(stage: Stage, *indices: int) -> None:
+    for index in indices:
+        owner = stage.owners[index]
         stage.send(make.leave_run(stage.at, owner.pubkey()), owner)
-    landed = stage.play(1)
-    assert landed.event("RosterTurned").left == 0b11
-    assert stage.run.phase == Phase.HALTED
+
+
+def test_all_who_leave_at_once_still_vote_for_the_root_that_they_made() -> None:
+    stage = started(3)
+    stage.play(1)
+    leave(stage, 0, 1, 2)
+    stage.play(1)
+    assert (stage.run.phase, stage.open.members) == (Phase.COOLDOWN, 0b111)
+    landed = stage.cool_down()
+    assert landed.event("RosterTurned").left == 0b111
+    assert (stage.run.phase, stage.run.root_round) == (Phase.WAITING_FOR_MEMBERS, 2)
+    assert [e.status for e in stage.entries[:3]] == [Status.LEFT] * 3
+
+
+def test_leavers_that_are_gone_hold_up_the_root_only_step_once() -> None:
+    stage = started(4, min_members=2)
+    stage.play(1)
+    leave(stage, 1, 2, 3)
+    stage.play(1)
+    assert (stage.run.phase, stage.open.trainers) == (Phase.COOLDOWN, 0b1111)
+    stage.commit(0)
+    stage.run_out()
+    landed = stage.close()
+    assert landed.event("RosterTurned").left == 0b1110
+    assert (stage.run.phase, stage.open.trainers) == (Phase.COOLDOWN, 0b0001)
+    stage.cool_down()
+    assert (stage.run.phase, stage.run.root_round) == (Phase.WAITING_FOR_MEMBERS, 2)
 
 
 def test_a_run_that_nobody_can_join_any_more_finishes() -> None:
@@ -210,9 +245,8 @@ def test_a_run_that_nobody_can_join_any_more_finishes() -> None:
     owner = stage.owners[0]
     stage.send(make.leave_run(stage.at, owner.pubkey()), owner)
     stage.play(1)
-    assert stage.run.phase == Phase.COOLDOWN, "one member is fewer than the minimum"
-    stage.commit(1)
-    stage.close()
+    assert stage.run.phase == Phase.COOLDOWN, "one that stays is fewer than the minimum"
+    stage.cool_down()
     assert stage.run.phase == Phase.WAITING_FOR_MEMBERS
     stage.tick()
     run = stage.run

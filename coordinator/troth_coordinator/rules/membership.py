@@ -26,21 +26,38 @@ class RoundSets:
     is_new: Bitmap
 
 
-def is_member(entry: EntryView, round_: int) -> bool:
+def is_member(entry: EntryView, round_: int, *, keeps_leavers: bool = False) -> bool:
     """Tell whether an entry is a member of the round that opens now."""
     return (
         entry.status == Status.ACTIVE
         and entry.active_round <= round_
-        and not entry.flags & EntryFlag.LEAVING
+        and (keeps_leavers or not entry.flags & EntryFlag.LEAVING)
     )
 
 
 def sets_at_open(entries: Sequence[EntryView], round_: int, params: ParamsView) -> RoundSets:
-    """Return the sets of a round opened now with this roster."""
+    """Return the sets of a round opened now with this roster.
 
+    Where too few stay, or all rounds are done, the root-only step opens, in which whoever is
+    leaving still votes.
+    """
+    staying = _sets(entries, round_, params, keeps_leavers=False)
+    is_root_only = (
+        round_ >= params.max_rounds
+        or not staying.trainers
+        or bitmap.count(staying.members) < params.min_members
+    )
+    return _sets(entries, round_, params, keeps_leavers=True) if is_root_only else staying
+
+
+def _sets(
+    entries: Sequence[EntryView], round_: int, params: ParamsView, *, keeps_leavers: bool
+) -> RoundSets:
     def those(test: Callable[[EntryView], bool]) -> Bitmap:
         return bitmap.from_indices(
-            index for index, entry in enumerate(entries) if is_member(entry, round_) and test(entry)
+            index
+            for index, entry in enumerate(entries)
+            if is_member(entry, round_, keeps_leavers=keeps_leavers) and test(entry)
         )
 
     return RoundSets(

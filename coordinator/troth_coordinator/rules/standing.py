@@ -5,6 +5,7 @@ Never: takes the fee; `reward.py` says from where.
 Next: `membership.py` for who is in a round.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,13 +39,26 @@ class Misses:
         return self.deadline_in_row >= DEADLINE_MISSES or self.in_row >= ANY_MISSES
 
 
-def after_phase(misses: Misses, *, has_acted: bool, ran_to_deadline: bool) -> Misses:
-    """Return the counters after one more phase in which the participant had to act."""
-    if has_acted:
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """One phase in which a participant had to act, and whether the phase gave it the full time."""
+
+    has_acted: bool
+    ran_to_deadline: bool
+
+
+def after_round(misses: Misses, duties: Sequence[Duty]) -> Misses:
+    """Return the counters after one more round with these duties.
+
+    A row ends only with a round in which the participant did all that it had to: otherwise one
+    who attests but never commits would hold up every round for nothing.
+    """
+    missed = [duty for duty in duties if not duty.has_acted]
+    if not missed:
         return Misses()
     return Misses(
-        min(misses.in_row + 1, MAX_COUNT),
-        min(misses.deadline_in_row + ran_to_deadline, MAX_COUNT),
+        min(misses.in_row + len(missed), MAX_COUNT),
+        min(misses.deadline_in_row + sum(duty.ran_to_deadline for duty in missed), MAX_COUNT),
     )
 
 

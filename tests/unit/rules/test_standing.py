@@ -10,21 +10,32 @@ from troth_coordinator.rules.view import EntryFlag, Role, Status
 
 from .builders import EMPTY, PARAMS, entry, key, roster
 
+DUTIES = st.lists(st.builds(standing.Duty, st.booleans(), st.booleans()), min_size=1, max_size=2)
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40))
-def test_acting_once_forgives_all_misses(phases):
+
+@given(st.lists(DUTIES, max_size=40))
+def test_a_round_done_in_full_forgives_all_misses(rounds):
     misses = standing.Misses()
-    for acted, ran in phases:
-        misses = standing.after_phase(misses, has_acted=acted, ran_to_deadline=ran)
+    for duties in rounds:
+        misses = standing.after_round(misses, duties)
         assert 0 <= misses.deadline_in_row <= misses.in_row
-    cleared = standing.after_phase(misses, has_acted=True, ran_to_deadline=True)
-    assert cleared == standing.Misses()
-    assert not cleared.is_inactive
+    done = [standing.Duty(has_acted=True, ran_to_deadline=True)] * 2
+    assert standing.after_round(misses, done) == standing.Misses()
+    assert not standing.Misses().is_inactive
+
+
+def test_who_attests_but_never_commits_is_absent():
+    half = [standing.Duty(False, True), standing.Duty(True, True)]
+    misses = standing.Misses()
+    for count in (1, 2, 3):
+        misses = standing.after_round(misses, half)
+        assert misses == standing.Misses(count, count)
+        assert misses.is_inactive == (count == 3)
 
 
 def test_counters_stay_within_u16():
     full = standing.Misses(2**16 - 1, 2**16 - 1)
-    assert standing.after_phase(full, has_acted=False, ran_to_deadline=True) == full
+    assert standing.after_round(full, [standing.Duty(False, True)] * 2) == full
 
 
 @given(st.lists(st.integers(0, 150), min_size=1, max_size=30))
@@ -71,6 +82,17 @@ def test_the_sets_of_a_round():
     assert sets.trainers == 0b1000011
     assert sets.eligible == 0b1000001
     assert sets.is_new == 0b1000110
+
+
+def test_who_is_leaving_still_votes_in_a_root_only_step():
+    entries = roster(entry(1), entry(2, flags=EntryFlag.LEAVING), entry(3, roles=Role.WITNESS))
+    last = PARAMS.max_rounds
+    assert membership.sets_at_open(entries, last - 1, PARAMS).members == 0b101
+    assert membership.sets_at_open(entries, last, PARAMS).members == 0b111, "all rounds are done"
+    few = roster(entry(1), entry(2, flags=EntryFlag.LEAVING))
+    assert membership.sets_at_open(few, 7, PARAMS).trainers == 0b11, "fewer than the minimum stay"
+    idle = roster(entry(1, flags=EntryFlag.LEAVING), *(entry(2, roles=Role.WITNESS),) * 2)
+    assert membership.sets_at_open(idle, 7, PARAMS).trainers == 0b1, "no trainer stays"
 
 
 def test_an_owner_is_found_while_it_takes_part():

@@ -7,7 +7,7 @@ use anchor_lang::prelude::*;
 
 use super::ballots::fold;
 use super::checkpoint::Place;
-use super::open::{open_next, seed_bit, turn_over};
+use super::open::{open_next, seed_bit, turn_over, Leavers};
 use super::settle::Terms;
 use super::waiting::{finish, halt, wait_for_members};
 use super::Scene;
@@ -73,7 +73,7 @@ impl Scene<'_> {
         self.run.void_streak = 0;
         self.seal(0)?;
         self.store_checkpoint(place)?;
-        turn_over(self.run, &self.key, self.roster, self.slot)?;
+        self.turn_over()?;
         if self.run.round >= self.run.params.max_rounds {
             finish(self.run, &self.key, self.roster, self.slot)
         } else {
@@ -84,14 +84,24 @@ impl Scene<'_> {
     /// Closes the root-only step without a majority: it is repeated, or the run halts. Forced
     /// where a payload of the last round is missing, which does not count.
     pub fn void_root_only(&mut self) -> Result<()> {
-        if !self.round.has_flag(ROUND_FORCED_VOID) {
+        let is_forced = self.round.has_flag(ROUND_FORCED_VOID);
+        if !is_forced {
             self.run.void_streak = add(self.run.void_streak, 1)?;
         }
         self.seal(ROUND_VOID)?;
         if self.run.void_streak >= VOID_ROUNDS_TO_HALT {
             return halt(self.run, &self.key, self.slot);
         }
+        if !is_forced {
+            // Leavers that did not vote may be gone: the next try is up to those who stay.
+            self.turn_over()?;
+        }
         open_next(self.run, &self.key, self.roster, self.round, self.slot)
+    }
+
+    /// Lets go whoever is leaving.
+    fn turn_over(&mut self) -> Result<()> {
+        turn_over(self.run, &self.key, self.roster, self.slot, Leavers::Gone)
     }
 
     /// Goes on after an open round closed: halts, pauses or opens the next in `next`.

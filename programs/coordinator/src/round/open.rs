@@ -17,6 +17,15 @@ use crate::state::{Entry, Phase, Roster, Round, Run, SeedStatus, Slot, Status};
 /// Included rounds after which a participant is sampled with `p_base_ppm`.
 pub const NEW_UNTIL_INCLUDED: u64 = 20;
 
+/// Whether those who are leaving are counted, and stay for one step more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Leavers {
+    /// They leave now.
+    Gone,
+    /// They stay until the root-only step has closed.
+    Kept,
+}
+
 /// The sets of a round, fixed at its open.
 #[derive(Clone, Copy, Default)]
 struct Sets {
@@ -27,7 +36,10 @@ struct Sets {
 }
 
 /// Opens round `run.round` in its ring account `round`: Commit, or Cooldown where fewer than the
-/// minimum are left or all rounds are done, or Halted where nobody is left to vote.
+/// minimum stay or all rounds are done, or Halted where nobody is left to vote.
+///
+/// Whoever is leaving still votes in the root-only step: it is the end of what they worked on,
+/// and without them nobody may be left who knows the root.
 #[inline(never)]
 pub fn open_next(
     run: &mut Run,
@@ -38,13 +50,20 @@ pub fn open_next(
 ) -> Result<()> {
     require_ring_account(run, round, run.round)?;
     start_epoch(run, key, slot)?;
-    turn_over(run, key, roster, slot)?;
-    let sets = fix_sets(run, roster);
+    let staying = fix_sets(run, roster, Leavers::Gone);
+    let is_root_only = run.round >= run.params.max_rounds
+        || staying.trainers == 0
+        || count(staying.members) < u64::from(run.params.min_members);
+    let leavers = if is_root_only {
+        Leavers::Kept
+    } else {
+        Leavers::Gone
+    };
+    turn_over(run, key, roster, slot, leavers)?;
+    let sets = fix_sets(run, roster, leavers);
     if sets.trainers == 0 {
         return halt(run, key, slot);
     }
-    let is_root_only = run.round >= run.params.max_rounds
-        || count(sets.members) < u64::from(run.params.min_members);
     let phase = if is_root_only {
         Phase::Cooldown
     } else {
@@ -87,15 +106,21 @@ pub fn require_ring_account(run: &Run, round: &Round, number: u64) -> Result<()>
     Ok(())
 }
 
-/// Puts into force what waited for the end of a round: leaves and session keys.
+/// Puts into force what waited for the end of a round: session keys, and leaves unless kept.
 #[inline(never)]
-pub fn turn_over(run: &mut Run, key: &Pubkey, roster: &mut Roster, slot: u64) -> Result<()> {
+pub fn turn_over(
+    run: &mut Run,
+    key: &Pubkey,
+    roster: &mut Roster,
+    slot: u64,
+    leavers: Leavers,
+) -> Result<()> {
     let (mut left, mut rotated) = (0, 0);
     for (bit, entry) in with_bits(&mut roster.entries) {
         if entry.rotate_session() {
             rotated |= bit;
         }
-        if entry.is_leaving() {
+        if entry.is_leaving() && leavers == Leavers::Gone {
             entry.leave(run.round);
             left |= bit;
         }
@@ -148,10 +173,11 @@ pub fn seed_bit(number: u64) -> u64 {
     usize::try_from(number % 64).map_or(0, bit)
 }
 
-fn fix_sets(run: &Run, roster: &Roster) -> Sets {
+fn fix_sets(run: &Run, roster: &Roster, leavers: Leavers) -> Sets {
     let mut sets = Sets::default();
     for (bit, entry) in with_bits(&roster.entries) {
-        if !entry.is(Status::Active) || entry.active_round > run.round {
+        let is_gone = entry.is_leaving() && leavers == Leavers::Gone;
+        if !entry.is(Status::Active) || entry.active_round > run.round || is_gone {
             continue;
         }
         sets.members |= bit;

@@ -11,7 +11,7 @@ use crate::constants::*;
 use crate::events::{record, RewardsScaled, RoundSettled};
 use crate::math::add;
 use crate::rules::bits::{count, with_bits};
-use crate::rules::misses::Misses;
+use crate::rules::misses::{Duty, Misses};
 use crate::rules::vesting::{scaled_reward, window_of};
 use crate::state::{Entry, Round, Run, Status};
 
@@ -121,22 +121,26 @@ fn settle_member(
     Ok(())
 }
 
-/// Counts the misses of one member. Returns whether they reached a threshold in either phase.
+/// Counts the misses of one member. Returns whether they reached a threshold.
 fn count_misses(entry: &mut Entry, round: &Round, bit: u64) -> bool {
-    let mut misses = Misses {
+    let commit = Duty {
+        has_acted: round.committed & bit != 0,
+        ran_to_deadline: round.has_flag(ROUND_COMMIT_RAN_TO_DEADLINE),
+    };
+    let attest = Duty {
+        has_acted: round.attested & bit != 0,
+        ran_to_deadline: round.has_flag(ROUND_ATTEST_RAN_TO_DEADLINE),
+    };
+    let before = Misses {
         in_row: entry.misses_in_row,
         deadline_in_row: entry.deadline_misses_in_row,
     };
-    let mut is_idle = false;
-    if round.trainers & bit != 0 {
-        let ran = round.has_flag(ROUND_COMMIT_RAN_TO_DEADLINE);
-        misses = misses.after_phase(round.committed & bit != 0, ran);
-        is_idle |= misses.is_inactive();
-    }
-    let ran = round.has_flag(ROUND_ATTEST_RAN_TO_DEADLINE);
-    misses = misses.after_phase(round.attested & bit != 0, ran);
-    is_idle |= misses.is_inactive();
+    let misses = if round.trainers & bit != 0 {
+        before.after_round(&[commit, attest])
+    } else {
+        before.after_round(&[attest])
+    };
     entry.misses_in_row = misses.in_row;
     entry.deadline_misses_in_row = misses.deadline_in_row;
-    is_idle
+    misses.is_inactive()
 }

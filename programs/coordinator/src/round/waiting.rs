@@ -5,6 +5,7 @@
 
 use anchor_lang::prelude::*;
 
+use super::open::{turn_over, Leavers};
 use super::Scene;
 use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE};
 use crate::errors::CoordinatorError;
@@ -135,7 +136,7 @@ impl Scene<'_> {
     pub fn leave_halt(&mut self) -> Result<()> {
         let has_rested = super::window(self.run).ran_to_deadline(self.slot);
         ensure!(has_rested, CoordinatorError::NothingDue);
-        super::open::turn_over(self.run, &self.key, self.roster, self.slot)?;
+        turn_over(self.run, &self.key, self.roster, self.slot, Leavers::Gone)?;
         wait_for_members(self.run, &self.key, self.roster, self.slot)
     }
 }

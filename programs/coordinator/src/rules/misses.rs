@@ -12,6 +12,15 @@ pub const ANY_MISSES: u16 = 12;
 /// A second inactivity within so many rounds waits for the next epoch.
 pub const REPEAT_ROUNDS: u64 = 500;
 
+/// One phase in which a participant had to act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duty {
+    /// Whether it did.
+    pub has_acted: bool,
+    /// Whether the phase gave it the full time.
+    pub ran_to_deadline: bool,
+}
+
 /// Misses in a row of one participant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misses {
@@ -22,18 +31,24 @@ pub struct Misses {
 }
 
 impl Misses {
-    /// The counters after one more phase in which the participant had to act.
+    /// The counters after one more round with these duties.
+    ///
+    /// A row ends only with a round in which the participant did all that it had to: otherwise
+    /// one who attests but never commits would hold up every round for nothing.
     #[must_use]
-    pub fn after_phase(self, has_acted: bool, ran_to_deadline: bool) -> Self {
-        if has_acted {
+    pub fn after_round(self, duties: &[Duty]) -> Self {
+        if duties.iter().all(|duty| duty.has_acted) {
             return Self::default();
         }
-        Self {
-            in_row: self.in_row.saturating_add(1),
-            deadline_in_row: self
-                .deadline_in_row
-                .saturating_add(u16::from(ran_to_deadline)),
-        }
+        duties
+            .iter()
+            .filter(|duty| !duty.has_acted)
+            .fold(self, |misses, duty| Self {
+                in_row: misses.in_row.saturating_add(1),
+                deadline_in_row: misses
+                    .deadline_in_row
+                    .saturating_add(u16::from(duty.ran_to_deadline)),
+            })
     }
 
     /// Whether so many misses make the participant inactive.
@@ -67,49 +82,53 @@ pub fn first_round_of_next_epoch(round: u64, rounds_per_epoch: u64) -> Option<u6
 mod tests {
     use super::*;
 
-    fn after(phases: &[(bool, bool)]) -> Misses {
-        phases
-            .iter()
-            .fold(Misses::default(), |m, &(acted, deadline)| {
-                m.after_phase(acted, deadline)
-            })
+    fn after(rounds: &[&[(bool, bool)]]) -> Misses {
+        rounds.iter().fold(Misses::default(), |misses, duties| {
+            let duties: Vec<Duty> = duties
+                .iter()
+                .map(|&(has_acted, ran_to_deadline)| Duty {
+                    has_acted,
+                    ran_to_deadline,
+                })
+                .collect();
+            misses.after_round(&duties)
+        })
     }
+
+    const SILENT: &[(bool, bool)] = &[(false, true), (false, true)];
+    const HALF: &[(bool, bool)] = &[(false, true), (true, true)];
+    const QUICK: &[(bool, bool)] = &[(false, false), (false, false)];
+    const DONE: &[(bool, bool)] = &[(true, true), (true, false)];
 
     #[test]
     fn three_deadline_misses_in_a_row_suffice() {
-        assert!(!after(&[(false, true); 2]).is_inactive());
-        assert!(after(&[(false, true); 3]).is_inactive());
+        assert!(!after(&[SILENT]).is_inactive());
+        assert!(after(&[SILENT, SILENT]).is_inactive());
+        assert!(after(&[SILENT, HALF]).is_inactive());
     }
 
     #[test]
     fn twelve_misses_of_any_kind_suffice() {
-        assert!(!after(&[(false, false); 11]).is_inactive());
-        assert!(after(&[(false, false); 12]).is_inactive());
+        assert!(!after(&[QUICK; 5]).is_inactive());
+        assert!(after(&[QUICK; 6]).is_inactive());
+    }
+
+    #[test]
+    fn who_attests_but_never_commits_is_absent() {
+        assert!(!after(&[HALF; 2]).is_inactive());
+        assert!(after(&[HALF; 3]).is_inactive());
     }
 
     #[test]
     fn a_short_phase_neither_counts_nor_resets_deadline_misses() {
-        assert!(
-            after(&[(false, true), (false, false), (false, true), (false, true)]).is_inactive()
-        );
+        let misses = after(&[HALF, QUICK, HALF]);
+        assert_eq!((misses.in_row, misses.deadline_in_row), (4, 2));
     }
 
     #[test]
-    fn acting_resets_both() {
-        let phases = [
-            (false, true),
-            (false, true),
-            (true, true),
-            (false, true),
-            (false, true),
-        ];
-        assert_eq!(
-            after(&phases),
-            Misses {
-                in_row: 2,
-                deadline_in_row: 2
-            }
-        );
+    fn a_round_done_in_full_resets_both() {
+        assert_eq!(after(&[SILENT, DONE]), Misses::default());
+        assert_eq!(after(&[HALF, DONE, HALF]).in_row, 1);
     }
 
     #[test]

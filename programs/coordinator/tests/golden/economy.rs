@@ -1,6 +1,6 @@
 //! Answers for rewards, misses, strikes and parameters.
 
-use coordinator::rules::misses::{self, Misses};
+use coordinator::rules::misses::{self, Duty, Misses};
 use coordinator::rules::{strikes, vesting};
 use coordinator::state::Params;
 use serde_json::{json, Value};
@@ -41,9 +41,17 @@ pub fn scaled_reward(input: &Value) -> Value {
 /// `misses.json`.
 pub fn misses(input: &Value) -> Value {
     let mut misses = Misses::default();
-    for phase in input["phases"].as_array().expect("phases") {
-        let flag = |at: usize| phase[at].as_bool().expect("flag");
-        misses = misses.after_phase(flag(0), flag(1));
+    for round in input["rounds"].as_array().expect("rounds") {
+        let duties: Vec<Duty> = round
+            .as_array()
+            .expect("duties")
+            .iter()
+            .map(|duty| Duty {
+                has_acted: duty[0].as_bool().expect("acted"),
+                ran_to_deadline: duty[1].as_bool().expect("ran to deadline"),
+            })
+            .collect();
+        misses = misses.after_round(&duties);
     }
     let (in_row, deadline_in_row) = (misses.in_row, misses.deadline_in_row);
     json!({"in_row": in_row, "deadline_in_row": deadline_in_row, "inactive": misses.is_inactive()})
