@@ -26,15 +26,17 @@ pub fn narrow(random: &mut Random, hash: &mut Hash) {
 #[inline(never)]
 fn signed_division(a: i64, b: i64, hash: &mut Hash) {
     let divisor = b | 1;
+    // Remainders by another number: LLVM would otherwise make them from the quotient.
+    let other = b.rotate_right(9) | 1;
     hash.add(a.wrapping_div(divisor) as u128);
-    hash.add(a.wrapping_rem(divisor) as u128);
+    hash.add(a.wrapping_rem(other) as u128);
     hash.add(a.div_euclid(divisor | 2) as u128);
     hash.add((a as i32).wrapping_div(divisor as i32) as u128);
-    hash.add((a as i32).wrapping_rem(divisor as i32) as u128);
+    hash.add((a as i32).wrapping_rem(other as i32) as u128);
     hash.add((a as i16).wrapping_div(divisor as i16) as u128);
-    hash.add((a as i16).wrapping_rem(divisor as i16) as u128);
+    hash.add((a as i16).wrapping_rem(other as i16) as u128);
     hash.add((a as i8).wrapping_div(divisor as i8) as u128);
-    hash.add((a as i8).wrapping_rem(divisor as i8) as u128);
+    hash.add((a as i8).wrapping_rem(other as i8) as u128);
     hash.add(u128::from((a as u32).wrapping_div(divisor as u32)));
     hash.add(u128::from((a as u16) / (divisor as u16)));
     hash.add((a / 7) as u128);
@@ -71,7 +73,7 @@ pub fn wide(random: &mut Random, hash: &mut Hash) {
     hash.add(a.isqrt());
     let short = u128::from(random.short() as u32 | 1);
     hash.add(a / short);
-    hash.add(a % short);
+    hash.add(b % short);
     hash.add(a / 1_000_000);
     wide_division(a, b | 1, hash);
     wide_shifts(a, (random.word() % 128) as u32, hash);
@@ -79,10 +81,11 @@ pub fn wide(random: &mut Random, hash: &mut Hash) {
 
 #[inline(never)]
 fn wide_division(a: u128, divisor: u128, hash: &mut Hash) {
+    let other = divisor.rotate_right(40) | 1;
     hash.add(a / divisor);
-    hash.add(a % divisor);
+    hash.add(a % other);
     hash.add((a as i128).wrapping_div(divisor as i128) as u128);
-    hash.add((a as i128).wrapping_rem(divisor as i128) as u128);
+    hash.add((a as i128).wrapping_rem(other as i128) as u128);
 }
 
 #[inline(never)]
