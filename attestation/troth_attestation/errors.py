@@ -9,6 +9,14 @@ Next: `header.py` and `merkle.py`, which raise them.
     ├── PathIndexError          a leaf index that the tree does not have
     ├── TensorError             an array of the wrong dtype or shape
     ├── PossessionError         a proof of possession of the wrong length or for no payload
+    ├── ReportError             seats, votes or sketches that cannot be counted
+    ├── OpeningError            an opening set that proves nothing
+    │   ├── OpeningFieldError   it is of another run, round, target or tile count
+    │   ├── OpeningLengthError  bytes are missing or left over
+    │   ├── OpeningTileError    a record of another tile than the drawn one
+    │   ├── OpeningPathError    a tile that is not under the signed residual root
+    │   ├── OpeningRootError    not the bytes whose root was recorded on chain
+    │   └── OpeningNotFiniteError a committed value is NaN or infinite
     └── HeaderError
         ├── HeaderEncodingError bytes or fields that are not a header
         ├── HeaderFieldError    a field that contradicts the chain; `.field` names it
@@ -42,6 +50,38 @@ class TensorError(AttestationError):
 
 class PossessionError(AttestationError):
     """A proof of possession cannot be made or has the wrong length."""
+
+
+class ReportError(AttestationError):
+    """Reports of seats, committee votes or sketches have the wrong number or shape."""
+
+
+class OpeningError(AttestationError):
+    """An opening set cannot be used."""
+
+
+class OpeningFieldError(OpeningError):
+    """The opening set says that it is of another run, round, target or model."""
+
+
+class OpeningLengthError(OpeningError):
+    """The opening set is truncated or extended."""
+
+
+class OpeningTileError(OpeningError):
+    """A record is of another tile than the one drawn for its place."""
+
+
+class OpeningPathError(OpeningError):
+    """A tile with its path does not lead to the residual root of the header."""
+
+
+class OpeningRootError(OpeningError):
+    """The bytes do not hash to the root that the target recorded on chain."""
+
+
+class OpeningNotFiniteError(OpeningError):
+    """A tile that the trainer committed to holds a NaN or an infinity."""
 
 
 class HeaderError(AttestationError):

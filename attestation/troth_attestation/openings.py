@@ -1,0 +1,229 @@
+"""What a sampled trainer shows: the drawn tiles of u_r and of the u before it (section 7).
+
+Owns: the bytes of an opening set, its root, and the strict reading of somebody else's.
+Never: judges the values, except that they must be finite; `work.py` does the rest.
+Next: `work.py`.
+
+An opening set is a head (version u8, run, round u64, index u16, previous included round u64, tile
+count u64), then one record per drawn tile, ascending, each tile once, for u_r; then the same for
+the u of the previous included round unless that is NONE. A record is the tile's number u64, its
+leaf (16 KiB) and its Merkle path, bottom first; the number of siblings follows from the tile and
+the tile count. So the length is fixed by the head and the draw: about 1 MiB.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from troth_attestation import merkle
+from troth_attestation.errors import (
+    OpeningFieldError,
+    OpeningLengthError,
+    OpeningNotFiniteError,
+    OpeningPathError,
+    OpeningRootError,
+    OpeningTileError,
+)
+from troth_attestation.state import TILE_BYTES, Float32
+from troth_coordinator.rules.ids import (
+    NONE,
+    Address,
+    Digest,
+    ParticipantIndex,
+    RoundIndex,
+)
+
+_HEAD = struct.Struct("<B32sQHQQ")
+_HEAD_FIELDS = ("version", "run", "round", "index", "previous_included", "num_tiles")
+_TILE_NUMBER = struct.Struct("<Q")
+VERSION = 1
+PIECE_BYTES = TILE_BYTES
+"""Leaves of the openings root: holders can check a transfer piece by piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One sampled payload as the chain, the header and the seed describe it.
+
+    `draws` are the 32 tiles of `sampling.tile_draws`; the residual roots are those of the header,
+    and `root_before` means nothing where `previous_included` is NONE (zero residual).
+    """
+
+    run: Address
+    round: RoundIndex
+    index: ParticipantIndex
+    previous_included: RoundIndex
+    num_tiles: int
+    draws: tuple[int, ...]
+    root_after: Digest
+    root_before: Digest
+
+    @property
+    def tiles(self) -> tuple[int, ...]:
+        """The drawn tiles, ascending, each once."""
+        return tuple(sorted(set(self.draws)))
+
+    @property
+    def has_previous(self) -> bool:
+        """Whether the payload builds on an earlier included round."""
+        return self.previous_included != NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A u that was committed to: fp32 [tiles, 64, 64] and the tree over its tiles."""
+
+    u: Float32
+    tree: merkle.Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """Opened tiles that lie under the signed roots; made by `decode` only.
+
+    after, before: float32 [n, 4096] in the order of `tiles`; `before` is zero without a previous
+    round.
+    """
+
+    tiles: tuple[int, ...]
+    after: Float32
+    before: Float32
+
+
+def encode(sampled: Sampled, after: Residual, before: Residual | None = None) -> bytes:
+    """Return the opening set of a trainer; `before` is required iff there is a previous round.
+
+    Raises OpeningFieldError if it is missing, OpeningPathError where a tree is not the header's.
+    """
+    parts = [_head(sampled)]
+    parts += _records(sampled, after, sampled.root_after)
+    if sampled.has_previous:
+        if before is None:
+            raise OpeningFieldError(
+                "residual before",
+                f"u of round {sampled.previous_included}",
+                "nothing",
+                "keep u of the previous included round until the seed is frozen",
+            )
+        parts += _records(sampled, before, sampled.root_before)
+    return b"".join(parts)
+
+
+def openings_root(data: bytes) -> Digest:
+    """Return the Merkle root over the 16 KiB pieces: what `post_openings` records on chain."""
+    view = memoryview(data)
+    return merkle.root(view[at : at + PIECE_BYTES] for at in range(0, len(view), PIECE_BYTES))
+
+
+def check_root(data: bytes, expected: bytes) -> None:
+    """Check fetched bytes against the root on chain; OpeningRootError otherwise."""
+    found = openings_root(data) if data else "no bytes"
+    if found != expected:
+        raise OpeningRootError(
+            "openings", f"root {expected.hex()}", found, "fetch them from another holder"
+        )
+
+
+def size(sampled: Sampled) -> int:
+    """Return how many bytes the opening set has, so that a fetch can be bounded in advance."""
+    records = sum(_record_bytes(tile, sampled.num_tiles) for tile in sampled.tiles)
+    return _HEAD.size + records * (2 if sampled.has_previous else 1)
+
+
+def decode(data: bytes, sampled: Sampled) -> Openings:
+    """Read an opening set strictly; every OpeningError but the last makes it unavailable.
+
+    Raises OpeningFieldError, OpeningLengthError, OpeningTileError or OpeningPathError for bytes
+    that prove nothing, and OpeningNotFiniteError for a value that the trainer did commit to.
+    """
+    _check_head(data, sampled)
+    if len(data) != size(sampled):
+        raise OpeningLengthError(
+            "openings",
+            f"{size(sampled)} bytes",
+            f"{len(data)} bytes",
+            "fetch them from another holder",
+        )
+    view = memoryview(data)
+    leaves, at = [], _HEAD.size
+    roots = [sampled.root_after] + [sampled.root_before] * sampled.has_previous
+    for root in roots:
+        for tile in sampled.tiles:
+            end = at + _record_bytes(tile, sampled.num_tiles)
+            leaves.append(_leaf_of(view[at:end], tile, sampled.num_tiles, root))
+            at = end
+    values = np.frombuffer(b"".join(leaves), "<f4").astype(np.float32, copy=False)
+    values = values.reshape(len(roots), len(sampled.tiles), -1)
+    _check_finite(values, sampled.tiles)
+    before = values[1] if sampled.has_previous else np.zeros_like(values[0])
+    return Openings(sampled.tiles, values[0], before)
+
+
+def _head(sampled: Sampled) -> bytes:
+    return _HEAD.pack(VERSION, *(getattr(sampled, name) for name in _HEAD_FIELDS[1:]))
+
+
+def _check_head(data: bytes, sampled: Sampled) -> None:
+    if len(data) < _HEAD.size:
+        raise OpeningLengthError(
+            "openings", f"{size(sampled)} bytes", f"{len(data)} bytes", "fetch them again"
+        )
+    expected = _HEAD.unpack(_head(sampled))
+    found = _HEAD.unpack_from(data)
+    for name, want, have in zip(_HEAD_FIELDS, expected, found, strict=True):
+        if want != have:
+            raise OpeningFieldError(f"openings, {name}", str(want), have, "ask for this audit's")
+
+
+def _records(sampled: Sampled, residual: Residual, root: bytes) -> Iterator[bytes]:
+    if residual.tree.root != root or residual.tree.count != sampled.num_tiles:
+        raise OpeningPathError(
+            "residual",
+            f"root {root.hex()} over {sampled.num_tiles} tiles",
+            f"{residual.tree.root.hex()} over {residual.tree.count}",
+            "open the u that the header was signed for",
+        )
+    for tile in sampled.tiles:
+        yield _TILE_NUMBER.pack(tile)
+        yield residual.u[tile].astype("<f4", copy=False).tobytes()
+        yield from residual.tree.path(tile).siblings
+
+
+def _leaf_of(record: memoryview, tile: int, num_tiles: int, root: bytes) -> memoryview:
+    (number,) = _TILE_NUMBER.unpack_from(record)
+    if number != tile:
+        raise OpeningTileError("openings", f"tile {tile}", number, "ask for the drawn tiles")
+    leaf = record[_TILE_NUMBER.size :][:TILE_BYTES]
+    rest = record[_TILE_NUMBER.size + TILE_BYTES :]
+    siblings = tuple(Digest(bytes(rest[at : at + 32])) for at in range(0, len(rest), 32))
+    if not merkle.verify(root, leaf, merkle.Path(tile, num_tiles, siblings)):
+        raise OpeningPathError(
+            f"tile {tile}", f"a leaf under {root.hex()}", "another tree", "ask another holder"
+        )
+    return leaf
+
+
+def _check_finite(values: Float32, tiles: tuple[int, ...]) -> None:
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        raise OpeningNotFiniteError(
+            f"tile {tiles[int(bad[0][1])]}",
+            "finite values of u",
+            f"{len(bad)} NaN or infinite values",
+            "the verdict is mismatch",
+        )
+
+
+def _record_bytes(tile: int, num_tiles: int) -> int:
+    return _TILE_NUMBER.size + TILE_BYTES + 32 * _num_siblings(tile, num_tiles)
+
+
+def _num_siblings(index: int, count: int) -> int:
+    num = 0
+    while count > 1:
+        num += index ^ 1 < count
+        index >>= 1
+        count = (count + 1) // 2
+    return num

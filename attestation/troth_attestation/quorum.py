@@ -1,0 +1,199 @@
+"""What seats and committees decide together (protocol sections 7 and 8).
+
+Owns: the outcome of an audit, which sketches are outvoted, who is paid and who is at fault, the
+outcome of a second committee.
+Never: counts lamports (`slashing.py` does) or looks at evidence.
+Next: `slashing.py` for what the outcomes cost.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import combinations
+
+from troth_attestation.errors import ReportError
+from troth_attestation.sampling import COMMITTEE_SEATS, FIRST_SEATS, MAX_SEATS
+from troth_attestation.sketch import Sketch, differ
+from troth_attestation.verdict import VerdictKind
+
+QUORUM = 3
+"""Equal verdicts that decide an audit, and agreeing sketches that exclude another."""
+
+
+class AuditOutcome(IntEnum):
+    """How an audit stands after its reveals."""
+
+    CLEARED = 1
+    EXTEND = 2
+    ACCUSED = 3
+    NO_OPENINGS = 4
+    UNPROVEN = 5
+
+
+class CaseOutcome(IntEnum):
+    """What a second committee decided; EXCLUDED: too few people to decide anything."""
+
+    CONVICTED = 1
+    ACQUITTED = 2
+    NOT_PROVEN = 3
+    EXCLUDED = 4
+
+
+class SeatFault(IntEnum):
+    """What a seat did wrong: P6 (first two) or P7."""
+
+    NO_COMMIT = 1
+    NO_REVEAL = 2
+    WRONG_OK = 3
+    FALSE_MISMATCH = 4
+    OUTVOTED_SKETCH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a seat delivered; `kind` and `sketch` are None until the reveal.
+
+    A seat that says `unavailable` is not asked for a sketch; one that it reveals is not compared.
+    """
+
+    has_committed: bool = False
+    kind: VerdictKind | None = None
+    sketch: Sketch | None = None
+
+    @property
+    def compared(self) -> Sketch | None:
+        """The sketch, if it takes part in comparisons."""
+        return None if self.kind == VerdictKind.UNAVAILABLE else self.sketch
+
+
+def outcome(reports: Sequence[Report], num_available: int) -> AuditOutcome:
+    """Return how an audit stands with the reports of all seats so far, in seat order.
+
+    `num_available` is how many seats the target has in all, 3 to 5. Three seats, all ok with
+    sketches that agree: cleared. Anything else extends once to the seats available. Then three
+    equal verdicts decide, without those of outvoted sketches. Raises ReportError for a number of
+    reports that is neither the first three nor all.
+    """
+    _check_count(len(reports), num_available)
+    if len(reports) == FIRST_SEATS and _is_unanimous(reports):
+        return AuditOutcome.CLEARED
+    if len(reports) < num_available:
+        return AuditOutcome.EXTEND
+    out = outvoted(reports)
+    kinds = [report.kind for seat, report in enumerate(reports) if seat not in out]
+    if kinds.count(VerdictKind.OK) >= QUORUM:
+        return AuditOutcome.CLEARED
+    if kinds.count(VerdictKind.MISMATCH) >= QUORUM:
+        return AuditOutcome.ACCUSED
+    if kinds.count(VerdictKind.UNAVAILABLE) >= QUORUM:
+        return AuditOutcome.NO_OPENINGS
+    return AuditOutcome.UNPROVEN
+
+
+def outvoted(reports: Sequence[Report]) -> frozenset[int]:
+    """Return the seats whose sketch differs from three others that agree pairwise."""
+    sketches = {n: report.compared for n, report in enumerate(reports) if report.compared}
+    apart = {
+        pair: differ(sketches[pair[0]], sketches[pair[1]])
+        for pair in combinations(sorted(sketches), 2)
+    }
+
+    def is_apart(first: int, second: int) -> bool:
+        return apart[min(first, second), max(first, second)]
+
+    groups = [
+        group
+        for group in combinations(sorted(sketches), QUORUM)
+        if not any(is_apart(*pair) for pair in combinations(group, 2))
+    ]
+    return frozenset(
+        seat
+        for seat in sketches
+        for group in groups
+        if seat not in group and all(is_apart(seat, other) for other in group)
+    )
+
+
+def paid_seats(reports: Sequence[Report], settled: AuditOutcome) -> frozenset[int]:
+    """Return the seats that earn the witness fee.
+
+    Those with a verdict and a sketch that agrees with more than half of the compared ones, its own
+    included; those who said unavailable only if the outcome is P5.
+    """
+    sketches = {n: report.compared for n, report in enumerate(reports) if report.compared}
+    paid = {
+        seat
+        for seat, own in sketches.items()
+        if 2 * sum(not differ(own, other) for other in sketches.values()) > len(sketches)
+    }
+    if settled == AuditOutcome.NO_OPENINGS:
+        paid |= {n for n, report in enumerate(reports) if report.kind == VerdictKind.UNAVAILABLE}
+    return frozenset(paid)
+
+
+def seat_faults(reports: Sequence[Report], case: CaseOutcome | None = None) -> dict[int, SeatFault]:
+    """Return the faults of the seats of an audit, one per seat, by seat number.
+
+    `case` is the outcome of the second committee, if there was one; `unavailable` and
+    `inconclusive` are never a fault. An outvoted sketch is named before a wrong verdict.
+    """
+    out = outvoted(reports)
+    faults: dict[int, SeatFault] = {}
+    for seat, report in enumerate(reports):
+        fault = _fault_of(report, seat in out, case)
+        if fault is not None:
+            faults[seat] = fault
+    return faults
+
+
+def case_outcome(votes: Sequence[VerdictKind | None]) -> CaseOutcome:
+    """Return what a second committee decided; None is a member who did not reveal.
+
+    `votes` has one entry per member, so that silence counts against both sides: conviction needs
+    mismatch from ceil(2m/3), acquittal ok from as many. In the exact cases (payload, root,
+    possession) mismatch stands for "the fault is there" and ok for "it is not".
+    """
+    num_members = len(votes)
+    if num_members > COMMITTEE_SEATS:
+        raise ReportError("committee", f"at most {COMMITTEE_SEATS}", num_members, "draw it again")
+    if num_members < FIRST_SEATS:
+        return CaseOutcome.EXCLUDED
+    needed = -(-2 * num_members // 3)
+    if votes.count(VerdictKind.MISMATCH) >= needed:
+        return CaseOutcome.CONVICTED
+    if votes.count(VerdictKind.OK) >= needed:
+        return CaseOutcome.ACQUITTED
+    return CaseOutcome.NOT_PROVEN
+
+
+def _check_count(num_reports: int, num_available: int) -> None:
+    is_allowed = FIRST_SEATS <= num_available <= MAX_SEATS
+    if not is_allowed or num_reports not in (FIRST_SEATS, num_available):
+        raise ReportError(
+            "reports of an audit",
+            f"{FIRST_SEATS} or all of 3..{MAX_SEATS} seats",
+            f"{num_reports} of {num_available}",
+            "wait for the deadline; missing reports are empty ones",
+        )
+
+
+def _is_unanimous(reports: Sequence[Report]) -> bool:
+    if any(report.kind != VerdictKind.OK for report in reports):
+        return False
+    sketches = [report.compared for report in reports]
+    return all(
+        first is not None and second is not None and not differ(first, second)
+        for first, second in combinations(sketches, 2)
+    )
+
+
+def _fault_of(report: Report, is_outvoted: bool, case: CaseOutcome | None) -> SeatFault | None:
+    if report.kind is None:
+        return SeatFault.NO_REVEAL if report.has_committed else SeatFault.NO_COMMIT
+    if is_outvoted:
+        return SeatFault.OUTVOTED_SKETCH
+    if (report.kind, case) == (VerdictKind.OK, CaseOutcome.CONVICTED):
+        return SeatFault.WRONG_OK
+    if (report.kind, case) == (VerdictKind.MISMATCH, CaseOutcome.ACQUITTED):
+        return SeatFault.FALSE_MISMATCH
+    return None

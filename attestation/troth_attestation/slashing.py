@@ -1,0 +1,216 @@
+"""What a fault costs, from where it is taken and where it goes (protocol section 8).
+
+Owns: the penalties P2 to P10, the order stake, unbonding, unvested, the shortfall, the split.
+Never: rounds in favour of anybody but the fire, reverts for want of funds, or sees an account.
+Next: `quorum.py` for how a fault is decided. All amounts are lamports, all arithmetic integer.
+
+Percentages are of stake plus unbonding: asking for the stake back lowers no penalty.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from troth_attestation.quorum import SeatFault
+from troth_coordinator.rules.errors import RangeError
+from troth_coordinator.rules.ids import NONE, Lamports
+
+REPEAT_ROUNDS = 500
+"""A second missing opening within so many rounds counts as P3."""
+BOUNTY_PERCENT = 5
+TREASURY_PERCENT = 45
+P5_REWARDS = 10
+P6_FEES = 2
+P7_RECOMPUTES = 10
+P7_FALSE_MISMATCH_PERCENT = 10
+
+
+class Fault(Enum):
+    """The faults that cost lamports; P4 costs the reward and a strike, by the program alone."""
+
+    MALFORMED = "P2"
+    WORK = "P3"
+    NO_OPENINGS = "P5"
+    ABSENT_SEAT = "P6"
+    WRONG_SEAT = "P7"
+    FALSE_ROOT = "P8"
+    FAILED_CASE = "P9"
+    FALSE_POSSESSION = "P10"
+
+
+class Recipient(Enum):
+    """Where a slash goes: the split with a burn, or the one who was wrongly accused."""
+
+    SPLIT = "split"
+    ACQUITTED = "acquitted"
+
+
+@dataclass(frozen=True, slots=True)
+class Funds:
+    """What a participant has that can be slashed; `unvested` includes rewards in escrow."""
+
+    stake: int
+    unbonding: int
+    unvested: int
+
+    def __post_init__(self) -> None:
+        for name in ("stake", "unbonding", "unvested"):
+            if not 0 <= getattr(self, name) < NONE:
+                raise RangeError(name, "0..2^64-2 lamports", getattr(self, name), "read the roster")
+
+    @property
+    def principal(self) -> int:
+        """Stake and unbonding."""
+        return self.stake + self.unbonding
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The parameters of a run that penalties are made of, in lamports."""
+
+    reward_per_payload: int
+    witness_fee: int
+    recompute_cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlashIntent:
+    """What is to be taken, before anybody has looked whether it is there.
+
+    `principal` lamports from stake, then unbonding, then what is left of unvested; with
+    `takes_unvested` all unvested rewards on top.
+    """
+
+    fault: Fault
+    principal: Lamports
+    takes_unvested: bool = False
+    is_strike: bool = False
+    is_barred: bool = False
+    recipient: Recipient = Recipient.SPLIT
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was there: by source, and the shortfall that is recorded instead of a refusal."""
+
+    stake: Lamports
+    unbonding: Lamports
+    unvested: Lamports
+    shortfall: Lamports
+
+    @property
+    def total(self) -> Lamports:
+        """Lamports taken."""
+        return Lamports(self.stake + self.unbonding + self.unvested)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Where lamports go; the parts add up to what was taken, to the lamport."""
+
+    challenger: Lamports = Lamports(0)  # noqa: RUF009  a NewType call is its argument
+    acquitted: Lamports = Lamports(0)  # noqa: RUF009
+    treasury: Lamports = Lamports(0)  # noqa: RUF009
+    burned: Lamports = Lamports(0)  # noqa: RUF009
+
+    @property
+    def total(self) -> Lamports:
+        """Lamports in all parts."""
+        return Lamports(self.challenger + self.acquitted + self.treasury + self.burned)
+
+
+def malformed(funds: Funds) -> SlashIntent:
+    """P2: 10 %; those who vouched for the payload get a strike of their own."""
+    return SlashIntent(Fault.MALFORMED, _percent(funds, 10))
+
+
+def vouched_for_malformed() -> SlashIntent:
+    """P2, for an attester of the payload: a strike and no lamports."""
+    return SlashIntent(Fault.MALFORMED, Lamports(0), is_strike=True)
+
+
+def work(funds: Funds, *, is_repeated: bool) -> SlashIntent:
+    """P3: half and all unvested; everything and barred when convicted before."""
+    share = _percent(funds, 100 if is_repeated else 50)
+    return SlashIntent(Fault.WORK, share, takes_unvested=True, is_barred=is_repeated)
+
+
+def no_openings(
+    funds: Funds, prices: Prices, round_: int, last_round: int, *, is_convicted: bool
+) -> SlashIntent:
+    """P5: ten rewards and all unvested; as P3 for the second time within 500 rounds.
+
+    `last_round` is the round of the fault before, NONE without one; `is_convicted` tells whether
+    the participant already has a P3, so that the repeated refusal counts as the second.
+    """
+    if last_round != NONE and max(0, round_ - last_round) <= REPEAT_ROUNDS:
+        return work(funds, is_repeated=is_convicted)
+    rewards = Lamports(P5_REWARDS * prices.reward_per_payload)
+    return SlashIntent(Fault.NO_OPENINGS, rewards, takes_unvested=True)
+
+
+def seat(fault: SeatFault, funds: Funds, prices: Prices) -> SlashIntent:
+    """P6 and P7: two fees for silence; hiding a commit costs the most that a wrong verdict could.
+
+    A wrong ok or an outvoted sketch costs ten recomputations; a false mismatch a tenth of the
+    stake, which the acquitted participant receives.
+    """
+    wrong = Lamports(P7_RECOMPUTES * prices.recompute_cost)
+    false_mismatch = _percent(funds, P7_FALSE_MISMATCH_PERCENT)
+    if fault == SeatFault.NO_COMMIT:
+        return SlashIntent(Fault.ABSENT_SEAT, Lamports(P6_FEES * prices.witness_fee))
+    if fault == SeatFault.NO_REVEAL:
+        return SlashIntent(Fault.ABSENT_SEAT, max(wrong, false_mismatch))
+    if fault == SeatFault.FALSE_MISMATCH:
+        return SlashIntent(Fault.WRONG_SEAT, false_mismatch, recipient=Recipient.ACQUITTED)
+    return SlashIntent(Fault.WRONG_SEAT, wrong)
+
+
+def false_root(funds: Funds) -> SlashIntent:
+    """P8: a quarter."""
+    return SlashIntent(Fault.FALSE_ROOT, _percent(funds, 25))
+
+
+def false_possession(funds: Funds) -> SlashIntent:
+    """P10: 2 % and a strike."""
+    return SlashIntent(Fault.FALSE_POSSESSION, _percent(funds, 2), is_strike=True)
+
+
+def failed_case(bond: int) -> Split:
+    """P9: half of the bond to the accused, half burned; the odd lamport burns."""
+    half = bond // 2
+    return Split(acquitted=Lamports(half), burned=Lamports(bond - half))
+
+
+def take(intent: SlashIntent, funds: Funds) -> Taken:
+    """Return what a slash finds: never more than is there, never a refusal."""
+    forfeited = funds.unvested if intent.takes_unvested else 0
+    stake = min(intent.principal, funds.stake)
+    unbonding = min(intent.principal - stake, funds.unbonding)
+    rest = intent.principal - stake - unbonding
+    unvested = min(rest, funds.unvested - forfeited)
+    return Taken(
+        Lamports(stake),
+        Lamports(unbonding),
+        Lamports(forfeited + unvested),
+        Lamports(rest - unvested),
+    )
+
+
+def split(total: int, *, has_bond: bool, recipient: Recipient = Recipient.SPLIT) -> Split:
+    """Divide what was taken: 5 % to the challenger of a bonded case, 45 % treasury, rest burned.
+
+    Without a bond the challenger's part goes to the treasury. Both parts are rounded down, so that
+    at least half burns: slashing oneself through a second identity always loses.
+    """
+    if recipient is Recipient.ACQUITTED:
+        return Split(acquitted=Lamports(total))
+    bounty = total * BOUNTY_PERCENT // 100
+    treasury = total * TREASURY_PERCENT // 100
+    burned = Lamports(total - bounty - treasury)
+    if has_bond:
+        return Split(challenger=Lamports(bounty), treasury=Lamports(treasury), burned=burned)
+    return Split(treasury=Lamports(treasury + bounty), burned=burned)
+
+
+def _percent(funds: Funds, percent: int) -> Lamports:
+    return Lamports(funds.principal * percent // 100)

@@ -1,0 +1,218 @@
+"""The judgement of work: tests T1, T1b and T2 of protocol section 7.
+
+Owns: the exact test of the payload against the opened u, the bound on what a residual may smuggle,
+the tolerant test of the implied gradient, and the order in which they decide.
+Never: computes a gradient (the witness brings its own), fetches, or decides a penalty.
+Next: `verdict.py` for the words, `sketch.py` for the proof that a witness computed at all.
+
+The tests compare gradients, not payloads: a free-rider reproduces most of an honest top-k from old
+momentum, but its implied gradient u - beta * M is off by 100 %. Arithmetic is fp64.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from troth_attestation import openings as opened
+from troth_attestation.errors import (
+    OpeningError,
+    OpeningFieldError,
+    OpeningLengthError,
+    OpeningNotFiniteError,
+    OpeningPathError,
+    OpeningRootError,
+    OpeningTileError,
+    TensorError,
+)
+from troth_attestation.openings import Openings, Sampled
+from troth_attestation.state import Float32
+from troth_attestation.verdict import Reason, Verdict, VerdictKind
+from troth_coordinator.rules.config import MICRO, TILE_COEFFICIENTS, DemoSection, JudgeSection
+
+Float64 = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+_NEGATIVE_ZERO = np.iinfo(np.int32).min
+_INDEX_BITS = 12
+
+OPENING_REASONS: dict[type[OpeningError], Reason] = {
+    OpeningFieldError: Reason.OPENINGS_FIELD,
+    OpeningLengthError: Reason.OPENINGS_LENGTH,
+    OpeningTileError: Reason.OPENINGS_TILE,
+    OpeningPathError: Reason.OPENINGS_PATH,
+    OpeningRootError: Reason.OPENINGS_ROOT,
+    OpeningNotFiniteError: Reason.NOT_FINITE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """A decoded payload as plain arrays: T tiles, k coefficients each.
+
+    present: bool [T]; indices: integers [T, k], ascending; negative: bool [T, k] in index order.
+    Fields of absent tiles are zero.
+    """
+
+    present: Bools
+    indices: npt.NDArray[np.integer]
+    negative: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The part of the hashed config that the judge reads."""
+
+    demo: DemoSection
+    judge: JudgeSection
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """What T1b and T2 measured over the draws; `has_gradient` is false if every ||g|| is 0."""
+
+    has_gradient: bool
+    residual_ratio: float = 0.0
+    median_error: float = 0.0
+    num_bad_tiles: int = 0
+
+
+def judge(
+    data: bytes | None,
+    sampled: Sampled,
+    recorded_root: bytes,
+    votes: Votes | None,
+    gradient: Float32,
+    rule: Rule,
+) -> Verdict:
+    """Judge one sampled payload from the bytes served for it.
+
+    `data` is None if nobody served them, `recorded_root` the openings root on chain, `votes` None
+    if the included payload is malformed; `gradient` is the witness's own D(g) after its own clip,
+    fp32 [T, 64, 64]. Raises TensorError if the gradient is not usable: that is the witness's fault.
+    """
+    if data is None:
+        return Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED)
+    try:
+        opened.check_root(data, recorded_root)
+        shown = opened.decode(data, sampled)
+    except OpeningError as error:
+        has_lied = isinstance(error, OpeningNotFiniteError)
+        kind = VerdictKind.MISMATCH if has_lied else VerdictKind.UNAVAILABLE
+        return Verdict(kind, OPENING_REASONS[type(error)], detail=str(error))
+    return judge_openings(shown, sampled.draws, votes, gradient, rule)
+
+
+def judge_openings(
+    shown: Openings, draws: tuple[int, ...], votes: Votes | None, gradient: Float32, rule: Rule
+) -> Verdict:
+    """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
+    if votes is None:
+        return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
+    wrong = first_tile_not_top_k(shown, votes, rule.demo.k)
+    if wrong is not None:
+        return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
+    own = _own_tiles(gradient, shown.tiles)
+    return decide(measure(shown, draws, own, rule), rule.judge)
+
+
+def first_tile_not_top_k(shown: Openings, votes: Votes, k: int) -> int | None:
+    """T1: return the first opened tile where the payload is not top-k and signs of u, or None.
+
+    A payload of another shape differs from the first opened tile on.
+    """
+    chosen = select(shown.after, k)
+    for row, tile in enumerate(shown.tiles):
+        if tile >= len(votes.present) or votes.indices.shape[1:] != (k,):
+            return tile
+        is_equal = (
+            bool(votes.present[tile] == chosen.present[row])
+            and np.array_equal(votes.indices[tile], chosen.indices[row])
+            and np.array_equal(votes.negative[tile], chosen.negative[row])
+        )
+        if not is_equal:
+            return tile
+    return None
+
+
+def select(u: Float32, k: int) -> Votes:
+    """Choose the k entries of largest |u| in each row of u, fp32 [n, 4096], as DeMo does.
+
+    Ties go to the lowest index, -0.0 is positive; rows of zeros are absent. u must be finite.
+    """
+    bits = np.ascontiguousarray(u).view(np.int32)
+    magnitude = (bits & _MAGNITUDE).astype(np.int64)
+    # One key per entry that no other shares: magnitude first, then the lowest index.
+    inverted = np.arange(TILE_COEFFICIENTS - 1, -1, -1, dtype=np.int64)
+    order = np.argsort((magnitude << _INDEX_BITS) | inverted, axis=1)[:, -k:]
+    present: Bools = np.any(magnitude != 0, axis=1).reshape(-1)
+    indices = np.sort(order, axis=1) * present[:, None]
+    signs = np.take_along_axis(bits, indices, axis=1)
+    negative = (signs < 0) & (signs != _NEGATIVE_ZERO) & present[:, None]
+    return Votes(present, indices, negative)
+
+
+def residual_before(shown: Openings, demo: DemoSection) -> Float32:
+    """Return M before the round on the opened tiles: u of the round before, its top-k forgotten."""
+    sent = select(shown.before, demo.k).indices
+    residual = shown.before.copy()
+    kept = np.float32((MICRO - demo.alpha_micro) / MICRO)
+    values = np.take_along_axis(residual, sent, axis=1) * kept
+    np.put_along_axis(residual, sent, values, axis=1)
+    return residual
+
+
+def measure(shown: Openings, draws: tuple[int, ...], own: Float64, rule: Rule) -> Distances:
+    """Measure T1b and T2 in fp64; `own` is the witness's D(g), fp64 [n, 4096], on the tiles.
+
+    A tile drawn twice counts twice.
+    """
+    rows = [shown.tiles.index(tile) for tile in draws]
+    size = np.linalg.norm(own, axis=1)[rows]
+    has_gradient = size > 0
+    if not has_gradient.any():
+        return Distances(has_gradient=False)
+    floor = rule.judge.gradient_floor_micro / MICRO * np.median(size[has_gradient])
+    scale = np.maximum(size, floor)
+    residual = residual_before(shown, rule.demo).astype(np.float64)
+    ratio = (np.linalg.norm(residual, axis=1)[rows] / scale)[has_gradient]
+    implied = shown.after.astype(np.float64) - rule.demo.beta_micro / MICRO * residual
+    error = np.linalg.norm(implied - own, axis=1)[rows] / scale
+    return Distances(
+        True,
+        float(np.median(ratio)),
+        float(np.median(error)),
+        int(np.count_nonzero(error > rule.judge.tile_bound_micro / MICRO)),
+    )
+
+
+def decide(found: Distances, bounds: JudgeSection) -> Verdict:
+    """Turn what was measured into a verdict: zero gradient, then T1b, then T2."""
+    if not found.has_gradient:
+        return Verdict(VerdictKind.INCONCLUSIVE, Reason.ZERO_GRADIENT)
+    kind, reason = VerdictKind.INCONCLUSIVE, Reason.BETWEEN_BOUNDS
+    median, bad = found.median_error, found.num_bad_tiles
+    if found.residual_ratio > bounds.residual_bound_micro / MICRO:
+        kind, reason = VerdictKind.MISMATCH, Reason.RESIDUAL_TOO_LARGE
+    elif median >= bounds.mismatch_bound_micro / MICRO or bad >= bounds.mismatch_tiles:
+        kind, reason = VerdictKind.MISMATCH, Reason.WORK_DIFFERS
+    elif median <= bounds.ok_bound_micro / MICRO and bad <= bounds.ok_tiles:
+        kind, reason = VerdictKind.OK, Reason.WORK_MATCHES
+    return Verdict(kind, reason, median, bad, found.residual_ratio)
+
+
+def _own_tiles(gradient: Float32, tiles: tuple[int, ...]) -> Float64:
+    if gradient.shape[1:] != (64, 64) or len(gradient) <= tiles[-1]:
+        raise TensorError(
+            "own gradient",
+            f"[tiles, 64, 64] with at least {tiles[-1] + 1} tiles",
+            list(gradient.shape),
+            "transform the whole gradient",
+        )
+    own = gradient[list(tiles)].reshape(len(tiles), -1).astype(np.float64)
+    if not np.isfinite(own).all():
+        raise TensorError(
+            "own gradient", "finite values", "NaN or infinity", "recompute before judging"
+        )
+    return own

@@ -1,0 +1,159 @@
+"""What sampling deters: the closed formulas of protocol section 8 and verification.md section 2.
+
+Owns: detection per round, rounds until a cheat is caught, the stake that makes cheating a loss,
+what a witness must be paid and risk, how often a committee is captured.
+Never: decides anything on chain: these are advice for whoever sets the parameters of a run.
+Next: `params.py` for the parameters, `reward.py` for what is really paid.
+
+Probabilities are exact fractions (parts per million where they are given), money is lamports,
+rounded against the one who might cheat.
+"""
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from fractions import Fraction
+from math import ceil, comb
+from typing import Final
+
+from troth_coordinator.rules.errors import RangeError
+from troth_coordinator.rules.ids import Lamports
+
+PPM: Final = 10**6
+_DIGITS: Final = 60
+_KEPT_DIGITS: Final = Decimal(10) ** -40
+"""A quotient of logarithms this close to a whole number is that number."""
+P5_REWARDS: Final = 10
+WITNESS_PENALTY_FACTOR: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What `troth run economics` is asked about; probabilities in ppm, money in lamports.
+
+    `power_ppm` is the chance that a sampled cheat of this size is judged a mismatch,
+    `capture_ppm` that the committee fails, `lazy_ppm` the share of witnesses that compute nothing,
+    `gain` what one skipped computation saves, `outside_gain` what else a cheat earns in a round.
+    """
+
+    p_ppm: int
+    power_ppm: int
+    capture_ppm: int
+    lazy_ppm: int
+    seats: int
+    reward: int
+    cost: int
+    gain: int
+    outside_gain: int
+    unvested: int
+    fee_cost: int
+
+    def __post_init__(self) -> None:
+        for name in ("p_ppm", "power_ppm", "capture_ppm", "lazy_ppm"):
+            if not 0 <= getattr(self, name) <= PPM:
+                raise RangeError(name, f"0..{PPM} ppm", getattr(self, name), "give a probability")
+        for name in ("seats", "reward", "cost", "gain", "outside_gain", "unvested", "fee_cost"):
+            if getattr(self, name) < (name == "seats"):
+                raise RangeError(name, "no negative amount", getattr(self, name), "give lamports")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The answers, in the order in which they are printed.
+
+    `rounds_to_capture` and `minimum_stake` are None where nothing is ever detected;
+    `false_slash_ppb` is the highest rate of false slashes per round, in 10^-9, at which honest
+    work still pays at that stake.
+    """
+
+    detection: Fraction
+    rounds_to_capture: int | None
+    minimum_stake: Lamports | None
+    is_refusing_deterred: bool
+    audit_share: Fraction
+    witness_pay: Lamports
+    laziness_caught: Fraction
+    witness_penalty: Lamports | None
+    false_slash_ppb: int | None
+
+
+def advise(given: Assumptions) -> Advice:
+    """Return everything that follows from the assumptions."""
+    found = detection(given.p_ppm, given.power_ppm, given.capture_ppm)
+    gain = given.gain + given.outside_gain
+    stake = minimum_stake(gain, found, given.reward, given.unvested) if found else None
+    # Refusing to open is found by the deadline: no power of a test and no committee in between.
+    refusal = Fraction(given.p_ppm, PPM) * (
+        P5_REWARDS * given.reward + given.unvested + given.reward
+    )
+    caught = laziness_caught(given.lazy_ppm, given.seats)
+    return Advice(
+        found,
+        rounds_to_capture(found) if found else None,
+        stake,
+        refusal >= gain,
+        Fraction(given.p_ppm, PPM) * given.seats,
+        Lamports(given.cost + given.fee_cost),
+        caught,
+        witness_penalty(given.cost, caught) if caught else None,
+        _tolerable_false_slashes(given, stake) if stake else None,
+    )
+
+
+def detection(p_ppm: int, power_ppm: int, capture_ppm: int) -> Fraction:
+    """Return d = p * q * (1 - mu): the chance that a round of cheating is convicted."""
+    return Fraction(p_ppm * power_ppm * (PPM - capture_ppm), PPM**3)
+
+
+def rounds_to_capture(d: Fraction, confidence_ppm: int = 950_000) -> int:
+    """Return the least n with 1 - (1 - d)^n >= confidence; RangeError unless both allow one."""
+    if not 0 < d <= 1 or not 0 < confidence_ppm < PPM:
+        raise RangeError("detection", "above 0, at most 1", d, "sample some rounds")
+    if d == 1:
+        return 1
+    with localcontext(Context(prec=_DIGITS)):
+        stay = Decimal(d.denominator - d.numerator) / d.denominator
+        missed = Decimal(PPM - confidence_ppm) / PPM
+        quotient = (missed.ln() / stay.ln()).quantize(_KEPT_DIGITS)
+        return int(quotient.to_integral_value(rounding=ROUND_CEILING))
+
+
+def minimum_stake(gain: int, d: Fraction, reward: int, unvested: int) -> Lamports:
+    """Return the least S with d * (S + V + R) >= G + B, at least 0; `gain` is G + B."""
+    if d <= 0:
+        raise RangeError("detection", "above 0", d, "no stake deters what is never found")
+    return Lamports(max(0, ceil(Fraction(gain) / d) - reward - unvested))
+
+
+def laziness_caught(lazy_ppm: int, seats: int) -> Fraction:
+    """Return h = 1 - lazy^(seats - 1): one co-witness at least has computed its sketch."""
+    return 1 - Fraction(lazy_ppm, PPM) ** (seats - 1)
+
+
+def witness_penalty(cost: int, caught: Fraction) -> Lamports:
+    """Return the penalty for laziness: ten costs, or more where h * A > C needs it."""
+    return Lamports(max(WITNESS_PENALTY_FACTOR * cost, int(Fraction(cost) / caught) + 1))
+
+
+def canary_bounty(cost: int, rate_ppm: int) -> Lamports:
+    """Return the least bounty J with rate * J > cost: what keeps a lone witness diligent."""
+    if rate_ppm <= 0:
+        raise RangeError("rate", "above 0 ppm", rate_ppm, "plant some errors")
+    return Lamports(cost * PPM // rate_ppm + 1)
+
+
+def capture(num_people: int, num_bad: int, seats: int, needed: int) -> Fraction:
+    """Return the chance that `needed` or more of `seats` random seats are bad (hypergeometric)."""
+    if not (0 <= num_bad <= num_people and 0 < seats <= num_people):
+        raise RangeError(
+            "committee", f"1..{num_people} seats, as many bad", (num_bad, seats), "draw fewer seats"
+        )
+    ways = sum(
+        comb(num_bad, bad) * comb(num_people - num_bad, seats - bad)
+        for bad in range(needed, seats + 1)
+    )
+    return Fraction(ways, comb(num_people, seats))
+
+
+def _tolerable_false_slashes(given: Assumptions, stake: int) -> int:
+    margin = given.reward - given.cost - given.fee_cost
+    return max(0, margin * 10**9 // stake)

@@ -1,0 +1,174 @@
+"""Write the golden vectors of the judge (tests/golden/audit/py_*.json).
+
+Owns: the choice of cases, and definitions written from the protocol alone, slow and plain.
+Never: uses the packages. They are Python-only until the program has audits; then vectors.py calls
+`MAKERS` and the files move up. Next: tests/unit/attestation/test_audit_golden.py.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+from vector_reference import H, le, top, u64
+from vector_stream import Stream
+
+Case = tuple[dict[str, object], object]
+Cases = Iterator[Case]
+
+
+def x(tag: str, seed: bytes, *fields: bytes) -> int:
+    """First 8 bytes, little-endian, of H."""
+    return int.from_bytes(H(tag, seed, *fields)[:8], "little")
+
+
+def bits(bitmap: int) -> list[int]:
+    """Return the indices of a bitmap."""
+    return [i for i in range(64) if bitmap >> i & 1]
+
+
+def audit_sample(s: Stream) -> Cases:
+    """Draw targets: every rate, caps that bite, the doubled round."""
+    for number in range(60):
+        sigma, included, is_new = s.bytes(32), s.bits(64), s.bits(64) & s.bits(64)
+        given = {
+            "sigma": sigma.hex(),
+            "included": included,
+            "is_new": is_new,
+            "p_base_ppm": (0, 50_000, 100_000, 300_000, 10**6)[number % 5],
+            "p_new_ppm": (500_000, 10**6, 300_000)[number % 3],
+            "cap": (1, 2, 4, 15, 64)[number // 5 % 5],
+            "is_doubled": number % 7 == 0,
+        }
+        drawn = []
+        for i in bits(included):
+            p = int(str(given["p_new_ppm" if is_new >> i & 1 else "p_base_ppm"]))
+            p = min(10**6, 2 * p) if given["is_doubled"] else p
+            value = x("troth:sample", sigma, le(i, 2))
+            if Fraction(value, 2**64) < Fraction(p, 10**6):
+                drawn.append((Fraction(value, p), i))
+        yield given, sorted(i for _, i in sorted(drawn)[: int(str(given["cap"]))])
+
+
+def audit_seats(s: Stream) -> Cases:
+    """Seats in order, from too few eligible ones to all."""
+    for number in range(40):
+        sigma, target = s.bytes(32), s.below(64)
+        eligible = s.bits(64) if number % 2 else s.bits(64) & s.bits(64) & s.bits(64) & s.bits(64)
+        eligible = (
+            (2**64 - 1, 0, 1 << target | 3, 1 << target | 7)[number] if number < 4 else eligible
+        )
+        others = [j for j in bits(eligible) if j != target]
+        order = sorted(others, key=lambda j: (x("troth:seat", sigma, le(target, 2), le(j, 2)), j))
+        given = {"sigma": sigma.hex(), "target": target, "eligible": eligible}
+        yield given, order[:5] if len(order) >= 3 else []
+
+
+def audit_committee(s: Stream) -> Cases:
+    """Second committees: with and without the first seats, too small ones."""
+    for number in range(40):
+        seed, width = s.bytes(32), (64, 16, 8, 6, 4)[number % 5]
+        eligible = s.bits(width) | s.bits(width)
+        barred = [s.below(width) for _ in range(1 + number % 2)]
+        seats = [s.below(width) for _ in range(5)]
+        pool = [j for j in bits(eligible) if j not in barred]
+        fresh = [j for j in pool if j not in seats]
+        pool = fresh if len(fresh) >= 5 else pool
+        order = sorted(pool, key=lambda j: (x("troth:committee", seed, le(j, 2)), j))
+        given = {"seed": seed.hex(), "eligible": eligible, "barred": barred, "seats": seats}
+        yield given, order[:7] if len(order) >= 3 else []
+
+
+def audit_case_seed(s: Stream) -> Cases:
+    """Seeds of cases."""
+    for target, kind in ((0, 0), (63, 3), (7, 1)):
+        slot_hash, run, round_ = s.bytes(32), s.bytes(32), s.bits(64)
+        given = {"slot_hash": slot_hash.hex(), "run": run.hex(), "round": round_}
+        fields = (slot_hash, run, u64(round_), le(target, 2), le(kind, 1))
+        yield given | {"target": target, "kind": kind}, H("troth:case", *fields).hex()
+
+
+def audit_tiles(s: Stream) -> Cases:
+    """Draw tiles: fewer tiles than strata, odd counts, many."""
+    for num_tiles in (1, 2, 31, 32, 33, 100, 244, 1_000_003, 2**40 + 1):
+        sigma, target = s.bytes(32), s.below(64)
+        draws = []
+        for j in range(32):
+            part = Fraction(x("troth:tile", sigma, le(target, 2), le(j, 1)), 2**64)
+            draws.append(int((j + part) * num_tiles / 32))
+        yield {"sigma": sigma.hex(), "target": target, "num_tiles": num_tiles}, draws
+
+
+def audit_openings_root(s: Stream) -> Cases:
+    """Roots over bytes around the piece size."""
+    for size in (1, 16_384, 16_385, 40_000):
+        data = (s.bytes(32) * (size // 32 + 1))[:size]
+        leaves = [data[at : at + 16_384] for at in range(0, size, 16_384)]
+        root = H("troth:merkle", u64(len(leaves)), top(leaves))
+        yield {"repeated": data[:32].hex(), "size": size}, root.hex()
+
+
+def audit_verdict(s: Stream) -> Cases:
+    """Commit to verdicts."""
+    for kind in (1, 2, 3, 4):
+        given: dict[str, object] = {"run": s.bytes(32).hex(), "round": s.bits(64)}
+        given |= {"target": s.below(64), "witness": s.below(64), "kind": kind}
+        given |= {name: s.bytes(32).hex() for name in ("evidence", "sketch_hash", "salt")}
+        raw = [bytes.fromhex(str(given[n])) for n in ("run", "evidence", "sketch_hash", "salt")]
+        numbers = (int(str(given["round"])), int(str(given["target"])), int(str(given["witness"])))
+        who = (u64(numbers[0]), le(numbers[1], 2), le(numbers[2], 2), le(kind, 1))
+        yield given, H("troth:verdict", raw[0], *who, *raw[1:]).hex()
+
+
+def audit_sketch(s: Stream) -> Cases:
+    """Sketches of small integers times a power of two, so that no sum rounds; one saturates."""
+    for size, shift in ((1, 20), (255, 22), (256, 21), (257, 24), (2_000, 23), (40, 0)):
+        sigma, target = s.bytes(32), s.below(64)
+        numerators = [s.below(200) - 100 for _ in range(size)]
+        sketch = []
+        for k in range(64):
+            total = 0
+            for e, value in enumerate(numerators):
+                block = H("troth:proj", sigma, le(target, 2), le(k, 1), u64(e // 256))
+                total += -value if block[e % 256 // 8] >> e % 8 & 1 else value
+            exact = Fraction(total * 2**20, 2**shift)
+            sketch.append(max(-(2**31), min(2**31 - 1, round(exact))))
+        hash_ = H("troth:sketch", b"".join(le(value, 4) for value in sketch))
+        given = {"sigma": sigma.hex(), "target": target, "shift": shift, "numerators": numerators}
+        yield given, {"sketch": sketch, "hash": hash_.hex()}
+
+
+MAKERS = (
+    audit_sample,
+    audit_seats,
+    audit_committee,
+    audit_case_seed,
+    audit_tiles,
+    audit_openings_root,
+    audit_verdict,
+    audit_sketch,
+)
+
+
+def write(folder: Path) -> None:
+    """Write every vector file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for make in MAKERS:
+        name = f"py_{make.__name__}"
+        cases = [{"in": given, "out": out} for given, out in make(Stream(name))]
+        lines = ",\n  ".join(json.dumps(case, separators=(",", ":")) for case in cases)
+        text = f'{{"name":"{name}","cases":[\n  {lines}\n]}}\n'
+        (folder / f"{name}.json").write_text(text, encoding="ascii")
+
+
+def main() -> None:
+    """Parse the arguments and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    default = Path(__file__).parents[2] / "tests" / "golden" / "audit"
+    parser.add_argument("--out", type=Path, default=default)
+    write(parser.parse_args().out)
+
+
+if __name__ == "__main__":
+    main()

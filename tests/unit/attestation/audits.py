@@ -1,0 +1,109 @@
+"""A small trainer in numpy with synthetic gradients: what the tests of the judge audit.
+
+Gradients have a slowly turning common part and noise, so that momentum predicts much of them: a
+free-rider's payload looks plausible, as in real training.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from troth_attestation import openings, sampling, state, work
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import NONE
+
+CONFIG = RunConfig()
+RULE = work.Rule(CONFIG.demo, CONFIG.judge)
+SIGMA = bytes(range(32))
+RUN = b"r" * 32
+TARGET = 5
+NUM_TILES = 45
+ROUND = 9
+BETA = CONFIG.demo.beta_micro / 10**6
+
+
+def gradients(seed: int, num_rounds: int, parts: int = 8) -> Any:
+    """Return fp32 [rounds, parts, tiles, 4096]: the mean over `parts` is the gradient."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(NUM_TILES, 4096)) * rng.lognormal(size=(NUM_TILES, 1))
+    out = np.empty((num_rounds, parts, NUM_TILES, 4096), np.float32)
+    for round_ in range(num_rounds):
+        common += 0.3 * rng.normal(size=common.shape) * np.abs(common).mean()
+        noise = rng.normal(size=out.shape[1:]) * np.linalg.norm(common, axis=1)[:, None] / 64
+        out[round_] = common + 2 * noise
+    return out
+
+
+def forget(u: Any) -> Any:
+    """Return u without what its payload sent."""
+    rest = u.copy()
+    np.put_along_axis(rest, work.select(u, CONFIG.demo.k).indices, 0, axis=1)
+    return rest
+
+
+@dataclass(frozen=True)
+class Work:
+    """One sampled payload with all that the two sides know."""
+
+    sampled: openings.Sampled
+    after: openings.Residual
+    before: openings.Residual | None
+    votes: work.Votes
+    own: Any
+
+    @property
+    def data(self) -> bytes:
+        return openings.encode(self.sampled, self.after, self.before)
+
+    def judged(self, **changes: Any) -> Any:
+        """Judge with the honest arguments, or others by name."""
+        data = changes.pop("data", self.data)
+        root = changes.pop("recorded_root", openings.openings_root(data) if data else bytes(32))
+        given = {"sampled": self.sampled, "votes": self.votes, "gradient": self.own} | changes
+        return work.judge(
+            data, given["sampled"], root, given["votes"], given["gradient"], given.get("rule", RULE)
+        )
+
+
+def committed(u: Any) -> openings.Residual:
+    """Return u as tiles with its tree."""
+    tiles = np.ascontiguousarray(u, np.float32).reshape(-1, 64, 64)
+    return openings.Residual(tiles, state.residual_tree(tiles))
+
+
+def payload_of(u_before: Any, u_after: Any, own: Any, sigma: bytes = SIGMA) -> Work:
+    """Return the audit of a payload that shows `u_after`; `u_before` None is the zero residual."""
+    num_tiles = len(u_after)
+    after = committed(u_after)
+    before = None if u_before is None else committed(u_before)
+    sampled = openings.Sampled(
+        run=RUN,
+        round=ROUND,
+        index=TARGET,
+        previous_included=NONE if before is None else ROUND - 1,
+        num_tiles=num_tiles,
+        draws=sampling.tile_draws(sigma, TARGET, num_tiles),
+        root_after=after.tree.root,
+        root_before=before.tree.root if before else bytes(32),
+    )
+    own_tiles = np.ascontiguousarray(own, np.float32).reshape(num_tiles, 64, 64)
+    return Work(sampled, after, before, work.select(u_after, CONFIG.demo.k), own_tiles)
+
+
+def trained(seed: int, cheat: Any = None, num_rounds: int = 8) -> Work:
+    """Train honestly, then let `cheat(parts, m, rng)` make the last D(g) instead of the mean."""
+    parts = gradients(seed, num_rounds)
+    u = None
+    for round_ in range(num_rounds - 1):
+        g = parts[round_].mean(axis=0)
+        u = g if u is None else np.float32(BETA) * forget(u) + g
+    own = parts[-1].mean(axis=0)
+    shown = own if cheat is None else cheat(parts[-1], parts[-2], np.random.default_rng(seed))
+    after = np.float32(BETA) * forget(u) + shown.astype(np.float32)
+    return payload_of(u, after, own)
+
+
+def changed(made: Work, **fields: Any) -> Any:
+    """Return the sampled record of an audit with other fields."""
+    return replace(made.sampled, **fields)

@@ -1,0 +1,201 @@
+"""Seats and committees: what many say together, and who of them is at fault."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth_attestation.errors import ReportError
+from troth_attestation.quorum import (
+    AuditOutcome,
+    CaseOutcome,
+    Report,
+    SeatFault,
+    case_outcome,
+    outcome,
+    outvoted,
+    paid_seats,
+    seat_faults,
+)
+from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
+from troth_coordinator.rules.errors import RangeError
+
+OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE = VerdictKind
+TRUE = (1000,) * 64
+CLOSE = (1001,) * 64
+LAZY = (-700,) * 64
+LAZY_TOO = (1, *(-900,) * 63)
+SILENT = Report()
+HIDDEN = Report(has_committed=True)
+
+
+def said(kind, sketch=TRUE):
+    return Report(True, kind, None if kind == UNAVAILABLE else sketch)
+
+
+def all_say(*kinds):
+    return [said(kind) for kind in kinds]
+
+
+def test_three_ok_clear_at_once():
+    assert outcome(all_say(OK, OK, OK), 5) == AuditOutcome.CLEARED
+    assert outcome(all_say(OK, OK, OK), 3) == AuditOutcome.CLEARED
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        said(MISMATCH),
+        said(UNAVAILABLE),
+        said(INCONCLUSIVE),
+        SILENT,
+        HIDDEN,
+        said(OK, LAZY),
+        Report(True, OK, None),
+    ],
+)
+def test_anything_but_three_agreeing_ok_extends(odd):
+    for place in range(3):
+        reports = all_say(OK, OK)
+        reports.insert(place, odd)
+        assert outcome(reports, 5) == AuditOutcome.EXTEND
+        assert outcome(reports, 4) == AuditOutcome.EXTEND
+
+
+def test_without_further_seats_the_first_three_decide():
+    assert outcome(all_say(MISMATCH, MISMATCH, MISMATCH), 3) == AuditOutcome.ACCUSED
+    assert outcome(all_say(MISMATCH, MISMATCH, OK), 3) == AuditOutcome.UNPROVEN
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (OK, AuditOutcome.CLEARED),
+        (MISMATCH, AuditOutcome.ACCUSED),
+        (UNAVAILABLE, AuditOutcome.NO_OPENINGS),
+        (INCONCLUSIVE, AuditOutcome.UNPROVEN),
+    ],
+)
+def test_three_of_five_decide(kind, expected):
+    other = said(INCONCLUSIVE)
+    assert outcome([said(kind), other, said(kind), SILENT, said(kind)], 5) == expected
+    if kind != INCONCLUSIVE:
+        two = [said(kind), other, said(kind), SILENT, other]
+        assert outcome(two, 5) == AuditOutcome.UNPROVEN
+
+
+def test_every_five_verdicts_have_at_most_one_majority():
+    for kinds in product([*VerdictKind, None], repeat=5):
+        reports = [HIDDEN if kind is None else Report(True, kind) for kind in kinds]
+        majority = [kind for kind in VerdictKind if kinds.count(kind) >= 3]
+        expected = {OK: 1, MISMATCH: 3, UNAVAILABLE: 4, INCONCLUSIVE: 5}
+        assert outcome(reports, 5) == (expected[majority[0]] if majority else 5)
+
+
+@pytest.mark.parametrize(("given_", "seats"), [(2, 5), (4, 5), (6, 6), (3, 2), (5, 4)])
+def test_other_numbers_of_reports_are_refused(given_, seats):
+    with pytest.raises(ReportError, match="reports of an audit"):
+        outcome(all_say(*[OK] * given_), seats)
+
+
+def test_a_lazy_seat_is_outvoted_by_three_that_agree():
+    reports = [said(OK, LAZY), said(OK), said(OK, CLOSE), said(OK), said(OK, LAZY_TOO)]
+    assert outvoted(reports) == {0, 4}
+    assert outcome(reports, 5) == AuditOutcome.CLEARED
+    assert paid_seats(reports, AuditOutcome.CLEARED) == {1, 2, 3}
+    assert seat_faults(reports) == {0: SeatFault.OUTVOTED_SKETCH, 4: SeatFault.OUTVOTED_SKETCH}
+
+
+def test_three_seats_never_outvote_one_and_two_differing_pairs_nobody():
+    assert not outvoted([said(OK, LAZY), said(OK), said(OK)])
+    pairs = [said(OK, LAZY), said(OK, LAZY), said(OK), said(OK), said(OK, (0,) * 64)]
+    assert not outvoted(pairs)
+
+
+def test_the_verdict_of_an_outvoted_seat_does_not_count():
+    reports = [said(OK), said(OK, LAZY), said(OK), said(MISMATCH), SILENT]
+    assert outcome(reports, 5) == AuditOutcome.UNPROVEN
+
+
+def test_who_is_paid():
+    two = [said(UNAVAILABLE), said(UNAVAILABLE), said(OK), said(UNAVAILABLE), HIDDEN]
+    assert paid_seats(two, AuditOutcome.NO_OPENINGS) == {0, 1, 2, 3}
+    assert paid_seats(two, AuditOutcome.UNPROVEN) == {2}
+    split = [said(OK), said(OK, LAZY)]
+    assert paid_seats(split, AuditOutcome.UNPROVEN) == frozenset()
+    assert paid_seats([SILENT] * 3, AuditOutcome.UNPROVEN) == frozenset()
+
+
+def test_silence_is_a_fault_and_doubt_is_none():
+    reports = [SILENT, HIDDEN, said(UNAVAILABLE), said(INCONCLUSIVE), said(OK)]
+    assert seat_faults(reports) == {0: SeatFault.NO_COMMIT, 1: SeatFault.NO_REVEAL}
+
+
+def test_wrong_verdicts_are_faults_once_a_committee_has_decided():
+    reports = [said(OK), said(MISMATCH), said(MISMATCH), said(MISMATCH), said(INCONCLUSIVE)]
+    assert seat_faults(reports, CaseOutcome.CONVICTED) == {0: SeatFault.WRONG_OK}
+    assert seat_faults(reports, CaseOutcome.ACQUITTED) == dict.fromkeys(
+        (1, 2, 3), SeatFault.FALSE_MISMATCH
+    )
+    assert seat_faults(reports, CaseOutcome.NOT_PROVEN) == {}
+    assert seat_faults(reports, CaseOutcome.EXCLUDED) == {}
+
+
+@pytest.mark.parametrize(("members", "needed"), [(3, 2), (4, 3), (5, 4), (6, 4), (7, 5)])
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(MISMATCH, CaseOutcome.CONVICTED), (OK, CaseOutcome.ACQUITTED)]
+)
+def test_two_thirds_of_all_members_decide(members, needed, kind, expected):
+    silent = [None] * members
+    assert case_outcome([kind] * needed + silent[needed:]) == expected
+    assert case_outcome([kind] * (needed - 1) + silent[needed - 1 :]) == CaseOutcome.NOT_PROVEN
+
+
+def test_too_small_and_too_large_committees():
+    assert case_outcome([MISMATCH, MISMATCH]) == CaseOutcome.EXCLUDED
+    assert case_outcome([]) == CaseOutcome.EXCLUDED
+    with pytest.raises(ReportError, match="at most 7"):
+        case_outcome([OK] * 8)
+
+
+@given(st.lists(st.sampled_from([TRUE, CLOSE, LAZY, LAZY_TOO]), min_size=5, max_size=5))
+def test_at_least_three_seats_are_never_outvoted(sketches):
+    reports = [said(OK, sketch) for sketch in sketches]
+    out = outvoted(reports)
+    assert len(out) <= 2
+    if out:
+        assert not out & paid_seats(reports, AuditOutcome.CLEARED)
+
+
+def statement(**changes):
+    fields = {"run": b"r" * 32, "round": 7, "target": 3, "witness": 4, "kind": OK}
+    fields |= {"evidence": b"e" * 32, "sketch_hash": b"s" * 32}
+    return Statement(**(fields | changes))
+
+
+def test_a_commitment_binds_every_field():
+    salt = b"x" * 32
+    changes = [{"run": b"q" * 32}, {"round": 8}, {"target": 4}, {"witness": 3}, {"kind": MISMATCH}]
+    changes += [{"evidence": bytes(32)}, {"sketch_hash": bytes(32)}]
+    made = {statement(**change).commit(salt) for change in [{}, *changes]}
+    assert len(made | {statement().commit(bytes(32))}) == len(changes) + 2
+
+
+@pytest.mark.parametrize("field", ["run", "evidence", "sketch_hash"])
+def test_fields_that_do_not_fit_are_refused(field):
+    with pytest.raises(RangeError, match="32 bytes"):
+        statement(**{field: b"short"}).commit(bytes(32))
+    with pytest.raises(RangeError, match="salt"):
+        statement().commit(b"short")
+
+
+def test_a_verdict_explains_itself_with_its_numbers():
+    plain = Verdict(UNAVAILABLE, Reason.NOT_SERVED)
+    assert plain.explain() == "unavailable: nobody served the opened tiles in time"
+    full = Verdict(MISMATCH, Reason.WORK_DIFFERS, 1.0, 32, 2.5)
+    assert full.explain() == (
+        "mismatch: the shown work is not the gradient of the assigned sequences "
+        "(median error 1.0000, 32 of 32 tiles far off, residual 2.50 x gradient)"
+    )
+    assert "(tile 0)" in Verdict(MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=0).explain()

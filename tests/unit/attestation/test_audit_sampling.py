@@ -1,0 +1,109 @@
+"""The draw: nobody chooses it, everybody computes the same, and nobody judges itself."""
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth_attestation import sampling
+from troth_attestation.sampling import Rates
+from troth_coordinator.rules import bitmap as bitmaps
+from troth_coordinator.rules.errors import RangeError
+
+SEEDS = st.binary(min_size=32, max_size=32)
+BITMAPS = st.integers(0, 2**64 - 1)
+ALL = 2**64 - 1
+
+
+def seed_of(number):
+    return hashlib.sha256(str(number).encode()).digest()
+
+
+def test_certainty_samples_everybody_and_zero_nobody():
+    assert sampling.is_sampled(2**64 - 1, 10**6)
+    assert not sampling.is_sampled(0, 0)
+    assert sampling.is_sampled(0, 1)
+    edge = 2**64 // 2
+    assert not sampling.is_sampled(edge, 500_000)
+    assert sampling.is_sampled(edge - 1, 500_000)
+
+
+@given(SEEDS, BITMAPS, BITMAPS, st.integers(1, 64))
+def test_the_sample_lies_in_the_included_set_and_under_the_cap(seed, included, is_new, cap):
+    targets = sampling.sampled_targets(seed, included, is_new, Rates(300_000, 900_000, cap))
+    assert list(targets) == sorted(set(targets))
+    assert len(targets) <= cap
+    assert all(bitmaps.has(included, target) for target in targets)
+    free = sampling.sampled_targets(seed, included, is_new, Rates(300_000, 900_000, 64))
+    assert set(targets) <= set(free)
+    assert len(targets) == min(cap, len(free))
+
+
+@given(SEEDS, BITMAPS)
+def test_a_doubled_round_samples_all_that_a_plain_one_would(seed, included):
+    plain = sampling.sampled_targets(seed, included, 0, Rates(200_000, 10**6, 64))
+    doubled = sampling.sampled_targets(seed, included, 0, Rates(200_000, 10**6, 64, True))
+    assert set(plain) <= set(doubled)
+    assert Rates(200_000, 900_000, 64, True).ppm(True) == 10**6
+    assert Rates(200_000, 900_000, 64, True).ppm(False) == 400_000
+
+
+def test_a_tenth_is_sampled_at_a_tenth():
+    rates = Rates(100_000, 500_000, 64)
+    drawn = sum(len(sampling.sampled_targets(seed_of(n), ALL, 0, rates)) for n in range(300))
+    assert drawn / (300 * 64) == pytest.approx(0.1, abs=0.01)
+
+
+@given(SEEDS, st.integers(0, 63), BITMAPS)
+def test_seats_are_eligible_distinct_and_never_the_target(seed, target, eligible):
+    seats = sampling.seats_of(seed, target, eligible)
+    others = bitmaps.count(eligible & ~(1 << target))
+    assert len(seats) == (min(5, others) if others >= 3 else 0)
+    assert len(set(seats)) == len(seats)
+    assert target not in seats
+    for witness in range(64):
+        number = sampling.seat_number(seed, target, witness, eligible)
+        if witness in seats:
+            assert number == seats.index(witness)
+        else:
+            assert number is None or number >= 5
+
+
+@given(SEEDS, BITMAPS, st.sets(st.integers(0, 63), max_size=2), st.sets(st.integers(0, 63)))
+def test_a_committee_leaves_out_who_must_not_judge(seed, eligible, barred, seats):
+    drawn = sampling.committee(seed, eligible, barred, seats)
+    pool = [j for j in range(64) if eligible >> j & 1 and j not in barred]
+    fresh = [j for j in pool if j not in seats]
+    allowed = fresh if len(fresh) >= 5 else pool
+    assert set(drawn) <= set(allowed)
+    assert len(drawn) == (min(7, len(allowed)) if len(allowed) >= 3 else 0)
+
+
+def test_cases_that_take_the_same_slot_draw_different_people():
+    slot_hash, run = seed_of("slot"), seed_of("run")
+    drawn = {
+        sampling.committee(sampling.case_seed(slot_hash, run, 4, target, kind), ALL, [], [])
+        for target in range(5)
+        for kind in range(3)
+    }
+    assert len(drawn) == 15
+
+
+@given(SEEDS, st.integers(0, 63), st.integers(1, 10**6))
+def test_each_stratum_is_opened_once(seed, target, num_tiles):
+    draws = sampling.tile_draws(seed, target, num_tiles)
+    assert len(draws) == 32
+    for j, tile in enumerate(draws):
+        assert j * num_tiles // 32 <= tile <= (j + 1) * num_tiles // 32
+        assert tile < num_tiles
+    assert list(draws) == sorted(draws)
+
+
+def test_arguments_that_are_off_are_refused():
+    with pytest.raises(RangeError, match="num_tiles"):
+        sampling.tile_draws(bytes(32), 0, 0)
+    with pytest.raises(RangeError, match="seed"):
+        sampling.score("troth:sample", b"short")
+    with pytest.raises(RangeError, match="participant index"):
+        sampling.seats_of(bytes(32), 64, ALL)

@@ -1,0 +1,117 @@
+"""Sketches: what all who computed agree on, and nobody else knows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth_attestation import sketch
+from troth_attestation.errors import ReportError, TensorError
+
+from .audits import SIGMA, gradients
+
+SKETCHES = st.lists(st.integers(-(2**31), 2**31 - 1), min_size=64, max_size=64)
+
+
+def unit(values):
+    """Scale as a clipped gradient is."""
+    return (values / np.linalg.norm(values)).astype(np.float32)
+
+
+PARTS = gradients(1, 2)
+OWN = unit(PARTS[-1].mean(axis=0))
+
+
+def relative(first, second):
+    a, b = np.array(first, np.float64), np.array(second, np.float64)
+    return np.linalg.norm(a - b) / max(np.linalg.norm(a), np.linalg.norm(b))
+
+
+def test_two_who_computed_agree():
+    rng = np.random.default_rng(0)
+    other = OWN * (1 + 0.01 * rng.normal(size=OWN.shape).astype(np.float32))
+    first, second = sketch.sketch(OWN, SIGMA, 3), sketch.sketch(other, SIGMA, 3)
+    assert not sketch.differ(first, second)
+    assert relative(first, second) < 0.02
+
+
+@pytest.mark.parametrize("used", [7, 4, 1])
+def test_who_computed_less_differs(used):
+    part = unit(PARTS[-1][:used].mean(axis=0))
+    assert sketch.differ(sketch.sketch(OWN, SIGMA, 3), sketch.sketch(part, SIGMA, 3))
+
+
+def test_a_sketch_serves_one_target_of_one_round_only():
+    own = sketch.sketch(OWN, SIGMA, 3)
+    assert sketch.differ(own, sketch.sketch(OWN, SIGMA, 4))
+    assert sketch.differ(own, sketch.sketch(OWN, bytes(32), 3))
+    assert sketch.differ(own, sketch.sketch(-OWN, SIGMA, 3))
+
+
+def test_a_projection_has_the_size_of_the_gradient():
+    values = np.array(sketch.sketch(OWN, SIGMA, 3)) / 2**20
+    assert np.sqrt((values**2).mean()) == pytest.approx(1, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.5 / 2**20, 0),
+        (1.5 / 2**20, 2),
+        (-0.5 / 2**20, 0),
+        (-2.5 / 2**20, -2),
+        (1e300, 2**31 - 1),
+        (-1e300, -(2**31)),
+        (2047.9999999, 2**31 - 1),
+    ],
+)
+def test_rounding_is_half_to_even_and_saturates(value, expected):
+    assert sketch.fixed_point(value) == expected
+
+
+def test_the_difference_rule_is_exact_at_its_edge():
+    first = (10,) + (0,) * 63
+    assert not sketch.differ(first, (9,) + (0,) * 63)
+    assert sketch.differ((100,) + (0,) * 63, (89,) + (0,) * 63)
+    assert not sketch.differ((0,) * 64, (0,) * 64)
+    assert sketch.differ((0,) * 64, (1,) + (0,) * 63)
+    assert sketch.differ((2**31 - 1,) * 64, (-(2**31),) * 64)
+
+
+@given(SKETCHES, SKETCHES)
+def test_difference_does_not_depend_on_the_order(first, second):
+    assert sketch.differ(first, second) == sketch.differ(second, first)
+    assert not sketch.differ(first, first)
+
+
+@given(SKETCHES)
+def test_bytes_and_back(values):
+    assert list(sketch.decode(sketch.encode(values))) == values
+
+
+@pytest.mark.parametrize("values", [[0] * 63, [0] * 65, [2**31] + [0] * 63, []])
+def test_what_is_no_sketch_is_refused(values):
+    with pytest.raises(ReportError, match="64 int32"):
+        sketch.sketch_hash(values)
+
+
+@pytest.mark.parametrize("size", [0, 255, 257])
+def test_other_lengths_are_refused(size):
+    with pytest.raises(ReportError, match="256 bytes"):
+        sketch.decode(bytes(size))
+
+
+@pytest.mark.parametrize("values", [[], [np.nan], [np.inf, 1]])
+def test_gradients_that_cannot_be_projected_are_refused(values):
+    with pytest.raises(TensorError, match="finite coefficients"):
+        sketch.sketch(np.array(values, np.float32), SIGMA, 0)
+
+
+def test_chunks_do_not_show():
+    size = sketch._BLOCKS_PER_CHUNK * 256
+    values = np.zeros(2 * size + 5, np.float32)
+    values[[0, size - 1, size, 2 * size + 4]] = [1, 2, 4, 8]
+    made = sketch.sketch(values, SIGMA, 1)
+    assert len({value // 2**20 for value in made}) > 8
+    assert {value % 2**20 for value in made} == {0}
+    assert all(abs(value) <= 15 * 2**20 and value // 2**20 % 2 for value in made)

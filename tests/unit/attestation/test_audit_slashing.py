@@ -1,0 +1,136 @@
+"""Money: every lamport that is taken arrives somewhere, and no cheat gains by a slash."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth_attestation import slashing
+from troth_attestation.quorum import SeatFault
+from troth_attestation.slashing import Fault, Funds, Prices, Recipient, SlashIntent, Split
+from troth_coordinator.rules.errors import RangeError
+from troth_coordinator.rules.ids import NONE
+
+LAMPORTS = st.integers(0, 2**62)
+FUNDS = st.builds(Funds, LAMPORTS, LAMPORTS, LAMPORTS)
+PRICES = Prices(reward_per_payload=1000, witness_fee=200, recompute_cost=900)
+RICH = Funds(stake=60_000, unbonding=20_000, unvested=7_001)
+INTENTS = st.builds(
+    SlashIntent, st.sampled_from(Fault), LAMPORTS, st.booleans(), st.booleans(), st.booleans()
+)
+
+
+@given(INTENTS, FUNDS)
+def test_a_slash_takes_what_is_there_in_order_and_records_the_rest(intent, funds):
+    taken = slashing.take(intent, funds)
+    assert 0 <= taken.stake <= funds.stake
+    assert 0 <= taken.unbonding <= funds.unbonding
+    assert 0 <= taken.unvested <= funds.unvested
+    if taken.unbonding:
+        assert taken.stake == funds.stake
+    if intent.takes_unvested:
+        assert taken.unvested == funds.unvested
+    elif taken.unvested:
+        assert (taken.stake, taken.unbonding) == (funds.stake, funds.unbonding)
+    forfeited = funds.unvested if intent.takes_unvested else 0
+    assert taken.total + taken.shortfall == intent.principal + forfeited
+    if taken.shortfall:
+        assert taken.total == funds.principal + funds.unvested
+
+
+@given(LAMPORTS, st.booleans(), st.sampled_from(Recipient))
+def test_the_parts_add_up_to_the_lamport(total, has_bond, recipient):
+    parts = slashing.split(total, has_bond=has_bond, recipient=recipient)
+    assert parts.total == total
+    assert min(parts.challenger, parts.acquitted, parts.treasury, parts.burned) >= 0
+    if recipient is Recipient.SPLIT:
+        assert 2 * parts.burned >= total
+        assert 20 * parts.challenger <= total
+        assert parts.acquitted == 0
+        assert has_bond or parts.challenger == 0
+    else:
+        assert parts.acquitted == total
+
+
+def test_the_split_in_numbers():
+    bonded = slashing.split(1_000_039, has_bond=True)
+    assert bonded == Split(challenger=50_001, treasury=450_017, burned=500_021)
+    assert slashing.split(1_000_039, has_bond=False) == Split(treasury=500_018, burned=500_021)
+    assert slashing.split(1, has_bond=True) == Split(burned=1)
+
+
+@given(LAMPORTS)
+def test_a_failed_case_pays_half_of_the_bond_and_burns_the_rest(bond):
+    parts = slashing.failed_case(bond)
+    assert parts.total == bond
+    assert parts.burned - parts.acquitted in (0, 1)
+    assert parts.challenger == parts.treasury == 0
+
+
+@pytest.mark.parametrize(
+    ("intent", "stake", "unbonding", "unvested"),
+    [
+        (slashing.malformed(RICH), 8_000, 0, 0),
+        (slashing.vouched_for_malformed(), 0, 0, 0),
+        (slashing.work(RICH, is_repeated=False), 40_000, 0, 7_001),
+        (slashing.work(RICH, is_repeated=True), 60_000, 20_000, 7_001),
+        (slashing.no_openings(RICH, PRICES, 9, NONE, is_convicted=False), 10_000, 0, 7_001),
+        (slashing.no_openings(RICH, PRICES, 600, 99, is_convicted=True), 10_000, 0, 7_001),
+        (slashing.no_openings(RICH, PRICES, 600, 100, is_convicted=False), 40_000, 0, 7_001),
+        (slashing.no_openings(RICH, PRICES, 600, 100, is_convicted=True), 60_000, 20_000, 7_001),
+        (slashing.no_openings(RICH, PRICES, 5, 9, is_convicted=False), 40_000, 0, 7_001),
+        (slashing.seat(SeatFault.NO_COMMIT, RICH, PRICES), 400, 0, 0),
+        (slashing.seat(SeatFault.NO_REVEAL, RICH, PRICES), 9_000, 0, 0),
+        (slashing.seat(SeatFault.WRONG_OK, RICH, PRICES), 9_000, 0, 0),
+        (slashing.seat(SeatFault.OUTVOTED_SKETCH, RICH, PRICES), 9_000, 0, 0),
+        (slashing.seat(SeatFault.FALSE_MISMATCH, RICH, PRICES), 8_000, 0, 0),
+        (slashing.false_root(RICH), 20_000, 0, 0),
+        (slashing.false_possession(RICH), 1_600, 0, 0),
+    ],
+)
+def test_what_each_fault_costs(intent, stake, unbonding, unvested):
+    taken = slashing.take(intent, RICH)
+    assert (taken.stake, taken.unbonding, taken.unvested) == (stake, unbonding, unvested)
+    assert taken.shortfall == 0
+    assert taken.total == stake + unbonding + unvested
+
+
+def test_what_else_follows():
+    assert slashing.work(RICH, is_repeated=True).is_barred
+    assert not slashing.work(RICH, is_repeated=False).is_barred
+    assert slashing.vouched_for_malformed().is_strike
+    assert slashing.false_possession(RICH).is_strike
+    framed = slashing.seat(SeatFault.FALSE_MISMATCH, RICH, PRICES)
+    assert framed.recipient is Recipient.ACQUITTED
+    assert slashing.seat(SeatFault.WRONG_OK, RICH, PRICES).recipient is Recipient.SPLIT
+    hidden = slashing.seat(SeatFault.NO_REVEAL, Funds(200_000, 0, 0), PRICES)
+    assert hidden.principal == 20_000
+    assert [fault.value for fault in Fault] == ["P2", "P3", "P5", "P6", "P7", "P8", "P9", "P10"]
+
+
+@given(LAMPORTS, LAMPORTS)
+def test_asking_for_the_stake_back_lowers_no_penalty(stake, moved):
+    moved = min(stake, moved)
+    before, after = Funds(stake, 0, 5), Funds(stake - moved, moved, 5)
+    for make in (
+        slashing.malformed,
+        slashing.false_root,
+        slashing.false_possession,
+        lambda funds: slashing.work(funds, is_repeated=False),
+        lambda funds: slashing.work(funds, is_repeated=True),
+    ):
+        first = slashing.take(make(before), before)
+        second = slashing.take(make(after), after)
+        assert first.total == second.total
+
+
+def test_a_poor_participant_loses_all_and_the_rest_is_recorded():
+    poor = Funds(stake=3, unbonding=2, unvested=4)
+    taken = slashing.take(SlashIntent(Fault.WRONG_SEAT, 100), poor)
+    assert (taken.stake, taken.unbonding, taken.unvested, taken.shortfall) == (3, 2, 4, 91)
+
+
+@pytest.mark.parametrize("name", ["stake", "unbonding", "unvested"])
+@pytest.mark.parametrize("amount", [-1, NONE])
+def test_amounts_that_no_account_holds_are_refused(name, amount):
+    with pytest.raises(RangeError, match=name):
+        Funds(**({"stake": 1, "unbonding": 1, "unvested": 1} | {name: amount}))

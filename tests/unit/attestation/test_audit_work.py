@@ -1,0 +1,233 @@
+"""T1, T1b and T2: honest work passes on any hardware, skipped work does not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from troth_attestation import openings, work
+from troth_attestation.errors import TensorError
+from troth_attestation.verdict import Reason, VerdictKind
+from troth_coordinator.rules.config import DemoSection, JudgeSection
+
+from .audits import BETA, CONFIG, RULE, changed, payload_of, trained
+
+OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE = VerdictKind
+HONEST = trained(3)
+
+
+def noisy(share):
+    """An honest gradient with relative noise of another machine."""
+
+    def cheat(parts, _, rng):
+        g = parts.mean(axis=0)
+        noise = rng.normal(size=g.shape)
+        return g + share * noise * np.linalg.norm(g, axis=1)[:, None] / 64
+
+    return cheat
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("share", [0.0, 0.002, 0.02])
+def test_honest_work_with_the_noise_of_other_hardware_is_ok(seed, share):
+    found = trained(seed, noisy(share)).judged()
+    assert (found.kind, found.reason) == (OK, Reason.WORK_MATCHES), found.explain()
+    assert found.median_error == pytest.approx(share, rel=0.05, abs=1e-5)
+    assert found.num_bad_tiles == 0
+    assert found.residual_ratio < 20
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("used", [7, 6, 4, 1])
+def test_a_partial_batch_is_a_mismatch(seed, used):
+    found = trained(seed, lambda parts, _, rng: parts[:used].mean(axis=0)).judged()
+    assert (found.kind, found.reason) == (MISMATCH, Reason.WORK_DIFFERS), found.explain()
+    assert found.median_error > 0.1
+
+
+def test_a_free_rider_is_off_by_all_of_the_gradient():
+    found = trained(4, lambda parts, *_: np.zeros_like(parts[0])).judged()
+    assert (found.kind, found.reason) == (MISMATCH, Reason.WORK_DIFFERS)
+    assert found.median_error == pytest.approx(1, abs=1e-5)
+    assert found.num_bad_tiles == 32
+
+
+def test_yesterdays_gradient_and_a_flipped_sign_are_mismatches():
+    assert trained(5, lambda _, last, rng: last.mean(axis=0)).judged().kind == MISMATCH
+    found = trained(5, lambda parts, *_: -parts.mean(axis=0)).judged()
+    assert found.median_error == pytest.approx(2, abs=1e-4)
+
+
+def test_some_layers_left_out_are_a_mismatch_though_the_median_is_zero():
+    def some_layers(parts, *_):
+        g = parts.mean(axis=0)
+        g[: len(g) // 4] = 0
+        return g
+
+    found = trained(6, some_layers).judged()
+    assert (found.kind, found.reason) == (MISMATCH, Reason.WORK_DIFFERS)
+    assert found.median_error < 0.001
+    assert 6 <= found.num_bad_tiles < 16
+
+
+def test_between_the_bounds_nobody_is_accused():
+    found = trained(7, noisy(0.06)).judged()
+    assert (found.kind, found.reason) == (INCONCLUSIVE, Reason.BETWEEN_BOUNDS)
+
+
+def test_a_payload_that_is_not_the_top_k_is_a_mismatch():
+    tile = HONEST.sampled.tiles[4]
+    votes = HONEST.votes
+    negative = votes.negative.copy()
+    negative[tile, 0] ^= True
+    found = HONEST.judged(votes=replace(votes, negative=negative))
+    assert (found.kind, found.reason) == (MISMATCH, Reason.PAYLOAD_NOT_TOP_K)
+    assert found.tile == tile
+    indices = votes.indices.copy()
+    indices[tile, -1] -= 1
+    assert HONEST.judged(votes=replace(votes, indices=indices)).tile == tile
+    present = votes.present.copy()
+    present[tile] = False
+    assert HONEST.judged(votes=replace(votes, present=present)).tile == tile
+
+
+def test_a_payload_of_another_shape_is_a_mismatch():
+    votes = HONEST.votes
+    short = work.Votes(votes.present[:1], votes.indices[:1], votes.negative[:1])
+    assert HONEST.judged(votes=short).reason == Reason.PAYLOAD_NOT_TOP_K
+    narrow = replace(votes, indices=votes.indices[:, 1:])
+    assert HONEST.judged(votes=narrow).tile == HONEST.sampled.tiles[0]
+
+
+def test_a_malformed_payload_is_a_mismatch():
+    assert HONEST.judged(votes=None).reason == Reason.PAYLOAD_MALFORMED
+
+
+def test_a_smuggled_residual_shows_as_long_as_it_has_influence():
+    rng = np.random.default_rng(8)
+    g = rng.normal(size=(40, 4096)).astype(np.float32)
+    smuggled = 50 * rng.normal(size=g.shape).astype(np.float32)
+    m = smuggled.copy()
+    np.put_along_axis(m, work.select(smuggled, CONFIG.demo.k).indices, 0, axis=1)
+    found = payload_of(smuggled, np.float32(BETA) * m + g, g).judged()
+    assert (found.kind, found.reason) == (MISMATCH, Reason.RESIDUAL_TOO_LARGE)
+    assert 45 < found.residual_ratio < 50
+
+
+def test_openings_that_are_absent_or_prove_nothing_are_unavailable():
+    cases = {
+        Reason.NOT_SERVED: HONEST.judged(data=None),
+        Reason.OPENINGS_ROOT: HONEST.judged(recorded_root=bytes(32)),
+        Reason.OPENINGS_LENGTH: HONEST.judged(data=HONEST.data[:-1]),
+        Reason.OPENINGS_FIELD: HONEST.judged(sampled=changed(HONEST, round=4)),
+        Reason.OPENINGS_PATH: HONEST.judged(sampled=changed(HONEST, root_after=bytes(32))),
+        Reason.OPENINGS_TILE: HONEST.judged(data=HONEST.data[:59] + b"\xff" + HONEST.data[60:]),
+    }
+    for reason, found in cases.items():
+        assert (found.kind, found.reason) == (UNAVAILABLE, reason), found.explain()
+
+
+def test_a_committed_nan_is_a_mismatch():
+    u = HONEST.after.u.reshape(-1, 4096).copy()
+    u[HONEST.sampled.tiles[0], 0] = np.nan
+    found = payload_of(HONEST.before.u.reshape(-1, 4096), u, HONEST.own).judged()
+    assert (found.kind, found.reason) == (MISMATCH, Reason.NOT_FINITE)
+    assert f"tile {HONEST.sampled.tiles[0]}" in found.explain()
+
+
+def test_without_any_gradient_nothing_is_concluded():
+    zero = np.zeros((3, 4096), np.float32)
+    found = payload_of(None, zero, zero).judged()
+    assert (found.kind, found.reason) == (INCONCLUSIVE, Reason.ZERO_GRADIENT)
+
+
+def test_tiles_without_gradient_are_measured_against_the_floor():
+    g = np.ones((40, 4096), np.float32)
+    g[::2] = 0
+    honest = payload_of(None, g, g).judged()
+    assert honest.kind == OK
+    assert honest.residual_ratio == 0
+    noise = g.copy()
+    noise[::2] = 2e-5
+    assert payload_of(None, noise, g).judged().kind == OK
+    noise[::2] = 2e-3
+    assert payload_of(None, noise, g).judged().kind == MISMATCH
+
+
+@pytest.mark.parametrize(
+    ("median", "bad", "ratio", "kind"),
+    [
+        (0.03, 2, 20.0, OK),
+        (0.0300001, 0, 0.0, INCONCLUSIVE),
+        (0.0, 3, 0.0, INCONCLUSIVE),
+        (0.0999999, 5, 0.0, INCONCLUSIVE),
+        (0.1, 0, 0.0, MISMATCH),
+        (0.0, 6, 0.0, MISMATCH),
+        (0.0, 0, 20.0001, MISMATCH),
+    ],
+)
+def test_the_bounds_are_those_of_the_protocol(median, bad, ratio, kind):
+    found = work.decide(work.Distances(True, ratio, median, bad), JudgeSection())
+    assert found.kind == kind
+
+
+def test_the_bounds_come_from_the_hashed_config():
+    strict = work.Rule(CONFIG.demo, JudgeSection(ok_bound_micro=1, mismatch_bound_micro=2))
+    assert trained(3, noisy(0.002)).judged(rule=strict).kind == MISMATCH
+
+
+def test_alpha_below_one_keeps_a_part_of_what_was_sent():
+    u = np.arange(1, 4097, dtype=np.float32)[None]
+    shown = openings.Openings((0,), u, u)
+    residual = work.residual_before(shown, DemoSection(k=1, alpha_micro=250_000))
+    assert residual[0, -1] == 0.75 * 4096
+    assert residual[0, 0] == 1
+    assert work.residual_before(shown, DemoSection(k=1))[0, -1] == 0
+    assert u[0, -1] == 4096
+
+
+def test_ties_go_to_the_lowest_index_and_minus_zero_is_positive():
+    u = np.zeros((3, 4096), np.float32)
+    u[0, [5, 9, 4000]] = [-2, 2, 2]
+    u[1] = -0.0
+    u[1, 7] = 1e-45
+    chosen = work.select(u, 2)
+    assert chosen.indices.tolist() == [[5, 9], [0, 7], [0, 0]]
+    assert chosen.negative.tolist() == [[True, False], [False, False], [False, False]]
+    assert chosen.present.tolist() == [True, True, False]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 8, 64]))
+def test_the_choice_is_that_of_a_plain_sort(seed, k):
+    rng = np.random.default_rng(seed)
+    u = rng.integers(-9, 10, size=(2, 4096)).astype(np.float32)
+    chosen = work.select(u, k)
+    for row in range(2):
+        best = sorted(sorted(range(4096), key=lambda e: (-abs(u[row, e]), e))[:k])
+        assert chosen.indices[row].tolist() == best
+        assert chosen.negative[row].tolist() == [bool(u[row, e] < 0) for e in best]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_judge_whose_own_gradient_is_unusable_does_not_judge(bad):
+    own = HONEST.own.copy()
+    own[HONEST.sampled.tiles[0], 0, 0] = bad
+    with pytest.raises(TensorError, match="NaN"):
+        HONEST.judged(gradient=own)
+    with pytest.raises(TensorError, match="at least"):
+        HONEST.judged(gradient=HONEST.own[:3])
+    assert RULE.demo.k == 32
+
+
+def test_the_choice_is_the_one_that_trainers_make():
+    topk = pytest.importorskip("troth_client.demo.topk")
+    torch = pytest.importorskip("torch")
+    u = np.random.default_rng(2).integers(-40, 40, size=(9, 4096)).astype(np.float32)
+    u[3] = 0
+    theirs = topk.select(torch.from_numpy(u).reshape(-1, 64, 64), 32)
+    ours = work.select(u, 32)
+    for name in ("present", "indices", "negative"):
+        assert np.array_equal(getattr(theirs, name).numpy(), getattr(ours, name)), name
