@@ -156,7 +156,7 @@ class Fleet(Generic[ConfigT]):
 
 
 def _run(target: Callable[[ConfigT], None], config: ConfigT) -> None:
-    """Run the target in the child; SIGTERM it when the parent is gone, however it went."""
+    """Run the target in the child; end it, as `stop` would, when the parent is gone."""
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     target(config)
 
@@ -166,3 +166,6 @@ def _leave_with_parent() -> None:
     if parent is not None:
         wait_any([parent.sentinel])
         os.kill(os.getpid(), signal.SIGTERM)
+        # Nobody is left to insist, and whoever ends in good order may wait for what has gone too.
+        time.sleep(STOP_SECONDS)
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,86 @@
+"""README's commands exist: every `troth` line and its flags, every `make` target."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+README = (REPOSITORY / "README.md").read_text()
+
+
+def blocks():
+    """The fenced blocks of README, as lists of lines."""
+    return [block.strip().splitlines() for block in re.findall(r"```\n(.*?)```", README, re.S)]
+
+
+def commands(program):
+    """Every command line of a program in README's blocks, without its comment."""
+    lines = [line.split("  #")[0].strip() for block in blocks() for line in block]
+    return [line for line in lines if line.startswith(program + " ")]
+
+
+def by_hand():
+    """Words up to the first option or argument, options named in the line or in its comment."""
+    found = []
+    for block in blocks():
+        for line in block:
+            if line.startswith("troth "):
+                words = re.match(r"troth((?: [a-z]+(?![.\w]))+)", line).group(1).split()
+                found.append((words, re.findall(r"--[a-z-]+", line)))
+    return found
+
+
+def help_of(words):
+    """The help of the longest command that these words begin with, and its words."""
+    for length in range(len(words), 0, -1):
+        command = [sys.executable, "-m", "troth_client.cli.main", *words[:length], "--help"]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"},
+        )
+        if done.returncode == 0:
+            return words[:length], done.stdout
+    raise AssertionError(f"no such command: troth {' '.join(words)}")
+
+
+def test_readme_shows_both_ways():
+    assert commands("make") == ["make demo", "make test"]
+    assert len(by_hand()) >= 6
+
+
+@pytest.mark.parametrize(("words", "options"), by_hand(), ids=lambda x: " ".join(x) or "none")
+def test_a_command_by_hand_exists_with_its_options(words, options):
+    found, text = help_of(words)
+    assert found == words
+    known = set(re.findall(r"--[a-z][a-z-]*", text))
+    assert set(options) <= known, f"troth {' '.join(found)} has no {set(options) - known}"
+
+
+@pytest.mark.parametrize("target", [line.split()[1] for line in commands("make")])
+def test_a_make_target_exists_and_is_in_the_list(target):
+    listed = subprocess.run(
+        ["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert re.search(rf"^  make {target} ", listed.stdout, re.M)
+    dry = subprocess.run(
+        ["make", "--dry-run", target],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert dry.returncode == 0, dry.stderr
+
+
+@pytest.mark.parametrize("word", ["--help", "--json", "--config"])
+def test_every_command_has_what_readme_promises(word):
+    for words, _ in by_hand():
+        assert word in help_of(words)[1], words
