@@ -105,6 +105,13 @@ def test_exit_codes_of_the_command(shipped, tmp_path, capsys):
     assert "run `make program`" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"compilers": {}, "files": []}'])
+def test_damaged_build_information_is_named(shipped, tmp_path, text):
+    (shipped[1] / artifacts.BUILD_INFO).write_text(text)
+    with pytest.raises(ArtifactError, match=r"build-info.json.*run `make program`"):
+        check(shipped, tmp_path)
+
+
 def test_a_directory_without_a_crate_is_named(tmp_path):
     with pytest.raises(ArtifactError, match="expected a program crate"):
         crate.describe_without_cargo(tmp_path)

@@ -32,6 +32,16 @@ class Outcome:
     message: str
 
 
+@dataclass(frozen=True)
+class BuildInfo:
+    """What `build-info.json` says: compilers, hashes of the inputs, hash of each file."""
+
+    compilers: dict[str, str]
+    sources_sha256: str
+    cargo_lock_sha256: str
+    files: dict[str, str]
+
+
 def build(directory: Path, destination: Path, cache_directory: Path) -> list[str]:
     """Build all shipped files into `destination`; returns one line per file."""
     found = compilers.find()
@@ -58,11 +68,11 @@ def check(directory: Path, shipped: Path, cache_directory: Path) -> Outcome:
         found = compilers.find()
     except CompilerError as error:
         return Outcome(True, f"not rebuilt, hashes of the shipped files hold: {error}")
-    if found.versions != info["compilers"]:
+    if found.versions != info.compilers:
         return Outcome(
             True,
             "not rebuilt, hashes of the shipped files hold: expected the compilers "
-            f"{info['compilers']}, found {found.versions}",
+            f"{info.compilers}, found {found.versions}",
         )
     files = _make(described, found, cache_directory)
     differing = [
@@ -75,14 +85,19 @@ def check(directory: Path, shipped: Path, cache_directory: Path) -> Outcome:
     return Outcome(True, f"rebuilt with the same compilers: {len(files)} files are identical")
 
 
-def read_build_info(shipped: Path) -> dict[str, object]:
-    """Contents of `build-info.json`; raises `ArtifactError` when it is missing or damaged."""
+def read_build_info(shipped: Path) -> BuildInfo:
+    """Read `build-info.json`; raises `ArtifactError` when it is missing or damaged."""
     path = shipped / BUILD_INFO
     try:
-        info: dict[str, object] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ArtifactError(f"expected {path}, found {error}; run `make program`") from error
-    return info
+        content = json.loads(path.read_text())
+        return BuildInfo(
+            dict(content["compilers"]),
+            str(content["sources_sha256"]),
+            str(content["cargo_lock_sha256"]),
+            {name: str(facts["sha256"]) for name, facts in content["files"].items()},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ArtifactError(f"expected {path}, found {error!r}; run `make program`") from error
 
 
 def sha256(data: bytes) -> str:
@@ -143,19 +158,17 @@ def differences(described: Crate, shipped: Path) -> list[str]:
     """Compare files and sources with the recorded hashes; needs no compilers."""
     info = read_build_info(shipped)
     found: list[str] = []
-    files = info["files"]
-    assert isinstance(files, dict)
-    for name, facts in files.items():
+    for name, expected in info.files.items():
         path = shipped / name
         actual = sha256(path.read_bytes()) if path.is_file() else "no file"
-        if actual != facts["sha256"]:
-            found.append(f"{name}: expected sha256 {facts['sha256']}, found {actual}")
+        if actual != expected:
+            found.append(f"{name}: expected sha256 {expected}, found {actual}")
     sources = source_hash(described)
-    if sources != info["sources_sha256"]:
-        found.append(f"sources: built from {info['sources_sha256']}, found {sources}")
+    if sources != info.sources_sha256:
+        found.append(f"sources: built from {info.sources_sha256}, found {sources}")
     lock = sha256(described.lock_file.read_bytes())
-    if lock != info["cargo_lock_sha256"]:
-        found.append(f"Cargo.lock: built from {info['cargo_lock_sha256']}, found {lock}")
+    if lock != info.cargo_lock_sha256:
+        found.append(f"Cargo.lock: built from {info.cargo_lock_sha256}, found {lock}")
     return found
 
 
