@@ -171,9 +171,10 @@ class InProcessRun:
 
     async def stop(self, member: Member) -> None:
         """Kill a member where it stands, as kill -9 would: nothing is saved or sent any more."""
-        if member.task is not None:
-            member.task.cancel()
-            await asyncio.gather(member.task, return_exceptions=True)
+        task, member.task = member.task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def finish(self) -> list[NetworkView]:
         """Wait until every started member has ended; raise the first failure, ending the others."""

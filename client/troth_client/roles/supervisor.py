@@ -54,7 +54,6 @@ class Supervisor:
                 self.peer.events.emit("stopped_behind", reason=str(error))
                 return await look(self.peer)
             else:
-                self._num_failures = 0
                 if last is not None:
                     return last
 
@@ -62,6 +61,7 @@ class Supervisor:
         """Do what the run asks for now; return the last view when there is nothing left to do."""
         peer = self.peer
         view = await look(peer)
+        self._num_failures = 0
         check_standing(peer, view)
         phase = view.run.phase
         if phase != self._phase:

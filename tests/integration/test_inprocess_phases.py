@@ -1,0 +1,413 @@
+"""What happens around rounds: silence, halts, pauses, returns, replacements, the end."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from integration.inprocess_support import (
+    assert_finished,
+    authority,
+    enter,
+    events_of,
+    included,
+    member,
+    new_session,
+    raise_failures,
+    time_stopped,
+    until,
+    until_round,
+    void_rounds,
+)
+
+from troth_client.cli.inprocess import Member
+from troth_client.roles import cooldown
+from troth_client.steps.errors import BarredError, ReplacedError
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import RpcUnreachableError
+from troth_coordinator.chain.operations import Owner, Session
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.root import root_vote
+from troth_coordinator.rules.view import Status
+
+
+async def with_silent(run, working: list[str], silent: list[str]) -> None:
+    """Start some members; the others join and post ready, and never act again."""
+    with time_stopped(run):
+        await enter(run, working)
+        sessions = []
+        for name in silent:
+            one = await run.add(name)
+            sessions.append((one, Session(run.client, run.at, one.session, one.index)))
+        view = await until(run, lambda view: view.run.phase == Phase.WARMUP, is_stopped=True)
+        for one, session in sessions:
+            vote = root_vote(view.run.address, 0, bytes(one.owner.pubkey()), view.run.root)
+            await session.ready(0, vote)
+
+
+async def test_a_silent_third_does_not_stop_the_run(theatre):
+    run = await theatre.create(6)
+    await with_silent(run, ["ada", "bob", "cyd", "dan"], ["eve", "fay"])
+    await run.finish()
+    view = await assert_finished(run)
+    assert included(run, "ada") == {round_: [0, 1, 2, 3] for round_ in range(6)}
+    assert void_rounds(run, "ada") == []
+    for silent in view.entries[4:6]:
+        assert silent.status == Status.INACTIVE
+        assert silent.strikes == 0
+        assert silent.stake == run.settings.chain.stake_lamports - run.settings.chain.absence_fee
+
+
+async def test_exactly_half_silent_still_closes(theatre):
+    """Attestations of half of the members are enough; fewer are not."""
+    run = await theatre.create(4)
+    await with_silent(run, ["ada", "bob"], ["cyd", "dan"])
+    await run.finish()
+    await assert_finished(run)
+    assert void_rounds(run, "ada") == []
+
+
+@asynccontextmanager
+async def half_dead(run, members: list[Member]) -> AsyncIterator[None]:
+    """Members without a client that commit to nonsense in every round and never attest.
+
+    Wholly silent ones would be inactive after a round and a half, before a run can halt.
+    """
+    sessions = [Session(run.client, run.at, one.session, one.index) for one in members]
+
+    async def haunt() -> None:
+        while True:
+            view = await run.view()
+            for session in sessions:
+                is_due = view.round and bitmap.has(
+                    view.round.trainers & ~view.round.committed, session.index
+                )
+                if (
+                    is_due
+                    and view.run.phase == Phase.COMMIT
+                    and view.slot <= view.run.phase_end_slot
+                ):
+                    await session.commit_payload(view.run.round, b"h" * 32, b"v" * 32)
+            await run.clock.wait()
+
+    run.clock.join()
+    haunting = asyncio.create_task(haunt())
+    try:
+        yield
+    finally:
+        haunting.cancel()
+        await asyncio.gather(haunting, return_exceptions=True)
+        run.clock.leave()
+
+
+async def test_silence_of_more_than_half_is_void_and_no_strike(theatre):
+    """The silent are inactive after a round and a half of misses; then the others go on."""
+    run = await theatre.create(5)
+    await with_silent(run, ["ada", "bob"], ["cyd", "dan", "eve"])
+    await run.finish()
+    view = await assert_finished(run)
+    assert void_rounds(run, "ada") == [0, 1]
+    assert included(run, "ada")[4] == [0, 1]
+    for silent in view.entries[2:5]:
+        assert (silent.status, silent.strikes) == (Status.INACTIVE, 0)
+
+
+async def test_three_void_rounds_halt_and_the_run_starts_again_at_its_checkpoint(theatre):
+    """No strikes; w_h := w_c, residuals zero, round and cursor go on."""
+    run = await theatre.create(9, checkpoint_every=100)
+    await with_silent(run, ["ada", "bob"], ["cyd", "dan", "eve"])
+    async with half_dead(run, run.members[2:]):
+        view = await until(run, lambda view: view.run.phase == Phase.HALTED)
+    assert (view.run.round, view.run.cursor) == (3, 3 * 5 * 2)
+    assert [entry.strikes for entry in view.entries[:5]] == [0] * 5
+    await run.finish()
+    view = await assert_finished(run)
+    assert void_rounds(run, "ada") == [0, 1, 2]
+    assert (view.run.restart_round, view.run.restart_root_round) == (3, 0)
+    assert view.run.cursor == 3 * 5 * 2 + 6 * 2 * 2
+    for name in ("ada", "bob"):
+        (restarted,) = events_of(run, name, "restarted")
+        assert (restarted["round"], restarted["root_round"]) == (3, 0)
+        first = next(one for one in events_of(run, name, "encoded") if one["round"] == 3)
+        assert first["previous"] is None
+    assert list(included(run, "ada").values()) == [[]] * 3 + [[0, 1]] * 6
+
+
+async def halted_after_progress(run) -> tuple[int, list[Member]]:
+    """Six good rounds with a checkpoint at round 4, then three void ones."""
+    members = await enter(run, ["ada", "bob", "cyd", "dan", "eve"])
+    await until_round(run, 6)
+    for one in members[2:]:
+        await run.stop(one)
+    async with half_dead(run, members[2:]):
+        view = await until(run, lambda view: view.run.phase == Phase.HALTED)
+    assert view.run.root_round == 4
+    return view.run.round, members
+
+
+async def test_a_halt_after_progress_goes_back_to_the_checkpoint(theatre):
+    """Rounds after 4 are lost with the halt: weights, residuals and stored files follow."""
+    run = await theatre.create(16, checkpoint_every=4)
+    halted, members = await halted_after_progress(run)
+    # One of them comes back in the middle of the halt, one only when all is under way again.
+    await run.start(members[2])
+    await until_round(run, halted + 1)
+    await run.start(members[3])
+    await run.finish()
+    view = await assert_finished(run)
+    assert (view.run.restart_round, view.run.restart_root_round) == (halted, 4)
+    for name in ("ada", "bob", "cyd", "dan"):
+        assert len(events_of(run, name, "restarted")) == 1, name
+        assert not events_of(run, name, "root_differs"), name
+    assert 2 in included(run, "ada")[halted]
+    assert 3 in included(run, "ada")[15]
+
+
+async def test_killed_while_the_run_starts_again_after_a_halt(theatre):
+    """Its newest stored state is the one before the halt, of the very round that opens now."""
+    run = await theatre.create(16, checkpoint_every=4)
+    halted, members = await halted_after_progress(run)
+    bob = members[1]
+    with time_stopped(run):
+        is_ready = lambda view: view.run.phase == Phase.WARMUP and view.entries[1].ready_round == 4  # noqa: E731
+        await until(run, is_ready, is_stopped=True)
+        await run.stop(bob)
+        await until(run, lambda view: view.run.phase == Phase.COMMIT, is_stopped=True)
+        assert bob.here.store.weight_rounds()[-1] == halted
+        await run.start(bob)
+    await run.finish()
+    await assert_finished(run)
+    assert not events_of(run, "bob", "root_differs")
+    assert 1 in included(run, "ada")[halted]
+
+
+async def test_pause_and_resume(theatre):
+    run = await theatre.start(6, cast="ada bob cyd")
+    await until_round(run, 2)
+    await authority(run).pause_run()
+    view = await until(run, lambda view: view.run.phase == Phase.PAUSED)
+    paused_at = view.run.round
+    await until(run, lambda later: later.slot > view.slot + 30)
+    later = await run.view()
+    assert (later.run.phase, later.run.round) == (Phase.PAUSED, paused_at)
+    assert later.run.seeds_pending == 0, "seeds freeze meanwhile"
+    await authority(run).resume_run()
+    await run.finish()
+    view = await assert_finished(run)
+    assert view.run.pause_total_slots >= 30
+    assert void_rounds(run, "ada") == []
+
+
+async def test_a_pause_that_has_used_up_its_budget_is_ended_by_the_members(theatre):
+    run = await theatre.start(5, cast="ada bob cyd", max_pause_slots=20)
+    await until_round(run, 2)
+    await authority(run).pause_run()
+    await run.finish()
+    view = await assert_finished(run)
+    assert 20 <= view.run.pause_total_slots < 40
+
+
+async def test_a_member_killed_in_a_pause_comes_back(theatre):
+    run = await theatre.start(6, cast="ada bob cyd")
+    await until_round(run, 2)
+    await authority(run).pause_run()
+    await until(run, lambda view: view.run.phase == Phase.PAUSED)
+    await run.stop(member(run, "cyd"))
+    await run.start(member(run, "cyd"))
+    view = await run.view()
+    await until(run, lambda later: later.slot > view.slot + 5)
+    await authority(run).resume_run()
+    await run.finish()
+    await assert_finished(run)
+    assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(6)}
+
+
+async def test_an_inactive_member_returns(theatre):
+    run = await theatre.start(12, cast="ada bob cyd dan")
+    dan = member(run, "dan")
+    await until_round(run, 2)
+    await run.stop(dan)
+    view = await until(run, lambda view: view.entries[3].status == Status.INACTIVE)
+    away = view.run.round
+    await run.start(dan)
+    await run.finish()
+    view = await assert_finished(run)
+    assert events_of(run, "dan", "activated")
+    assert included(run, "ada")[11] == [0, 1, 2, 3]
+    first = next(one for one in events_of(run, "dan", "encoded") if one["round"] >= away)
+    assert first["previous"] is None, "a residual does not outlive an absence"
+
+
+async def test_a_second_process_of_the_owner_replaces_the_first(theatre):
+    run = await theatre.start(8, cast="ada bob cyd")
+    cyd = member(run, "cyd")
+    await until_round(run, 2)
+    session = new_session(run, cyd)
+    old, old_folder = cyd.task, cyd.folder
+    owner = Owner(run.client, run.at, cyd.owner)
+    await owner.set_session_key(session.pubkey())
+    with pytest.raises(ReplacedError, match="Another process"):
+        await old
+    # The second process works in a folder of its own and knows nothing of the first.
+    cyd.session, cyd.folder = session, old_folder.with_name("cyd-again")
+    await run.start(cyd)
+    await run.finish()
+    view = await assert_finished(run)
+    assert view.entries[2].session == bytes(session.pubkey())
+    assert view.entries[2].strikes == 0
+    assert included(run, "ada")[7] == [0, 1, 2]
+
+
+async def test_a_replacement_on_the_same_folder_loses_at_most_a_round(theatre):
+    """The stored submission names the old session key: it is not sent by the new one."""
+    run = await theatre.start(8, cast="ada bob cyd")
+    cyd = member(run, "cyd")
+    await until_round(run, 2)
+    await run.stop(cyd)
+    cyd.session = new_session(run, cyd)
+    await Owner(run.client, run.at, cyd.owner).set_session_key(cyd.session.pubkey())
+    await run.start(cyd)
+    await run.finish()
+    await assert_finished(run)
+    missed = [round_ for round_, who in included(run, "ada").items() if 2 not in who]
+    assert len(missed) <= 1
+    assert not events_of(run, "ada", "header_refused")
+
+
+async def test_leaving_ends_the_client(theatre):
+    run = await theatre.start(8, cast="ada bob cyd")
+    cyd = member(run, "cyd")
+    await until_round(run, 2)
+    await Owner(run.client, run.at, cyd.owner).leave_run()
+    last = await cyd.task
+    assert last.entries[2].status == Status.LEFT
+    assert last.run.phase != Phase.FINISHED
+    cyd.task = None
+    await run.finish()
+    await assert_finished(run)
+    assert included(run, "ada")[7] == [0, 1]
+
+
+async def test_a_barred_participant_is_told(theatre):
+    from troth_client.roles.membership import check_standing  # noqa: PLC0415
+
+    run = await theatre.start(4, cast="ada bob")
+    view = await run.view()
+    barred = replace(view.entries[0], status=Status.BARRED)
+    with pytest.raises(BarredError, match="barred"):
+        check_standing(run.members[0].here, replace(view, entries=(barred, *view.entries[1:])))
+    await run.finish()
+
+
+async def test_a_stop_lets_the_round_end_and_the_next_start_goes_on(theatre):
+    run = await theatre.start(8, cast="ada bob cyd")
+    cyd = member(run, "cyd")
+    await until(run, lambda view: view.run.round == 2 and view.run.phase == Phase.COMMIT)
+    cyd.here.stop.set()
+    last = await cyd.task
+    settled = events_of(run, "cyd", "round_closed")[-1]["round"]
+    assert last.run.round == settled + 1
+    await run.start(cyd)
+    await run.finish()
+    await assert_finished(run)
+    assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(8)}
+
+
+def disagree(monkeypatch, run, name: str, num_votes: int) -> None:
+    """Let a member vote for another root in the first root-only steps."""
+    left = [num_votes]
+
+    def vote(run_, round_, owner, state_root):
+        if owner == bytes(member(run, name).owner.pubkey()) and left[0] > 0:
+            left[0] -= 1
+            return root_vote(run_, round_, owner, b"x" * 32)
+        return root_vote(run_, round_, owner, state_root)
+
+    monkeypatch.setattr(cooldown, "root_vote", vote)
+
+
+async def test_cooldown_without_majority_is_repeated(theatre, monkeypatch):
+    run = await theatre.start(3, cast="ada bob")
+    disagree(monkeypatch, run, "bob", 1)
+    await run.finish()
+    view = await assert_finished(run)
+    assert len(events_of(run, "bob", "root_voted")) == 2
+    assert view.run.void_streak == 0
+
+
+async def test_cooldown_that_never_agrees_halts_and_finds_its_way_out(theatre, monkeypatch):
+    run = await theatre.start(3, cast="ada bob", checkpoint_every=2)
+    disagree(monkeypatch, run, "bob", 3)
+    await until(run, lambda view: view.run.phase == Phase.HALTED)
+    await run.finish()
+    view = await assert_finished(run)
+    # All rounds are done, so the run ends with the last root that found a majority.
+    assert (view.run.round, view.run.root_round) == (3, 2)
+
+
+async def test_a_node_that_fails_for_a_while_costs_nothing_but_time(theatre):
+    run = await theatre.create(6)
+    failing = {"left": 0}
+
+    def wrap(one, doors):
+        if one.name != "cyd":
+            return doors
+        client = CoordinatorClient(Flaky(doors.chain.rpc, failing), sleeper=one_turn)
+        return replace(doors, chain=client)
+
+    run.wrap = wrap
+    await enter(run, ["ada", "bob", "cyd"])
+    for round_ in range(1, 5):
+        await until_round(run, round_)
+        failing["left"] = 5 * round_
+    await run.finish()
+    await assert_finished(run)
+    assert len(events_of(run, "cyd", "chain_unreachable")) >= 5
+    assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(6)}
+
+
+async def test_a_node_that_stays_away_ends_the_client_with_its_reason(theatre):
+    run = await theatre.create(6)
+    failing = {"left": 0}
+
+    def wrap(one, doors):
+        if one.name != "cyd":
+            return doors
+        client = CoordinatorClient(Flaky(doors.chain.rpc, failing), sleeper=one_turn)
+        return replace(doors, chain=client)
+
+    run.wrap = wrap
+    await enter(run, ["ada", "bob", "cyd"])
+    await until_round(run, 1)
+    failing["left"] = 10**9
+    cyd = member(run, "cyd")
+    with pytest.raises(RpcUnreachableError, match="check the address"):
+        await cyd.task
+    cyd.task = None
+    await run.finish()
+    raise_failures(run)
+
+
+async def one_turn(_seconds: float) -> None:
+    return None
+
+
+class Flaky:
+    """A node that does not answer for a number of calls."""
+
+    def __init__(self, rpc, failing):
+        self._rpc = rpc
+        self._failing = failing
+
+    def __getattr__(self, name):
+        found = getattr(self._rpc, name)
+
+        async def call(*args, **kwargs):
+            if self._failing["left"] > 0:
+                self._failing["left"] -= 1
+                raise RpcUnreachableError("http://node", f"nothing during {name}")
+            return await found(*args, **kwargs)
+
+        return call

@@ -1,0 +1,199 @@
+"""Roots that disagree: the minority replays, and heals, disputes or lags (section 4)."""
+
+import pytest
+import torch
+from integration.inprocess_support import (
+    assert_conserved,
+    assert_finished,
+    enter,
+    events_of,
+    included,
+    member,
+    until,
+    until_round,
+)
+
+from troth_client.replica import Replica
+from troth_client.steps.errors import LaggingError, RootDisputeError
+from troth_coordinator.rules.phase import Phase
+
+BAD_ROUND = 3
+
+
+def spoil(monkeypatch, run, is_spoilt) -> None:
+    """Change one weight right after a round was applied, where `is_spoilt(name)` says so."""
+    honest = Replica.apply
+
+    def apply(self, closure, payloads):
+        honest(self, closure, payloads)
+        name = next(one.name for one in run.members if one.peer and one.here.replica is self)
+        if closure.round == BAD_ROUND - 1 and is_spoilt(name):
+            with torch.no_grad():
+                next(iter(self.weights.values())).view(-1)[0] += 1.0
+
+    monkeypatch.setattr(Replica, "apply", apply)
+
+
+async def test_a_bit_that_flipped_is_healed_by_replay(theatre, monkeypatch):
+    run = await theatre.start(8, cast="ada bob cyd dan")
+    flips = ["dan"]
+    spoil(monkeypatch, run, lambda name: name in flips and not flips.remove(name))
+    await run.finish()
+    await assert_finished(run)
+    (differs,) = events_of(run, "dan", "root_differs")
+    assert differs["round"] == BAD_ROUND
+    (healed,) = events_of(run, "dan", "healed")
+    assert healed["root"] == differs["canonical"] != differs["own"]
+    # Its wrong vote cost it that round and nothing else; the residual goes on from before.
+    assert included(run, "ada")[BAD_ROUND] == [0, 1, 2]
+    assert included(run, "ada")[BAD_ROUND + 1] == [0, 1, 2, 3]
+    encoded = {one["round"]: one["previous"] for one in events_of(run, "dan", "encoded")}
+    assert encoded[BAD_ROUND + 1] == BAD_ROUND - 1
+
+
+async def test_the_majority_is_wrong_and_the_minority_stops(theatre, monkeypatch):
+    run = await theatre.start(8, cast="ada bob cyd dan")
+    spoil(monkeypatch, run, lambda name: name != "dan")
+    dan = member(run, "dan")
+    with pytest.raises(RootDisputeError, match="ROOT_DISPUTE") as caught:
+        await dan.task
+    assert caught.value.round == BAD_ROUND
+    assert caught.value.own.hex() in str(caught.value)
+    assert caught.value.canonical.hex() in str(caught.value)
+    assert caught.value.own != caught.value.canonical
+    # It publishes the replay: root by root from the last one that it verified itself.
+    replayed = [(one["round"], one["root"]) for one in events_of(run, "dan", "replayed")]
+    assert replayed[-1] == (BAD_ROUND, caught.value.own.hex())
+    # Nothing was loaded, and the evidence stays: its own state of that round is on disk.
+    stored = dan.here.store.load_weights(BAD_ROUND)
+    assert stored is None or stored.state_root == caught.value.own
+    # The others go on without it.
+    dan.task = None
+    await run.finish()
+    assert (await run.view()).run.phase == Phase.FINISHED
+    await assert_conserved(run)
+
+
+async def test_a_replay_that_gives_a_third_root_is_damage_here(theatre, monkeypatch):
+    run = await theatre.start(8, cast="ada bob cyd dan")
+    spoil(monkeypatch, run, lambda name: name == "dan")
+    honest, count = Replica.apply, [0]
+
+    def apply(self, closure, payloads):
+        honest(self, closure, payloads)
+        if self is member(run, "dan").here.replica and closure.round == BAD_ROUND - 1:
+            count[0] += 1
+            next(iter(self.weights.values())).view(-1)[1] += count[0]
+
+    monkeypatch.setattr(Replica, "apply", apply)
+    with pytest.raises(LaggingError, match="LAGGING"):
+        await member(run, "dan").task
+
+
+async def test_damaged_stored_weights_are_passed_over(theatre):
+    """The file of the last verified state is broken: the one before it serves."""
+    run = await theatre.start(9, cast="ada bob cyd")
+    cyd = member(run, "cyd")
+    await until_round(run, 5)
+    await run.stop(cyd)
+    newest = sorted(cyd.folder.glob("weights-*.record"))[-2:]
+    for path in newest:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(bytes(data))
+    await run.start(cyd)
+    await run.finish()
+    await assert_finished(run)
+    assert events_of(run, "cyd", "file_damaged")
+    resumed = events_of(run, "cyd", "resumed")[-1]
+    assert resumed["verified"] is not None
+    assert resumed["verified"] < 5
+
+
+async def test_a_wrong_state_on_disk_is_not_believed(theatre):
+    """A sound file with a root that the chain does not name: replay starts before it."""
+    run = await theatre.start(9, cast="ada bob cyd")
+    cyd = member(run, "cyd")
+    await until_round(run, 5)
+    await run.stop(cyd)
+    replica = cyd.here.replica
+    with torch.no_grad():
+        next(iter(replica.weights.values())).view(-1)[0] += 1.0
+    replica.restore(replica.weights, replica.round, replica.cursor)
+    reopen_and_save(run, cyd)
+    await run.start(cyd)
+    await run.finish()
+    await assert_finished(run)
+    assert not events_of(run, "cyd", "root_differs")
+    assert events_of(run, "cyd", "resumed")[-1]["verified"] < replica_round(cyd)
+
+
+def reopen_and_save(run, one) -> None:
+    from troth_client.steps.settle import save_weights  # noqa: PLC0415
+
+    store = run._open_store(one)
+    try:
+        one.here.store = store
+        save_weights(one.here)
+    finally:
+        store.close()
+
+
+def replica_round(one) -> int:
+    return events_round(one, "resumed")
+
+
+def events_round(one, event: str) -> int:
+    return one.events.named(event)[-1]["round"]
+
+
+async def test_too_far_behind_the_ring_is_lagging(theatre):
+    run = await theatre.start(16, cast="ada bob cyd", ring=6, keep_rounds=3)
+    cyd = member(run, "cyd")
+    await until_round(run, 3)
+    await run.stop(cyd)
+    await until_round(run, 12)
+    await run.start(cyd)
+    with pytest.raises(LaggingError, match="LAGGING") as caught:
+        await cyd.task
+    assert "ring" in str(caught.value) or "last 6" in str(caught.value)
+    cyd.task = None
+    await run.finish()
+
+
+async def test_down_for_less_than_the_ring_is_replayed(theatre):
+    run = await theatre.start(16, cast="ada bob cyd dan", ring=8, keep_rounds=3)
+    dan = member(run, "dan")
+    await until_round(run, 3)
+    await run.stop(dan)
+    await until_round(run, 9)
+    await run.start(dan)
+    await run.finish()
+    view = await assert_finished(run)
+    assert not events_of(run, "dan", "root_differs")
+    # It came back through ready and activate, and worked again.
+    assert 3 in included(run, "ada")[15] or view.entries[3].return_round > 15
+
+
+async def test_a_joiner_that_cannot_reach_genesis_is_told(theatre):
+    run = await theatre.start(14, cast="ada bob", ring=6, keep_rounds=3)
+    await until_round(run, 9)
+    (late,) = await enter(run, ["eve"])
+    with pytest.raises(LaggingError, match="checkpoint"):
+        await late.task
+    late.task = None
+    await run.finish()
+    assert (await run.view()).run.phase == Phase.FINISHED
+
+
+async def test_final_weights_are_those_of_the_run_for_who_was_slow_at_the_end(theatre):
+    """A member that wakes when the run is finished still ends with its weights."""
+    run = await theatre.start(6, cast="ada bob cyd")
+    cyd = member(run, "cyd")
+    await until_round(run, 5)
+    await run.stop(cyd)
+    view = await until(run, lambda view: view.run.phase == Phase.FINISHED)
+    await run.start(cyd)
+    await run.finish()
+    assert cyd.here.replica.root() == view.run.root
+    await assert_finished(run)
