@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
-GENERATORS = ("cli_reference.py", "reference.py", "event_types.py", "compute_units.py")
+GENERATORS = (
+    "cli_reference.py",
+    "reference.py",
+    "event_types.py",
+    "compute_units.py",
+    "results.py",
+)
 
 
 def main() -> int:
