@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import pytest
 from program.rounds import SOL, Stage, header_of, key, root_of
 
 from troth_coordinator.chain import instructions as make
@@ -14,7 +13,6 @@ from troth_coordinator.rules.view import Status
 from troth_localnet.direct import DirectRpc
 
 
-@pytest.mark.xfail(strict=True, reason="open finding F5")
 def test_the_authority_cannot_turn_stakes_into_its_own_leftovers():
     """It raises the absence fee to the whole stake and cuts the phases to one slot.
 

@@ -171,7 +171,7 @@ def _small_steps() -> Stage:
     stage.send(announce, session)
     payer = stage.authority.pubkey()
     stage.send(make.withdraw_stake(stage.at, owner.pubkey(), 5_000, payer), owner)
-    changed = dataclasses.replace(stage.params, commit_slots=100)
+    changed = dataclasses.replace(stage.params, commit_slots=150)
     stage.send(make.update_params(stage.at, stage.authority.pubkey(), changed), stage.authority)
     index = stage.add()
     stage.ready(index)

@@ -167,11 +167,13 @@ CONTRADICTIONS = [
     ("RingOutOfRange", {"ring": 5}),
     ("RingOutOfRange", {"ring": 65}),
     ("WitnessOnlyOutOfRange", {"max_witness_only": 17}),
-    ("CountZero", {"sequences_per_payload": 0}),
-    ("CountZero", {"max_rounds": 0}),
-    ("CountZero", {"rounds_per_epoch": 0}),
-    ("CountZero", {"residual_rounds": 0}),
-    ("CountZero", {"checkpoint_every": 0}),
+    ("CountOutOfRange", {"sequences_per_payload": 0}),
+    ("CountOutOfRange", {"max_rounds": 0}),
+    ("CountOutOfRange", {"rounds_per_epoch": 0}),
+    ("CountOutOfRange", {"residual_rounds": 0}),
+    ("CountOutOfRange", {"checkpoint_every": 0}),
+    ("CountOutOfRange", {"sequences_per_payload": 2**32}),
+    ("CountOutOfRange", {"max_rounds": 2**32}),
     *[
         ("WindowZero", {f"{name}_slots": 0})
         for name in (
@@ -188,7 +190,7 @@ CONTRADICTIONS = [
     ("AmountTooLarge", {"stake_lamports": 2**56 + 1}),
     ("StakeTooSmall", {"stake_lamports": 59_999}),
     ("StakeTooSmall", {"stake_lamports": 0, "reward_per_payload": 0, "absence_fee": 0}),
-    ("AbsenceFeeTooLarge", {"absence_fee": 100_001}),
+    ("AbsenceFeeTooLarge", {"absence_fee": 10_001}),
     ("BondTooSmall", {"bond_lamports": 4_999}),
     ("BondTooSmall", {"witness_fee": 1_000}),
     ("ChanceOutOfRange", {"p_base_ppm": 500_001}),

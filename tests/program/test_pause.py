@@ -110,9 +110,8 @@ def test_pauses_have_a_budget_and_then_anyone_ends_them():
     stage.chain.advance()
     stage.send(resume(stage, stage.cranker), stage.cranker)
     assert stage.refused(pause(stage), stage.authority) == "PauseBudgetSpent"
-    # The window counts from its first pause and is as long as unbonding.
-    window = stage.run.pause_window_start_slot + stage.params.unbond_slots
-    stage.chain.advance(window - 1 - stage.slot)
+    # The budget comes back once no pause has touched the last unbond_slots.
+    stage.chain.advance(stage.params.unbond_slots - 1)
     assert stage.refused(pause(stage), stage.authority) == "PauseBudgetSpent"
     stage.chain.advance()
     stage.send(pause(stage), stage.authority)
@@ -176,7 +175,17 @@ def test_parameters_change_at_the_first_epoch_boundary_after_the_delay():
         ("ImmutableParameter", {"sequences_per_payload": 3}),
         ("ImmutableParameter", {"max_rounds": 41}),
         ("ImmutableParameter", {"admission": 1}),
-        ("StakeTooSmall", {"stake_lamports": 1}),
+        ("StakeTooSmall", {"stake_lamports": 59_999}),
+        *[
+            ("WindowShrinks", {f"{name}_slots": 1})
+            for name in (
+                *("warmup", "commit", "attest", "close_grace", "param_delay", "openings"),
+                *("verdict_commit", "verdict_reveal", "committee_commit", "committee_reveal"),
+                *("appeal", "breaker"),
+            )
+        ],
+        ("PenaltyGrows", {"absence_fee": 1_001}),
+        ("PenaltyGrows", {"recompute_cost": 1_001}),
     ],
 )
 def test_what_layouts_and_training_depend_on_never_changes(error, changes):

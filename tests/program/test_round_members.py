@@ -285,7 +285,7 @@ def test_a_joiner_activated_during_a_pause_is_a_member_at_the_resume() -> None:
 def test_new_parameters_are_in_force_at_the_first_epoch_after_their_delay() -> None:
     stage = started(3, rounds_per_epoch=3, param_delay_slots=5)
     stage.play(1)
-    changed = dataclasses.replace(stage.params, commit_slots=33)
+    changed = dataclasses.replace(stage.params, commit_slots=133)
     update = make.update_params(stage.at, stage.authority.pubkey(), changed)
     stage.send(update, stage.authority)
     stage.play(1)
@@ -294,5 +294,5 @@ def test_new_parameters_are_in_force_at_the_first_epoch_after_their_delay() -> N
     landed = stage.play(1)
     assert landed.event("ParamsApplied").epoch == 1
     run = stage.run
-    assert (run.round, run.epoch, run.params.commit_slots) == (3, 1, 33)
-    assert run.phase_end_slot == stage.open.open_slot + 33
+    assert (run.round, run.epoch, run.params.commit_slots) == (3, 1, 133)
+    assert run.phase_end_slot == stage.open.open_slot + 133

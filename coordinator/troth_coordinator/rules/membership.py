@@ -87,8 +87,8 @@ def is_free(entry: EntryView, round_: int, ring: int) -> bool:
     return (
         entry.status == Status.LEFT
         and entry.stake == 0
-        and entry.left_round != NONE
-        and entry.left_round + ring <= round_
+        # Who never was a member is named by no round and no audit: others need not wait.
+        and (entry.active_round == NONE or entry.left_round + ring <= round_)
     )
 
 

@@ -13,6 +13,9 @@ from typing import Final
 from troth_coordinator.rules.errors import ContradictionError
 from troth_coordinator.rules.view import ParamsView
 
+MIN_KEEP_ROUNDS: Final = 2
+MIN_STAKE_ABSENCES: Final = 10
+"""The stake is worth at least this many absence fees."""
 MIN_STAKE_REWARDS: Final = 60
 """The stake is worth at least this many rewards."""
 BOND_WITNESS_FEES: Final = 14
@@ -33,6 +36,24 @@ IMMUTABLE: Final = (
     "admission",
 )
 """Layouts, deadlines under way and training depend on these; no update may change them."""
+
+NEVER_SHORTER: Final = (
+    "warmup_slots",
+    "commit_slots",
+    "attest_slots",
+    "close_grace_slots",
+    "param_delay_slots",
+    "openings_slots",
+    "verdict_commit_slots",
+    "verdict_reveal_slots",
+    "committee_commit_slots",
+    "committee_reveal_slots",
+    "appeal_slots",
+    "breaker_slots",
+)
+"""Time in which a participant acts or defends itself: no update may shorten it."""
+NEVER_LARGER: Final = ("absence_fee", "recompute_cost")
+"""Penalties, or their unit: no update may raise them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +90,11 @@ def check_params(params: ParamsView) -> None:
 
 
 def check_update(old: ParamsView, new: ParamsView) -> None:
-    """Raise ContradictionError if an update changes a parameter that is fixed for the run."""
+    """Raise ContradictionError if an update changes what is fixed, or what participants rely on.
+
+    The authority can never slash: no change may make a penalty larger, or the time in which one
+    is avoided shorter.
+    """
     _require(
         Rule(
             "ImmutableParameter",
@@ -80,6 +105,28 @@ def check_update(old: ParamsView, new: ParamsView) -> None:
             "leave it as it is, or create a new run",
         )
         for field in IMMUTABLE
+    )
+    _require(
+        Rule(
+            "WindowShrinks",
+            getattr(new, field) >= getattr(old, field),
+            field,
+            f"at least {getattr(old, field)}, as it is",
+            getattr(new, field),
+            "leave participants at least the time that they joined for",
+        )
+        for field in NEVER_SHORTER
+    )
+    _require(
+        Rule(
+            "PenaltyGrows",
+            getattr(new, field) <= getattr(old, field),
+            field,
+            f"at most {getattr(old, field)}, as it is",
+            getattr(new, field),
+            "penalties may only become smaller",
+        )
+        for field in NEVER_LARGER
     )
     check_params(new)
 
@@ -93,6 +140,14 @@ def _require(rules: Iterator[Rule]) -> None:
 
 
 def _sizes(p: ParamsView) -> Iterator[Rule]:
+    yield Rule(
+        "KeepRoundsTooFew",
+        p.keep_rounds >= MIN_KEEP_ROUNDS,
+        "keep_rounds",
+        f"at least {MIN_KEEP_ROUNDS}",
+        p.keep_rounds,
+        "raise keep_rounds: a round cannot wait for the seed that the close opening it names",
+    )
     yield Rule(
         "RingOutOfRange",
         p.ring >= p.keep_rounds + 2,
@@ -161,9 +216,9 @@ def _money(p: ParamsView) -> Iterator[Rule]:
     )
     yield Rule(
         "AbsenceFeeTooLarge",
-        p.absence_fee <= p.stake_lamports,
+        p.absence_fee * MIN_STAKE_ABSENCES <= p.stake_lamports,
         "absence_fee",
-        f"at most stake_lamports = {p.stake_lamports}",
+        f"at most a tenth of stake_lamports = {p.stake_lamports // MIN_STAKE_ABSENCES}",
         p.absence_fee,
         "lower absence_fee",
     )

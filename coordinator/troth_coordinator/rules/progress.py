@@ -115,8 +115,12 @@ def _warmup_attendance(view: NetworkView) -> Attendance:
 
 
 def _can_leave_waiting(view: NetworkView) -> bool:
-    # To Warmup with enough members and a trainer, or to Finished where nobody can come any more.
+    # To Warmup with enough members and a trainer, or to Finished where no round opens any more.
+    # A run that waited for `unbond_slots` in vain may be ended by a tick as well; that is a
+    # person's decision (the authority's, before the first round), so it is not called due here.
     params = view.run.params
+    if view.run.round >= params.max_rounds:
+        return True
     waiting = pending(view)
     has_trainer = any(
         view.entries[index].roles & Role.TRAINER for index in bitmap.indices_of(waiting)

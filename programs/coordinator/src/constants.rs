@@ -35,6 +35,8 @@ pub const MAX_PARAM_LAMPORTS: u64 = 1 << 56;
 pub const MIN_KEEP_ROUNDS: u16 = 2;
 /// A stake is at least this many rewards.
 pub const MIN_STAKE_REWARDS: u64 = 60;
+/// A stake is at least this many absence fees.
+pub const MIN_STAKE_ABSENCES: u64 = 10;
 /// A bond is at least this many witness fees.
 pub const MIN_BOND_FEES: u64 = 14;
 /// A bond is at least this many rewards.

@@ -94,9 +94,9 @@ pub enum CoordinatorError {
     /// max_witness_only above capacity.
     #[msg("max_witness_only must be at most capacity")]
     WitnessOnlyOutOfRange,
-    /// A count is zero.
-    #[msg("sequences_per_payload, max_rounds and every count of rounds must be at least 1")]
-    CountZero,
+    /// A count is zero or above 2^32 - 1.
+    #[msg("sequences_per_payload and every count of rounds must be 1 to 2^32 - 1")]
+    CountOutOfRange,
     /// A window is zero.
     #[msg("every window but max_pause must be at least one slot")]
     WindowZero,
@@ -121,8 +121,8 @@ pub enum CoordinatorError {
     /// Stake below 60 rewards.
     #[msg("stake_lamports must be at least 60 rewards, and at least 1")]
     StakeTooSmall,
-    /// Fee above the stake.
-    #[msg("absence_fee must be at most the stake")]
+    /// Fee above a tenth of the stake.
+    #[msg("absence_fee must be at most a tenth of the stake")]
     AbsenceFeeTooLarge,
     /// Bond below its bound.
     #[msg("bond_lamports must be at least 14 witness fees and 5 rewards")]
@@ -142,6 +142,14 @@ pub enum CoordinatorError {
     /// A parameter that never changes.
     #[msg("sizes, counts of rounds, vesting, unbonding and admission never change")]
     ImmutableParameter,
+    /// An update would leave less time to act.
+    #[msg(
+        "an update never shortens warmup, commit, attest, grace, delay, audit or appeal windows"
+    )]
+    WindowShrinks,
+    /// An update would make a penalty larger.
+    #[msg("an update never raises absence_fee or recompute_cost")]
+    PenaltyGrows,
 
     // Phases.
     /// The instruction does not belong to the phase.

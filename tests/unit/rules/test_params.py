@@ -13,6 +13,8 @@ from troth_coordinator.rules.errors import (
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.params_checks import (
     IMMUTABLE,
+    NEVER_LARGER,
+    NEVER_SHORTER,
     check_params,
     check_update,
     longest_settlement_slots,
@@ -113,8 +115,23 @@ def test_an_update_leaves_alone_what_layouts_and_training_depend_on(field):
     assert caught.value.program_error == "ImmutableParameter"
 
 
+@pytest.mark.parametrize("field", NEVER_SHORTER)
+def test_an_update_never_shortens_the_time_to_act(field):
+    with pytest.raises(ContradictionError, match=field) as caught:
+        check_update(PARAMS, replace(PARAMS, **{field: getattr(PARAMS, field) - 1}))
+    assert caught.value.program_error == "WindowShrinks"
+
+
+@pytest.mark.parametrize("field", NEVER_LARGER)
+def test_an_update_never_raises_a_penalty(field):
+    check_update(PARAMS, replace(PARAMS, **{field: getattr(PARAMS, field) - 1}))
+    with pytest.raises(ContradictionError, match=field) as caught:
+        check_update(PARAMS, replace(PARAMS, **{field: getattr(PARAMS, field) + 1}))
+    assert caught.value.program_error == "PenaltyGrows"
+
+
 def test_an_update_is_checked_like_a_creation():
-    check_update(PARAMS, replace(PARAMS, commit_slots=100))
+    check_update(PARAMS, replace(PARAMS, commit_slots=PARAMS.commit_slots + 1))
     with pytest.raises(ContradictionError, match="audit_cap"):
         check_update(PARAMS, replace(PARAMS, audit_cap=0))
     check_params(PARAMS)

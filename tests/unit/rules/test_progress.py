@@ -1,5 +1,7 @@
 """What is due, phase by phase."""
 
+from dataclasses import replace
+
 import pytest
 
 from troth_coordinator.rules import progress
@@ -79,11 +81,17 @@ def test_waiting_ends_with_enough_members_and_a_trainer():
 
 
 def test_a_run_that_nobody_can_join_any_more_is_due_to_finish():
-    over = run_view(phase=Phase.WAITING_FOR_MEMBERS, round=PARAMS.join_until_round + 1)
+    params = replace(PARAMS, join_until_round=10)
+    over = run_view(phase=Phase.WAITING_FOR_MEMBERS, round=11, params=params)
     alone = roster(pending(1), entry(2, status=Status.BARRED))
     assert progress.is_transition_due(network(run=over, entries=alone))
     jailed = roster(pending(1, roles=Role.WITNESS), entry(2, status=Status.JAILED))
     assert not progress.is_transition_due(network(run=over, entries=jailed))
+
+
+def test_a_run_without_a_round_left_is_due_to_finish_whoever_is_there():
+    over = run_view(phase=Phase.WAITING_FOR_MEMBERS, round=PARAMS.max_rounds)
+    assert progress.is_transition_due(network(run=over, entries=roster(pending(1), pending(2))))
 
 
 def test_a_halted_run_rests():

@@ -100,8 +100,14 @@ impl<'info> CloseRun<'info> {
         let (run_key, recorded, kind) = found;
         ensure!(run_key == key, CoordinatorError::WrongRun);
         ensure!(recorded == *payer.key, CoordinatorError::WrongPayer);
-        self.record_closed(kind, account.key(), recorded, slot)?;
-        pda::close(account, payer)
+        // A payer that has become a program can hold no rent: nobody may keep the run open so.
+        let receiver: &AccountInfo = if payer.executable {
+            &self.authority
+        } else {
+            payer
+        };
+        self.record_closed(kind, account.key(), receiver.key(), slot)?;
+        pda::close(account, receiver)
     }
 
     fn record_closed(&self, kind: Kind, account: Pubkey, payer: Pubkey, slot: u64) -> Result<()> {

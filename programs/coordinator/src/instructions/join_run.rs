@@ -56,7 +56,7 @@ pub struct JoinRun<'info> {
 }
 
 impl<'info> JoinRun<'info> {
-    fn validate(&self, args: &JoinArgs) -> Result<()> {
+    fn validate(&self, args: &JoinArgs, slot: u64) -> Result<()> {
         check_text(&args.endpoint)?;
         ensure!(
             args.session != Pubkey::default(),
@@ -75,19 +75,19 @@ impl<'info> JoinRun<'info> {
             CoordinatorError::IndexOutOfRange
         );
         let roster = self.roster.load()?;
-        check_free(&run, &roster, args.index)?;
+        check_free(&run, &roster, args.index, slot)?;
         check_witness_only(&run, &roster, args.roles)
     }
 
     /// Deposits the stake and takes an index.
     pub fn handle(ctx: Context<'info, JoinRun<'info>>, args: JoinArgs) -> Result<()> {
         let accounts = ctx.accounts;
-        accounts.validate(&args)?;
+        let slot = Clock::get()?.slot;
+        accounts.validate(&args, slot)?;
         let mut participant = accounts.enlist()?;
         let stake = accounts.run.load()?.params.stake_lamports;
         pda::transfer(&accounts.owner, &accounts.vault, stake)?;
 
-        let slot = Clock::get()?.slot;
         accounts.settle_former_life(&mut participant, slot)?;
         accounts.settle_predecessor(args.index, slot)?;
         participant.index = args.index;
@@ -204,8 +204,11 @@ impl<'info> JoinRun<'info> {
 }
 
 /// Refuses an index that somebody holds; `RunFull` when there is no other.
-fn check_free(run: &Run, roster: &Roster, index: u16) -> Result<()> {
-    let free = |entry: &Entry| entry.is_free(run.round, run.params.ring);
+fn check_free(run: &Run, roster: &Roster, index: u16, slot: u64) -> Result<()> {
+    let params = &run.params;
+    let free = |entry: &Entry| {
+        entry.is_free(run.round, params.ring) && entry.has_vested(slot, params.vesting_slots)
+    };
     if free(roster.entry(index)?) {
         return Ok(());
     }

@@ -6,7 +6,10 @@ use crate::constants::{ENTRY_LEAVING, MAX_TICKETS};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, LeaveRequested, ParticipantLeft};
 use crate::math::add;
-use crate::state::{Participant, Phase, Roster, Run, Status, Ticket};
+use crate::round::note_quorum;
+use crate::round::waiting::attendance;
+use crate::rules::bits::count;
+use crate::state::{Entry, Participant, Phase, Roster, Run, Status, Ticket};
 
 /// Accounts of `leave_run`.
 #[derive(Accounts)]
@@ -68,21 +71,31 @@ impl LeaveRun<'_> {
         if at_next_open {
             entry.flags |= ENTRY_LEAVING;
         } else {
-            entry.leave(run.round);
-            let event = ParticipantLeft {
-                run: key,
-                sequence: run.event_sequence,
-                slot,
-                index,
-                owner: entry.owner,
-                round: run.round,
-            };
-            record(&mut run, &event)?;
+            depart(&mut run, key, entry, index, slot)?;
         }
-        accounts.participant.invariant()?;
         entry.invariant()?;
+        accounts.participant.invariant()?;
+        if run.is(Phase::Warmup) {
+            // Fewer must act now: the others may have been enough.
+            let found = attendance(&run, &roster);
+            note_quorum(&mut run, count(found.ready), count(found.pending), slot);
+        }
         run.invariant()
     }
+}
+
+/// Ends the membership at once.
+fn depart(run: &mut Run, key: Pubkey, entry: &mut Entry, index: u16, slot: u64) -> Result<()> {
+    entry.leave(run.round);
+    let event = ParticipantLeft {
+        run: key,
+        sequence: run.event_sequence,
+        slot,
+        index,
+        owner: entry.owner,
+        round: run.round,
+    };
+    record(run, &event)
 }
 
 /// Whether members of this phase serve an open round, or one that opens when a pause ends.

@@ -93,8 +93,8 @@ impl Ready<'_> {
     }
 }
 
-/// Refuses who is active, barred or gone, in jail, below the minimum stake, or, on a running
-/// run, inactive for the second time. A waiting run takes back whoever comes.
+/// Refuses who is active, barred or gone, below the minimum stake, or, on a running run, in jail
+/// or inactive for the second time. A waiting run takes back whoever comes: its rounds stand still.
 fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> {
     match entry.status()? {
         Status::Pending => {}
@@ -103,10 +103,8 @@ fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> 
             ensure!(is_back, CoordinatorError::ReturnsLater);
         }
         Status::Jailed => {
-            ensure!(
-                entry.jailed_until_round <= run.round,
-                CoordinatorError::StillJailed
-            );
+            let is_out = !is_running || entry.jailed_until_round <= run.round;
+            ensure!(is_out, CoordinatorError::StillJailed);
         }
         Status::Active => return Err(refuse(CoordinatorError::AlreadyActive)),
         Status::Barred => return Err(refuse(CoordinatorError::ParticipantBarred)),

@@ -30,6 +30,7 @@ impl Tick<'_> {
     /// Makes the transition that is due, or refuses with `NothingDue`.
     pub fn handle(ctx: Context<Tick>) -> Result<()> {
         let accounts = &ctx.accounts;
+        let by_authority = accounts.run.load()?.authority == accounts.cranker.key();
         let mut scene = Scene {
             key: accounts.run.key(),
             slot: Clock::get()?.slot,
@@ -39,7 +40,7 @@ impl Tick<'_> {
         };
         require_ring_account(scene.run, scene.round, scene.run.round)?;
         match scene.run.phase()? {
-            Phase::WaitingForMembers => scene.leave_waiting()?,
+            Phase::WaitingForMembers => scene.leave_waiting(by_authority)?,
             Phase::Warmup => scene.end_warmup()?,
             Phase::Commit => scene.start_attest()?,
             Phase::Halted => scene.leave_halt()?,

@@ -10,6 +10,7 @@ use super::Scene;
 use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE};
 use crate::errors::CoordinatorError;
 use crate::events::{record, PhaseStarted, WarmupEnded};
+use crate::math::add;
 use crate::rules::bits::{count, with_bits};
 use crate::state::{Phase, Roster, Run, Status};
 
@@ -49,11 +50,12 @@ pub fn attendance(run: &Run, roster: &Roster) -> Attendance {
 }
 
 impl Scene<'_> {
-    /// WaitingForMembers to Warmup, or to Finished where nobody can come any more.
-    pub fn leave_waiting(&mut self) -> Result<()> {
+    /// WaitingForMembers to Warmup, or to Finished where no round will open any more.
+    pub fn leave_waiting(&mut self, by_authority: bool) -> Result<()> {
         let found = attendance(self.run, self.roster);
         let min = u64::from(self.run.params.min_members);
-        if count(found.pending) >= min && found.trainers != 0 {
+        let is_over = self.run.round >= self.run.params.max_rounds;
+        if !is_over && count(found.pending) >= min && found.trainers != 0 {
             let slots = self.run.params.warmup_slots;
             self.run.enter(Phase::Warmup, self.slot, Some(slots))?;
             super::note_quorum(
@@ -66,8 +68,16 @@ impl Scene<'_> {
         }
         let is_abandoned =
             self.run.round > self.run.params.join_until_round && count(found.present) < min;
-        ensure!(is_abandoned, CoordinatorError::NothingDue);
+        let may_end = is_over || is_abandoned || self.has_waited_in_vain(by_authority)?;
+        ensure!(may_end, CoordinatorError::NothingDue);
         finish(self.run, &self.key, self.roster, self.slot)
+    }
+
+    /// Whether too few have been there for as long as a withdrawal takes, so that the pool must
+    /// not be held any longer. A run that never began is only its authority's to give up.
+    fn has_waited_in_vain(&self, by_authority: bool) -> Result<bool> {
+        let since = add(self.run.phase_start_slot, self.run.params.unbond_slots)?;
+        Ok(self.slot > since && (by_authority || self.run.round > 0))
     }
 
     /// Warmup to the next round, or back to WaitingForMembers where too few are ready.

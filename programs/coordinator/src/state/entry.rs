@@ -7,6 +7,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::CoordinatorError;
+use crate::rules::vesting;
 use crate::state::phase::Status;
 
 /// One index of the roster.
@@ -156,11 +157,17 @@ impl Entry {
     #[must_use]
     pub fn is_free(&self, round: u64, ring: u16) -> bool {
         let past = self.left_round.saturating_add(u64::from(ring));
-        self.is(Status::Empty)
-            || (self.is(Status::Left)
-                && self.stake == 0
-                && self.left_round != NONE
-                && past <= round)
+        // Who never was a member is named by no round and no audit: others need not wait.
+        let is_past = self.active_round == NONE || past <= round;
+        self.is(Status::Empty) || (self.is(Status::Left) && self.stake == 0 && is_past)
+    }
+
+    /// Whether everything in the buckets could be claimed in `slot`.
+    #[must_use]
+    pub fn has_vested(&self, slot: u64, vesting_slots: u64) -> bool {
+        let mut amounts = self.bucket_amount;
+        let released = vesting::release(&self.bucket_window, &mut amounts, slot, vesting_slots);
+        released.is_some() && amounts.iter().all(|&amount| amount == 0)
     }
 
     /// What every mutation must leave true.
@@ -197,11 +204,19 @@ mod tests {
     #[test]
     fn an_index_is_free_ring_rounds_after_its_owner_left() {
         let mut entry = joined();
+        entry.active_round = 8;
         assert!(!entry.is_free(100, 16));
         entry.leave(10);
         assert!(!entry.is_free(25, 16) && entry.is_free(26, 16));
         entry.stake = 1;
         assert!(!entry.is_free(26, 16));
+    }
+
+    #[test]
+    fn an_index_whose_owner_never_was_a_member_is_free_at_once() {
+        let mut entry = joined();
+        entry.leave(10);
+        assert!(entry.is_free(10, 16));
     }
 
     #[test]

@@ -139,7 +139,8 @@ impl Params {
             u64::from(self.residual_rounds),
             u64::from(self.checkpoint_every),
         ];
-        ensure!(counts.iter().all(|&count| count > 0), E::CountZero);
+        let fits = 1..=u64::from(u32::MAX);
+        ensure!(counts.iter().all(|c| fits.contains(c)), E::CountOutOfRange);
         Ok(())
     }
 
@@ -158,7 +159,7 @@ impl Params {
         let least_stake = self.reward_per_payload.saturating_mul(MIN_STAKE_REWARDS);
         ensure!(self.stake_lamports >= least_stake.max(1), E::StakeTooSmall);
         ensure!(
-            self.absence_fee <= self.stake_lamports,
+            self.absence_fee.saturating_mul(MIN_STAKE_ABSENCES) <= self.stake_lamports,
             E::AbsenceFeeTooLarge
         );
         let fees = self.witness_fee.saturating_mul(MIN_BOND_FEES);
@@ -255,6 +256,28 @@ impl Params {
             fixed(self) == fixed(new),
             CoordinatorError::ImmutableParameter
         );
+        // The authority can never slash: no change may make a penalty larger, or the time in
+        // which one is avoided shorter.
+        let times = |p: &Params| {
+            [
+                p.warmup_slots,
+                p.commit_slots,
+                p.attest_slots,
+                p.close_grace_slots,
+                p.param_delay_slots,
+                p.openings_slots,
+                p.verdict_commit_slots,
+                p.verdict_reveal_slots,
+                p.committee_commit_slots,
+                p.committee_reveal_slots,
+                p.appeal_slots,
+                p.breaker_slots,
+            ]
+        };
+        let shrinks = times(self).iter().zip(times(new)).any(|(&a, b)| b < a);
+        ensure!(!shrinks, CoordinatorError::WindowShrinks);
+        let grows = new.absence_fee > self.absence_fee || new.recompute_cost > self.recompute_cost;
+        ensure!(!grows, CoordinatorError::PenaltyGrows);
         new.validate()
     }
 }

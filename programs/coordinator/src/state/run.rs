@@ -84,7 +84,7 @@ pub struct Run {
     pub seeds_pending: u64,
     /// Slot of the pause, or NONE.
     pub paused_at_slot: u64,
-    /// Start of the window in which pauses are counted.
+    /// Slot in which the last pause ended: the budget is renewed `unbond_slots` later.
     pub pause_window_start_slot: u64,
     /// Slots paused in that window.
     pub pause_used_slots: u64,
@@ -180,13 +180,13 @@ impl Run {
         self.flags &= !RUN_PAUSE_REQUESTED;
     }
 
-    /// Starts a new window of the pause budget once `unbond_slots` have passed since the last.
+    /// Renews the pause budget once `unbond_slots` have passed since the last pause ended, so that
+    /// no stretch of that length holds more than `max_pause_slots`.
     pub fn renew_pause_budget(&mut self, slot: u64) {
         let end = self
             .pause_window_start_slot
             .saturating_add(self.params.unbond_slots);
         if slot >= end {
-            self.pause_window_start_slot = slot;
             self.pause_used_slots = 0;
         }
     }
@@ -206,6 +206,7 @@ impl Run {
         let elapsed = sub(slot, self.paused_at_slot)?;
         self.pause_used_slots = add(self.pause_used_slots, elapsed)?;
         self.pause_total_slots = add(self.pause_total_slots, elapsed)?;
+        self.pause_window_start_slot = slot;
         self.paused_at_slot = NONE;
         self.phase = self.resume_phase;
         for deadline in [
@@ -314,19 +315,16 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_budget_counts_the_pause_under_way_and_returns_with_the_next_window() {
+    fn the_pause_budget_counts_the_pause_under_way_and_returns_long_after_it() {
         let mut run = run();
-        run.renew_pause_budget(2_000);
         run.pause_used_slots = 20;
         run.enter_pause(2_100, Phase::Warmup);
         assert!(!run.is_pause_spent(2_129) && run.is_pause_spent(2_130));
-        run.renew_pause_budget(2_999);
-        assert_eq!(run.pause_used_slots, 20);
-        run.renew_pause_budget(3_000);
-        assert_eq!(
-            (run.pause_used_slots, run.pause_window_start_slot),
-            (0, 3_000)
-        );
+        run.leave_pause(2_110).unwrap();
+        run.renew_pause_budget(3_109);
+        assert_eq!(run.pause_used_slots, 30);
+        run.renew_pause_budget(3_110);
+        assert_eq!(run.pause_used_slots, 0);
     }
 
     #[test]
