@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from troth_coordinator.rules.exact import init_scale
 
 from troth_client.model.shapes import NORM_SUFFIX, trainable_shapes
 from troth_coordinator.rules.config import ModelSection
+from troth_coordinator.rules.exact import init_scale
 from troth_coordinator.rules.hashing import tag_prefix, var
 
 _INTS_PER_DIGEST = 8
