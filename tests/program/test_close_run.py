@@ -2,9 +2,11 @@
 
 from program.rounds import SOL, Stage, root_of
 from program.test_create import AUTHORITY, bench, create, rosters
+from solders.account import Account
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_coordinator import artifacts
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.phase import Phase
@@ -160,3 +162,36 @@ def test_a_leaving_member_has_left_when_the_run_finishes():
     assert stage.run.phase == Phase.FINISHED
     stage.chain.advance(stage.params.unbond_slots)
     stage.send(make.withdraw_stake(stage.at, owner.pubkey(), 0), owner)
+
+
+def test_a_run_that_never_began_is_its_authority_s_to_give_up():
+    """Somebody joins and never leaves; too few come. The pool must not be held for ever."""
+    stage = Stage(1)
+    end = make.tick(stage.at, stage.authority.pubkey(), 0)
+    assert stage.refused(end, stage.authority) == "NothingDue"
+    stage.chain.advance(stage.run.phase_start_slot + stage.params.unbond_slots - stage.slot)
+    assert stage.refused(end, stage.authority) == "NothingDue"
+    stage.chain.advance()
+    assert stage.refused(stage.tick_instruction(), stage.cranker) == "NothingDue"
+    stage.send(end, stage.authority)
+    assert stage.run.phase == Phase.FINISHED
+    owner = stage.owners[0]
+    stage.send(make.leave_run(stage.at, owner.pubkey()), owner)
+
+
+def test_a_payer_that_became_a_program_does_not_keep_the_run_open():
+    stage = finished()
+    settle(stage)
+    program = stage.cranker.pubkey()
+    held = stage.chain.accounts.get(program)
+    loader = Pubkey.from_string("BPFLoader2111111111111111111111111111111111")
+    image = artifacts.program_image()
+    balance = max(held.lamports, stage.chain.minimum_balance(len(image)))
+    stage.chain.accounts.set(program, Account(balance, image, loader, executable=True))
+    before = stage.chain.accounts.balance(stage.authority.pubkey())
+    pair = checkpoint_pairs(stage)[0]
+    rent = stage.chain.accounts.balance(pair[0])
+    pool = stage.run.reward_pool
+    landed = stage.send(close(stage, [pair]), stage.authority)
+    assert landed.event("AccountClosed").payer == stage.authority.pubkey()
+    assert stage.chain.accounts.balance(stage.authority.pubkey()) == before + rent + pool - 5_000

@@ -5,6 +5,7 @@ from program.rounds import Stage, key
 from program.test_join import SLOW_ROUNDS, let_vest, newcomer, participant, terms
 
 from troth_coordinator.chain import instructions as make
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import Status
 
@@ -236,3 +237,17 @@ def test_a_session_key_must_not_be_zero_and_needs_a_participant_that_is_there():
     leave(stage, 0)
     gone = make.set_session_key(stage.at, owner.pubkey(), key("s").pubkey())
     assert stage.refused(gone, owner) == "NotJoined"
+
+
+def test_leaving_during_warmup_may_complete_the_quorum():
+    """Four of six are ready; when one of the others leaves, four of five are enough."""
+    stage = Stage(6)
+    stage.tick()
+    for index in range(4):
+        stage.ready(index)
+    assert stage.run.quorum_slot == NONE
+    leave(stage, 5)
+    assert stage.run.quorum_slot == stage.slot
+    stage.chain.advance(8)
+    stage.tick()
+    assert stage.open.members == 0b01111

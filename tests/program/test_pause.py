@@ -117,6 +117,17 @@ def test_pauses_have_a_budget_and_then_anyone_ends_them():
     stage.send(pause(stage), stage.authority)
 
 
+def test_short_pauses_add_up_and_no_boundary_renews_them():
+    """However the authority cuts its pauses, no stretch of unbond_slots holds more than allowed."""
+    stage = stage_of()
+    for _ in range(3):
+        stage.send(pause(stage), stage.authority)
+        stage.chain.advance(BUDGET // 3)
+        stage.send(resume(stage), stage.authority)
+        stage.chain.advance(stage.params.unbond_slots // 3)
+    assert stage.refused(pause(stage), stage.authority) == "PauseBudgetSpent"
+
+
 def test_only_the_authority_pauses_and_only_a_pause_can_end():
     stage = stage_of()
     foreign = make.pause_run(stage.at, stage.cranker.pubkey())

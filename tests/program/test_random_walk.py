@@ -234,7 +234,7 @@ def authority_acts(walk: Walk) -> None:
         stage.run.params,
         reward_per_payload=walk.dice.choice((0, 700, 1_000, 1_500)),
         stake_lamports=walk.dice.choice((100_000, 100_000, 120_000)),
-        absence_fee=walk.dice.choice((0, 1_000, 90_000)),
+        absence_fee=walk.dice.choice((0, 700, 1_000, 2_000)),
     )
     walk.attempt(
         walk.dice.choice(
@@ -278,12 +278,12 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
 )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_walk_breaks_the_books(seed):
     walk = Walk(seed)
     weights, actions = zip(*ACTIONS, strict=True)
     for action in walk.dice.choices(actions, weights, k=STEPS):
         action(walk)
     # The walk went somewhere: rounds closed, and many kinds of event and refusal.
-    assert walk.landed["RoundClosed"] >= 3 and sum(walk.landed.values()) > STEPS
+    assert walk.landed["RoundClosed"] >= 3 and sum(walk.landed.values()) > STEPS // 2
     assert len(walk.landed) >= 15 and len(walk.refused) >= 15
