@@ -12,10 +12,11 @@ from solders.keypair import Keypair
 from troth_client.cli.inprocess import InProcessRun, Member
 from troth_client.data.manifest import Manifest
 from troth_client.data.shards import TokenData
-from troth_coordinator.chain.operations import Authority
+from troth_coordinator.chain.operations import Authority, Session
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
 
@@ -217,3 +218,19 @@ def with_peer(one: Member, **changes: object) -> None:
     for name, value in changes.items():
         setattr(one.here, name, value)
 
+
+async def join_by_hand(run, name: str) -> Session:
+    """A participant without a client: joined and ready, it does what the test says."""
+    one = await run.add(name)
+    session = Session(run.client, run.at, one.session, one.index)
+    view = await until(run, lambda view: view.run.phase == Phase.WARMUP, is_stopped=True)
+    await session.ready(0, vote_of(run, name, 0, view.run.root))
+    return session
+
+
+def num_committed(view) -> int:
+    return 0 if view.round is None else bitmap.count(view.round.committed)
+
+
+def vote_of(run, name: str, round_: int, root: bytes) -> bytes:
+    return root_vote(bytes(run.at.run), round_, bytes(member(run, name).owner.pubkey()), root)

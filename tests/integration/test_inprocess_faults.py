@@ -1,173 +1,35 @@
 """Trainers that lie or fail, one by one: nobody vouches for what is wrong, and nobody stumbles."""
 
-import asyncio
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from integration.inprocess_support import (
     assert_finished,
     enter,
     events_of,
     included,
+    join_by_hand,
     member,
+    num_committed,
     time_stopped,
     until,
     until_round,
     void_rounds,
 )
-from solders.keypair import Keypair
 
 from troth_attestation import header as headers
 from troth_client.payload import codec
 from troth_client.steps import attest as attest_step
-from troth_client.steps import commit as commit_step
 from troth_client.steps import fetch as fetch_step
 from troth_client.steps import produce
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError
 from troth_client.transport.memory import memory_transport
-from troth_coordinator.chain.operations import Session
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.root import root_vote
 
 LIAR = 3
 LIE_ROUND = 2
-OTHER_KEY = Keypair.from_seed(b"\x07" * 32)
-
-FALSE_FIELDS = {
-    "genesis_hash": b"g" * 32,
-    "program_id": b"p" * 32,
-    "run": b"r" * 32,
-    "epoch": 7,
-    "round": 1,
-    "index": 1,
-    "owner": b"o" * 32,
-    "session": bytes(OTHER_KEY.pubkey()),
-    "config_hash": b"c" * 32,
-    "state_root": b"s" * 32,
-    "data_root": b"d" * 32,
-    "previous_included": 0,
-    "residual_before": b"b" * 32,
-    "payload_bytes": 1,
-}
-
-
-def lie(monkeypatch, lies: dict[int, tuple[int, str]]) -> None:
-    """Let trainers commit to headers with one false field, signed as well as they can.
-
-    lies: round -> index of the liar, name of the field.
-    """
-    honest, sign, current = produce._header, headers.sign, commit_step._is_current
-
-    def lying(peer, plan, *args):
-        header = honest(peer, plan, *args)
-        liar, field = lies.get(plan.round, (None, ""))
-        return replace(header, **{field: FALSE_FIELDS[field]}) if peer.index == liar else header
-
-    def signing(header, seed):
-        is_other = header.session == bytes(OTHER_KEY.pubkey())
-        return sign(header, bytes(OTHER_KEY)[:32] if is_other else seed)
-
-    def is_current(peer, header):
-        # An honest client would notice that it votes for another root or with another key.
-        is_lie = lies.get(peer.replica.round, (None,))[0] == peer.index
-        return is_lie or current(peer, header)
-
-    monkeypatch.setattr(produce, "_header", lying)
-    monkeypatch.setattr(headers, "sign", signing)
-    monkeypatch.setattr(commit_step, "_is_current", is_current)
-
-
-def assert_not_vouched(run, round_: int, liar: int, field: str) -> None:
-    """Nobody but perhaps the liar vouched for its payload of that round, and all say why."""
-    honest = [one.name for one in run.members if one.index != liar]
-    for name in honest:
-        refused = [one for one in events_of(run, name, "header_refused") if one["round"] == round_]
-        assert [(one["index"], one["field"]) for one in refused] == [(liar, field)]
-        assert field in refused[0]["reason"]
-        attested = [one for one in events_of(run, name, "attested") if one["round"] == round_]
-        assert attested[0]["held"] == len(honest)
-    assert included(run, honest[0])[round_] == [
-        one.index for one in run.members if one.index != liar
-    ]
-
-
-async def test_each_false_field_is_named_and_not_vouched_for(theatre, monkeypatch):
-    """One lie a round, by turns, so that nobody is jailed for it before the end."""
-    fields = sorted(set(FALSE_FIELDS) - {"state_root"})
-    lies = {2 + n: (1 + n % 7, field) for n, field in enumerate(fields)}
-    rounds = len(fields) + 4
-    lie(monkeypatch, lies)
-    run = await theatre.start(rounds, cast="ada bob cyd dan eve fay gil hal")
-    await run.finish()
-    await assert_finished(run)
-    for round_, (liar, field) in lies.items():
-        assert_not_vouched(run, round_, liar, field)
-        # Honest again, it goes on with the residual of its last included round.
-        encoded = events_of(run, run.members[liar].name, "encoded")
-        again = next(one for one in encoded if one["round"] == round_ + 1)
-        assert again["previous"] == round_ - 1, field
-    assert included(run, "ada")[rounds - 1] == list(range(8))
-
-
-async def test_a_false_state_root_is_a_minority_vote_that_is_not_included(theatre, monkeypatch):
-    """Header and vote agree with each other: the payload is available, its root is wrong."""
-    lie(monkeypatch, {LIE_ROUND: (LIAR, "state_root")})
-    run = await theatre.start(5, cast="ada bob cyd dan")
-    await run.finish()
-    await assert_finished(run)
-    assert included(run, "ada")[LIE_ROUND] == [0, 1, 2]
-    assert not events_of(run, "ada", "header_refused")
-
-
-async def test_a_vote_that_does_not_fit_the_header_is_named(theatre, monkeypatch):
-    """The header tells the truth, the vote on chain was copied from another trainer."""
-    run = await theatre.start(5, cast="ada bob cyd dan")
-    liar, ada = member(run, "dan").here, member(run, "ada").here
-
-    def vote(run_, round_, owner, state_root):
-        is_liar = owner == liar.identity.owner_address and round_ == LIE_ROUND
-        return root_vote(run_, round_, ada.identity.owner_address if is_liar else owner, state_root)
-
-    monkeypatch.setattr(commit_step, "root_vote", vote)
-    await run.finish()
-    await assert_finished(run)
-    assert_not_vouched(run, LIE_ROUND, LIAR, "state_root")
-
-
-async def join_by_hand(run, name: str) -> Session:
-    """A participant without a client: joined and ready, it does what the test says."""
-    one = await run.add(name)
-    session = Session(run.client, run.at, one.session, one.index)
-    view = await until(run, lambda view: view.run.phase == Phase.WARMUP, is_stopped=True)
-    await session.ready(0, vote_of(run, name, 0, view.run.root))
-    return session
-
-
-def vote_of(run, name: str, round_: int, root: bytes) -> bytes:
-    return root_vote(bytes(run.at.run), round_, bytes(member(run, name).owner.pubkey()), root)
-
-
-def num_committed(view) -> int:
-    return 0 if view.round is None else bitmap.count(view.round.committed)
-
-
-async def test_a_copied_header_hash_is_not_vouched_for(theatre):
-    """A trainer without work commits to the hash of somebody else's header, as its own."""
-    run = await theatre.create(4)
-    with time_stopped(run):
-        await enter(run, ["ada", "bob", "cyd"])
-        thief = await join_by_hand(run, "dan")
-        view = await until(run, lambda view: num_committed(view) == 3, is_stopped=True)
-        vote = vote_of(run, "dan", 0, view.run.genesis_root)
-        await thief.commit_payload(0, view.round.slots[0].header_hash, vote)
-    await run.finish()
-    for name in ("ada", "bob", "cyd"):
-        (refused,) = events_of(run, name, "header_refused")
-        assert (refused["index"], refused["field"]) == (thief.index, "index")
-    assert included(run, "ada")[0] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("kind", ["gradient", "u"])
@@ -486,12 +348,3 @@ async def test_a_crash_of_the_runs_random_numbers_changes_nothing_on_chain(theat
         await run.finish()
         ends.append(included(run, "ada"))
     assert ends[0] == ends[1]
-
-
-def test_numbers_of_false_fields_cover_the_header():
-    """A new header field needs its own lie here."""
-    own = {"residual_after", "payload_root", "mean_loss", "salt"}  # what the trainer itself states
-    fields = set(headers.Header.__dataclass_fields__)
-    assert fields - own == set(FALSE_FIELDS)
-    assert np.all([isinstance(name, str) for name in fields])
-    assert asyncio.iscoroutinefunction(produce.encode)

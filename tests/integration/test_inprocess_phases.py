@@ -14,7 +14,6 @@ from integration.inprocess_support import (
     included,
     member,
     new_session,
-    raise_failures,
     time_stopped,
     until,
     until_round,
@@ -24,8 +23,6 @@ from integration.inprocess_support import (
 from troth_client.cli.inprocess import Member
 from troth_client.roles import cooldown
 from troth_client.steps.errors import BarredError, ReplacedError
-from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.errors import RpcUnreachableError
 from troth_coordinator.chain.operations import Owner, Session
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
@@ -165,14 +162,17 @@ async def test_a_halt_after_progress_goes_back_to_the_checkpoint(theatre):
     assert 3 in included(run, "ada")[15]
 
 
+def is_ready_again(view) -> bool:
+    return view.run.phase == Phase.WARMUP and view.entries[1].ready_round == 4
+
+
 async def test_killed_while_the_run_starts_again_after_a_halt(theatre):
     """Its newest stored state is the one before the halt, of the very round that opens now."""
     run = await theatre.create(16, checkpoint_every=4)
     halted, members = await halted_after_progress(run)
     bob = members[1]
     with time_stopped(run):
-        is_ready = lambda view: view.run.phase == Phase.WARMUP and view.entries[1].ready_round == 4  # noqa: E731
-        await until(run, is_ready, is_stopped=True)
+        await until(run, is_ready_again, is_stopped=True)
         await run.stop(bob)
         await until(run, lambda view: view.run.phase == Phase.COMMIT, is_stopped=True)
         assert bob.here.store.weight_rounds()[-1] == halted
@@ -345,69 +345,3 @@ async def test_cooldown_that_never_agrees_halts_and_finds_its_way_out(theatre, m
     view = await assert_finished(run)
     # All rounds are done, so the run ends with the last root that found a majority.
     assert (view.run.round, view.run.root_round) == (3, 2)
-
-
-async def test_a_node_that_fails_for_a_while_costs_nothing_but_time(theatre):
-    run = await theatre.create(6)
-    failing = {"left": 0}
-
-    def wrap(one, doors):
-        if one.name != "cyd":
-            return doors
-        client = CoordinatorClient(Flaky(doors.chain.rpc, failing), sleeper=one_turn)
-        return replace(doors, chain=client)
-
-    run.wrap = wrap
-    await enter(run, ["ada", "bob", "cyd"])
-    for round_ in range(1, 5):
-        await until_round(run, round_)
-        failing["left"] = 5 * round_
-    await run.finish()
-    await assert_finished(run)
-    assert len(events_of(run, "cyd", "chain_unreachable")) >= 5
-    assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(6)}
-
-
-async def test_a_node_that_stays_away_ends_the_client_with_its_reason(theatre):
-    run = await theatre.create(6)
-    failing = {"left": 0}
-
-    def wrap(one, doors):
-        if one.name != "cyd":
-            return doors
-        client = CoordinatorClient(Flaky(doors.chain.rpc, failing), sleeper=one_turn)
-        return replace(doors, chain=client)
-
-    run.wrap = wrap
-    await enter(run, ["ada", "bob", "cyd"])
-    await until_round(run, 1)
-    failing["left"] = 10**9
-    cyd = member(run, "cyd")
-    with pytest.raises(RpcUnreachableError, match="check the address"):
-        await cyd.task
-    cyd.task = None
-    await run.finish()
-    raise_failures(run)
-
-
-async def one_turn(_seconds: float) -> None:
-    return None
-
-
-class Flaky:
-    """A node that does not answer for a number of calls."""
-
-    def __init__(self, rpc, failing):
-        self._rpc = rpc
-        self._failing = failing
-
-    def __getattr__(self, name):
-        found = getattr(self._rpc, name)
-
-        async def call(*args, **kwargs):
-            if self._failing["left"] > 0:
-                self._failing["left"] -= 1
-                raise RpcUnreachableError("http://node", f"nothing during {name}")
-            return await found(*args, **kwargs)
-
-        return call
