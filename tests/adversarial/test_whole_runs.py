@@ -19,7 +19,6 @@ from troth_coordinator.rules.root import root_vote
 LIAR = 3
 
 
-@pytest.mark.xfail(strict=True, reason="open finding F8")
 async def test_a_payload_withheld_in_the_last_round_is_struck_before_the_final_vote(
     theatre, monkeypatch
 ):

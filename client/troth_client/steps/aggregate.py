@@ -147,7 +147,7 @@ async def _report(peer: Peer, view: NetworkView, round_: int, targets: set[int])
 def _may_report(peer: Peer, view: NetworkView, round_: int) -> bool:
     """Tell whether the open round builds on `round_`, counts us in, and has waited long enough."""
     current, run = view.round, view.run
-    if current is None or run.phase not in (Phase.COMMIT, Phase.ATTEST):
+    if current is None or run.phase not in (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN):
         return False
     if current.base_round != round_ or not bitmap.has(current.members, peer.index):
         return False
