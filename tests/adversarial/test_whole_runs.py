@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from integration.inprocess_support import (
     assert_finished,
     enter,
@@ -37,7 +36,6 @@ async def test_a_payload_withheld_in_the_last_round_is_struck_before_the_final_v
     assert included(run, "ada")[3] == [0, 1, 2, 4, 5]
 
 
-@pytest.mark.xfail(strict=True, reason="open finding F10")
 async def test_a_forged_residual_is_refused_however_long_its_maker_was_not_included(
     theatre, monkeypatch
 ):

@@ -96,6 +96,9 @@ def closure_of(
         is_void=bool(account.flags & RoundFlag.VOID),
         canonical_root=account.canonical_root,
         own_residual=mine.header.residual_after if mine is not None and is_mine else None,
+        carried=frozenset(
+            account.slots[i].previous_included for i in bitmap.indices_of(account.trainers)
+        ),
     )
 
 

@@ -61,7 +61,7 @@ class Closure:
     """How a round ended on chain: the only thing that decides which payloads are applied.
 
     `own_residual` is the residual root after that our own included header names; None if ours was
-    not included.
+    not included. `carried` are the rounds whose residuals the trainers may carry on.
     """
 
     round: RoundIndex
@@ -70,6 +70,7 @@ class Closure:
     is_void: bool
     canonical_root: Digest
     own_residual: Digest | None = field(default=None, compare=False)
+    carried: frozenset[int] = field(default=frozenset(), compare=False)
 
 
 Payloads = Sequence[VerifiedPayload | None]

@@ -21,7 +21,9 @@ async def settle(peer: Peer, closure: Closure) -> None:
     peer.residual.settle(closure.round, closure.own_residual)
     await peer.clock.compute(save_weights, peer)
     oldest = max(0, closure.round - peer.keep_rounds)
-    peer.store.drop_before(oldest, keep={peer.root_round, peer.residual.momentum.previous})
+    # A header is checked against the residual of its maker's last included one, however old.
+    kept = {peer.root_round, peer.residual.momentum.previous, *closure.carried}
+    peer.store.drop_before(oldest, keep=kept)
     peer.transport.drop_before(oldest)
     peer.events.emit(
         "round_closed",
