@@ -123,7 +123,7 @@ def test_status_has_the_shape_that_scripts_rely_on(bench):
 def test_parameters_are_updated_and_fixed_ones_refused(bench):
     run = bench.create()
     update = bench.of_run("run", "update-params", run=run, key="authority")
-    bench.cli.json(*update, "--set", "chain.commit_slots=90")
+    bench.cli.json(*update, "--set", "chain.commit_slots=150")
     assert bench.cli.json(*bench.of_run("run", "show", run=run))["are_params_pending"]
     error = bench.cli.refused(*update, "--set", "chain.ring=20")
     assert (error["kind"], error["subject"]) == ("ContradictionError", "chain.ring")
