@@ -26,8 +26,9 @@ macro_rules! scalar {
     })* };
 }
 
-scalar!(u8 => "u1", u16 => "<u2", u32 => "<u4", u64 => "<u8", anchor_lang::prelude::Pubkey => "V32",
-    Params => "Params", Entry => "Entry", Slot => "Slot");
+scalar!(u8 => "u1", u16 => "<u2", u32 => "<u4", u64 => "<u8", i32 => "<i4", anchor_lang::prelude::Pubkey => "V32",
+    Params => "Params", Entry => "Entry", Slot => "Slot",
+    Seat => "Seat", Juror => "Juror");
 
 impl<T: Dtype, const N: usize> Dtype for [T; N] {
     fn dtype() -> String {
@@ -76,7 +77,7 @@ fn run_fields() -> Vec<Field> {
         params_requested_slot, finished_slot, event_sequence, num_participants, num_rounds,
         num_checkpoints, total_stake, total_unbonding, total_unvested, total_claimable,
         total_bonds, total_escrow, treasury, reward_pool, vault_rent, params, pending_params,
-        reserved)
+        num_audits, audit_epoch, sampled, accused, num_convicted, lost_seeds, reserved)
 }
 
 fn roster_fields() -> Vec<Field> {
@@ -88,19 +89,38 @@ fn entry_fields() -> Vec<Field> {
         bucket_amount, joined_round, active_round, last_included, ready_round, return_round,
         inactive_round, jailed_until_round, left_round, rounds_served, included_since_strike,
         strike_rounds, misses_in_row, deadline_misses_in_row, status, roles, flags, strikes,
-        reserved)
+        unproven_rounds, openings_fault_round, audits, targets, frozen, work_faults,
+        seat_faults, reserved)
 }
 
 fn round_fields() -> Vec<Field> {
     fields!(Round: version, bump, flags, seed_status, position, pad, run, payer, round, epoch,
         cursor, open_slot, commit_end_slot, close_slot, seed_slot, reward_paid, reward_window,
         base_round, slot_hash, seed, canonical_root, members, trainers, eligible, is_new,
-        committed, attested, included, struck, reserved, slots)
+        committed, attested, included, struck, freeze_clock, close_clock, requested, reserved,
+        slots)
 }
 
 fn slot_fields() -> Vec<Field> {
     fields!(Slot: header_hash, root_vote, attest_bitmap, previous_included, missing_reports,
         possession)
+}
+
+fn audit_fields() -> Vec<Field> {
+    fields!(Audit: version, bump, kind, stage, outcome, case_outcome, flags, num_seats,
+        num_available, num_jurors, target, subject, challenger_index, run, payer, owner,
+        challenger, header_hash, root_vote, canonical_root, seed, openings_root, case_seed, round,
+        previous_included, eligible, vouchers, attest_bitmap, reward_paid, reward_window,
+        stage_end, case_end, case_seed_slot, prepaid, bond, escrow_stake, escrow_unbonding,
+        escrow_unvested, shortfall, possession, seats, jurors)
+}
+
+fn seat_fields() -> Vec<Field> {
+    fields!(Seat: commit, sketch, index, verdict, flags, pad)
+}
+
+fn juror_fields() -> Vec<Field> {
+    fields!(Juror: commit, index, verdict, flags, pad)
 }
 
 /// `{"a": 1, "b": 2}` over several lines, values already JSON.
@@ -134,13 +154,14 @@ fn record(size: usize, fields: &[Field]) -> String {
 }
 
 fn seeds() -> String {
-    let all: [(&str, &[u8]); 6] = [
+    let all: [(&str, &[u8]); 7] = [
         ("run", SEED_RUN),
         ("roster", SEED_ROSTER),
         ("participant", SEED_PARTICIPANT),
         ("round", SEED_ROUND),
         ("vault", SEED_VAULT),
         ("checkpoint", SEED_CHECKPOINT),
+        ("audit", SEED_AUDIT),
     ];
     let text = |prefix| format!("\"{}\"", String::from_utf8_lossy(prefix));
     let pairs: Vec<_> = all
@@ -155,6 +176,7 @@ fn accounts() -> String {
         ("Run", Run::DISCRIMINATOR, Run::SIZE, true),
         ("Roster", Roster::DISCRIMINATOR, Roster::SIZE, true),
         ("Round", Round::DISCRIMINATOR, Round::SIZE, true),
+        ("Audit", Audit::DISCRIMINATOR, Audit::SIZE, true),
         (
             "Participant",
             Participant::DISCRIMINATOR,
@@ -195,6 +217,9 @@ fn structs() -> String {
             ("Entry".into(), record(size_of::<Entry>(), &entry_fields())),
             ("Round".into(), record(size_of::<Round>(), &round_fields())),
             ("Slot".into(), record(size_of::<Slot>(), &slot_fields())),
+            ("Audit".into(), record(size_of::<Audit>(), &audit_fields())),
+            ("Seat".into(), record(size_of::<Seat>(), &seat_fields())),
+            ("Juror".into(), record(size_of::<Juror>(), &juror_fields())),
         ],
     )
 }
@@ -203,10 +228,14 @@ fn enums() -> String {
     let phases = Phase::ALL.map(|phase| (format!("{phase:?}"), phase as u64));
     let statuses = Status::ALL.map(|status| (format!("{status:?}"), status as u64));
     let seeds = SeedStatus::ALL.map(|status| (format!("{status:?}"), status as u64));
+    let kinds = AuditKind::ALL.map(|kind| (format!("{kind:?}"), kind as u64));
+    let stages = Stage::ALL.map(|stage| (format!("{stage:?}"), stage as u64));
     let mut all = vec![
         ("phase".into(), named(&phases)),
         ("status".into(), named(&statuses)),
         ("seed_status".into(), named(&seeds)),
+        ("audit_kind".into(), named(&kinds)),
+        ("audit_stage".into(), named(&stages)),
         ("event_kind".into(), event_kinds()),
     ];
     all.extend(flags().map(|(name, bits)| {
@@ -229,7 +258,7 @@ fn named(list: &[(String, u64)]) -> String {
 
 type Flags = (&'static str, &'static [(&'static str, u8)]);
 
-fn flags() -> [Flags; 5] {
+fn flags() -> [Flags; 7] {
     [
         (
             "role",
@@ -256,6 +285,28 @@ fn flags() -> [Flags; 5] {
                 ("forced_void", ROUND_FORCED_VOID),
                 ("commit_ran_to_deadline", ROUND_COMMIT_RAN_TO_DEADLINE),
                 ("attest_ran_to_deadline", ROUND_ATTEST_RAN_TO_DEADLINE),
+                ("doubled", ROUND_DOUBLED),
+            ],
+        ),
+        (
+            "audit_flag",
+            &[
+                ("requested", AUDIT_REQUESTED),
+                ("extended", AUDIT_EXTENDED),
+                ("retargeted", AUDIT_RETARGETED),
+                ("appealed", AUDIT_APPEALED),
+                ("reversed", AUDIT_REVERSED),
+                ("breaker", AUDIT_BREAKER),
+                ("bonded", AUDIT_BONDED),
+            ],
+        ),
+        (
+            "seat_flag",
+            &[
+                ("committed", SEAT_COMMITTED),
+                ("revealed", SEAT_REVEALED),
+                ("faulty", SEAT_FAULTY),
+                ("paid", SEAT_PAID),
             ],
         ),
     ]
@@ -273,6 +324,9 @@ fn constants() -> String {
             ("max_tickets", MAX_TICKETS as u64),
             ("max_growth_bytes", MAX_GROWTH_BYTES as u64),
             ("slot_hashes_entries", SLOT_HASHES_ENTRIES),
+            ("num_seats", NUM_SEATS as u64),
+            ("num_jurors", NUM_JURORS as u64),
+            ("sketch_len", SKETCH_LEN as u64),
         ],
     )
 }

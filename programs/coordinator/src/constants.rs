@@ -74,3 +74,38 @@ pub const ROUND_FORCED_VOID: u8 = 8;
 pub const ROUND_COMMIT_RAN_TO_DEADLINE: u8 = 16;
 /// Round flag: Attest ran to its deadline.
 pub const ROUND_ATTEST_RAN_TO_DEADLINE: u8 = 32;
+/// Round flag: the seed of the round before was lost, so this one samples at twice the rate.
+pub const ROUND_DOUBLED: u8 = 64;
+
+/// Seats of an audit, the extension's included.
+pub const NUM_SEATS: usize = 5;
+/// Seats that judge at first.
+pub const FIRST_SEATS: usize = 3;
+/// Seats of a second committee.
+pub const NUM_JURORS: usize = 7;
+/// Numbers of a sketch.
+pub const SKETCH_LEN: usize = 64;
+
+/// Audit flag: paid in advance by `request_audit`.
+pub const AUDIT_REQUESTED: u8 = 1;
+/// Audit flag: extended once.
+pub const AUDIT_EXTENDED: u8 = 2;
+/// Audit flag: the seed slot of the case was named twice.
+pub const AUDIT_RETARGETED: u8 = 4;
+/// Audit flag: the convicted owner appealed.
+pub const AUDIT_APPEALED: u8 = 8;
+/// Audit flag: the council reversed the conviction.
+pub const AUDIT_REVERSED: u8 = 16;
+/// Audit flag: convicted while the breaker held.
+pub const AUDIT_BREAKER: u8 = 32;
+/// Audit flag: a bonded case; the bond is in the vault.
+pub const AUDIT_BONDED: u8 = 64;
+
+/// Seat flag: committed.
+pub const SEAT_COMMITTED: u8 = 1;
+/// Seat flag: revealed.
+pub const SEAT_REVEALED: u8 = 2;
+/// Seat flag: penalised for P6 or P7.
+pub const SEAT_FAULTY: u8 = 4;
+/// Seat flag: paid.
+pub const SEAT_PAID: u8 = 8;

@@ -360,4 +360,108 @@ pub enum CoordinatorError {
     /// Reported before.
     #[msg("this member has reported this payload already")]
     AlreadyReported,
+
+    // Audits and cases.
+    /// No such kind of audit.
+    #[msg("unknown kind: 0 work, 1 payload, 2 root, 3 possession")]
+    UnknownAuditKind,
+    /// The audit stands elsewhere.
+    #[msg("the audit is not in the stage that this instruction acts on: read audit.stage")]
+    WrongStage,
+    /// The window has ended.
+    #[msg("too late: the window of this stage ended at stage_end on the run clock")]
+    WindowOver,
+    /// The window lasts.
+    #[msg("too early: the window of this stage lasts until stage_end on the run clock")]
+    WindowOpen,
+    /// Neither a seat nor a juror.
+    #[msg("this participant has no seat here: the seed seats others")]
+    NotSeated,
+    /// Committed before.
+    #[msg("this seat has committed already: only the first hash counts")]
+    SeatCommitted,
+    /// Nothing to reveal.
+    #[msg("this seat has not committed: there is nothing to reveal")]
+    SeatNotCommitted,
+    /// Revealed before.
+    #[msg("this seat has revealed already")]
+    SeatRevealed,
+    /// The reveal is not what was committed.
+    #[msg("verdict, evidence, sketch and salt do not give the committed hash")]
+    RevealMismatch,
+    /// No such verdict.
+    #[msg("unknown verdict: 1 ok, 2 mismatch, 3 unavailable, 4 inconclusive")]
+    UnknownVerdict,
+    /// A commit of zeros.
+    #[msg("the commitment must not be zero")]
+    CommitmentZero,
+    /// The round has no seed.
+    #[msg("the seed of this round is not frozen: send freeze_seed first, unless it was lost")]
+    SeedNotFrozen,
+    /// Not in the sample.
+    #[msg("this target is not in the sample of the round, nor was its audit requested")]
+    NotSampled,
+    /// Too few witnesses.
+    #[msg("fewer than three witnesses are eligible: this target has no audit")]
+    TooFewWitnesses,
+    /// An openings root of zeros.
+    #[msg("the openings root must not be zero")]
+    OpeningsRootZero,
+    /// Posted before.
+    #[msg("openings were posted already: the first root stands")]
+    OpeningsPosted,
+    /// More seats are due.
+    #[msg("the first seats did not agree: send extend_audit first")]
+    ExtensionDue,
+    /// No more seats are due.
+    #[msg("no extension is due: the seats agree, or no more are eligible")]
+    ExtensionNotDue,
+    /// Enough were requested.
+    #[msg("audit_cap audits of this round are requested already")]
+    RequestsFull,
+    /// Requested before.
+    #[msg("an audit of this target is requested already")]
+    AlreadyRequested,
+    /// The account of somebody who is penalised is missing.
+    #[msg("pass the Participant of everybody whose stake may not cover the penalty")]
+    ParticipantMissing,
+    /// The case window has ended.
+    #[msg("too late: a case is opened within case_slots and while the round is in the ring")]
+    CaseWindowOver,
+    /// The case makes no sense.
+    #[msg("this case cannot be: nothing was committed, included or vouched for as it claims")]
+    CaseWithoutSubject,
+    /// A case about oneself.
+    #[msg("the challenger is the target")]
+    ChallengesItself,
+    /// Not the owner of the index given.
+    #[msg("the challenger does not own the participant index that it names")]
+    WrongChallenger,
+    /// The cap of the epoch.
+    #[msg("the convictions of this epoch are at their cap: settle the case in the next epoch")]
+    SlashCapReached,
+    /// Not the council.
+    #[msg("the signer is not the council of this run")]
+    WrongCouncil,
+    /// Appealed before.
+    #[msg("this conviction was appealed already")]
+    AlreadyAppealed,
+    /// Nothing to appeal.
+    #[msg("there is no conviction to appeal here")]
+    NotConvicted,
+    /// Nothing to reverse.
+    #[msg("neither an appeal nor the breaker lets the council act on this case")]
+    NotReversible,
+    /// Reversed before.
+    #[msg("this conviction was reversed already")]
+    AlreadyReversed,
+    /// Payments are frozen.
+    #[msg("an accusation, case or escrow is open against this participant: wait for its end")]
+    Frozen,
+    /// Not the incinerator.
+    #[msg("not the incinerator: pass 1nc1nerator11111111111111111111111111111111")]
+    WrongIncinerator,
+    /// Audits are open.
+    #[msg("audits of this run are open: send release_escrow for each of them first")]
+    AuditsOpen,
 }

@@ -13,3 +13,5 @@ pub const SEED_ROUND: &[u8] = b"round";
 pub const SEED_VAULT: &[u8] = b"vault";
 /// `["checkpoint", run, round u64 LE]`
 pub const SEED_CHECKPOINT: &[u8] = b"checkpoint";
+/// `["audit", run, round u64 LE, target u16 LE, kind u8]`
+pub const SEED_AUDIT: &[u8] = b"audit";

@@ -2,6 +2,7 @@
 
 use anchor_lang::prelude::*;
 
+use crate::constants::ROUND_DOUBLED;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, SeedFrozen};
 use crate::round::open::seed_bit;
@@ -45,6 +46,11 @@ impl FreezeSeed<'_> {
             Lookup::Malformed => return Err(refuse(CoordinatorError::MalformedSlotHashes)),
         };
         let key = ctx.accounts.run.key();
+        let slot = Clock::get()?.slot;
+        round.freeze_clock = run.clock(slot);
+        if number > 0 && run.lost_seeds & seed_bit(number.saturating_sub(1)) != 0 {
+            round.flags |= ROUND_DOUBLED;
+        }
         round.slot_hash = slot_hash;
         round.seed = sigma(&slot_hash, &key.to_bytes(), number);
         round.seed_status = SeedStatus::Frozen as u8;
@@ -52,7 +58,7 @@ impl FreezeSeed<'_> {
         let event = SeedFrozen {
             run: key,
             sequence: run.event_sequence,
-            slot: Clock::get()?.slot,
+            slot,
             round: number,
             seed_slot: round.seed_slot,
             found_slot,

@@ -57,6 +57,7 @@ impl Retarget<'_> {
         } else {
             round.seed_status = SeedStatus::Lost as u8;
             run.seeds_pending &= !seed_bit(number);
+            run.lost_seeds |= seed_bit(number);
             let event = SeedLost {
                 run: key,
                 sequence: run.event_sequence,

@@ -145,6 +145,7 @@ impl Scene<'_> {
             };
         }
         round.close_slot = self.slot;
+        round.close_clock = run.clock(self.slot);
         run.chain_hash = fold(&run.chain_hash, round);
         emit!(RoundClosed {
             run: self.key,

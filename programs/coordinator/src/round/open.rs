@@ -73,6 +73,7 @@ pub fn open_next(
         require_seed_settled(run)?;
     }
     run.enter(phase, slot, Some(run.params.commit_slots))?;
+    run.lost_seeds &= !seed_bit(run.round);
     write(run, round, &sets, slot);
     if is_root_only {
         round.flags = ROUND_ROOT_ONLY;
@@ -224,6 +225,9 @@ fn write(run: &Run, round: &mut Round, sets: &Sets, slot: u64) {
     round.attested = 0;
     round.included = 0;
     round.struck = 0;
+    round.freeze_clock = NONE;
+    round.close_clock = NONE;
+    round.requested = 0;
     bytemuck::bytes_of_mut(&mut round.reserved).fill(0);
     bytemuck::cast_slice_mut::<Slot, u8>(&mut round.slots).fill(0);
 }

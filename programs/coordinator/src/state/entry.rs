@@ -63,8 +63,22 @@ pub struct Entry {
     pub flags: u8,
     /// Strikes in all.
     pub strikes: u8,
-    /// Zero; for audits and cases.
-    pub reserved: [u8; 48],
+    /// Rounds of the last audits that ended unproven, or NONE.
+    pub unproven_rounds: [u64; 3],
+    /// Round of the last missing openings (P5), or NONE.
+    pub openings_fault_round: u64,
+    /// Open audits that name the participant in any role: the index is not given away.
+    pub audits: u16,
+    /// Open audits of its own work.
+    pub targets: u16,
+    /// Accusations, cases and escrows against it: nothing is paid out while there is one.
+    pub frozen: u16,
+    /// Convictions for work (P3).
+    pub work_faults: u8,
+    /// Duties missed on a seat (P6) since the last jail for them.
+    pub seat_faults: u8,
+    /// Zero.
+    pub reserved: [u8; 8],
 }
 
 impl Entry {
@@ -81,6 +95,8 @@ impl Entry {
         self.inactive_round = NONE;
         self.left_round = NONE;
         self.strike_rounds = [NONE; 3];
+        self.unproven_rounds = [NONE; 3];
+        self.openings_fault_round = NONE;
         self.set_status(Status::Pending);
     }
 
@@ -150,7 +166,7 @@ impl Entry {
     /// Whether the participant has left and nothing is owed to it here.
     pub fn is_spent(&self) -> Result<bool> {
         let owed = self.stake > 0 || self.claimable > 0 || self.unvested()? > 0;
-        Ok(self.is(Status::Left) && !owed)
+        Ok(self.is(Status::Left) && !owed && self.audits == 0)
     }
 
     /// Whether the index may be given to somebody else in `round`.
@@ -159,7 +175,8 @@ impl Entry {
         let past = self.left_round.saturating_add(u64::from(ring));
         // Who never was a member is named by no round and no audit: others need not wait.
         let is_past = self.active_round == NONE || past <= round;
-        self.is(Status::Empty) || (self.is(Status::Left) && self.stake == 0 && is_past)
+        let is_clear = self.stake == 0 && self.audits == 0;
+        self.is(Status::Empty) || (self.is(Status::Left) && is_clear && is_past)
     }
 
     /// Whether everything in the buckets could be claimed in `slot`.
@@ -180,7 +197,9 @@ impl Entry {
             && self.roles & !ROLES == 0
             && (self.roles != 0 || !is_used)
             && (!is_used || left == (status == Status::Left))
-            && (!self.is_leaving() || self.is_present());
+            && (!self.is_leaving() || self.is_present())
+            && self.targets <= self.audits
+            && self.frozen <= self.targets;
         ensure!(sound, CoordinatorError::InvariantViolated);
         Ok(())
     }
@@ -213,6 +232,16 @@ mod tests {
     }
 
     #[test]
+    fn an_index_that_an_audit_names_is_not_given_away() {
+        let mut entry = joined();
+        entry.leave(10);
+        entry.audits = 1;
+        assert!(!entry.is_free(100, 16) && !entry.is_spent().unwrap());
+        entry.audits = 0;
+        assert!(entry.is_free(100, 16) && entry.is_spent().unwrap());
+    }
+
+    #[test]
     fn an_index_whose_owner_never_was_a_member_is_free_at_once() {
         let mut entry = joined();
         entry.leave(10);
@@ -232,7 +261,9 @@ mod tests {
     fn the_invariant_sees_each_contradiction() {
         let sound = joined();
         assert!(sound.invariant().is_ok());
-        let broken: [fn(&mut Entry); 6] = [
+        let broken: [fn(&mut Entry); 8] = [
+            |e| e.targets = 1,
+            |e| e.frozen = 1,
             |e| e.owner = Pubkey::default(),
             |e| e.roles = 0,
             |e| e.roles = 4,

@@ -3,6 +3,7 @@
 //! Owns every byte that the program stores. Never checks who signs and never moves lamports:
 //! that is the work of `instructions`. Next: `run`, then `roster`, `round`, `money`.
 
+pub mod audit;
 pub mod checkpoint;
 pub mod entry;
 pub mod init;
@@ -14,6 +15,7 @@ pub mod roster;
 pub mod round;
 pub mod run;
 
+pub use audit::*;
 pub use checkpoint::*;
 pub use entry::*;
 pub use params::*;

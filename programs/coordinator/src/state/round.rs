@@ -87,8 +87,14 @@ pub struct Round {
     pub included: u64,
     /// Payloads removed by `report_missing`.
     pub struck: u64,
-    /// Zero; for audits.
-    pub reserved: [u8; 120],
+    /// Run clock at the freeze of the seed; every window of the audits counts from it.
+    pub freeze_clock: u64,
+    /// Run clock at the close; the window for cases counts from it.
+    pub close_clock: u64,
+    /// Targets with an audit paid in advance.
+    pub requested: u64,
+    /// Zero.
+    pub reserved: [u8; 96],
     /// By index.
     pub slots: [Slot; MAX_PARTICIPANTS],
 }

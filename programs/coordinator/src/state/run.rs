@@ -124,8 +124,20 @@ pub struct Run {
     pub params: Params,
     /// Parameters requested.
     pub pending_params: Params,
-    /// Zero; for audits and cases.
-    pub reserved: [u8; 224],
+    /// Audit accounts open.
+    pub num_audits: u64,
+    /// Epoch that the next three fields speak about.
+    pub audit_epoch: u64,
+    /// Participants sampled in that epoch.
+    pub sampled: u64,
+    /// Participants accused in that epoch.
+    pub accused: u64,
+    /// Convictions for work in that epoch.
+    pub num_convicted: u64,
+    /// Rounds (mod 64) whose seed was lost.
+    pub lost_seeds: u64,
+    /// Zero.
+    pub reserved: [u8; 176],
 }
 
 impl Run {
@@ -189,6 +201,14 @@ impl Run {
         if slot >= end {
             self.pause_used_slots = 0;
         }
+    }
+
+    /// Slots of the run's own clock, which stands still while the run is paused: windows of audits
+    /// and cases are told in it, so that a pause moves all of them by its length.
+    #[must_use]
+    pub fn clock(&self, slot: u64) -> u64 {
+        slot.min(self.paused_at_slot)
+            .saturating_sub(self.pause_total_slots)
     }
 
     /// Whether the pause budget is spent in `slot`.
@@ -312,6 +332,16 @@ mod tests {
         );
         assert_eq!((run.pause_used_slots, run.pause_total_slots), (30, 30));
         assert!(run.invariant().is_ok());
+    }
+
+    #[test]
+    fn the_clock_of_the_run_stands_still_in_a_pause() {
+        let mut run = run();
+        assert_eq!(run.clock(100), 100);
+        run.enter_pause(110, Phase::Commit);
+        assert_eq!((run.clock(110), run.clock(130)), (110, 110));
+        run.leave_pause(130).unwrap();
+        assert_eq!((run.clock(130), run.clock(131)), (110, 111));
     }
 
     #[test]
