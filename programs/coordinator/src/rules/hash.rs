@@ -21,6 +21,20 @@ pub const TAG_COMMITS: &[u8] = b"\x0d\0\0\0troth:commits";
 pub const TAG_ATTESTS: &[u8] = b"\x0d\0\0\0troth:attests";
 /// Tag of an absorbed event.
 pub const TAG_EVENT: &[u8] = b"\x0b\0\0\0troth:event";
+/// Tag of the score that samples a target.
+pub const TAG_SAMPLE: &[u8] = b"\x0c\0\0\0troth:sample";
+/// Tag of the score that seats a witness.
+pub const TAG_SEAT: &[u8] = b"\x0a\0\0\0troth:seat";
+/// Tag of the seed of a case.
+pub const TAG_CASE: &[u8] = b"\x0a\0\0\0troth:case";
+/// Tag of the score that seats a member of the second committee.
+pub const TAG_COMMITTEE: &[u8] = b"\x0f\0\0\0troth:committee";
+/// Tag of the verdict of a seat.
+pub const TAG_VERDICT: &[u8] = b"\x0d\0\0\0troth:verdict";
+/// Tag of the vote of a committee member.
+pub const TAG_VOTE: &[u8] = b"\x0a\0\0\0troth:vote";
+/// Tag of a sketch.
+pub const TAG_SKETCH: &[u8] = b"\x0c\0\0\0troth:sketch";
 
 /// SHA-256 over the concatenation of `slices`; the first one is a tag of this module.
 #[must_use]
@@ -53,6 +67,13 @@ mod tests {
             TAG_COMMITS,
             TAG_ATTESTS,
             TAG_EVENT,
+            TAG_SAMPLE,
+            TAG_SEAT,
+            TAG_CASE,
+            TAG_COMMITTEE,
+            TAG_VERDICT,
+            TAG_VOTE,
+            TAG_SKETCH,
         ] {
             let (length, text) = tag.split_at(4);
             assert_eq!(

@@ -10,9 +10,13 @@ pub mod chain_hash;
 pub mod hash;
 pub mod misses;
 pub mod phase;
+pub mod sampling;
+pub mod seats;
+pub mod sketch;
 pub mod slot_hashes;
 pub mod strikes;
 pub mod tally;
+pub mod verdict;
 pub mod vesting;
 
 /// Marks "no round" and "no slot" in every layout.

@@ -1,12 +1,11 @@
 //! Who is audited (protocol §7): all from the round's seed, in exact integers.
 //!
-//! Owns the scores x(tag, ...), the sample of a round and its cap. Never rounds, so that Python
-//! draws the same. Next: `seats`, which draws who judges.
+//! Owns the scores x(tag, ...), the order that they give, the sample of a round with its cap.
+//! Never rounds, so that Python draws the same. Next: `seats`, which draws who judges.
 
-use super::bits::with_bits;
+use super::bits::{bit, with_bits};
 use super::hash::{digest, Digest, TAG_SAMPLE};
-use super::MAX_PARTICIPANTS;
-use crate::constants::PPM;
+use crate::constants::{MAX_PARTICIPANTS, PPM};
 
 /// How much of a round is sampled.
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +33,10 @@ impl Rates {
     }
 }
 
-/// x(tag, ...): the first 8 bytes, little-endian, of `H(tag, seed, fields)`.
+/// x(tag, ...): the first 8 bytes, little-endian, of the hash over `slices`, a tag first.
 #[must_use]
-pub fn score(tag: &[u8], seed: &Digest, fields: &[u8]) -> u64 {
-    let hash = digest(&[tag, seed, fields]);
+pub fn score(slices: &[&[u8]]) -> u64 {
+    let hash: Digest = digest(slices);
     hash.first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 
@@ -53,20 +52,114 @@ pub fn is_sampled(x: u64, p_ppm: u64) -> bool {
 /// equal ones by lower index.
 #[must_use]
 pub fn sampled_targets(sigma: &Digest, included: u64, is_new: u64, rates: &Rates) -> u64 {
-    let mut ranked = [UNDRAWN; MAX_PARTICIPANTS];
-    let kept = usize::from(rates.cap).min(MAX_PARTICIPANTS);
-    let kept = ranked.get_mut(..kept).unwrap_or_default();
-    for (bit, target) in members(included) {
-        let new = is_new & bit != 0;
-        let x = score(TAG_SAMPLE, sigma, &target.to_le_bytes());
+    let mut lowest = [UNDRAWN; MAX_PARTICIPANTS];
+    let cap = usize::from(rates.cap).min(MAX_PARTICIPANTS);
+    let lowest = lowest.get_mut(..cap).unwrap_or_default();
+    for (one, target) in indices_of(included) {
+        let new = is_new & one != 0;
+        let x = score(&[TAG_SAMPLE, sigma, &target.to_le_bytes()]);
         if is_sampled(x, rates.ppm(new)) {
-            // There are two probabilities, so x / p orders as x times the other one. Where that
-            // is 0 it samples nobody, and 1 does as well.
-            keep_lowest(kept, rank(product(x, rates.ppm(!new).max(1)), target));
+            // There are but two probabilities, so x times the other one orders like x / p. The
+            // other one is 0 only where it samples nobody; then any constant does.
+            let order = product(x, rates.ppm(!new).max(1));
+            keep_lowest(lowest, draw(order, target));
         }
     }
-    let drawn = drawn(kept);
-    members(u64::MAX)
-        .filter(|(_, target)| drawn.clone().any(|other| other == *target))
-        .fold(0, |bitmap, (bit, _)| bitmap | bit)
+    let drawn = lowest.iter().filter(|draw| **draw != UNDRAWN);
+    drawn.fold(0, |bitmap, draw| {
+        bitmap | bit(usize::from(drawn_index(*draw)))
+    })
+}
+
+/// A place that no draw has taken.
+pub(super) const UNDRAWN: u128 = u128::MAX;
+
+/// A draw: sorts by `order` (below 2^112), equal ones by lower index.
+pub(super) fn draw(order: u128, index: u16) -> u128 {
+    order << u16::BITS | u128::from(index)
+}
+
+/// Whom a draw chose.
+pub(super) fn drawn_index(draw: u128) -> u16 {
+    let [low, high, ..] = draw.to_le_bytes();
+    u16::from_le_bytes([low, high])
+}
+
+/// Puts a draw in its place among the `lowest` so far, ascending; the highest falls out.
+pub(super) fn keep_lowest(lowest: &mut [u128], draw: u128) {
+    let mut moved = draw;
+    for place in lowest {
+        if moved < *place {
+            std::mem::swap(place, &mut moved);
+        }
+        if moved == UNDRAWN {
+            return;
+        }
+    }
+}
+
+/// The participants of a bitmap, ascending, each with its one-bit bitmap.
+pub(super) fn indices_of(bitmap: u64) -> impl Iterator<Item = (u64, u16)> {
+    with_bits(0_u16..).filter(move |(one, _)| bitmap & one != 0)
+}
+
+/// `a * b`, which always fits.
+fn product(a: u64, b: u64) -> u128 {
+    u128::from(a).wrapping_mul(u128::from(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATES: Rates = Rates {
+        base_ppm: 300_000,
+        new_ppm: 700_000,
+        cap: 15,
+        is_doubled: false,
+    };
+
+    #[test]
+    fn certainty_samples_the_highest_score_and_zero_not_even_the_lowest() {
+        assert!(is_sampled(u64::MAX, PPM));
+        assert!(!is_sampled(0, 0));
+        // 2^64 / 10^6 = 18446744073709.55...
+        assert!(is_sampled(18_446_744_073_709, 1));
+        assert!(!is_sampled(18_446_744_073_710, 1));
+    }
+
+    #[test]
+    fn probabilities_double_up_to_one() {
+        let doubled = Rates {
+            is_doubled: true,
+            ..RATES
+        };
+        assert_eq!((doubled.ppm(false), doubled.ppm(true)), (600_000, PPM));
+        assert_eq!((RATES.ppm(false), RATES.ppm(true)), (300_000, 700_000));
+    }
+
+    #[test]
+    fn only_the_included_are_sampled_and_never_more_than_the_cap() {
+        for seed in 0..50_u8 {
+            let all = Rates {
+                base_ppm: 1_000_000,
+                new_ppm: 0,
+                ..RATES
+            };
+            let sampled = sampled_targets(&[seed; 32], 0xFFFF_FFFF, 0xFFF0_0000, &all);
+            assert_eq!(sampled & !0x000F_FFFF, 0);
+            assert_eq!(sampled.count_ones(), 15);
+            let none = Rates { cap: 0, ..all };
+            assert_eq!(sampled_targets(&[seed; 32], u64::MAX, 0, &none), 0);
+        }
+    }
+
+    #[test]
+    fn equal_orders_go_by_lower_index() {
+        let mut lowest = [UNDRAWN; 2];
+        for (order, index) in [(7, 9), (7, 3), (8, 0), (7, 5)] {
+            keep_lowest(&mut lowest, draw(order, index));
+        }
+        assert_eq!(lowest.map(drawn_index), [3, 5]);
+    }
 }
