@@ -1,4 +1,4 @@
-"""Texts to values: addresses, amounts of SOL; and back for people to read.
+"""Texts to values: addresses, amounts of SOL, shares; and back for people to read.
 
 Owns: exact decimal arithmetic on amounts. Never: a float.
 Next: `commands/`, which all take these as text.
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from solders.pubkey import Pubkey
 
 LAMPORTS_PER_SOL = 10**9
+PPM = 10**6
 MAX_SOL = 10**9
 """More than all SOL in existence."""
 
@@ -49,6 +50,24 @@ def lamports(text: str, what: str) -> int:
             "Round the amount.",
             what,
         )
+    return int(exact)
+
+
+def ppm(text: str, what: str) -> int:
+    """Return a share like `0.05` or `5%` in parts per million; `what` names it in InputError."""
+    number = text.strip()
+    is_percent = number.endswith("%")
+    try:
+        share = Decimal(number.removesuffix("%").strip()) / (100 if is_percent else 1)
+    except InvalidOperation:
+        share = Decimal("NaN")
+    if not share.is_finite() or not 0 <= share <= 1:
+        raise InputError(
+            "a share from 0 to 1, like 0.05 or 5%", repr(text), "Correct the share.", what
+        )
+    exact = share * PPM
+    if exact != int(exact):
+        raise InputError("whole parts per million", repr(text), "Round the share.", what)
     return int(exact)
 
 

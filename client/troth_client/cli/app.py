@@ -6,7 +6,17 @@ Next: `commands/`.
 
 import typer
 
-from troth_client.cli.commands import data, debug, demo, keys, localnet, membership, run, status
+from troth_client.cli.commands import (
+    data,
+    debug,
+    demo,
+    economics,
+    keys,
+    localnet,
+    membership,
+    run,
+    status,
+)
 
 _ABOUT = """Strangers train one model together; anybody can prove it was trained honestly.
 
@@ -24,6 +34,7 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     demo.register(app)
+    economics.register(run.GROUP)
     groups = (localnet.GROUP, data.GROUP, keys.GROUP, run.GROUP)
     for group in groups:
         app.add_typer(group)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solders.keypair import Keypair
 
-from troth_client.cli.amounts import address, lamports, number_or_none, sol
+from troth_client.cli.amounts import address, lamports, number_or_none, ppm, sol
 from troth_client.cli.errors import InputError
 
 
@@ -29,6 +29,19 @@ def test_other_amounts_are_refused_by_name(text):
     with pytest.raises(InputError) as raised:
         lamports(text, "--fund")
     assert raised.value.subject == "--fund"
+
+
+@given(st.integers(0, 10**6))
+def test_shares_are_exact_in_both_forms(parts):
+    assert ppm(f"{parts // 10**6}.{parts % 10**6:06d}", "x") == parts
+    assert ppm(f" {parts // 10**4}.{parts % 10**4:04d} % ", "x") == parts
+
+
+@pytest.mark.parametrize("text", ["", "half", "-0.01", "1.000001", "100.0001%", "nan", "1e-7"])
+def test_other_shares_are_refused_by_name(text):
+    with pytest.raises(InputError) as raised:
+        ppm(text, "--power")
+    assert raised.value.subject == "--power"
 
 
 def test_addresses_are_read_or_refused_by_name():

@@ -1,0 +1,34 @@
+"""`troth run economics RUN` reads the parameters that the program holds."""
+
+import pytest
+from integration.cli_network import Bench, start
+from unit.cli.support import Cli
+
+from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.sources import text_source
+from troth_client.data.tokens import ByteTokenizer
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def bench(capsys, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the quick brown fox jumps over the lazy dog\n" * 9_000)
+    data = tmp_path / "set"
+    prepare(data, text_source([text]), ByteTokenizer(), PrepareOptions(sequence_tokens=64))
+    launcher = start()
+    yield Bench(Cli(capsys), launcher, tmp_path, data)
+    launcher.stop()
+
+
+def test_defaults_come_from_the_run_on_chain(bench):
+    run = bench.create("chain.p_base_ppm=150000", "chain.reward_per_payload=500000")
+    found = bench.cli.json(*bench.of_run("run", "economics", run=run))
+    assert (found["given"]["p_ppm"], found["given"]["reward"]) == (150_000, 500_000)
+    assert found["run"]["witness_fee_lamports"] == 100_000
+    # The file for those who join names the run, and the chain's copy counts.
+    file = ("run", "economics", "--config", bench.folder / "run.toml", "--rpc", bench.rpc)
+    assert bench.cli.json(*file) == found
+    missing = bench.of_run("run", "economics", run=str(bench.address("authority")))
+    assert bench.cli.refused(*missing)["kind"] == "AccountOwnerError"

@@ -1,0 +1,132 @@
+"""`troth run economics` against the worked values of the research and the formulas by hand."""
+
+import math
+
+import pytest
+
+SOL = 10**9
+ROUND = ("--reward", "1", "--cost", "0.8", "--fees", "0")
+
+
+@pytest.mark.parametrize(
+    ("shares", "outside", "d", "stake"),
+    [
+        (("0.10", "0.95", "0.05"), "0", 0.0903, 7.9),
+        (("5%", "90%", "10%"), "0", 0.0405, 18.8),
+        (("0.02", "0.9", "0.1"), "0", 0.0162, 48.4),
+        (("0.1", "0.95", "0.05"), "50", 0.0903, 562),
+    ],
+)
+def test_the_worked_values(cli, shares, outside, d, stake):
+    options = zip(("--sampling", "--power", "--capture"), shares, strict=True)
+    asked = [part for option in options for part in option] + ["--outside-gain", outside]
+    found = cli.json("run", "economics", *ROUND, *asked)
+    assert found["detection"] == pytest.approx(d, abs=1e-4)
+    assert found["minimum_stake_lamports"] / SOL == pytest.approx(stake, rel=6e-3)
+    assert found["first_conviction_stake_lamports"] == 2 * found["minimum_stake_lamports"]
+    rounds = math.log(0.05) / math.log(1 - found["detection"])
+    assert found["rounds_to_capture"] == math.ceil(rounds)
+
+
+def test_witnesses(cli):
+    found = cli.json("run", "economics", *ROUND, "--lazy", "0.2", "--seats", "3")
+    assert found["laziness_caught"] == pytest.approx(0.96)
+    assert found["witness_pay_lamports"] == 8 * SOL // 10
+    assert found["witness_penalty_lamports"] == 8 * SOL
+    assert found["audit_share"] == pytest.approx(0.3)
+    lone = cli.json("run", "economics", *ROUND, "--seats", "1")
+    assert lone["laziness_caught"] == 0
+    assert lone["witness_penalty_lamports"] is None
+
+
+def test_defaults_come_from_the_settings(cli, tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text(
+        "[chain]\nreward_per_payload = 1_000\nstake_lamports = 90_000\np_base_ppm = 200_000\n"
+    )
+    found = cli.json("run", "economics", "--config", file)
+    assert found["given"]["p_ppm"] == 200_000
+    assert (found["given"]["reward"], found["given"]["cost"], found["given"]["gain"]) == (
+        *(1_000, 800, 800),
+    )
+    assert found["run"] == {
+        "stake_lamports": 90_000,
+        "witness_fee_lamports": 200,
+        "witness_penalty_lamports": 10_000,
+    }
+    changed = cli.json("run", "economics", "--config", file, "--set", "chain.p_base_ppm=50000")
+    assert changed["given"]["p_ppm"] == 50_000
+    asked = cli.json("run", "economics", "--config", file, "--sampling", "25%", "--gain", "2")
+    assert (asked["given"]["p_ppm"], asked["given"]["gain"]) == (250_000, 2 * SOL)
+
+
+def test_what_is_never_found_needs_no_finite_stake(cli):
+    found = cli.json("run", "economics", "--power", "0")
+    assert found["detection"] == 0
+    assert found["rounds_to_capture"] is None
+    assert found["minimum_stake_lamports"] is None
+    shown = cli.ok("run", "economics", "--power", "0").out
+    assert "never" in shown
+    assert "no amount is enough" in shown
+
+
+def test_people_see_what_is_needed_beside_what_the_run_has(cli):
+    shown = cli.ok("run", "economics", "--set", "chain.preset=public").out
+    lines = {line.rsplit("  ")[0].split("  ")[0].strip(): line for line in shown.splitlines()}
+    assert lines["minimum stake"].split()[-5:] == ["0.007864266", "SOL", "1", "SOL", "yes"]
+    assert lines["witness pay"].split()[-5:] == ["0.00081", "SOL", "0.0002", "SOL", "no"]
+    assert lines["detection per round"].split()[-2:] == ["9.025", "%"]
+
+
+def test_the_help_holds_the_formulas(cli):
+    shown = " ".join(cli.ok("run", "economics", "--help").out.split())
+    for formula in (
+        "d = p * q * (1 - mu)",
+        "n = ln 0.05 / ln(1 - d)",
+        "S = (G + B) / d - R - V",
+        "p * (11 * R + V) >= G + B",
+        "h = 1 - lazy^(seats - 1)",
+        "A = max(10 * C, C / h)",
+    ):
+        assert formula in shown
+
+
+@pytest.mark.parametrize("option", ["--sampling", "--power", "--capture", "--lazy"])
+@pytest.mark.parametrize("text", ["-0.1", "1.1", "101%", "nan", "inf", "much", "0.0000001", "%"])
+def test_a_share_that_is_none_is_named(cli, option, text):
+    error = cli.refused("run", "economics", f"{option}={text}")
+    assert (error["kind"], error["subject"]) == ("InputError", option)
+    assert repr(text) in error["found"]
+
+
+@pytest.mark.parametrize(
+    "option", ["--reward", "--cost", "--gain", "--outside-gain", "--unvested", "--fees"]
+)
+@pytest.mark.parametrize("text", ["-1", "nan", "1e99", "some", "0.0000000001"])
+def test_an_amount_that_is_none_is_named(cli, option, text):
+    error = cli.refused("run", "economics", f"{option}={text}")
+    assert (error["kind"], error["subject"]) == ("InputError", option)
+
+
+@pytest.mark.parametrize("seats", [0, -1, 6])
+def test_seats_that_no_audit_has_are_named(cli, seats):
+    error = cli.refused("run", "economics", f"--seats={seats}")
+    assert (error["kind"], error["subject"]) == ("InputError", "--seats")
+
+
+def test_settings_and_a_run_on_chain_exclude_each_other(cli):
+    error = cli.refused("run", "economics", "1" * 32, "--set", "chain.p_base_ppm=1")
+    assert (error["kind"], error["found"]) == ("InputError", "both")
+    assert cli.refused("run", "economics", "no address")["subject"] == "RUN"
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [
+        ("chain.p_bass_ppm=1", "UnknownKeyError"),
+        ("chain.p_base_ppm=1000001", "InvalidValueError"),
+        ("chain.stake_lamports=1", "ContradictionError"),
+    ],
+)
+def test_settings_that_no_run_could_have_are_refused(cli, setting, kind):
+    assert cli.refused("run", "economics", "--set", setting)["kind"] == kind
