@@ -90,7 +90,7 @@ fn entry_fields() -> Vec<Field> {
         inactive_round, jailed_until_round, left_round, rounds_served, included_since_strike,
         strike_rounds, misses_in_row, deadline_misses_in_row, status, roles, flags, strikes,
         unproven_rounds, openings_fault_round, audits, targets, frozen, work_faults,
-        seat_faults, reserved)
+        seat_faults, unbonding)
 }
 
 fn round_fields() -> Vec<Field> {

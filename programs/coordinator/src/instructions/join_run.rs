@@ -93,7 +93,10 @@ impl<'info> JoinRun<'info> {
         participant.index = args.index;
         participant.endpoint.clone_from(&args.endpoint);
         participant.save(&accounts.participant)?;
-        accounts.take_index(args, slot, stake)
+        accounts.take_index(args, slot, stake)?;
+        let mut roster = accounts.roster.load_mut()?;
+        roster.entry_mut(participant.index)?.unbonding = participant.unbonding()?;
+        Ok(())
     }
 
     /// Loads the participant, or creates it where the run is open.
@@ -131,7 +134,9 @@ impl<'info> JoinRun<'info> {
         if entry.owner != participant.owner {
             return Ok(());
         }
-        ensure!(entry.is(Status::Left), CoordinatorError::AlreadyJoined);
+        let is_gone = entry.is(Status::Left) && entry.audits == 0;
+        ensure!(is_gone, CoordinatorError::AlreadyJoined);
+        entry.unbonding = 0;
         run.release_vested(entry, slot)?;
         ensure!(entry.unvested()? == 0, CoordinatorError::AlreadyJoined);
         if entry.claimable == 0 {

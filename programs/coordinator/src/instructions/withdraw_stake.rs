@@ -76,8 +76,11 @@ impl WithdrawStake<'_> {
         }
         let participant = &mut self.participant;
         participant.withdrawn_total = add(participant.withdrawn_total, lamports)?;
-        let mut run = self.run.load_mut()?;
+        let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         run.total_unbonding = sub(run.total_unbonding, lamports)?;
+        if let Some(entry) = participant.entry_mut_of(&mut roster) {
+            entry.unbonding = sub(entry.unbonding, lamports)?;
+        }
         pda::pay(&self.vault, &self.owner, lamports)?;
         let event = StakeWithdrawn {
             run: self.run.key(),

@@ -77,8 +77,8 @@ pub struct Entry {
     pub work_faults: u8,
     /// Duties missed on a seat (P6) since the last jail for them.
     pub seat_faults: u8,
-    /// Zero.
-    pub reserved: [u8; 8],
+    /// Lamports in the unbonding tickets of the participant.
+    pub unbonding: u64,
 }
 
 impl Entry {

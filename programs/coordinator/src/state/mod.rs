@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod checkpoint;
 pub mod entry;
+pub mod forfeit;
 pub mod init;
 pub mod money;
 pub mod params;

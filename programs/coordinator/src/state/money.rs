@@ -27,6 +27,7 @@ impl Run {
     pub fn unbond_stake(&mut self, entry: &mut Entry, lamports: u64) -> Result<()> {
         entry.stake = sub(entry.stake, lamports)?;
         self.total_stake = sub(self.total_stake, lamports)?;
+        entry.unbonding = add(entry.unbonding, lamports)?;
         self.total_unbonding = add(self.total_unbonding, lamports)?;
         Ok(())
     }

@@ -7,7 +7,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::math::add;
+use crate::math::{add, sub};
 use crate::state::{Entry, Roster};
 
 /// Stake on its way out.
@@ -168,6 +168,28 @@ impl Participant {
             }
         }
         Ok(sum)
+    }
+
+    /// Lamports in all tickets.
+    pub fn unbonding(&self) -> Result<u64> {
+        self.tickets
+            .iter()
+            .try_fold(0, |sum, ticket| add(sum, ticket.lamports))
+    }
+
+    /// Takes `lamports` out of the tickets, from those that mature first; they hold as much.
+    pub fn cut_tickets(&mut self, lamports: u64) -> Result<()> {
+        let mut rest = lamports;
+        while rest > 0 {
+            let used = self.tickets.iter_mut().filter(|t| t.lamports > 0);
+            let Some(ticket) = used.min_by_key(|t| t.matures_slot) else {
+                return Err(refuse(CoordinatorError::InvariantViolated));
+            };
+            let part = rest.min(ticket.lamports);
+            ticket.lamports = sub(ticket.lamports, part)?;
+            rest = sub(rest, part)?;
+        }
+        Ok(())
     }
 
     /// Whether nothing is owed to the owner from this account and no bar must be remembered.
