@@ -38,6 +38,12 @@ class Reason(Enum):
     WORK_DIFFERS = "the shown work is not the gradient of the assigned sequences"
     ZERO_GRADIENT = "the recomputed gradient is zero on all opened tiles"
     BETWEEN_BOUNDS = "the difference lies between the two bounds"
+    EVIDENCE_MISSING = "what decides the case could not be fetched or replayed"
+    PAYLOAD_WELL_FORMED = "the included payload is canonical"
+    ROOT_IS_REPLAYED = "the root vote is that of the replayed weights"
+    ROOT_IS_FALSE = "the root vote is not that of the replayed weights"
+    POSSESSION_HOLDS = "the byte of possession is that of the payload"
+    POSSESSION_IS_FALSE = "the byte of possession is not that of the payload"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,121 @@
+"""The exact cases of a second committee: payload (P2), root (P8), possession (P10); its votes.
+
+Owns: what bytes that anybody can fetch or replay say about these faults, and the hash that hides a
+vote until its reveal. Never: fetches, decodes or replays; work is judged in `work.py`.
+Next: `quorum.py`, which counts the votes. As there, MISMATCH stands for "the fault is there".
+
+A member that lacks what decides says UNAVAILABLE, which counts for neither side.
+"""
+
+from dataclasses import dataclass
+
+from troth_attestation import merkle, possession
+from troth_attestation.header import Header
+from troth_attestation.verdict import Reason, Verdict, VerdictKind
+from troth_coordinator.rules import bitmap as bitmaps
+from troth_coordinator.rules.hashing import H, b32, u8, u16, u64
+from troth_coordinator.rules.ids import Digest
+from troth_coordinator.rules.root import root_vote
+
+PAYLOAD_LEAF_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """All that a member of a second committee commits to.
+
+    `case_kind` is that of the audit account; `evidence` the openings root of a case about work,
+    zeros in the exact cases.
+    """
+
+    run: bytes
+    round: int
+    target: int
+    case_kind: int
+    witness: int
+    kind: VerdictKind
+    evidence: bytes
+
+    def commit(self, salt: bytes) -> Digest:
+        """Return H("troth:vote", run, round, target, case kind, witness, verdict, evidence, salt).
+
+        Indices are u16, kind and verdict u8, the salt 32 bytes. Raises RangeError for a field that
+        does not fit.
+        """
+        return H(
+            "troth:vote",
+            b32(self.run, "run"),
+            u64(self.round),
+            u16(self.target),
+            u8(self.case_kind),
+            u16(self.witness),
+            u8(self.kind),
+            b32(self.evidence, "evidence root"),
+            b32(salt, "salt"),
+        )
+
+
+def judge_payload(
+    header: Header | None, payload: bytes | None, length: int, malformed: str | None
+) -> Verdict:
+    """P2: tell whether an included payload fails section 5.4.
+
+    `header` is the one whose hash is on chain, `payload` the bytes served for it, None where nobody
+    serves them; `length` is that of every payload of the model; `malformed` is what the strict
+    decoder said against the payload, None if nothing.
+    """
+    if header is None:
+        return _unavailable("the committed header")
+    if header.payload_bytes != length:
+        found = f"the header promises {header.payload_bytes} bytes, not {length}"
+        return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED, detail=found)
+    if not payload or _payload_root(payload) != header.payload_root:
+        return _unavailable(f"a payload under the root {header.payload_root.hex()}")
+    if len(payload) != length:
+        found = f"{len(payload)} bytes, not {length}"
+        return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED, detail=found)
+    if malformed is not None:
+        return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED, detail=malformed)
+    return Verdict(VerdictKind.OK, Reason.PAYLOAD_WELL_FORMED)
+
+
+def judge_root(vote: bytes, voter: tuple[bytes, int, bytes], replayed: bytes | None) -> Verdict:
+    """P8: tell whether exact replay contradicts a root vote.
+
+    `voter` is (run, round, owner of the vote), `replayed` the state root that replay gives for that
+    round, None where it could not be replayed. Votes of a round that was forced void are exempt:
+    the program opens no case about them.
+    """
+    if replayed is None:
+        return _unavailable("a replay up to the round")
+    if root_vote(*voter, replayed) == vote:
+        return Verdict(VerdictKind.OK, Reason.ROOT_IS_REPLAYED)
+    detail = f"replay gives {replayed.hex()}"
+    return Verdict(VerdictKind.MISMATCH, Reason.ROOT_IS_FALSE, detail=detail)
+
+
+def judge_possession(
+    claim: bytes, attester: tuple[bytes, int, bytes], subject: int, payload: bytes | None
+) -> Verdict:
+    """P10: tell whether an attestation has a wrong byte for the included payload `subject`.
+
+    `claim` are the 64 bytes attested, `attester` is (run, round, owner) of who attested, `payload`
+    the bytes of the subject, None where nobody serves them. The program opens a case only about an
+    included payload that was vouched for. PossessionError unless the claim has 64 bytes.
+    """
+    if payload is None:
+        return _unavailable(f"payload {subject}")
+    bit = bitmaps.from_indices([subject])
+    if possession.false_claims(claim, bit, attester, {subject: payload}):
+        return Verdict(VerdictKind.MISMATCH, Reason.POSSESSION_IS_FALSE)
+    return Verdict(VerdictKind.OK, Reason.POSSESSION_HOLDS)
+
+
+def _payload_root(payload: bytes) -> Digest:
+    view = memoryview(payload)
+    size = PAYLOAD_LEAF_BYTES
+    return merkle.root(view[at : at + size] for at in range(0, len(view), size))
+
+
+def _unavailable(what: str) -> Verdict:
+    return Verdict(VerdictKind.UNAVAILABLE, Reason.EVIDENCE_MISSING, detail=f"not here: {what}")
