@@ -1,0 +1,366 @@
+//! What a fault costs, from where it is taken and where it goes (protocol §8).
+//!
+//! Owns the penalties P2 to P10, the order stake, unbonding, unvested, the shortfall, the split.
+//! Never refuses for want of funds and never sees an account. Percentages are of stake plus
+//! unbonding: asking for the stake back lowers no penalty.
+//! Next: `quorum` for how a fault is decided.
+
+use super::quorum::SeatFault;
+use super::NONE;
+
+/// A second missing opening within so many rounds counts as P3.
+pub const REPEAT_ROUNDS: u64 = 500;
+const BOUNTY_PERCENT: u64 = 5;
+const TREASURY_PERCENT: u64 = 45;
+const P5_REWARDS: u64 = 10;
+const P6_FEES: u64 = 2;
+const P7_RECOMPUTES: u64 = 10;
+const P7_FALSE_MISMATCH_PERCENT: u64 = 10;
+
+/// The faults that cost lamports, by their number in the protocol.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// P2: a malformed payload that was included.
+    Malformed = 2,
+    /// P3: work that does not match.
+    Work = 3,
+    /// P5: sampled, no openings.
+    NoOpenings = 5,
+    /// P6: a seat that stayed silent.
+    AbsentSeat = 6,
+    /// P7: a seat that judged wrongly.
+    WrongSeat = 7,
+    /// P8: a root vote that replay contradicts.
+    FalseRoot = 8,
+    /// P10: a false proof of possession.
+    FalsePossession = 10,
+}
+
+/// What a participant has that can be slashed.
+#[derive(Clone, Copy, Debug)]
+pub struct Funds {
+    /// Stake.
+    pub stake: u64,
+    /// Unbonding tickets.
+    pub unbonding: u64,
+    /// Unvested rewards.
+    pub unvested: u64,
+}
+
+/// The parameters of a run that penalties are made of, in lamports.
+#[derive(Clone, Copy, Debug)]
+pub struct Prices {
+    /// For an included payload.
+    pub reward_per_payload: u64,
+    /// For a verdict or vote.
+    pub witness_fee: u64,
+    /// What recomputing a payload costs.
+    pub recompute_cost: u64,
+}
+
+/// What is to be taken, before anybody has looked whether it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// Why.
+    pub fault: Fault,
+    /// Lamports from stake, then unbonding, then what is left of unvested.
+    pub principal: u128,
+    /// Whether all unvested rewards go on top.
+    pub takes_unvested: bool,
+    /// Whether it is a strike as well.
+    pub is_strike: bool,
+    /// Whether the participant may never come back.
+    pub is_barred: bool,
+    /// Whether the one who was wrongly accused receives it all; else it is split.
+    pub pays_acquitted: bool,
+}
+
+/// What was there, by source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// From the stake.
+    pub stake: u64,
+    /// From unbonding tickets.
+    pub unbonding: u64,
+    /// From unvested rewards.
+    pub unvested: u64,
+    /// What was not there, recorded instead of a refusal; at most 2^64 - 1.
+    pub shortfall: u64,
+}
+
+/// Where lamports go; the parts add up to what was taken, to the lamport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Split {
+    /// To the challenger of a bonded case.
+    pub challenger: u64,
+    /// To the one who was wrongly accused.
+    pub acquitted: u64,
+    /// To the treasury.
+    pub treasury: u64,
+    /// To the incinerator.
+    pub burned: u64,
+}
+
+/// P2: 10 %; those who vouched for the payload get a strike of their own.
+#[must_use]
+pub fn malformed(funds: &Funds) -> Intent {
+    Intent::new(Fault::Malformed, funds.percent(10))
+}
+
+/// P2, for an attester of the payload: a strike and no lamports.
+#[must_use]
+pub fn vouched_for_malformed() -> Intent {
+    Intent {
+        is_strike: true,
+        ..Intent::new(Fault::Malformed, 0)
+    }
+}
+
+/// P3: half and all unvested; everything and barred when convicted before.
+#[must_use]
+pub fn work(funds: &Funds, is_repeated: bool) -> Intent {
+    Intent {
+        takes_unvested: true,
+        is_barred: is_repeated,
+        ..Intent::new(
+            Fault::Work,
+            funds.percent(if is_repeated { 100 } else { 50 }),
+        )
+    }
+}
+
+/// P5: ten rewards and all unvested; as P3 for the second time within 500 rounds.
+///
+/// `last_round` is the round of the fault before, `NONE` without one; `is_convicted` tells whether
+/// the participant already has a P3, so that the repeated refusal counts as the second.
+#[must_use]
+pub fn no_openings(
+    funds: &Funds,
+    prices: &Prices,
+    round: u64,
+    last_round: u64,
+    is_convicted: bool,
+) -> Intent {
+    if last_round != NONE && round.saturating_sub(last_round) <= REPEAT_ROUNDS {
+        return work(funds, is_convicted);
+    }
+    Intent {
+        takes_unvested: true,
+        ..Intent::new(
+            Fault::NoOpenings,
+            product(prices.reward_per_payload, P5_REWARDS),
+        )
+    }
+}
+
+/// P6 and P7: two fees for silence; hiding a commit costs the most that a wrong verdict could.
+///
+/// A wrong ok or an outvoted sketch costs ten recomputations; a false mismatch a tenth of the
+/// stake, which the acquitted participant receives.
+#[must_use]
+pub fn seat(fault: SeatFault, funds: &Funds, prices: &Prices) -> Intent {
+    let wrong = product(prices.recompute_cost, P7_RECOMPUTES);
+    let false_mismatch = funds.percent(P7_FALSE_MISMATCH_PERCENT);
+    match fault {
+        SeatFault::NoCommit => Intent::new(Fault::AbsentSeat, product(prices.witness_fee, P6_FEES)),
+        SeatFault::NoReveal => Intent::new(Fault::AbsentSeat, wrong.max(false_mismatch)),
+        SeatFault::FalseMismatch => Intent {
+            pays_acquitted: true,
+            ..Intent::new(Fault::WrongSeat, false_mismatch)
+        },
+        SeatFault::WrongOk | SeatFault::OutvotedSketch => Intent::new(Fault::WrongSeat, wrong),
+    }
+}
+
+/// P8: a quarter.
+#[must_use]
+pub fn false_root(funds: &Funds) -> Intent {
+    Intent::new(Fault::FalseRoot, funds.percent(25))
+}
+
+/// P10: 2 % and a strike.
+#[must_use]
+pub fn false_possession(funds: &Funds) -> Intent {
+    Intent {
+        is_strike: true,
+        ..Intent::new(Fault::FalsePossession, funds.percent(2))
+    }
+}
+
+/// P9: half of the bond to the accused, half burned; the odd lamport burns.
+#[must_use]
+pub fn failed_case(bond: u64) -> Split {
+    let half = bond >> 1;
+    Split {
+        acquitted: half,
+        burned: bond.saturating_sub(half),
+        ..Split::default()
+    }
+}
+
+/// Divides what was taken: 5 % to the challenger of a bonded case, 45 % treasury, rest burned.
+///
+/// Without a bond the challenger's part goes to the treasury. Both parts are rounded down, so that
+/// at least half burns: slashing oneself through a second identity always loses.
+#[must_use]
+pub fn split(total: u64, has_bond: bool, pays_acquitted: bool) -> Split {
+    if pays_acquitted {
+        return Split {
+            acquitted: total,
+            ..Split::default()
+        };
+    }
+    let bounty = percent_of(total, BOUNTY_PERCENT);
+    let treasury = percent_of(total, TREASURY_PERCENT);
+    let burned = total.saturating_sub(bounty).saturating_sub(treasury);
+    if has_bond {
+        Split {
+            challenger: bounty,
+            treasury,
+            burned,
+            ..Split::default()
+        }
+    } else {
+        Split {
+            treasury: treasury.saturating_add(bounty),
+            burned,
+            ..Split::default()
+        }
+    }
+}
+
+impl Intent {
+    fn new(fault: Fault, principal: u128) -> Self {
+        Self {
+            fault,
+            principal,
+            takes_unvested: false,
+            is_strike: false,
+            is_barred: false,
+            pays_acquitted: false,
+        }
+    }
+
+    /// What the slash finds: never more than is there, never a refusal.
+    #[must_use]
+    pub fn take(&self, funds: &Funds) -> Taken {
+        let mut missing = self.principal;
+        let forfeited = if self.takes_unvested {
+            funds.unvested
+        } else {
+            0
+        };
+        let stake = take_from(funds.stake, &mut missing);
+        let unbonding = take_from(funds.unbonding, &mut missing);
+        let unvested = take_from(funds.unvested.saturating_sub(forfeited), &mut missing);
+        Taken {
+            stake,
+            unbonding,
+            unvested: forfeited.saturating_add(unvested),
+            shortfall: u64::try_from(missing).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl Funds {
+    /// So many percent of stake and unbonding, rounded down.
+    fn percent(&self, percent: u64) -> u128 {
+        let principal = u128::from(self.stake).saturating_add(u128::from(self.unbonding));
+        principal.saturating_mul(u128::from(percent)) / 100
+    }
+}
+
+/// Takes what there is of `missing` and subtracts it.
+fn take_from(available: u64, missing: &mut u128) -> u64 {
+    let taken = u64::try_from(*missing).map_or(available, |missing| missing.min(available));
+    *missing = missing.saturating_sub(u128::from(taken));
+    taken
+}
+
+/// `lamports * percent / 100`, rounded down, for at most 100 percent.
+fn percent_of(lamports: u64, percent: u64) -> u64 {
+    u64::try_from(product(lamports, percent) / 100).unwrap_or(lamports)
+}
+
+/// `a * b`, which always fits.
+fn product(a: u64, b: u64) -> u128 {
+    u128::from(a).wrapping_mul(u128::from(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RICH: Funds = Funds {
+        stake: 60_000,
+        unbonding: 20_000,
+        unvested: 7_001,
+    };
+    const PRICES: Prices = Prices {
+        reward_per_payload: 1_000,
+        witness_fee: 200,
+        recompute_cost: 900,
+    };
+
+    #[test]
+    fn a_second_refusal_within_five_hundred_rounds_is_as_p3() {
+        let fault = |last, convicted| no_openings(&RICH, &PRICES, 600, last, convicted);
+        assert_eq!(fault(NONE, true).principal, 10_000);
+        assert_eq!(fault(99, true).fault, Fault::NoOpenings);
+        assert_eq!(fault(100, false), work(&RICH, false));
+        assert_eq!(fault(100, true), work(&RICH, true));
+        assert_eq!(fault(601, false).fault, Fault::Work);
+    }
+
+    #[test]
+    fn a_slash_takes_in_order_and_records_the_rest() {
+        let poor = Funds {
+            stake: 3,
+            unbonding: 2,
+            unvested: 4,
+        };
+        let taken = |principal| {
+            let taken = Intent::new(Fault::WrongSeat, principal).take(&poor);
+            [
+                taken.stake,
+                taken.unbonding,
+                taken.unvested,
+                taken.shortfall,
+            ]
+        };
+        assert_eq!(taken(2), [2, 0, 0, 0]);
+        assert_eq!(taken(4), [3, 1, 0, 0]);
+        assert_eq!(taken(6), [3, 2, 1, 0]);
+        assert_eq!(taken(100), [3, 2, 4, 91]);
+        assert_eq!(taken(u128::MAX), [3, 2, 4, u64::MAX]);
+    }
+
+    #[test]
+    fn the_largest_amounts_do_not_overflow() {
+        let all = Funds {
+            stake: u64::MAX,
+            unbonding: u64::MAX,
+            unvested: u64::MAX,
+        };
+        let taken = work(&all, true).take(&all);
+        assert_eq!(
+            [taken.stake, taken.unbonding, taken.unvested],
+            [u64::MAX; 3]
+        );
+        assert_eq!(taken.shortfall, 0);
+        let parts = split(u64::MAX, true, false);
+        let sum = [parts.challenger, parts.treasury, parts.burned].map(u128::from);
+        assert_eq!(sum.iter().sum::<u128>(), u128::from(u64::MAX));
+    }
+
+    #[test]
+    fn the_odd_lamports_burn() {
+        assert_eq!(split(1, true, false).burned, 1);
+        assert_eq!(split(1, false, true).acquitted, 1);
+        let parts = split(1_000_039, true, false);
+        let parts = [parts.challenger, parts.treasury, parts.burned];
+        assert_eq!(parts, [50_001, 450_017, 500_021]);
+        assert_eq!(failed_case(3).burned, 2);
+    }
+}
