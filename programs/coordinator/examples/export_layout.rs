@@ -97,8 +97,8 @@ fn round_fields() -> Vec<Field> {
     fields!(Round: version, bump, flags, seed_status, position, pad, run, payer, round, epoch,
         cursor, open_slot, commit_end_slot, close_slot, seed_slot, reward_paid, reward_window,
         base_round, slot_hash, seed, canonical_root, members, trainers, eligible, is_new,
-        committed, attested, included, struck, freeze_clock, close_clock, requested, reserved,
-        slots)
+        committed, attested, included, struck, freeze_clock, close_clock, requested, sampled,
+        audited, unpaid, reserved, slots)
 }
 
 fn slot_fields() -> Vec<Field> {
@@ -377,7 +377,17 @@ fn event_kinds() -> String {
             SeedRetargeted,
             SeedLost,
             MissingReported,
-            PayloadStruck
+            PayloadStruck,
+            AuditRequested,
+            AuditOpened,
+            OpeningsPosted,
+            VerdictCommitted,
+            VerdictRevealed,
+            AuditExtended,
+            AuditSettled,
+            FeesScaled,
+            Penalised,
+            PrepaidRefunded
         ),
     )
 }

@@ -4,6 +4,8 @@ use anchor_lang::prelude::{pubkey, Pubkey};
 
 /// Address of the `SlotHashes` sysvar.
 pub const SLOT_HASHES: Pubkey = pubkey!("SysvarS1otHashes111111111111111111111111111");
+/// Lamports sent here are burned.
+pub const INCINERATOR: Pubkey = pubkey!("1nc1nerator11111111111111111111111111111111");
 /// Layout version written into the first byte of every account.
 pub const VERSION: u8 = 1;
 /// Marks "no round", "no slot": 2^64 - 1.

@@ -401,6 +401,9 @@ pub enum CoordinatorError {
     /// Not in the sample.
     #[msg("this target is not in the sample of the round, nor was its audit requested")]
     NotSampled,
+    /// Opened before.
+    #[msg("the audit of this target was opened already: there is one for each payload")]
+    AlreadyAudited,
     /// Too few witnesses.
     #[msg("fewer than three witnesses are eligible: this target has no audit")]
     TooFewWitnesses,

@@ -14,6 +14,8 @@
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod errors;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
+pub mod audit;
+#[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod constants;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod events;
@@ -33,6 +35,7 @@ pub mod state;
 
 use anchor_lang::prelude::*;
 
+use constants::SKETCH_LEN;
 pub use instructions::*;
 use state::Params;
 
@@ -171,6 +174,64 @@ pub mod coordinator {
                 target,
             },
         )
+    }
+
+    /// Pays for one more audit of the round under way, in advance.
+    pub fn request_audit(ctx: Context<RequestAudit>, round: u64, target: u16) -> Result<()> {
+        RequestAudit::handle(ctx, round, target)
+    }
+
+    /// Opens the audit of a sampled or requested target.
+    pub fn open_audit(ctx: Context<OpenAudit>, round: u64, target: u16) -> Result<()> {
+        OpenAudit::handle(ctx, round, target)
+    }
+
+    /// Fixes what a target shows; opens the audit if nobody has.
+    pub fn post_openings(
+        ctx: Context<PostOpenings>,
+        round: u64,
+        target: u16,
+        root: [u8; 32],
+    ) -> Result<()> {
+        PostOpenings::handle(ctx, round, target, root)
+    }
+
+    /// Commits a seat to a hidden verdict.
+    pub fn commit_verdict(
+        ctx: Context<CommitVerdict>,
+        index: u16,
+        commitment: [u8; 32],
+    ) -> Result<()> {
+        CommitVerdict::handle(ctx, index, commitment)
+    }
+
+    /// Shows the verdict of a seat.
+    pub fn reveal_verdict(
+        ctx: Context<RevealVerdict>,
+        index: u16,
+        verdict: u8,
+        evidence: [u8; 32],
+        sketch: [i32; SKETCH_LEN],
+        salt: [u8; 32],
+    ) -> Result<()> {
+        let args = RevealArgs {
+            index,
+            verdict,
+            evidence,
+            sketch,
+            salt,
+        };
+        RevealVerdict::handle(ctx, &args)
+    }
+
+    /// Seats the remaining witnesses where the first ones do not agree.
+    pub fn extend_audit(ctx: Context<ExtendAudit>) -> Result<()> {
+        ExtendAudit::handle(ctx)
+    }
+
+    /// Ends an audit: outcome, fees and penalties of the seats.
+    pub fn settle_audit<'info>(ctx: Context<'info, SettleAudit<'info>>) -> Result<()> {
+        SettleAudit::handle(ctx)
     }
 
     /// Announces where the files of a checkpoint are.

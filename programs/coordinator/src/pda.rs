@@ -107,6 +107,18 @@ pub fn pay(from: &AccountInfo, to: &AccountInfo, lamports: u64) -> Result<()> {
     Ok(())
 }
 
+/// Moves lamports out of a program-owned account to somebody's own. Returns false, and moves
+/// nothing, where the runtime would refuse: the receiver would hold less than its rent.
+#[inline(never)]
+pub fn refund(from: &AccountInfo, to: &AccountInfo, lamports: u64) -> Result<bool> {
+    let holds = add(to.lamports(), lamports)?;
+    let can_hold = holds >= Rent::get()?.minimum_balance(to.data_len());
+    if can_hold {
+        pay(from, to, lamports)?;
+    }
+    Ok(can_hold)
+}
+
 /// Ends an account: all lamports to `payer`, no data, owned by the system program again.
 #[inline(never)]
 pub fn close(account: &AccountInfo, payer: &AccountInfo) -> Result<()> {

@@ -3,7 +3,7 @@
 //! Owns the rule of protocol §11: every change that no round closes into the chain hash is
 //! absorbed as an event, in execution order. `PayloadCommitted`, `Attested` and `RoundClosed`
 //! are plain: the close itself hashes what they say. Never decides what happened.
-//! Next: `run`, `participant`, `round` (rounds and seeds), `plain`.
+//! Next: `run`, `participant`, `round` (rounds and seeds), `audit`, `plain`.
 
 use anchor_lang::prelude::*;
 use anchor_lang::solana_program::log::sol_log_data;
@@ -13,11 +13,13 @@ use crate::math::add;
 use crate::rules::chain_hash::after_event;
 use crate::state::Run;
 
+mod audit;
 mod participant;
 mod plain;
 mod round;
 mod run;
 
+pub use audit::*;
 pub use participant::*;
 pub use plain::*;
 pub use round::*;
@@ -25,7 +27,8 @@ pub use run::*;
 
 /// An event that the chain hash absorbs. Its first fields are `run` and `sequence`.
 pub trait Absorbed: anchor_lang::Event {
-    /// Number of the kind inside the chain hash: 1..31 runs and participants, 32..63 rounds.
+    /// Number of the kind inside the chain hash: 1..31 runs and participants, 32..63 rounds,
+    /// 64..79 audits, 80..95 cases.
     const KIND: u8;
 }
 

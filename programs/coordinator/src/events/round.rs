@@ -245,6 +245,10 @@ pub struct SeedFrozen {
     pub slot_hash: [u8; 32],
     /// Sigma.
     pub seed: [u8; 32],
+    /// Targets drawn from the payloads included at this moment.
+    pub sampled: u64,
+    /// Those of them without an audit: fewer than three witnesses are eligible.
+    pub unseated: u64,
 }
 
 impl Absorbed for SeedFrozen {

@@ -1,12 +1,17 @@
 //! `freeze_seed`: fixes the seed of the audits of a closed round.
 
+use std::cmp::Ordering;
+
 use anchor_lang::prelude::*;
 
-use crate::constants::ROUND_DOUBLED;
+use crate::audit::breaker;
+use crate::constants::{FIRST_SEATS, ROUND_DOUBLED};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, SeedFrozen};
 use crate::round::open::seed_bit;
+use crate::rules::bits::count;
 use crate::rules::hash::sigma;
+use crate::rules::sampling::{sampled_targets, Rates};
 use crate::rules::slot_hashes::{first_at_or_after, Lookup};
 use crate::state::{Round, Run, SeedStatus};
 
@@ -54,6 +59,7 @@ impl FreezeSeed<'_> {
         round.slot_hash = slot_hash;
         round.seed = sigma(&slot_hash, &key.to_bytes(), number);
         round.seed_status = SeedStatus::Frozen as u8;
+        draw_sample(&mut run, &mut round);
         run.seeds_pending &= !seed_bit(number);
         let event = SeedFrozen {
             run: key,
@@ -64,10 +70,34 @@ impl FreezeSeed<'_> {
             found_slot,
             slot_hash,
             seed: round.seed,
+            sampled: round.sampled,
+            unseated: round.sampled & !seated(&round),
         };
         record(&mut run, &event)?;
         round.invariant()?;
         run.invariant()
+    }
+}
+
+/// Draws who is audited, once: what is corrected later changes no sample.
+fn draw_sample(run: &mut Run, round: &mut Round) {
+    let rates = Rates {
+        base_ppm: run.params.p_base_ppm,
+        new_ppm: run.params.p_new_ppm,
+        cap: run.params.audit_cap,
+        is_doubled: round.has_flag(ROUND_DOUBLED),
+    };
+    round.sampled = sampled_targets(&round.seed, round.included, round.is_new, &rates);
+    breaker::note_sampled(run, round.sampled & seated(round));
+}
+
+/// The targets that have three witnesses to judge them, themselves excepted.
+fn seated(round: &Round) -> u64 {
+    let needed = u64::try_from(FIRST_SEATS).unwrap_or(u64::MAX);
+    match count(round.eligible).cmp(&needed) {
+        Ordering::Less => 0,
+        Ordering::Equal => !round.eligible,
+        Ordering::Greater => u64::MAX,
     }
 }
 

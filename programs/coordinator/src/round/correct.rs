@@ -47,6 +47,9 @@ impl Scene<'_> {
         if round.attested & target_bit == 0 {
             entry.rounds_served = entry.rounds_served.saturating_sub(1);
         }
+        if round.unpaid & target_bit != 0 {
+            return Ok(0);
+        }
         self.run
             .undo_reward(entry, round.reward_window, round.reward_paid)
     }

@@ -228,6 +228,9 @@ fn write(run: &Run, round: &mut Round, sets: &Sets, slot: u64) {
     round.freeze_clock = NONE;
     round.close_clock = NONE;
     round.requested = 0;
+    round.sampled = 0;
+    round.audited = 0;
+    round.unpaid = 0;
     bytemuck::bytes_of_mut(&mut round.reserved).fill(0);
     bytemuck::cast_slice_mut::<Slot, u8>(&mut round.slots).fill(0);
 }

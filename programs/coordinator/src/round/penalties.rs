@@ -28,9 +28,15 @@ pub fn strike(run: &Run, entry: &mut Entry, round: u64) -> Result<bool> {
     entry.strikes = entry.strikes.saturating_add(1);
     entry.included_since_strike = 0;
     let is_third = strikes::add(&mut entry.strike_rounds, round);
+    Ok(is_third && jail(run, entry, round)?)
+}
+
+/// Jails a participant from the next open on. Returns whether it did: not who is leaving, has
+/// left or sits already.
+pub fn jail(run: &Run, entry: &mut Entry, round: u64) -> Result<bool> {
     let is_bound =
         entry.is(Status::Active) || entry.is(Status::Pending) || entry.is(Status::Inactive);
-    if !is_third || !is_bound || entry.is_leaving() {
+    if !is_bound || entry.is_leaving() {
         return Ok(false);
     }
     let free = add(round, 1)?;

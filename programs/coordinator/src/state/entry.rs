@@ -131,13 +131,29 @@ impl Entry {
         self.flags & ENTRY_LEAVING != 0
     }
 
+    /// Whether the membership has ended for good: left or barred.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.is(Status::Left) || self.is(Status::Barred)
+    }
+
     /// Ends the membership in `round`; the index becomes free `ring` rounds later.
     pub fn leave(&mut self, round: u64) {
-        self.set_status(Status::Left);
+        self.end(Status::Left, round);
+    }
+
+    /// Ends the membership of somebody convicted for good, as `leave` does.
+    pub fn bar(&mut self, round: u64) {
+        self.end(Status::Barred, round);
+    }
+
+    fn end(&mut self, status: Status, round: u64) {
+        self.set_status(status);
         self.flags &= !ENTRY_LEAVING;
-        self.left_round = round;
-        self.ready_round = NONE;
-        self.ready_root = [0; 32];
+        if self.left_round == NONE {
+            self.left_round = round;
+        }
+        self.clear_ready();
     }
 
     /// Puts the next session key in force, if there is one.
@@ -166,7 +182,7 @@ impl Entry {
     /// Whether the participant has left and nothing is owed to it here.
     pub fn is_spent(&self) -> Result<bool> {
         let owed = self.stake > 0 || self.claimable > 0 || self.unvested()? > 0;
-        Ok(self.is(Status::Left) && !owed && self.audits == 0)
+        Ok(self.is_gone() && !owed && self.audits == 0)
     }
 
     /// Whether the index may be given to somebody else in `round`.
@@ -176,7 +192,7 @@ impl Entry {
         // Who never was a member is named by no round and no audit: others need not wait.
         let is_past = self.active_round == NONE || past <= round;
         let is_clear = self.stake == 0 && self.audits == 0;
-        self.is(Status::Empty) || (self.is(Status::Left) && is_clear && is_past)
+        self.is(Status::Empty) || (self.is_gone() && is_clear && is_past)
     }
 
     /// Whether everything in the buckets could be claimed in `slot`.
@@ -196,7 +212,7 @@ impl Entry {
         let sound = is_used == owned
             && self.roles & !ROLES == 0
             && (self.roles != 0 || !is_used)
-            && (!is_used || left == (status == Status::Left))
+            && (!is_used || left == self.is_gone())
             && (!self.is_leaving() || self.is_present())
             && self.targets <= self.audits
             && self.frozen <= self.targets;
@@ -246,6 +262,15 @@ mod tests {
         let mut entry = joined();
         entry.leave(10);
         assert!(entry.is_free(10, 16));
+    }
+
+    #[test]
+    fn whoever_is_barred_is_gone_as_whoever_left() {
+        let mut entry = joined();
+        entry.active_round = 8;
+        entry.bar(10);
+        assert!(entry.is_gone() && !entry.is_present() && entry.invariant().is_ok());
+        assert!(!entry.is_free(25, 16) && entry.is_free(26, 16));
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub enum Status {
     Inactive = 3,
     /// Struck too often.
     Jailed = 4,
-    /// Convicted for good.
+    /// Convicted for good; the index becomes free as if it had left.
     Barred = 5,
     /// Left; the index becomes free after `ring` rounds.
     Left = 6,

@@ -93,8 +93,14 @@ pub struct Round {
     pub close_clock: u64,
     /// Targets with an audit paid in advance.
     pub requested: u64,
+    /// Targets drawn when the seed froze; a correction changes nothing in it.
+    pub sampled: u64,
+    /// Targets whose audit was opened.
+    pub audited: u64,
+    /// Included payloads whose reward an audit took back.
+    pub unpaid: u64,
     /// Zero.
-    pub reserved: [u8; 96],
+    pub reserved: [u8; 72],
     /// By index.
     pub slots: [Slot; MAX_PARTICIPANTS],
 }

@@ -1,0 +1,78 @@
+//! The breaker (protocol §8): how many of those sampled in an epoch are accused.
+//!
+//! Owns the three counts of the epoch. Never delays a slash: the case does.
+
+use crate::rules::bits::{bit, count};
+use crate::state::Run;
+
+/// The breaker holds only where at least so many were sampled.
+const MIN_SAMPLED: u64 = 8;
+
+/// Starts the counts anew in a new epoch.
+pub fn turn_epoch(run: &mut Run) {
+    if run.audit_epoch != run.epoch {
+        run.audit_epoch = run.epoch;
+        run.sampled = 0;
+        run.accused = 0;
+        run.num_convicted = 0;
+    }
+}
+
+/// These participants have an audit that the seed drew.
+pub fn note_sampled(run: &mut Run, targets: u64) {
+    turn_epoch(run);
+    run.sampled |= targets;
+}
+
+/// An audit that the seed drew accuses `target`; it counts as sampled in the epoch of this too.
+pub fn note_accused(run: &mut Run, target: u16) {
+    let one = bit(usize::from(target));
+    note_sampled(run, one);
+    run.accused |= one;
+}
+
+/// Whether more than a third of at least eight sampled participants are accused.
+#[must_use]
+pub fn holds(run: &Run) -> bool {
+    let sampled = count(run.sampled);
+    let is_of_now = run.audit_epoch == run.epoch;
+    is_of_now && sampled >= MIN_SAMPLED && count(run.accused).saturating_mul(3) > sampled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    #[test]
+    fn the_breaker_needs_eight_sampled_and_more_than_a_third_accused() {
+        let mut run = Box::new(Run::zeroed());
+        note_sampled(&mut run, 0x7f);
+        for target in 0..3 {
+            note_accused(&mut run, target);
+        }
+        assert!(!holds(&run));
+        note_sampled(&mut run, 0x1ff);
+        assert!(!holds(&run));
+        note_accused(&mut run, 2);
+        assert!(!holds(&run));
+        note_accused(&mut run, 3);
+        assert!(holds(&run));
+    }
+
+    #[test]
+    fn an_accusation_of_a_new_epoch_starts_new_counts() {
+        let mut run = Box::new(Run::zeroed());
+        note_sampled(&mut run, 0xff);
+        run.accused = 0xff;
+        run.num_convicted = 2;
+        assert!(holds(&run));
+        run.epoch = 1;
+        assert!(!holds(&run));
+        note_accused(&mut run, 9);
+        assert_eq!(
+            (run.sampled, run.accused, run.num_convicted),
+            (1 << 9, 1 << 9, 0)
+        );
+    }
+}

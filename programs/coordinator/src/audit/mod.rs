@@ -1,0 +1,44 @@
+//! What happens to an audit between the sample and its outcome.
+//!
+//! Owns the transitions that several instructions share. Decisions come from `crate::rules`,
+//! layouts and money from `crate::state`; signers and accounts are checked by the instructions.
+//! Reading order: `open`, `seats`, `settle`, `penalties`, `breaker`; `crate::case` goes on with
+//! an accusation.
+
+use anchor_lang::prelude::*;
+
+use crate::state::{Audit, Roster, Run};
+
+pub mod breaker;
+pub mod open;
+pub mod penalties;
+pub mod seats;
+pub mod settle;
+
+/// The accounts that a transition works on, and when.
+pub struct Scene<'a, 'info> {
+    /// Address of the run.
+    pub key: Pubkey,
+    /// Current slot.
+    pub slot: u64,
+    /// Current moment on the run clock.
+    pub clock: u64,
+    /// The run.
+    pub run: &'a mut Run,
+    /// Its roster.
+    pub roster: &'a mut Roster,
+    /// The audit.
+    pub audit: &'a mut Audit,
+    /// Participant accounts passed for those whose tickets or bar a penalty touches.
+    pub people: &'a [AccountInfo<'info>],
+    /// Lamports that left the totals for the incinerator; the instruction pays them at its end.
+    pub burned: u64,
+}
+
+impl Scene<'_, '_> {
+    /// What every transition must leave true. Entries are checked where they change.
+    pub fn invariant(&self) -> Result<()> {
+        self.run.invariant()?;
+        self.audit.invariant()
+    }
+}

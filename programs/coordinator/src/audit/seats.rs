@@ -1,0 +1,136 @@
+//! Verdicts of the seats: hidden first, shown later, counted at the end.
+//!
+//! Owns the windows of commit and reveal and the extension. Never counts: `crate::rules::quorum`
+//! does. Next: `settle`.
+
+use anchor_lang::prelude::*;
+
+use crate::constants::*;
+use crate::errors::{refuse, CoordinatorError};
+use crate::rules::quorum::{AuditOutcome, Panel, Report};
+use crate::rules::verdict::Verdict;
+use crate::state::{Audit, Params, Seat, Stage};
+
+/// What a seat shows.
+pub struct Reveal<'a> {
+    /// What it says.
+    pub verdict: Verdict,
+    /// Its sketch.
+    pub sketch: &'a [i32; SKETCH_LEN],
+    /// The hash over all that it shows.
+    pub commitment: [u8; 32],
+}
+
+impl Audit {
+    /// Records the hidden verdict of witness `index`; the last one starts Reveal.
+    pub fn commit_verdict(
+        &mut self,
+        index: u16,
+        commitment: [u8; 32],
+        params: &Params,
+        clock: u64,
+    ) -> Result<()> {
+        self.require(Stage::Commit, clock)?;
+        let seat = self.acting_seat(index)?;
+        let is_first = seat.flags & SEAT_COMMITTED == 0;
+        ensure!(is_first, CoordinatorError::SeatCommitted);
+        seat.commit = commitment;
+        seat.flags |= SEAT_COMMITTED;
+        let all = self.acting().iter().all(|seat| has(seat, SEAT_COMMITTED));
+        if all {
+            self.enter(Stage::Reveal, clock, params.verdict_reveal_slots)?;
+        }
+        Ok(())
+    }
+
+    /// Records what witness `index` shows, if it is what it had committed to.
+    pub fn reveal_verdict(&mut self, index: u16, shown: &Reveal, clock: u64) -> Result<()> {
+        self.require(Stage::Reveal, clock)?;
+        let seat = self.acting_seat(index)?;
+        let has_committed = has(seat, SEAT_COMMITTED);
+        ensure!(has_committed, CoordinatorError::SeatNotCommitted);
+        ensure!(!has(seat, SEAT_REVEALED), CoordinatorError::SeatRevealed);
+        let is_it = seat.commit == shown.commitment;
+        ensure!(is_it, CoordinatorError::RevealMismatch);
+        seat.verdict = shown.verdict.number();
+        seat.sketch = *shown.sketch;
+        seat.flags |= SEAT_REVEALED;
+        Ok(())
+    }
+
+    /// Goes from Commit to Reveal once the window has ended.
+    pub fn advance(&mut self, params: &Params, clock: u64) -> Result<()> {
+        if self.is(Stage::Commit) && clock > self.stage_end {
+            let ended = self.stage_end;
+            self.enter(Stage::Reveal, ended, params.verdict_reveal_slots)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses before everything that the seats may show is shown.
+    pub fn require_heard(&self, clock: u64) -> Result<()> {
+        ensure!(!self.is(Stage::Commit), CoordinatorError::WindowOpen);
+        ensure!(self.is(Stage::Reveal), CoordinatorError::WrongStage);
+        let mut acting = self.acting().iter();
+        let all_shown = acting.all(|seat| has(seat, SEAT_REVEALED) || !has(seat, SEAT_COMMITTED));
+        let is_over = clock > self.stage_end || all_shown;
+        ensure!(is_over, CoordinatorError::WindowOpen);
+        Ok(())
+    }
+
+    /// Seats the witnesses that remain: the first ones did not agree.
+    pub fn extend(&mut self, params: &Params, clock: u64) -> Result<()> {
+        self.require_heard(clock)?;
+        let outcome = self.with_panel(|panel, available| panel.outcome(available));
+        let is_due = outcome == Some(AuditOutcome::Extend);
+        ensure!(is_due, CoordinatorError::ExtensionNotDue);
+        self.num_seats = self.num_available;
+        self.flags |= AUDIT_EXTENDED;
+        self.enter(Stage::Commit, clock, params.verdict_commit_slots)
+    }
+
+    /// Compares what the seats have shown, and hands it to `ask` with the seats available.
+    pub fn with_panel<T>(&self, ask: impl FnOnce(&Panel, usize) -> T) -> T {
+        let judging = self.judging();
+        let mut reports = [Report::default(); NUM_SEATS];
+        for (report, seat) in reports.iter_mut().zip(judging) {
+            report.has_committed = has(seat, SEAT_COMMITTED);
+            if has(seat, SEAT_REVEALED) {
+                report.verdict = Verdict::from_number(seat.verdict);
+                report.sketch = Some(&seat.sketch);
+            }
+        }
+        let given = reports.get(..judging.len()).unwrap_or_default();
+        ask(&Panel::new(given), usize::from(self.num_available))
+    }
+
+    /// The seats whose windows are open: the first ones, or those of the extension.
+    fn acting(&self) -> &[Seat] {
+        self.judging()
+            .get(self.first_acting()..)
+            .unwrap_or_default()
+    }
+
+    /// The seat of witness `index` if it may act: the first seats are done once extended.
+    fn acting_seat(&mut self, index: u16) -> Result<&mut Seat> {
+        let judging = self.seats.iter().take(usize::from(self.num_seats));
+        let place = judging.clone().position(|seat| seat.index == index);
+        let Some(place) = place else {
+            return Err(refuse(CoordinatorError::NotSeated));
+        };
+        ensure!(place >= self.first_acting(), CoordinatorError::WindowOver);
+        self.seat_mut(index)
+    }
+
+    fn first_acting(&self) -> usize {
+        if self.has_flag(AUDIT_EXTENDED) {
+            FIRST_SEATS
+        } else {
+            0
+        }
+    }
+}
+
+fn has(seat: &Seat, flag: u8) -> bool {
+    seat.flags & flag != 0
+}

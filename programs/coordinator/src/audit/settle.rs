@@ -1,0 +1,313 @@
+//! Ends an audit: outcome, what it means for the target, fees and penalties of the seats.
+//!
+//! Owns the consequences. Never counts verdicts: `crate::rules::quorum` does.
+//! Next: `penalties`; `crate::case` for what follows an accusation.
+
+use anchor_lang::prelude::*;
+
+use super::{breaker, Scene};
+use crate::constants::*;
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, AuditSettled, FeesScaled, PrepaidRefunded};
+use crate::math::{add, mul, sub};
+use crate::pda;
+use crate::round::penalties::strike;
+use crate::rules::bits::{bit, contains};
+use crate::rules::quorum::{AuditOutcome, SeatFault};
+use crate::rules::strikes;
+use crate::rules::vesting::{scaled_reward, window_of};
+use crate::state::{Round, SeedStatus, Stage};
+
+/// Number of the outcome of an audit that never took place.
+pub const NOT_AUDITED: u8 = 6;
+
+/// What the seats decided, and what follows for each of them.
+pub struct Findings {
+    /// Of the audit; none if it never took place.
+    pub outcome: Option<AuditOutcome>,
+    /// Places that earn a fee, as a bitmap.
+    pub paid: u8,
+    /// Faults by place.
+    pub faults: [Option<SeatFault>; NUM_SEATS],
+}
+
+/// What the target lost without a penalty.
+#[derive(Default)]
+struct Undone {
+    reward: u64,
+    is_strike: bool,
+}
+
+/// What the seats were paid.
+#[derive(Default)]
+struct Paid {
+    fee: u64,
+    judges: u64,
+    vested: u64,
+}
+
+impl Scene<'_, '_> {
+    /// How the audit ends now, or why it does not end yet. `round` is the ring account at the
+    /// position of the audit's round, whatever round it holds.
+    pub fn find(&self, round: &Round) -> Result<Findings> {
+        let audit = &*self.audit;
+        let nothing = |outcome| Findings {
+            outcome,
+            paid: 0,
+            faults: [None; NUM_SEATS],
+        };
+        let is_held = round.round == audit.round;
+        let is_struck = is_held && contains(round.struck, usize::from(audit.target));
+        match audit.stage()? {
+            Stage::Requested => {
+                self.require_forgone(round)?;
+                Ok(nothing(None))
+            }
+            Stage::Openings | Stage::Commit | Stage::Reveal if is_struck => Ok(Findings {
+                paid: audit.with_panel(|panel, _| panel.paid_seats(AuditOutcome::Unproven)),
+                ..nothing(None)
+            }),
+            Stage::Openings => {
+                let is_over = self.clock > audit.stage_end;
+                ensure!(is_over, CoordinatorError::WindowOpen);
+                Ok(nothing(Some(AuditOutcome::NoOpenings)))
+            }
+            _ => {
+                audit.require_heard(self.clock)?;
+                self.hear()
+            }
+        }
+    }
+
+    /// Refuses a requested audit that may still be opened.
+    fn require_forgone(&self, round: &Round) -> Result<()> {
+        let audit = &*self.audit;
+        if round.round != audit.round {
+            // The ring has moved on; the round cannot lie ahead, for it was open at the request.
+            return Ok(());
+        }
+        let closed = round.has_flag(ROUND_CLOSED);
+        ensure!(closed, CoordinatorError::WindowOpen);
+        let is_lost = round.seed_status == SeedStatus::Lost as u8;
+        if is_lost || !contains(round.included, usize::from(audit.target)) {
+            return Ok(());
+        }
+        let is_frozen = round.seed_status == SeedStatus::Frozen as u8;
+        ensure!(is_frozen, CoordinatorError::SeedNotFrozen);
+        let ends = add(round.freeze_clock, self.run.params.openings_slots)?;
+        ensure!(self.clock > ends, CoordinatorError::WindowOpen);
+        Ok(())
+    }
+
+    fn hear(&self) -> Result<Findings> {
+        self.audit.with_panel(|panel, available| {
+            let outcome = panel.outcome(available);
+            let Some(known) = outcome else {
+                return Err(refuse(CoordinatorError::InvariantViolated));
+            };
+            let is_final = known != AuditOutcome::Extend;
+            ensure!(is_final, CoordinatorError::ExtensionDue);
+            let mut faults = [None; NUM_SEATS];
+            for (place, fault) in faults.iter_mut().enumerate() {
+                *fault = panel.fault(place, None);
+            }
+            Ok(Findings {
+                outcome,
+                paid: panel.paid_seats(known),
+                faults,
+            })
+        })
+    }
+
+    /// Ends the audit as found; `refund_prepaid` follows.
+    #[inline(never)]
+    pub fn settle(&mut self, round: &mut Round, found: &Findings) -> Result<()> {
+        let undone = self.settle_target(round, found.outcome)?;
+        for (place, fault) in found.faults.iter().enumerate() {
+            if let Some(fault) = fault {
+                self.penalise_seat(place, *fault)?;
+            }
+        }
+        let paid = self.pay_seats(found.paid)?;
+        self.audit.outcome = found.outcome.map_or(NOT_AUDITED, |outcome| outcome as u8);
+        self.leave_seats(found.outcome)?;
+        let event = AuditSettled {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: self.audit.round,
+            target: self.audit.target,
+            outcome: self.audit.outcome,
+            stage_end: self.audit.stage_end,
+            case_seed_slot: self.audit.case_seed_slot,
+            fee: paid.fee,
+            paid: paid.judges,
+            vested: paid.vested,
+            reward_undone: undone.reward,
+            is_strike: undone.is_strike,
+            status: self.roster.entry(self.audit.target)?.status,
+        };
+        record(self.run, &event)
+    }
+
+    fn settle_target(
+        &mut self,
+        round: &mut Round,
+        outcome: Option<AuditOutcome>,
+    ) -> Result<Undone> {
+        match outcome {
+            Some(AuditOutcome::NoOpenings) => {
+                round.mark_unpaid(self.audit.round, self.audit.target);
+                self.penalise_no_openings()?;
+                Ok(Undone::default())
+            }
+            Some(AuditOutcome::Unproven) => self.leave_unproven(round),
+            Some(AuditOutcome::Accused) => {
+                let target = self.audit.target;
+                let entry = self.roster.entry_mut(target)?;
+                entry.frozen = entry.frozen.saturating_add(1);
+                entry.invariant()?;
+                if !self.audit.has_flag(AUDIT_REQUESTED) {
+                    breaker::note_accused(self.run, target);
+                }
+                Ok(Undone::default())
+            }
+            _ => Ok(Undone::default()),
+        }
+    }
+
+    /// No reward for that round, and sampled as a new participant again; the third time within a
+    /// hundred rounds is a strike.
+    fn leave_unproven(&mut self, round: &mut Round) -> Result<Undone> {
+        let reward = self.take_back_reward(round)?;
+        let entry = self.roster.entry_mut(self.audit.target)?;
+        entry.included_since_strike = 0;
+        let is_strike = strikes::add(&mut entry.unproven_rounds, self.audit.round);
+        if is_strike {
+            strike(self.run, entry, self.run.round)?;
+        }
+        entry.invariant()?;
+        Ok(Undone { reward, is_strike })
+    }
+
+    /// The reward of the judged payload goes back to the pool, once. Returns what was there.
+    pub fn take_back_reward(&mut self, round: &mut Round) -> Result<u64> {
+        round.mark_unpaid(self.audit.round, self.audit.target);
+        let lamports = std::mem::take(&mut self.audit.reward_paid);
+        let entry = self.roster.entry_mut(self.audit.target)?;
+        self.run
+            .undo_reward(entry, self.audit.reward_window, lamports)
+    }
+
+    /// Pays the places in `places`: from what was paid in advance, else from the pool.
+    fn pay_seats(&mut self, places: u8) -> Result<Paid> {
+        let num = u64::from(places.count_ones());
+        let full = self.run.params.witness_fee;
+        let is_prepaid = self.audit.has_flag(AUDIT_REQUESTED);
+        let source = if is_prepaid {
+            self.audit.prepaid
+        } else {
+            self.run.reward_pool
+        };
+        let fee = scaled_reward(full, source, num);
+        if is_prepaid {
+            let total = mul(fee, num)?;
+            self.audit.prepaid = sub(self.audit.prepaid, total)?;
+            self.run.release_bond(total)?;
+            self.run.place_pool(total)?;
+        }
+        if fee < full && num > 0 {
+            let event = FeesScaled {
+                run: self.key,
+                sequence: self.run.event_sequence,
+                slot: self.slot,
+                round: self.audit.round,
+                target: self.audit.target,
+                witness_fee: full,
+                fee,
+            };
+            record(self.run, &event)?;
+        }
+        let mut paid = Paid {
+            fee,
+            ..Paid::default()
+        };
+        let window = window_of(self.slot, self.run.params.vesting_slots).unwrap_or(0);
+        for (place, seat) in self.audit.seats.iter_mut().enumerate() {
+            if !contains(u64::from(places), place) {
+                continue;
+            }
+            seat.flags |= SEAT_PAID;
+            let judge = self.roster.entry_mut(seat.index)?;
+            let vested = self.run.credit_reward(judge, window, fee)?;
+            paid.vested = add(paid.vested, vested)?;
+            paid.judges |= bit(usize::from(seat.index));
+            judge.invariant()?;
+        }
+        Ok(paid)
+    }
+
+    /// Starts what follows: the wait for the seed of the case, or for the end of the case window.
+    fn leave_seats(&mut self, outcome: Option<AuditOutcome>) -> Result<()> {
+        let audit = &mut *self.audit;
+        if outcome == Some(AuditOutcome::Accused) {
+            audit.stage = Stage::Accused as u8;
+            audit.stage_end = NONE;
+            audit.case_seed_slot = add(self.slot, self.run.params.seed_delay_slots)?;
+            return Ok(());
+        }
+        let may_follow = matches!(
+            outcome,
+            Some(AuditOutcome::Cleared | AuditOutcome::Unproven)
+        );
+        audit.stage = Stage::Settled as u8;
+        audit.stage_end = if may_follow {
+            audit.case_end.max(self.clock)
+        } else {
+            self.clock
+        };
+        Ok(())
+    }
+
+    /// What is left of the fees paid in advance goes back to who paid them, or to the treasury
+    /// where that account cannot hold it.
+    pub fn refund_prepaid(&mut self, vault: &AccountInfo, to: Option<&AccountInfo>) -> Result<()> {
+        let lamports = std::mem::take(&mut self.audit.prepaid);
+        if lamports == 0 {
+            return Ok(());
+        }
+        let Some(to) = to else {
+            return Err(refuse(CoordinatorError::AccountMissing));
+        };
+        let is_theirs = *to.key == self.audit.challenger;
+        ensure!(is_theirs, CoordinatorError::WrongChallenger);
+        self.run.release_bond(lamports)?;
+        let is_back = pda::refund(vault, to, lamports)?;
+        let (refunded, treasury) = if is_back {
+            (lamports, 0)
+        } else {
+            (0, lamports)
+        };
+        self.run.place_treasury(treasury)?;
+        let event = PrepaidRefunded {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: self.audit.round,
+            target: self.audit.target,
+            challenger: self.audit.challenger,
+            refunded,
+            treasury,
+        };
+        record(self.run, &event)
+    }
+}
+
+impl Round {
+    /// Remembers that an audit took the reward of `target` back, if this is still that round.
+    fn mark_unpaid(&mut self, number: u64, target: u16) {
+        if self.round == number {
+            self.unpaid |= bit(usize::from(target));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `extend_audit`: seats the remaining witnesses where the first ones do not agree.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, AuditExtended};
+use crate::state::{Audit, Run};
+
+/// Accounts of `extend_audit`.
+#[derive(Accounts)]
+pub struct ExtendAudit<'info> {
+    /// Whoever sends the transaction.
+    pub cranker: Signer<'info>,
+    /// The run.
+    #[account(mut)]
+    pub run: AccountLoader<'info, Run>,
+    /// The audit.
+    #[account(
+        mut,
+        constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
+    pub audit: AccountLoader<'info, Audit>,
+}
+
+impl ExtendAudit<'_> {
+    /// Seats all who are left, once, with windows of their own.
+    pub fn handle(ctx: Context<ExtendAudit>) -> Result<()> {
+        let accounts = &ctx.accounts;
+        let slot = Clock::get()?.slot;
+        let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
+        let clock = run.clock(slot);
+        audit.advance(&run.params, clock)?;
+        audit.extend(&run.params, clock)?;
+        audit.invariant()?;
+        let event = AuditExtended {
+            run: accounts.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            round: audit.round,
+            target: audit.target,
+            num_seats: audit.num_seats,
+            stage_end: audit.stage_end,
+        };
+        record(&mut run, &event)
+    }
+}

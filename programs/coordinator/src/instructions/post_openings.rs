@@ -1,0 +1,94 @@
+//! `post_openings`: a target fixes what it shows.
+
+use anchor_lang::prelude::*;
+
+use crate::audit::open::{AuditId, Docket};
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, OpeningsPosted};
+use crate::state::init::open_mut;
+use crate::state::{Audit, Roster, Round, Run, Stage};
+
+/// Accounts of `post_openings`.
+#[derive(Accounts)]
+pub struct PostOpenings<'info> {
+    /// Session key of the target.
+    pub session: Signer<'info>,
+    /// Pays the rent where nobody has opened the audit; may be the session key.
+    #[account(mut)]
+    pub payer: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The round; read only where nobody has opened the audit.
+    #[account(
+        mut,
+        constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
+    pub round: AccountLoader<'info, Round>,
+    /// The audit.
+    /// CHECK: created here at the address derived from the seeds, or checked to be that audit.
+    #[account(mut)]
+    pub audit: UncheckedAccount<'info>,
+    /// The system program.
+    pub system_program: Program<'info, System>,
+}
+
+impl PostOpenings<'_> {
+    /// Fixes the root over the openings; verdicts may be committed from now on.
+    pub fn handle(
+        ctx: Context<PostOpenings>,
+        number: u64,
+        target: u16,
+        root: [u8; 32],
+    ) -> Result<()> {
+        ensure!(root != [0; 32], CoordinatorError::OpeningsRootZero);
+        let accounts = &ctx.accounts;
+        let slot = Clock::get()?.slot;
+        accounts
+            .roster
+            .load()?
+            .signed_entry(target, accounts.session.key)?;
+        accounts.open_if_due(number, target, slot)?;
+        let mut run = accounts.run.load_mut()?;
+        let mut audit = open_mut::<Audit>(&accounts.audit)?;
+        audit.require_id(&accounts.run.key(), AuditId::work(number, target))?;
+        let is_first = audit.openings_root == [0; 32];
+        ensure!(is_first, CoordinatorError::OpeningsPosted);
+        audit.require(Stage::Openings, run.clock(slot))?;
+        audit.openings_root = root;
+        let ended = audit.stage_end;
+        audit.enter(Stage::Commit, ended, run.params.verdict_commit_slots)?;
+        audit.invariant()?;
+        let event = OpeningsPosted {
+            run: accounts.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            round: number,
+            target,
+            root,
+            stage_end: audit.stage_end,
+        };
+        record(&mut run, &event)?;
+        run.invariant()
+    }
+
+    /// Opens the audit unless somebody has.
+    fn open_if_due(&self, number: u64, target: u16, slot: u64) -> Result<()> {
+        if self.audit.owner == &crate::ID && !open_mut::<Audit>(&self.audit)?.is(Stage::Requested) {
+            return Ok(());
+        }
+        let mut docket = Docket {
+            payer: &self.payer,
+            account: &self.audit,
+            key: self.run.key(),
+            slot,
+            run: &mut *self.run.load_mut()?,
+            roster: &mut *self.roster.load_mut()?,
+            round: &mut *self.round.load_mut()?,
+        };
+        docket.open(number, target)
+    }
+}

@@ -1,0 +1,95 @@
+//! `reveal_verdict`: a seat shows the verdict that it had committed to.
+
+use anchor_lang::prelude::*;
+
+use crate::audit::seats::Reveal;
+use crate::constants::SKETCH_LEN;
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, VerdictRevealed};
+use crate::rules::sketch;
+use crate::rules::verdict::{Statement, Verdict};
+use crate::state::{Audit, Roster, Run};
+
+/// Arguments of `reveal_verdict`.
+pub struct RevealArgs {
+    /// Index of the witness.
+    pub index: u16,
+    /// 1 ok, 2 mismatch, 3 unavailable, 4 inconclusive.
+    pub verdict: u8,
+    /// Root of the openings that were judged, zeros without any.
+    pub evidence: [u8; 32],
+    /// The sketch of the witness's own gradient.
+    pub sketch: [i32; SKETCH_LEN],
+    /// What hid the verdict.
+    pub salt: [u8; 32],
+}
+
+/// Accounts of `reveal_verdict`.
+#[derive(Accounts)]
+pub struct RevealVerdict<'info> {
+    /// Session key of the witness.
+    pub session: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    pub roster: AccountLoader<'info, Roster>,
+    /// The audit.
+    #[account(
+        mut,
+        constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
+    pub audit: AccountLoader<'info, Audit>,
+}
+
+impl RevealVerdict<'_> {
+    /// Records a verdict and its sketch, if they give the committed hash.
+    pub fn handle(ctx: Context<RevealVerdict>, args: &RevealArgs) -> Result<()> {
+        let Some(verdict) = Verdict::from_number(args.verdict) else {
+            return Err(refuse(CoordinatorError::UnknownVerdict));
+        };
+        let accounts = &ctx.accounts;
+        let slot = Clock::get()?.slot;
+        accounts
+            .roster
+            .load()?
+            .signed_entry(args.index, accounts.session.key)?;
+        let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
+        let (key, clock) = (accounts.run.key(), run.clock(slot));
+        let statement = Statement {
+            run: &key.to_bytes(),
+            round: audit.round,
+            target: audit.target,
+            witness: args.index,
+            verdict,
+            evidence: &args.evidence,
+        };
+        let commitment = statement.verdict_hash(&sketch::hash(&args.sketch), &args.salt);
+        let shown = Reveal {
+            verdict,
+            sketch: &args.sketch,
+            commitment,
+        };
+        audit.advance(&run.params, clock)?;
+        audit.reveal_verdict(args.index, &shown, clock)?;
+        audit.invariant()?;
+        accounts.tell(&mut run, &audit, args, slot)
+    }
+
+    #[inline(never)]
+    fn tell(&self, run: &mut Run, audit: &Audit, args: &RevealArgs, slot: u64) -> Result<()> {
+        let event = VerdictRevealed {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            round: audit.round,
+            target: audit.target,
+            index: args.index,
+            verdict: args.verdict,
+            evidence: args.evidence,
+            sketch: args.sketch,
+            salt: args.salt,
+        };
+        record(run, &event)
+    }
+}
