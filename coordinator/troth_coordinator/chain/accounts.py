@@ -9,7 +9,7 @@ Next: troth_coordinator.rules.view for the records; layouts.py for the offsets.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import IntEnum, IntFlag
 from functools import cached_property
 from typing import Any
@@ -27,6 +27,7 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.layouts import ProgramLayout
 from troth_coordinator.chain.rpc import Account
+from troth_coordinator.rules.audit_view import AuditView, JurorView, SeatView
 from troth_coordinator.rules.view import (
     CheckpointView,
     EntryView,
@@ -71,6 +72,23 @@ class AccountReader:
         slots = tuple(SlotView(*slot) for slot in self._slot.read(data[field.offset :], 64))
         values: _Values = (*self._round.read(data, 1)[0], slots)
         return RoundView(*values)
+
+    def audit(self, address: Pubkey, account: Account) -> AuditView:
+        """Decode an Audit account with the seats and jurors that exist."""
+        data = self._checked("Audit", address, account)
+        values = self._audit.read(data, 1)[0]
+        seats = self._layout.field("Audit", "seats").offset
+        jurors = self._layout.field("Audit", "jurors").offset
+        audit = AuditView(*values, (), ())
+        return replace(
+            audit,
+            seats=tuple(
+                SeatView(*seat) for seat in self._seat.read(data[seats:], audit.num_available)
+            ),
+            jurors=tuple(
+                JurorView(*juror) for juror in self._juror.read(data[jurors:], audit.num_jurors)
+            ),
+        )
 
     def participant(self, address: Pubkey, account: Account) -> ParticipantView:
         """Decode a Participant account."""
@@ -143,6 +161,18 @@ class AccountReader:
         return _Reader(self._layout, "Slot", SlotView)
 
     @cached_property
+    def _audit(self) -> _Reader:
+        return _Reader(self._layout, "Audit", AuditView, skip=("seats", "jurors"))
+
+    @cached_property
+    def _seat(self) -> _Reader:
+        return _Reader(self._layout, "Seat", SeatView)
+
+    @cached_property
+    def _juror(self) -> _Reader:
+        return _Reader(self._layout, "Juror", JurorView)
+
+    @cached_property
     def _round(self) -> _Reader:
         return _Reader(self._layout, "Round", RoundView, skip=("slots",))
 
@@ -164,6 +194,8 @@ class _Reader:
 
     def read(self, data: memoryview | bytes, count: int) -> list[_Values]:
         """Return `count` records from the start of the data as tuples of plain values."""
+        if not count:
+            return []
         rows: list[_Values] = np.frombuffer(
             data[: count * self._dtype.itemsize], dtype=self._dtype, count=count
         ).tolist()

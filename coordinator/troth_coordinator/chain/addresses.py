@@ -55,6 +55,14 @@ def checkpoint_address(run: Pubkey, round_: int, program: Pubkey | None = None) 
     return _derive("checkpoint", [bytes(run), _little("round", round_, 8)], program)
 
 
+def audit_address(
+    run: Pubkey, round_: int, target: int, kind: int, program: Pubkey | None = None
+) -> Pubkey:
+    """Return the Audit account of a target (u16) in a round (u64), by kind (u8)."""
+    parts = [_little("round", round_, 8), _little("target", target, 2), _little("kind", kind, 1)]
+    return _derive("audit", [bytes(run), *parts], program)
+
+
 @dataclass(frozen=True, slots=True)
 class RunAddresses:
     """The addresses of one run: what an instruction needs to know of where it acts.
@@ -97,6 +105,10 @@ class RunAddresses:
     def checkpoint(self, round_: int) -> Pubkey:
         """Return the Checkpoint account of a round."""
         return checkpoint_address(self.run, round_, self.program)
+
+    def audit(self, round_: int, target: int, kind: int = 0) -> Pubkey:
+        """Return the Audit account of a target in a round; kind 0 is work."""
+        return audit_address(self.run, round_, target, kind, self.program)
 
 
 def _program(program: Pubkey | None) -> Pubkey:

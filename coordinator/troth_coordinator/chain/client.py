@@ -17,8 +17,13 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain.accounts import AccountReader
-from troth_coordinator.chain.addresses import RunAddresses, checkpoint_address, participant_address
-from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.addresses import (
+    RunAddresses,
+    audit_address,
+    checkpoint_address,
+    participant_address,
+)
+from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, program_codec
 from troth_coordinator.chain.errors import (
     AccountMissingError,
     ForeignProgramError,
@@ -36,6 +41,7 @@ from troth_coordinator.chain.sender import (
     Sleeper,
 )
 from troth_coordinator.chain.transactions import ComputeBudget
+from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.ids import Slot
 from troth_coordinator.rules.view import (
     CheckpointView,
@@ -173,6 +179,23 @@ class CoordinatorClient:
             for address, account, round_ in zip(addresses, accounts, rounds, strict=True)
         ]
 
+    async def read_audits(
+        self, run: Pubkey, keys: Sequence[tuple[int, int, int]]
+    ) -> list[AuditView | None]:
+        """Read up to 100 audits by (round, target, kind); None for one that is not open."""
+        addresses = [audit_address(run, *key, self.program_id) for key in keys]
+        _slot, accounts = await self.rpc.get_accounts(addresses)
+        return [
+            None if account is None else self._reader.audit(address, account)
+            for address, account in zip(addresses, accounts, strict=True)
+        ]
+
+    async def find_audits(self, run: Pubkey) -> list[AuditView]:
+        """Read all open audits and cases of a run, by round, target and kind."""
+        found = await self._of_kind("Audit", [_field_filter("Audit", run)])
+        views = [self._reader.audit(address, account) for address, account in found]
+        return sorted(views, key=lambda view: view.key)
+
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""
         _slot, (account,) = await self.rpc.get_accounts([address])
@@ -238,6 +261,11 @@ class CoordinatorClient:
         kind = program_layout().accounts[name]
         chosen: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator), *filters]
         return await self.rpc.get_program_accounts(self.program_id, chosen)
+
+
+def _field_filter(kind: str, run: Pubkey) -> BytesAt:
+    """Match accounts of a run by the offset that the program exported."""
+    return BytesAt(DISCRIMINATOR_BYTES + program_layout().field(kind, "run").offset, bytes(run))
 
 
 def _run_filter(run: Pubkey) -> BytesAt:

@@ -64,46 +64,46 @@ def create_run(at: RunAddresses, authority: Pubkey, terms: RunTerms) -> Instruct
     params = {field.name: getattr(terms.params, field.name) for field in _PARAMS}
     args = {field.name: getattr(terms, field.name) for field in dataclasses.fields(terms)}
     args["params"] = {**params, "admission": int(terms.params.admission), "reserved": bytes(3)}
-    return _build(at, "create_run", {"args": args}, authority=authority)
+    return build(at, "create_run", {"args": args}, authority=authority)
 
 
 def init_roster(at: RunAddresses, payer: Pubkey) -> Instruction:
     """Create the roster, or grow it by up to 10 240 bytes; repeat until it has full size."""
-    return _build(at, "init_roster", {}, payer=payer)
+    return build(at, "init_roster", {}, payer=payer)
 
 
 def init_round(at: RunAddresses, payer: Pubkey, position: int) -> Instruction:
     """Create one position of the round ring."""
     address = round_position_address(at.run, position, at.program)
-    return _build(at, "init_round", {"position": position}, payer=payer, round=address)
+    return build(at, "init_round", {"position": position}, payer=payer, round=address)
 
 
 def admit(at: RunAddresses, authority: Pubkey, owner: Pubkey) -> Instruction:
     """Put an owner on the allowlist."""
     participant = at.participant(owner)
-    return _build(at, "admit", {"owner": owner}, authority=authority, participant=participant)
+    return build(at, "admit", {"owner": owner}, authority=authority, participant=participant)
 
 
 def fund_run(at: RunAddresses, funder: Pubkey, lamports: int) -> Instruction:
     """Pay into the reward pool."""
-    return _build(at, "fund_run", {"lamports": lamports}, funder=funder)
+    return build(at, "fund_run", {"lamports": lamports}, funder=funder)
 
 
 def pause_run(at: RunAddresses, authority: Pubkey) -> Instruction:
     """Ask for a pause: at the next close, or at once outside a round."""
-    return _build(at, "pause_run", {}, authority=authority)
+    return build(at, "pause_run", {}, authority=authority)
 
 
 def resume_run(at: RunAddresses, signer: Pubkey, round_: int) -> Instruction:
     """End a pause; `round_` is run.round. Anyone may once the pause budget is spent."""
-    return _build(at, "resume_run", {}, signer=signer, round=at.round(round_))
+    return build(at, "resume_run", {}, signer=signer, round=at.round(round_))
 
 
 def update_params(at: RunAddresses, authority: Pubkey, params: ParamsView) -> Instruction:
     """Ask for new parameters, in force from an epoch boundary after the delay."""
     values = {field.name: getattr(params, field.name) for field in _PARAMS}
     values = {**values, "admission": int(params.admission), "reserved": bytes(3)}
-    return _build(at, "update_params", {"params": values}, authority=authority)
+    return build(at, "update_params", {"params": values}, authority=authority)
 
 
 def close_run(
@@ -113,9 +113,8 @@ def close_run(
     pairs: Sequence[tuple[Pubkey, Pubkey]] = (),
 ) -> Instruction:
     """Close accounts of a finished run; `pairs` are (account, its recorded payer)."""
-    built = _build(at, "close_run", {}, authority=authority, funder=funder)
-    rest = [AccountMeta(key, is_signer=False, is_writable=True) for pair in pairs for key in pair]
-    return Instruction(built.program_id, built.data, [*built.accounts, *rest])
+    built = build(at, "close_run", {}, authority=authority, funder=funder)
+    return with_accounts(built, [key for pair in pairs for key in pair])
 
 
 # The owner of a participant.
@@ -126,7 +125,7 @@ def join_run(
 ) -> Instruction:
     """Deposit the stake and take an index; `former_owner` is who held that index before, if any."""
     args = {field.name: getattr(terms, field.name) for field in dataclasses.fields(terms)}
-    return _build(
+    return build(
         at,
         "join_run",
         {"args": args},
@@ -173,7 +172,7 @@ def claim_reward(at: RunAddresses, owner: Pubkey) -> Instruction:
 def ready(at: RunAddresses, session: Pubkey, index: int, round_: int, vote: bytes) -> Instruction:
     """Post root_vote(run, round, owner, root) of the weights one would train on."""
     args = {"index": index, "round": round_, "vote": vote}
-    return _build(at, "ready", args, session=session)
+    return build(at, "ready", args, session=session)
 
 
 def commit_payload(
@@ -186,7 +185,7 @@ def commit_payload(
 ) -> Instruction:
     """Commit to a header, and vote for a root; in Cooldown the header hash is zeros."""
     args = {"index": index, "round": round_, "header_hash": header_hash, "root_vote": root_vote}
-    return _build(at, "commit_payload", args, session=session, round=at.round(round_))
+    return build(at, "commit_payload", args, session=session, round=at.round(round_))
 
 
 def vote_root(
@@ -206,7 +205,7 @@ def attest(
 ) -> Instruction:
     """Vouch for the payloads in the bitmap; possession is 64 bytes."""
     args = {"index": index, "round": round_, "bitmap": bitmap, "possession": possession}
-    return _build(at, "attest", args, session=session, round=at.round(round_))
+    return build(at, "attest", args, session=session, round=at.round(round_))
 
 
 def report_missing(
@@ -222,7 +221,7 @@ def report_missing(
     `open_round` is run.round, by default the next one; it is later where a first report has
     already voided the rounds between. `round_` must be its base_round.
     """
-    return _build(
+    return build(
         at,
         "report_missing",
         {"index": index, "round": round_, "target": target},
@@ -236,7 +235,7 @@ def announce_manifest(
     at: RunAddresses, session: Pubkey, owner: Pubkey, index: int, manifest: Manifest
 ) -> Instruction:
     """Announce where a checkpoint's files are."""
-    return _build(
+    return build(
         at,
         "announce_manifest",
         {
@@ -256,12 +255,12 @@ def announce_manifest(
 
 def activate(at: RunAddresses, cranker: Pubkey, index: int, ready_round: int) -> Instruction:
     """Make a ready participant active; ready_round is its entry's."""
-    return _build(at, "activate", {"index": index}, cranker=cranker, round=at.round(ready_round))
+    return build(at, "activate", {"index": index}, cranker=cranker, round=at.round(ready_round))
 
 
 def tick(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
     """Move to the next phase where one is due; round_ is run.round."""
-    return _build(at, "tick", {}, cranker=cranker, round=at.round(round_))
+    return build(at, "tick", {}, cranker=cranker, round=at.round(round_))
 
 
 def close_round(
@@ -276,7 +275,7 @@ def close_round(
 
     with_checkpoint: pass the Checkpoint account, needed when one is due at this close.
     """
-    return _build(
+    return build(
         at,
         "close_round",
         {"round": round_, "candidate_root": candidate_root},
@@ -294,7 +293,7 @@ def is_checkpoint_due(run: RunView) -> bool:
 
 def close_void(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
     """Close a round as void, after its grace, or at once where it is forced."""
-    return _build(
+    return build(
         at,
         "close_void",
         {"round": round_},
@@ -307,13 +306,13 @@ def close_void(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
 def freeze_seed(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
     """Fix the audit seed of a closed round."""
     args = {"round": round_}
-    return _build(at, "freeze_seed", args, cranker=cranker, round=at.round(round_))
+    return build(at, "freeze_seed", args, cranker=cranker, round=at.round(round_))
 
 
 def retarget(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
     """Choose a new seed slot where the old one has left the listed 512; twice: the seed is lost."""
     args = {"round": round_}
-    return _build(at, "retarget", args, cranker=cranker, round=at.round(round_))
+    return build(at, "retarget", args, cranker=cranker, round=at.round(round_))
 
 
 _PARAMS = dataclasses.fields(ParamsView)
@@ -322,10 +321,16 @@ _PARAMS = dataclasses.fields(ParamsView)
 def _of_owner(
     at: RunAddresses, name: str, owner: Pubkey, args: Mapping[str, object], **keys: Pubkey
 ) -> Instruction:
-    return _build(at, name, args, owner=owner, participant=at.participant(owner), **keys)
+    return build(at, name, args, owner=owner, participant=at.participant(owner), **keys)
 
 
-def _build(
+def with_accounts(built: Instruction, writable: Sequence[Pubkey]) -> Instruction:
+    """Return the instruction with writable accounts behind those that the IDL names."""
+    rest = [AccountMeta(key, is_signer=False, is_writable=True) for key in writable]
+    return Instruction(built.program_id, built.data, [*built.accounts, *rest])
+
+
+def build(
     at: RunAddresses, name: str, args: Mapping[str, object], **keys: Pubkey | None
 ) -> Instruction:
     """Encode, and lay the accounts out as the IDL says.

@@ -72,6 +72,7 @@ class RoundFlag(IntFlag):
     FORCED_VOID = 8
     COMMIT_RAN_TO_DEADLINE = 16
     ATTEST_RAN_TO_DEADLINE = 32
+    DOUBLED = 64
 
 
 class SeedStatus(IntEnum):
@@ -194,6 +195,12 @@ class RunView:
     vault_rent: Lamports
     params: ParamsView
     pending_params: ParamsView
+    num_audits: int
+    audit_epoch: int
+    sampled: Bitmap
+    accused: Bitmap
+    num_convicted: int
+    lost_seeds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +232,13 @@ class EntryView:
     roles: Role
     flags: EntryFlag
     strikes: int
+    unproven_rounds: tuple[RoundIndex, RoundIndex, RoundIndex]
+    openings_fault_round: RoundIndex
+    audits: int
+    targets: int
+    frozen: int
+    work_faults: int
+    seat_faults: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +289,9 @@ class RoundView:
     attested: Bitmap
     included: Bitmap
     struck: Bitmap
+    freeze_clock: Slot
+    close_clock: Slot
+    requested: Bitmap
     slots: tuple[SlotView, ...]
 
 

@@ -57,6 +57,13 @@ def entry(number=1, **changes):
         roles=BOTH,
         flags=EntryFlag(0),
         strikes=0,
+        unproven_rounds=(NONE, NONE, NONE),
+        openings_fault_round=NONE,
+        audits=0,
+        targets=0,
+        frozen=0,
+        work_faults=0,
+        seat_faults=0,
     )
     return replace(made, **changes)
 
@@ -101,6 +108,9 @@ def round_view(slots=None, **changes):
         attested=0,
         included=0,
         struck=0,
+        freeze_clock=NONE,
+        close_clock=NONE,
+        requested=0,
         slots=tuple((slots or {}).get(index, SLOT) for index in range(64)),
     )
     return replace(made, **changes)
@@ -164,6 +174,12 @@ def run_view(**changes):
         vault_rent=0,
         params=PARAMS,
         pending_params=PARAMS,
+        num_audits=0,
+        audit_epoch=0,
+        sampled=0,
+        accused=0,
+        num_convicted=0,
+        lost_seeds=0,
     )
     return replace(made, **changes)
 

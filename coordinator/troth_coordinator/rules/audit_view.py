@@ -1,0 +1,151 @@
+"""What the chain shows of an audit or case, as frozen records with the program's field names.
+
+Owns: one record per struct of the `Audit` account and the enums and flags stored in it.
+Never: decodes bytes (`chain/accounts.py` does) and never changes after it was made.
+Next: `audits.py`, which tells what is due; `view.py` for the other accounts.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+from troth_coordinator.rules.ids import (
+    Address,
+    Bitmap,
+    Digest,
+    Lamports,
+    ParticipantIndex,
+    RoundIndex,
+    Slot,
+)
+
+
+class AuditKind(IntEnum):
+    """What is judged: work is sampled or accused, the others are exact cases."""
+
+    WORK = 0
+    PAYLOAD = 1
+    ROOT = 2
+    POSSESSION = 3
+
+
+class AuditStage(IntEnum):
+    """Where an audit stands."""
+
+    REQUESTED = 0
+    OPENINGS = 1
+    COMMIT = 2
+    REVEAL = 3
+    SETTLED = 4
+    ACCUSED = 5
+    CASE_COMMIT = 6
+    CASE_REVEAL = 7
+    DECIDED = 8
+
+
+class AuditFlag(IntFlag):
+    """Marks on an audit."""
+
+    REQUESTED = 1
+    EXTENDED = 2
+    RETARGETED = 4
+    APPEALED = 8
+    REVERSED = 16
+    BREAKER = 32
+    BONDED = 64
+
+
+class SeatFlag(IntFlag):
+    """Marks on a seat or juror."""
+
+    COMMITTED = 1
+    REVEALED = 2
+    FAULTY = 4
+    PAID = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SeatView:
+    """One seat; `verdict` is 0 until revealed, then that of `VerdictKind`."""
+
+    commit: Digest
+    sketch: tuple[int, ...]
+    index: ParticipantIndex
+    verdict: int
+    flags: SeatFlag
+
+
+@dataclass(frozen=True, slots=True)
+class JurorView:
+    """One member of a second committee; `verdict` is 0 until revealed."""
+
+    commit: Digest
+    index: ParticipantIndex
+    verdict: int
+    flags: SeatFlag
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """An `Audit` account. `stage_end` and `case_end` are on the run clock.
+
+    `outcome` and `case_outcome` are 0 until decided, then those of the judge's enums; `seats` and
+    `jurors` hold only those that exist (`num_available` and `num_jurors`).
+    """
+
+    version: int
+    bump: int
+    kind: AuditKind
+    stage: AuditStage
+    outcome: int
+    case_outcome: int
+    flags: AuditFlag
+    num_seats: int
+    num_available: int
+    num_jurors: int
+    target: ParticipantIndex
+    subject: int
+    challenger_index: int
+    run: Address
+    payer: Address
+    owner: Address
+    challenger: Address
+    header_hash: Digest
+    root_vote: Digest
+    canonical_root: Digest
+    seed: Digest
+    openings_root: Digest
+    case_seed: Digest
+    round: RoundIndex
+    previous_included: RoundIndex
+    eligible: Bitmap
+    vouchers: Bitmap
+    attest_bitmap: Bitmap
+    reward_paid: Lamports
+    reward_window: int
+    stage_end: Slot
+    case_end: Slot
+    case_seed_slot: Slot
+    prepaid: Lamports
+    bond: Lamports
+    escrow_stake: Lamports
+    escrow_unbonding: Lamports
+    escrow_unvested: Lamports
+    shortfall: Lamports
+    possession: bytes
+    seats: tuple[SeatView, ...]
+    jurors: tuple[JurorView, ...]
+
+    @property
+    def judging(self) -> tuple[SeatView, ...]:
+        """The seats that judge now: three, or all after the extension."""
+        return self.seats[: self.num_seats]
+
+    @property
+    def escrow(self) -> Lamports:
+        """Lamports that wait for the end of the appeal window."""
+        return Lamports(self.escrow_stake + self.escrow_unbonding + self.escrow_unvested)
+
+    @property
+    def key(self) -> tuple[RoundIndex, ParticipantIndex, AuditKind]:
+        """What tells the audits of one run apart."""
+        return self.round, self.target, self.kind
