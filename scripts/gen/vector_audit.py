@@ -1,15 +1,11 @@
-"""Write the golden vectors of the judge (tests/golden/audit/py_*.json).
+"""Golden vectors of the judge: who is drawn, what is hidden behind a hash, which sketches differ.
 
 Owns: the choice of cases, and definitions written from the protocol alone, slow and plain.
-Never: uses the packages. They are Python-only until the program has audits; then vectors.py calls
-`MAKERS` and the files move up. Next: tests/unit/attestation/test_audit_golden.py.
+Never: uses the packages. Next: vector_judge.py for what is decided and what it costs.
 """
 
-import argparse
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
 
 from vector_reference import H, le, top, u64
 from vector_stream import Stream
@@ -121,6 +117,48 @@ def audit_verdict(s: Stream) -> Cases:
         yield given, H("troth:verdict", raw[0], *who, *raw[1:]).hex()
 
 
+def audit_vote(s: Stream) -> Cases:
+    """Commit to votes of a second committee, in every kind of case."""
+    for kind in (1, 2, 3, 4):
+        run, evidence, salt = s.bytes(32), s.bytes(32), s.bytes(32)
+        round_, target, witness = s.bits(64), s.below(64), s.below(64)
+        given = {"run": run.hex(), "round": round_, "target": target, "witness": witness}
+        given |= {"case_kind": 4 - kind, "kind": kind}
+        given |= {"evidence": evidence.hex(), "salt": salt.hex()}
+        about = (u64(round_), le(target, 2), le(4 - kind, 1), le(witness, 2), le(kind, 1))
+        yield given, H("troth:vote", run, *about, evidence, salt).hex()
+
+
+def sketch_pair(s: Stream) -> Cases:
+    """Hash two sketches, and tell whether they differ: both sides of the edge, the extremes."""
+    low, high = -(2**31), 2**31 - 1
+    pairs = [
+        ([0] * 64, [0] * 64),
+        ([0] * 64, [0] * 63 + [1]),
+        ([low] * 64, [high] * 64),
+        ([low] * 64, [low] * 64),
+        ([low] * 64, [low // 10 * 9] * 64),
+        # Norm 100 * 64, distance 64: the edge itself agrees, one more on one side differs.
+        ([10] * 64, [9] * 64),
+        ([9] * 64, [10] * 64),
+        ([10] * 64, [9] * 63 + [8]),
+        ([-10] * 64, [-9] * 64),
+    ]
+    for width in (3, 8, 20, 31, 32):
+        first = [s.below(2**width) - 2 ** (width - 1) for _ in range(64)]
+        noise = [s.below(max(1, 2**width // 8)) - 2**width // 16 for _ in range(64)]
+        second = [min(high, max(low, a + b)) for a, b in zip(first, noise, strict=True)]
+        pairs += [(first, second), (second, [-value for value in second[:-1]] + [0])]
+    for first, second in pairs:
+        distance = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
+        norm = max(sum(a * a for a in first), sum(b * b for b in second))
+        hashes = [
+            H("troth:sketch", b"".join(le(v, 4) for v in one)).hex() for one in (first, second)
+        ]
+        given = {"first": first, "second": second}
+        yield given, {"differ": distance > Fraction(norm, 100), "hashes": hashes}
+
+
 def audit_sketch(s: Stream) -> Cases:
     """Sketches of small integers times a power of two, so that no sum rounds; one saturates."""
     for size, shift in ((1, 20), (255, 22), (256, 21), (257, 24), (2_000, 23), (40, 0)):
@@ -139,36 +177,13 @@ def audit_sketch(s: Stream) -> Cases:
         yield given, {"sketch": sketch, "hash": hash_.hex()}
 
 
-MAKERS = (
+RUST: tuple[Callable[[Stream], Cases], ...] = (
     audit_sample,
     audit_seats,
     audit_committee,
     audit_case_seed,
-    audit_tiles,
-    audit_openings_root,
     audit_verdict,
-    audit_sketch,
+    audit_vote,
+    sketch_pair,
 )
-
-
-def write(folder: Path) -> None:
-    """Write every vector file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for make in MAKERS:
-        name = f"py_{make.__name__}"
-        cases = [{"in": given, "out": out} for given, out in make(Stream(name))]
-        lines = ",\n  ".join(json.dumps(case, separators=(",", ":")) for case in cases)
-        text = f'{{"name":"{name}","cases":[\n  {lines}\n]}}\n'
-        (folder / f"{name}.json").write_text(text, encoding="ascii")
-
-
-def main() -> None:
-    """Parse the arguments and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    default = Path(__file__).parents[2] / "tests" / "golden" / "audit"
-    parser.add_argument("--out", type=Path, default=default)
-    write(parser.parse_args().out)
-
-
-if __name__ == "__main__":
-    main()
+PYTHON: tuple[Callable[[Stream], Cases], ...] = (audit_tiles, audit_openings_root, audit_sketch)

@@ -14,6 +14,8 @@ from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 
+import vector_audit
+import vector_judge
 import vector_params
 import vector_reference as ref
 from vector_reference import NONE, H, u64, var
@@ -279,6 +281,8 @@ RUST: tuple[Callable[[Stream], Cases], ...] = (
     strikes,
     slot_hashes,
     vector_params.params,
+    *vector_audit.RUST,
+    *vector_judge.RUST,
 )
 
 
@@ -288,7 +292,8 @@ def write(folder: Path, reference: ModuleType | None) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     makers = {make.__name__: make for make in RUST}
-    makers |= {f"py_{make.__name__}": make for make in vectors_python.makers(reference)}
+    python_only = (*vectors_python.makers(reference), *vector_audit.PYTHON)
+    makers |= {f"py_{make.__name__}": make for make in python_only}
     for name, make in makers.items():
         cases = [{"in": given, "out": out} for given, out in make(Stream(name))]
         lines = ",\n  ".join(json.dumps(case, separators=(",", ":")) for case in cases)

@@ -4,7 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from troth_attestation import header, merkle, possession, state
+from troth_attestation import (
+    cases,
+    header,
+    merkle,
+    openings,
+    possession,
+    quorum,
+    sampling,
+    sketch,
+    slashing,
+    state,
+    verdict,
+)
+from troth_attestation.errors import ReportError
 
 Given = dict[str, Any]
 unhex = bytes.fromhex
@@ -60,6 +73,143 @@ def py_header(given: Given) -> Any:
     return {"bytes": header.encode(made).hex(), "hash": hash_.hex(), "signed": signed.hex()}
 
 
+def audit_sample(given: Given) -> Any:
+    keys = ("p_base_ppm", "p_new_ppm", "cap", "is_doubled")
+    rates = sampling.Rates(*(given[key] for key in keys))
+    sigma = unhex(given["sigma"])
+    return list(sampling.sampled_targets(sigma, given["included"], given["is_new"], rates))
+
+
+def audit_seats(given: Given) -> Any:
+    where = unhex(given["sigma"]), given["target"]
+    seats = sampling.seats_of(*where, given["eligible"])
+    for place, witness in enumerate(seats):
+        assert sampling.seat_number(*where, witness, given["eligible"]) == place
+    return list(seats)
+
+
+def audit_committee(given: Given) -> Any:
+    return list(
+        sampling.committee(unhex(given["seed"]), given["eligible"], given["barred"], given["seats"])
+    )
+
+
+def audit_case_seed(given: Given) -> Any:
+    slot_hash, run = unhex(given["slot_hash"]), unhex(given["run"])
+    return sampling.case_seed(slot_hash, run, given["round"], given["target"], given["kind"]).hex()
+
+
+def statement_fields(given: Given) -> Given:
+    fields = {k: unhex(v) if isinstance(v, str) else v for k, v in given.items() if k != "salt"}
+    return fields | {"kind": verdict.VerdictKind(given["kind"])}
+
+
+def audit_verdict(given: Given) -> Any:
+    made = verdict.Statement(**statement_fields(given))
+    return made.commit(unhex(given["salt"])).hex()
+
+
+def audit_vote(given: Given) -> Any:
+    return cases.Vote(**statement_fields(given)).commit(unhex(given["salt"])).hex()
+
+
+def sketch_pair(given: Given) -> Any:
+    first, second = given["first"], given["second"]
+    assert sketch.differ(first, second) == sketch.differ(second, first)
+    hashes = [sketch.sketch_hash(one).hex() for one in (first, second)]
+    return {"differ": sketch.differ(first, second), "hashes": hashes}
+
+
+def kind_of(number: int) -> verdict.VerdictKind | None:
+    """Return what the byte on chain stands for."""
+    return verdict.VerdictKind(number) if number else None
+
+
+def audit_panel(given: Given) -> Any:
+    reports = [
+        quorum.Report(committed, kind_of(kind), None if value is None else (value,) * 64)
+        for committed, kind, value in given["reports"]
+    ]
+    try:
+        settled = quorum.outcome(reports, given["num_available"])
+    except ReportError:
+        return None
+    case = quorum.CaseOutcome(given["case"]) if given["case"] else None
+    faults = quorum.seat_faults(reports, case)
+    return {
+        "outcome": settled,
+        "outvoted": sorted(quorum.outvoted(reports)),
+        "paid": sorted(quorum.paid_seats(reports, settled)),
+        "faults": [faults.get(seat, 0) for seat in range(len(reports))],
+    }
+
+
+def case_outcome(given: Given) -> Any:
+    return quorum.case_outcome([kind_of(number) for number in given["votes"]])
+
+
+def intent_of(given: Given, funds: slashing.Funds) -> slashing.SlashIntent:
+    """Return the penalty that a vector asks for."""
+    prices = slashing.Prices(*given["prices"])
+    match given["kind"]:
+        case "work":
+            return slashing.work(funds, is_repeated=given["is_repeated"])
+        case "no_openings":
+            rounds = given["round"], given["last_round"]
+            repeated = given["is_repeated"]
+            return slashing.no_openings(funds, prices, *rounds, is_convicted=repeated)
+        case "seat":
+            return slashing.seat(quorum.SeatFault(given["seat_fault"]), funds, prices)
+        case "vouched_for_malformed":
+            return slashing.vouched_for_malformed()
+        case kind:
+            return getattr(slashing, kind)(funds)
+
+
+def slash(given: Given) -> Any:
+    funds = slashing.Funds(*given["funds"])
+    intent = intent_of(given, funds)
+    taken = slashing.take(intent, funds)
+    return {
+        "unvested": intent.takes_unvested,
+        "strike": intent.is_strike,
+        "barred": intent.is_barred,
+        "acquitted": intent.recipient is slashing.Recipient.ACQUITTED,
+        "fault": int(intent.fault.value.removeprefix("P")),
+        "principal": str(intent.principal),
+        "taken": [taken.stake, taken.unbonding, taken.unvested, taken.shortfall],
+    }
+
+
+def parts(split: slashing.Split) -> Any:
+    return [split.challenger, split.acquitted, split.treasury, split.burned]
+
+
+def slash_split(given: Given) -> Any:
+    to = slashing.Recipient.ACQUITTED if given["acquitted"] else slashing.Recipient.SPLIT
+    return parts(slashing.split(given["total"], has_bond=given["has_bond"], recipient=to))
+
+
+def failed_case(given: Given) -> Any:
+    return parts(slashing.failed_case(given["bond"]))
+
+
+def py_audit_tiles(given: Given) -> Any:
+    return list(sampling.tile_draws(unhex(given["sigma"]), given["target"], given["num_tiles"]))
+
+
+def py_audit_openings_root(given: Given) -> Any:
+    data = unhex(given["repeated"]) * (given["size"] // 32 + 1)
+    return openings.openings_root(data[: given["size"]]).hex()
+
+
+def py_audit_sketch(given: Given) -> Any:
+    values = np.array(given["numerators"], np.float32) / np.float32(2 ** given["shift"])
+    made = sketch.sketch(values, unhex(given["sigma"]), given["target"])
+    assert sketch.decode(sketch.encode(made)) == made
+    return {"sketch": list(made), "hash": sketch.sketch_hash(made).hex()}
+
+
 CHECKS = {
     check.__name__: check
     for check in (
@@ -70,5 +220,20 @@ CHECKS = {
         py_data,
         py_possession,
         py_header,
+        audit_sample,
+        audit_seats,
+        audit_committee,
+        audit_case_seed,
+        audit_verdict,
+        audit_vote,
+        sketch_pair,
+        audit_panel,
+        case_outcome,
+        slash,
+        slash_split,
+        failed_case,
+        py_audit_tiles,
+        py_audit_openings_root,
+        py_audit_sketch,
     )
 }

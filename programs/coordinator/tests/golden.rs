@@ -1,7 +1,7 @@
 //! The rules reproduce the golden vectors that the Python implementation writes.
 //!
 //! Owns the loader and the list of files. A file that no answer reads fails the suite.
-//! Next: `answers` and `economy`, one function per vector file; `tests/golden/README.md` for the
+//! Next: `answers`, `economy` and `judge`, one function per vector file; `tests/golden/README.md` for the
 //! format; `scripts/gen/vectors.py` for the generator.
 #![allow(
     clippy::expect_used,
@@ -21,14 +21,25 @@ mod answers;
 mod economy;
 #[path = "golden/json.rs"]
 mod json;
+#[path = "golden/judge.rs"]
+mod judge;
 
 /// Answers the cases of one vector file.
 type Answer = fn(&Value) -> Value;
 
 /// Every vector file that concerns Rust, with the function that answers its cases.
 const CHECKS: &[(&str, Answer)] = &[
+    ("audit_case_seed", judge::audit_case_seed),
+    ("audit_committee", judge::audit_committee),
+    ("audit_panel", judge::audit_panel),
+    ("audit_sample", judge::audit_sample),
+    ("audit_seats", judge::audit_seats),
+    ("audit_verdict", judge::audit_verdict),
+    ("audit_vote", judge::audit_vote),
+    ("case_outcome", judge::case_outcome),
     ("chain_close", answers::chain_close),
     ("chain_event", answers::chain_event),
+    ("failed_case", judge::failed_case),
     ("hashing", answers::hashing),
     ("misses", economy::misses),
     ("params", economy::params),
@@ -39,6 +50,9 @@ const CHECKS: &[(&str, Answer)] = &[
     ("round_decision", answers::round_decision),
     ("scaled_reward", economy::scaled_reward),
     ("sigma", answers::sigma),
+    ("sketch_pair", judge::sketch_pair),
+    ("slash", judge::slash),
+    ("slash_split", judge::slash_split),
     ("slot_hashes", answers::slot_hashes),
     ("strikes", economy::strikes),
     ("unavailable_strikes", answers::unavailable_strikes),

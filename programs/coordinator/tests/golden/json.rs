@@ -39,6 +39,21 @@ pub fn index(value: &Value) -> usize {
     number(value).try_into().expect("index")
 }
 
+/// An integer of a narrower type.
+pub fn small<T: TryFrom<u64>>(value: &Value) -> T {
+    T::try_from(number(value)).ok().expect("narrow integer")
+}
+
+/// A truth value.
+pub fn flag(value: &Value) -> bool {
+    value.as_bool().expect("true or false")
+}
+
+/// The elements of a list.
+pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().expect("list").iter()
+}
+
 /// A list of exactly three numbers.
 pub fn three(value: &Value) -> [u64; 3] {
     let list: Vec<u64> = value.as_array().expect("list").iter().map(number).collect();

@@ -1,0 +1,221 @@
+//! Answers for audits: who is drawn, what judges say and decide, what a fault costs.
+
+use coordinator::rules::bits;
+use coordinator::rules::penalties::{self, Funds, Intent, Prices, Split};
+use coordinator::rules::quorum::{self, CaseOutcome, Panel, Report, SeatFault};
+use coordinator::rules::sampling::{self, Rates};
+use coordinator::rules::seats;
+use coordinator::rules::sketch::{self, Sketch};
+use coordinator::rules::verdict::{Statement, Verdict};
+use serde_json::{json, Value};
+
+use crate::json::{array, flag, hex, index, list, number, small, three};
+
+/// `audit_sample.json`.
+pub fn audit_sample(input: &Value) -> Value {
+    let rates = Rates {
+        base_ppm: small(&input["p_base_ppm"]),
+        new_ppm: small(&input["p_new_ppm"]),
+        cap: small(&input["cap"]),
+        is_doubled: flag(&input["is_doubled"]),
+    };
+    let (included, is_new) = (number(&input["included"]), number(&input["is_new"]));
+    let sampled = sampling::sampled_targets(&array(&input["sigma"]), included, is_new, &rates);
+    places(sampled)
+}
+
+/// `audit_seats.json`.
+pub fn audit_seats(input: &Value) -> Value {
+    let (target, eligible) = (small(&input["target"]), number(&input["eligible"]));
+    json!(seats::seats_of(&array(&input["sigma"]), target, eligible).indices())
+}
+
+/// `audit_committee.json`.
+pub fn audit_committee(input: &Value) -> Value {
+    let bitmap = |key: &str| {
+        list(&input[key])
+            .map(index)
+            .fold(0, |all, index| all | bits::bit(index))
+    };
+    let (seed, eligible) = (array(&input["seed"]), number(&input["eligible"]));
+    json!(seats::committee(&seed, eligible, bitmap("barred"), bitmap("seats")).indices())
+}
+
+/// `audit_case_seed.json`.
+pub fn audit_case_seed(input: &Value) -> Value {
+    let (slot_hash, run) = (array(&input["slot_hash"]), array(&input["run"]));
+    let (target, kind) = (small(&input["target"]), small(&input["kind"]));
+    let round = number(&input["round"]);
+    hex(seats::case_seed(&slot_hash, &run, round, target, kind))
+}
+
+/// `audit_verdict.json`.
+pub fn audit_verdict(input: &Value) -> Value {
+    let [sketch_hash, salt] = ["sketch_hash", "salt"].map(|key| array(&input[key]));
+    with_statement(input, |said| hex(said.verdict_hash(&sketch_hash, &salt)))
+}
+
+/// `audit_vote.json`.
+pub fn audit_vote(input: &Value) -> Value {
+    let (kind, salt) = (small(&input["case_kind"]), array(&input["salt"]));
+    with_statement(input, |said| hex(said.vote_hash(kind, &salt)))
+}
+
+fn with_statement(input: &Value, answer: impl Fn(&Statement) -> Value) -> Value {
+    answer(&Statement {
+        run: &array(&input["run"]),
+        round: number(&input["round"]),
+        target: small(&input["target"]),
+        witness: small(&input["witness"]),
+        verdict: verdict(&input["kind"]).expect("kind"),
+        evidence: &array(&input["evidence"]),
+    })
+}
+
+/// `sketch_pair.json`.
+pub fn sketch_pair(input: &Value) -> Value {
+    let [first, second]: [Sketch; 2] = ["first", "second"].map(|key| {
+        let values: Vec<i32> = list(&input[key])
+            .map(|value| value.as_i64().expect("i64").try_into().expect("i32"))
+            .collect();
+        values.try_into().expect("64 values")
+    });
+    let differ = sketch::differ(&first, &second);
+    assert_eq!(differ, sketch::differ(&second, &first));
+    let hashes = [first, second].map(|one| hex(sketch::hash(&one)));
+    json!({"differ": differ, "hashes": hashes})
+}
+
+/// `audit_panel.json`: null where the number of reports cannot be.
+pub fn audit_panel(input: &Value) -> Value {
+    let sketches: Vec<Option<Sketch>> = list(&input["reports"])
+        .map(|report| report[2].as_i64())
+        .map(|value| value.map(|value| [i32::try_from(value).expect("i32"); 64]))
+        .collect();
+    let reports: Vec<Report> = list(&input["reports"])
+        .zip(&sketches)
+        .map(|(report, sketch)| Report {
+            has_committed: flag(&report[0]),
+            verdict: verdict(&report[1]),
+            sketch: sketch.as_ref(),
+        })
+        .collect();
+    let panel = Panel::new(&reports);
+    let Some(outcome) = panel.outcome(index(&input["num_available"])) else {
+        return Value::Null;
+    };
+    let case = case(number(&input["case"]));
+    let fault = |place| panel.fault(place, case).map_or(0, |fault| fault as u8);
+    let faults: Vec<u8> = (0..reports.len()).map(fault).collect();
+    json!({
+        "outcome": outcome as u8,
+        "outvoted": places(panel.outvoted().into()),
+        "paid": places(panel.paid_seats(outcome).into()),
+        "faults": faults,
+    })
+}
+
+fn case(number: u64) -> Option<CaseOutcome> {
+    let all = [
+        CaseOutcome::Convicted,
+        CaseOutcome::Acquitted,
+        CaseOutcome::NotProven,
+        CaseOutcome::Excluded,
+    ];
+    all.into_iter().find(|one| u64::from(*one as u8) == number)
+}
+
+/// `case_outcome.json`.
+pub fn case_outcome(input: &Value) -> Value {
+    let votes: Vec<Option<Verdict>> = list(&input["votes"]).map(verdict).collect();
+    (quorum::case_outcome(&votes) as u8).into()
+}
+
+/// `slash.json`.
+pub fn slash(input: &Value) -> Value {
+    let [stake, unbonding, unvested] = three(&input["funds"]);
+    let funds = Funds {
+        stake,
+        unbonding,
+        unvested,
+    };
+    let intent = intent(input, &funds);
+    let taken = intent.take(&funds);
+    json!({
+        "unvested": intent.takes_unvested,
+        "strike": intent.is_strike,
+        "barred": intent.is_barred,
+        "acquitted": intent.pays_acquitted,
+        "fault": intent.fault as u8,
+        "principal": intent.principal.to_string(),
+        "taken": [taken.stake, taken.unbonding, taken.unvested, taken.shortfall],
+    })
+}
+
+fn intent(input: &Value, funds: &Funds) -> Intent {
+    let [reward_per_payload, witness_fee, recompute_cost] = three(&input["prices"]);
+    let prices = Prices {
+        reward_per_payload,
+        witness_fee,
+        recompute_cost,
+    };
+    match input["kind"].as_str().expect("kind") {
+        "malformed" => penalties::malformed(funds),
+        "vouched_for_malformed" => penalties::vouched_for_malformed(),
+        "work" => penalties::work(funds, flag(&input["is_repeated"])),
+        "no_openings" => {
+            let (round, last) = (number(&input["round"]), number(&input["last_round"]));
+            penalties::no_openings(funds, &prices, round, last, flag(&input["is_repeated"]))
+        }
+        "seat" => penalties::seat(seat_fault(number(&input["seat_fault"])), funds, &prices),
+        "false_root" => penalties::false_root(funds),
+        "false_possession" => penalties::false_possession(funds),
+        other => panic!("unknown penalty {other}"),
+    }
+}
+
+fn seat_fault(number: u64) -> SeatFault {
+    let all = [
+        SeatFault::NoCommit,
+        SeatFault::NoReveal,
+        SeatFault::WrongOk,
+        SeatFault::FalseMismatch,
+        SeatFault::OutvotedSketch,
+    ];
+    let found = all.into_iter().find(|one| u64::from(*one as u8) == number);
+    found.expect("fault of a seat")
+}
+
+/// `slash_split.json`.
+pub fn slash_split(input: &Value) -> Value {
+    let (has_bond, acquitted) = (flag(&input["has_bond"]), flag(&input["acquitted"]));
+    parts(penalties::split(
+        number(&input["total"]),
+        has_bond,
+        acquitted,
+    ))
+}
+
+/// `failed_case.json`.
+pub fn failed_case(input: &Value) -> Value {
+    parts(penalties::failed_case(number(&input["bond"])))
+}
+
+fn parts(split: Split) -> Value {
+    json!([
+        split.challenger,
+        split.acquitted,
+        split.treasury,
+        split.burned
+    ])
+}
+
+fn verdict(number: &Value) -> Option<Verdict> {
+    Verdict::from_number(small(number))
+}
+
+/// The bits of a bitmap, ascending.
+fn places(bitmap: u64) -> Value {
+    let all: Vec<usize> = (0..64).filter(|i| bits::contains(bitmap, *i)).collect();
+    json!(all)
+}
