@@ -14,6 +14,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from troth_client.audit.openings_desk import OpeningsDesk
+from troth_client.audit.residuals import Keeping, ResidualArchive
 from troth_client.clock import Clock
 from troth_client.demo.known_answer import choose_path
 from troth_client.demo.residual import Residual
@@ -113,9 +115,12 @@ def assemble(
         data=workshop.data,
         replica=replica,
         residual=ResidualBook(rule, replica.layout.num_tiles, keep),
+        archive=ResidualArchive(doors.store, Keeping(keep, view.params.ring), workshop.hashers),
+        desk=OpeningsDesk(doors.store.folder / "openings"),
         keep_rounds=max(keep, view.params.ring - 1),
         random=workshop.random,
     )
+    doors.transport.show(peer.desk)
     if stored is None:
         _check_genesis(peer, view)
         save_weights(peer)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_client.audit.openings_desk import OpeningsDesk
+from troth_client.audit.residuals import ResidualArchive
 from troth_client.clock import Clock
 from troth_client.model.device import Device
 from troth_client.model.llama import Llama
@@ -89,6 +91,8 @@ class Peer:
     data: Sequences
     replica: Replica
     residual: ResidualBook
+    archive: ResidualArchive
+    desk: OpeningsDesk
     keep_rounds: int
     root_round: RoundIndex = field(default=RoundIndex(0))
     step: str = ""

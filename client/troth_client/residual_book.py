@@ -104,6 +104,11 @@ class ResidualBook:
         else:
             self._adopt(proposal)
 
+    def origins(self) -> set[RoundIndex]:
+        """Return the rounds that M may be carried on from, now or after a rewind."""
+        every = [self.momentum, *(momentum for _, momentum in self._past)]
+        return {momentum.previous for momentum in every} - {RoundIndex(NONE)}
+
     def rewind(self, round_: RoundIndex) -> None:
         """Take back what `round_` and later rounds have done to M."""
         self.proposal = None

@@ -49,6 +49,20 @@ def write_record(path: Path, record: Record, durable: bool = True) -> None:
     atomic_write(path, _sealed(record), durable)
 
 
+def read_integer(path: Path, name: str) -> int:
+    """Read one field of a record without its arrays, and so without checking its seal.
+
+    For bookkeeping only. Raises FileNotFoundError, or DamagedFileError where there is no such head.
+    """
+    with path.open("rb") as stream:
+        magic, length = stream.read(len(MAGIC)), stream.read(4)
+        head = stream.read(int.from_bytes(length, "little")) if magic == MAGIC else b""
+    try:
+        return int(json.loads(head)["fields"][name])
+    except (ValueError, TypeError, KeyError) as error:
+        raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
+
+
 def read_record(path: Path) -> Record:
     """Read and verify a record. Raises FileNotFoundError, or DamagedFileError for any other byte.
 

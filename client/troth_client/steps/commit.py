@@ -46,7 +46,9 @@ async def commit(peer: Peer, plan: RoundPlan, submission: Submission | None) -> 
         peer.events.emit("commit_skipped", round=plan.round, phase=view.run.phase.name)
         return
     if peer.store.load_submission(plan.round) is None:
-        peer.store.save_submission(submission, peer.residual.entry())
+        entry = peer.residual.entry()
+        peer.store.save_submission(submission, entry)
+        peer.archive.put(entry)
     await _send(peer, plan, view, header)
 
 

@@ -50,6 +50,9 @@ async def follow_corrections(peer: Peer, view: NetworkView) -> None:
         peer.events.emit("round_corrected", round=known.round)
         peer.replica.rewind(known.round)
         peer.store.drop_after(known.round)
+        peer.archive.rewind(known.round)
+        if is_undone:
+            peer.desk.rewind(known.round)
         if is_undone or _own_bit(peer, known.included) != _own_bit(peer, account):
             peer.residual.rewind(known.round)
         return

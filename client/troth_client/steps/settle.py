@@ -24,6 +24,7 @@ async def settle(peer: Peer, closure: Closure) -> None:
     # A header is checked against the residual of its maker's last included one, however old.
     kept = {peer.root_round, peer.residual.momentum.previous, *closure.carried}
     peer.store.drop_before(oldest, keep=kept)
+    peer.archive.tidy(closure.round, peer.residual.origins())
     peer.transport.drop_before(oldest)
     peer.events.emit(
         "round_closed",

@@ -23,7 +23,13 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from troth_client.files import FolderLock, atomic_write, remove_temporaries
-from troth_client.sealed import DamagedFileError, Record, read_record, write_record
+from troth_client.sealed import (
+    DamagedFileError,
+    Record,
+    read_integer,
+    read_record,
+    write_record,
+)
 from troth_client.store.entries import Identity, ResidualEntry, Submission, WeightState
 from troth_client.store.errors import StoreConflictError, StoreIdentityError
 
@@ -72,6 +78,11 @@ class Store:
             self._lock.release()
             raise
 
+    @property
+    def folder(self) -> Path:
+        """The folder; whatever else lies in it is under the same lock."""
+        return self._folder
+
     def save_submission(self, submission: Submission, residual: ResidualEntry) -> None:
         """Keep one's own payload of a round, and the momentum around it, before it is sent.
 
@@ -102,6 +113,22 @@ class Store:
     def load_residual(self, round_: int) -> ResidualEntry | None:
         """Return the momentum around one's own submission of a round."""
         return self._load(ResidualEntry, self._path("residual", round_))
+
+    def residual_links(self) -> dict[int, int]:
+        """Return the round that each kept momentum builds on, from the heads of the files."""
+        links = {}
+        for round_ in self._rounds("residual"):
+            try:
+                links[round_] = read_integer(self._path("residual", round_), "previous_round")
+            except DamagedFileError as error:
+                self._report(error)
+        return links
+
+    def drop_residuals(self, keep: Collection[int]) -> None:
+        """Forget the momentum around one's own submissions, except that of these rounds."""
+        for kind, r, _, path in self._names():
+            if kind == "residual" and r not in keep:
+                path.unlink(missing_ok=True)
 
     def newest_residual(self) -> ResidualEntry | None:
         """Return the latest momentum that verifies; damaged ones are reported and passed over."""
@@ -140,12 +167,13 @@ class Store:
     def drop_before(self, round_: int, keep: Collection[int] = ()) -> None:
         """Forget the rounds before `round_`, except those in `keep` (open audits, last included).
 
-        The newest weights at or before `round_` stay in any case: replay starts from them.
+        The newest weights at or before `round_` stay in any case: replay starts from them. Momentum
+        stays as well: audits decide about it, see `drop_residuals`.
         """
         base = max((r for r in self.weight_rounds() if r <= round_), default=round_)
         for kind, r, _, path in self._names():
-            is_base = kind == "weights" and r == base
-            if r < round_ and r not in keep and not is_base:
+            stays = kind == "residual" or (kind == "weights" and r == base)
+            if r < round_ and r not in keep and not stays:
                 path.unlink(missing_ok=True)
 
     def drop_after(self, round_: int) -> None:

@@ -1,6 +1,6 @@
-"""The interface of every transport: hold, release, push, fetch (protocol section 4).
+"""The interface of every transport: hold, release, push, fetch, show (protocol section 4).
 
-Owns: what a blob's address is and what its bytes must hash to, and the four calls.
+Owns: what a blob's address is and what its bytes must hash to, and the calls.
 Never: how bytes move; `http.py`, `files.py` and `memory.py` do, with the same meaning.
 Next: `exchange.py`, the one implementation of the interface over those three wires.
 """
@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from troth_attestation.header import HEADER_BYTES
+from troth_attestation.openings import openings_root
 from troth_client.payload.codec import payload_root
 from troth_client.transport.errors import HolderError
 from troth_coordinator.rules.hashing import H
@@ -28,6 +29,7 @@ class BlobKind(StrEnum):
 
     HEADER = "header"
     PAYLOAD = "payload"
+    OPENINGS = "openings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class BlobId:
 
     HEADER: key is the header hash on chain, bytes are the header and its 64-byte signature.
     PAYLOAD: key is the payload root in the header.
+    OPENINGS: key is the openings root in the audit on chain, bytes are the whole opening set.
     """
 
     round: int
@@ -50,12 +53,14 @@ class BlobId:
     @property
     def is_whole(self) -> bool:
         """True if the address covers every byte; a header's signature is not covered."""
-        return self.kind is BlobKind.PAYLOAD
+        return self.kind is not BlobKind.HEADER
 
     def matches(self, data: bytes) -> bool:
         """Tell whether the bytes have this address."""
         if self.kind is BlobKind.PAYLOAD:
             return bool(data) and payload_root(data) == self.key
+        if self.kind is BlobKind.OPENINGS:
+            return bool(data) and openings_root(data) == self.key
         return H("troth:header", data[:HEADER_BYTES]) == self.key
 
 
@@ -66,6 +71,13 @@ class PushResult:
     holder: str
     num_accepted: int
     error: HolderError | None = None
+
+
+class OpeningSets(Protocol):
+    """The opening sets that others may read; `audit/openings_desk.py` is the implementation."""
+
+    def shown(self, root: bytes) -> bytes | None:
+        """Return the set with this openings root, None if there is none. Called in threads."""
 
 
 class Transport(Protocol):
@@ -87,6 +99,12 @@ class Transport(Protocol):
         Call it when the chain shows that the Commit phase of the round has ended, never before.
         """
 
+    def show(self, sets: OpeningSets) -> None:
+        """Serve opening sets too: those of `sets`, at any time, and no others.
+
+        They know no rounds: `release` does not open them, `drop_before` does not forget them.
+        """
+
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes from anybody; they are checked like fetched ones."""
 
@@ -102,9 +120,10 @@ class Transport(Protocol):
     ) -> T:
         """Return `check` of exactly `num_bytes` bytes with that address, from whoever has them.
 
-        Bytes that passed are kept and served like our own. Raises FetchError with every holder's
-        failure; if a payload has the right address and fails the check, no holder is to blame and
-        the check's own error is raised.
+        Bytes that passed are kept and served like our own, except an opening set: that is its
+        desk's decision. Raises FetchError with every holder's failure; if anything but a header has
+        the right address and fails the check, no holder is to blame and the check's own error is
+        raised.
         """
         ...
 

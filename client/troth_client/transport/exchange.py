@@ -20,7 +20,7 @@ from typing import Generic, Self, TypeVar
 
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
-from troth_client.transport.base import BlobId, Check, PushResult
+from troth_client.transport.base import BlobId, Check, OpeningSets, PushResult
 from troth_client.transport.errors import (
     FetchError,
     HolderError,
@@ -89,6 +89,10 @@ class Exchange:
     def release(self, round_: int) -> None:
         """Serve this round and earlier ones; see `Transport.release`."""
         self._shelf.release(round_)
+
+    def show(self, sets: OpeningSets) -> None:
+        """Serve opening sets too; see `Transport.show`."""
+        self._shelf.show(sets)
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes; see `Transport.expect`."""

@@ -7,6 +7,7 @@ Next: `exchange.py`; `http.py` can keep its blobs in `FolderBlobs` too.
     <folder>/held/<round>/<kind>-<hex>     not readable by the others' wire
     <folder>/served/<round>/<kind>-<hex>   what `release` has moved
     <folder>/inbox/<kind>-<hex>            pushed by others, checked when it is asked for
+    <folder>/openings/                     the desk of `audit/openings_desk.py`, if there is one
 """
 
 import contextlib
@@ -15,13 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from troth_client.files import atomic_write
-from troth_client.transport.base import BlobId
+from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import HolderLacksError, HolderUnreachableError
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.shelf import Shelf
 from troth_client.transport.wire import Partial
 
-_HELD, _SERVED, _INBOX = "held", "served", "inbox"
+_HELD, _SERVED, _INBOX, _OPENINGS = "held", "served", "inbox", "openings"
 
 
 class FolderBlobs:
@@ -94,7 +95,7 @@ class FolderWire:
             into.restart()
             into.append(holder, pushed)
             return
-        for file in _places(Path(holder) / _SERVED, blob.address):
+        for file in _readable(Path(holder), blob):
             if file.exists():
                 into.append(holder, _read(file, into.num_bytes)[len(into.data) :])
                 return
@@ -126,6 +127,13 @@ def _read(file: Path, num_bytes: int) -> bytes:
 
 def _rounds(folder: Path) -> list[int]:
     return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
+
+
+def _readable(holder: Path, blob: BlobId) -> Iterator[Path]:
+    """Where a holder may let us read a blob."""
+    if blob.kind is BlobKind.OPENINGS:
+        return (holder / _OPENINGS).glob(f"*-{blob.key.hex()}")
+    return _places(holder / _SERVED, blob.address)
 
 
 def _places(folder: Path, address: str) -> Iterator[Path]:

@@ -4,8 +4,8 @@ Owns: routes, Range, size caps and time limits for whoever calls. Never: reads a
 not the expected one, nor tells a blob that is not released from one that does not exist.
 Next: `shelf.py` for the gate; `http.py` for the calling side.
 
-    GET, HEAD /v1/header/<hex>, /v1/payload/<hex>   200, 206 with Range, 404, 416
-    POST      the same                     201 kept, 200 known, 404, 408, 409, 413, 422, 503
+    GET, HEAD /v1/<kind>/<hex>   kind: header, payload, openings. 200, 206 with Range, 404, 416
+    POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 503
 """
 
 import asyncio

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
-from troth_client.transport.base import BlobId, Check
+from troth_client.transport.base import BlobId, BlobKind, Check, OpeningSets
 from troth_client.transport.errors import BlobRefusedError, NotReleasedError
 
 
@@ -79,12 +79,20 @@ class Shelf:
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
+        self._openings: OpeningSets | None = None
         self._own: dict[str, BlobId] = {}
         self._expected: dict[str, _Expected] = {}
         self._released = -1
 
     def hold(self, blob: BlobId, data: bytes) -> None:
-        """Keep our own bytes; BlobRefusedError if they do not have that address."""
+        """Keep our own bytes; BlobRefusedError if they do not have that address.
+
+        Opening sets are refused as well: `show` is their only way in.
+        """
+        if blob.kind is BlobKind.OPENINGS:
+            raise BlobRefusedError(
+                "a header or a payload", "an opening set", "Make it on the desk that is shown."
+            )
         if not blob.matches(data):
             raise BlobRefusedError(
                 f"bytes with the address {blob.address}",
@@ -95,18 +103,25 @@ class Shelf:
         self._blobs.put(blob, data)
 
     def keep(self, blob: BlobId, data: bytes) -> None:
-        """Keep foreign bytes that passed every check, in place of others kept before."""
+        """Keep foreign bytes that passed every check, in place of others kept before.
+
+        Opening sets are left to whoever fetched them.
+        """
         self._expected.pop(blob.address, None)
-        if self._blobs.get(blob.address) != data:
+        if blob.kind is not BlobKind.OPENINGS and self._blobs.get(blob.address) != data:
             self._blobs.put(blob, data)
 
     def find(self, blob: BlobId) -> bytes | None:
         """Return bytes for our own use."""
-        return self._blobs.get(blob.address)
+        return self._shown(blob.address) or self._blobs.get(blob.address)
 
     def served(self, address: str) -> bytes | None:
-        """Return bytes for others: None unless their round is released."""
-        return self._blobs.served(address)
+        """Return bytes for others: an opening set, or what is released; else None."""
+        return self._shown(address) or self._blobs.served(address)
+
+    def show(self, sets: OpeningSets) -> None:
+        """Serve these opening sets."""
+        self._openings = sets
 
     def release(self, round_: int) -> None:
         """Open the gate for a round and all earlier ones."""
@@ -159,3 +174,9 @@ class Shelf:
         self._own = {a: b for a, b in self._own.items() if b.round >= round_}
         self._expected = {a: e for a, e in list(self._expected.items()) if e.blob.round >= round_}
         self._blobs.drop_before(round_)
+
+    def _shown(self, address: str) -> bytes | None:
+        kind, _, key = address.partition("/")
+        if self._openings is None or kind != BlobKind.OPENINGS:
+            return None
+        return self._openings.shown(bytes.fromhex(key))

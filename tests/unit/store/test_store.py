@@ -1,5 +1,6 @@
 """Local state: comes back bit for bit, is never torn, never shared, never half trusted."""
 
+import dataclasses
 import os
 import signal
 import stat
@@ -208,7 +209,7 @@ def test_dropping_keeps_what_replay_and_audits_need(open_store):
             store.save_weights(weights(round_))
     store.drop_before(7, keep={2})
     assert store.submission_rounds() == [2, 7, 8, 9]
-    assert [r for r in range(10) if store.load_residual(r)] == [2, 7, 8, 9]
+    assert [r for r in range(10) if store.load_residual(r)] == list(range(10))
     assert [r for r in range(10) if store.peer_indices(r)] == [2, 7, 8, 9]
     # Weights of 4 are what a replay up to 7 starts from.
     assert store.weight_rounds() == [4, 8]
@@ -216,6 +217,21 @@ def test_dropping_keeps_what_replay_and_audits_need(open_store):
     assert store.weight_rounds() == [8]
     store.drop_after(7)
     assert store.weight_rounds() == []
+
+
+def test_momentum_is_dropped_by_round_and_lists_what_it_builds_on(open_store, damaged, tmp_path):
+    store = open_store()
+    for round_, previous in ((3, NONE), (5, 3), (9, 5)):
+        entry = dataclasses.replace(residual(round_), previous_round=previous)
+        store.save_submission(submission(round_), entry)
+    assert store.residual_links() == {3: NONE, 5: 3, 9: 5}
+    store.drop_residuals({3, 9, 4})
+    assert store.residual_links() == {3: NONE, 9: 5}
+    assert store.submission_rounds() == [3, 5, 9]
+    (tmp_path / "state" / f"residual-{3:020d}.record").write_bytes(b"trothrec\xff\xff\xff\xff")
+    (tmp_path / "state" / f"residual-{9:020d}.record").write_bytes(b"")
+    assert store.residual_links() == {}
+    assert len(damaged) == 2
 
 
 def test_one_process_at_a_time(open_store, tmp_path):
@@ -282,6 +298,7 @@ for round_ in range(1, 100_000):
     store.save_submission(Submission(round_, 0, b"h%d" % round_, b"s", b"p" * 50_000), entry)
     store.save_weights(WeightState(round_, 0, bytes(32), {"w": fill(round_, 100_000)}))
     store.drop_before(round_ - 2)
+    store.drop_residuals(range(round_ - 2, round_ + 1))
     print(round_, flush=True)
 """
 

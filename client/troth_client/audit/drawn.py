@@ -1,0 +1,46 @@
+"""What the seed of a round asks a trainer to open (protocol section 7).
+
+Owns: the one way from a frozen seed and a signed header to `Sampled`, so that no other tiles than
+the drawn ones are ever opened, and none before there is a seed.
+Never: decides whether the payload is sampled. Next: `openings_desk.py`.
+"""
+
+from troth_attestation.header import Header
+from troth_attestation.openings import Sampled
+from troth_attestation.sampling import tile_draws
+from troth_client.audit.errors import SeedNotFrozenError
+from troth_coordinator.rules.ids import ZERO_DIGEST, Digest
+from troth_coordinator.rules.view import RoundView, SeedStatus
+
+
+def frozen_seed(round_: RoundView) -> Digest:
+    """Return the seed of a round; SeedNotFrozenError while it is pending and when it is lost."""
+    if round_.seed_status is not SeedStatus.FROZEN:
+        raise SeedNotFrozenError(
+            f"the seed of round {round_.round} to be frozen",
+            round_.seed_status.name.lower(),
+            "Keep the residuals until it is.",
+        )
+    return round_.seed
+
+
+def sampled_payload(seed: Digest, header: Header, num_tiles: int) -> Sampled:
+    """Return the audited payload of a header under a frozen seed.
+
+    `seed` comes from `frozen_seed`, or from the Audit account, which copies it. Zeros, its content
+    until then, raise SeedNotFrozenError.
+    """
+    if seed == ZERO_DIGEST:
+        raise SeedNotFrozenError(
+            f"the seed of round {header.round}", "none yet", "Wait until it is frozen on chain."
+        )
+    return Sampled(
+        run=header.run,
+        round=header.round,
+        index=header.index,
+        previous_included=header.previous_included,
+        num_tiles=num_tiles,
+        draws=tile_draws(seed, header.index, num_tiles),
+        root_after=header.residual_after,
+        root_before=header.residual_before,
+    )

@@ -1,0 +1,100 @@
+"""In a whole run: each trainer can open each round that was seeded, also after kill -9 and a fork."""
+
+from dataclasses import replace
+
+import pytest
+from integration.inprocess_support import included, member, time_stopped, until_round
+
+from troth_attestation import header as headers
+from troth_attestation import openings
+from troth_client.audit.drawn import frozen_seed, sampled_payload
+from troth_client.audit.errors import SeedNotFrozenError
+from troth_client.steps.replay import follow_corrections
+from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.view import SeedStatus
+
+CAST = ("ada", "bob", "cyd")
+
+
+async def drawn(run, name, round_):
+    """What a round's seed asks a member to open, from the chain and its own header."""
+    peer = member(run, name).here
+    (account,) = await run.client.read_rounds(run.at.run, [round_])
+    header = headers.decode(peer.store.load_submission(round_).header)
+    return sampled_payload(frozen_seed(account), header, peer.replica.layout.num_tiles)
+
+
+async def open_round(run, name, round_):
+    """Let a member make its opening set, as if it were sampled."""
+    peer = member(run, name).here
+    sampled = await drawn(run, name, round_)
+    return sampled, peer.desk.make(sampled, *peer.archive.pair(sampled))
+
+
+async def shown_to(run, taker, name, round_):
+    """Make a set, let another member fetch and read it."""
+    sampled, root = await open_round(run, name, round_)
+    peer = member(run, taker).here
+    data = await peer.desk.fetch(peer.transport, sampled, root, [name])
+    return sampled, openings.decode(data, sampled)
+
+
+async def test_each_seeded_round_can_be_opened_and_fetched_while_the_run_goes_on(theatre):
+    run = await theatre.start(8, cast="ada bob cyd")
+    with time_stopped(run):
+        view = await until_round(run, 6)
+        accounts = await run.client.read_rounds(run.at.run, list(range(view.run.round)))
+        frozen = [one.round for one in accounts if one.seed_status == SeedStatus.FROZEN]
+        assert frozen[:3] == [0, 1, 2]
+        for giver, taker in zip(CAST, (*CAST[1:], CAST[0]), strict=True):
+            for round_ in frozen:
+                sampled, found = await shown_to(run, taker, giver, round_)
+                assert found.tiles == sampled.tiles
+                assert found.after.any()
+                assert bool(found.before.any()) == (sampled.previous_included != NONE)
+        pending = [one.round for one in accounts if one.seed_status != SeedStatus.FROZEN]
+        for round_ in pending:
+            with pytest.raises(SeedNotFrozenError):
+                await open_round(run, "ada", round_)
+    await run.finish()
+    assert included(run, "ada")[7] == [0, 1, 2]
+
+
+async def test_a_killed_trainer_opens_what_it_committed_to_before(theatre):
+    run = await theatre.start(8, cast="ada bob cyd")
+    with time_stopped(run):
+        await until_round(run, 5)
+        bob = member(run, "bob")
+        made, root = await open_round(run, "bob", 1)
+        await run.stop(bob)
+        await run.start(bob)
+        assert bob.here.archive.memory_bytes == 0
+        assert bob.here.archive.waiting()[:4] == [0, 1, 2, 3]
+        assert bob.here.desk.find(1, bob.index) == root
+        ada = member(run, "ada").here
+        assert await ada.desk.fetch(ada.transport, made, root, ["bob"])
+        sampled, found = await shown_to(run, "ada", "bob", 2)
+        assert found.tiles == sampled.tiles
+
+
+async def test_released_rounds_are_forgotten_and_a_fork_asks_for_them_again(theatre):
+    run = await theatre.start(12, cast="ada bob cyd")
+    with time_stopped(run):
+        await until_round(run, 4)
+        ada = member(run, "ada").here
+        for round_ in range(4):
+            ada.archive.release(round_)
+        view = await until_round(run, 10)
+        keep = view.run.params.keep_rounds
+        closed = ada.replica.round - 1
+        assert sorted(ada.store.residual_links())[0] == min(4, closed - keep + 1) - 1
+        for round_ in (5, 7):
+            await open_round(run, "ada", round_)
+            ada.archive.release(round_)
+        forked = replace(view, run=replace(view.run, round=6))
+        while ada.replica.round > 6:
+            await follow_corrections(ada, forked)
+        assert 5 not in ada.archive.waiting()
+        assert 7 in ada.archive.waiting()
+        assert ada.desk.find(5, ada.index) is not None
+        assert ada.desk.find(7, ada.index) is None

@@ -1,0 +1,37 @@
+"""No seed, no openings: what is drawn follows from a frozen seed and a signed header alone."""
+
+import opened
+import pytest
+
+from troth_attestation import sampling
+from troth_client.audit.drawn import frozen_seed, sampled_payload
+from troth_client.audit.errors import SeedNotFrozenError
+from troth_coordinator.rules.view import SeedStatus
+
+from ..rules.builders import round_view
+
+SEED = b"s" * 32
+
+
+@pytest.mark.parametrize("status", [one for one in SeedStatus if one != SeedStatus.FROZEN])
+def test_a_seed_that_is_not_frozen_draws_nothing(status):
+    with pytest.raises(SeedNotFrozenError, match=status.name.lower()):
+        frozen_seed(round_view(seed_status=status, seed=SEED))
+
+
+def test_a_frozen_seed_is_the_rounds():
+    assert frozen_seed(round_view(seed_status=SeedStatus.FROZEN, seed=SEED)) == SEED
+
+
+def test_the_zeros_of_an_account_are_no_seed():
+    with pytest.raises(SeedNotFrozenError, match="round 9"):
+        sampled_payload(bytes(32), opened.opened().header, opened.NUM_TILES)
+
+
+def test_the_draw_is_the_protocols_and_the_roots_are_the_headers():
+    audit = opened.opened()
+    sampled = sampled_payload(SEED, audit.header, opened.NUM_TILES)
+    assert sampled.draws == sampling.tile_draws(SEED, 5, opened.NUM_TILES)
+    assert sampled.root_after == audit.after.tree.root
+    assert sampled.root_before == audit.before.tree.root
+    assert (sampled.round, sampled.index, sampled.previous_included) == (9, 5, 7)
