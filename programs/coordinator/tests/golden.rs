@@ -1,8 +1,8 @@
 //! The rules reproduce the golden vectors that the Python implementation writes.
 //!
 //! Owns the loader and the list of files. A file that no answer reads fails the suite.
-//! Next: `answers`, `economy` and `judge`, one function per vector file; `tests/golden/README.md` for the
-//! format; `scripts/gen/vectors.py` for the generator.
+//! Next: `answers`, `economy` and `judge`, one function per vector file; `tests/golden/README.md`
+//! for the format; `scripts/gen/vectors.py` for the generator.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
