@@ -239,6 +239,7 @@ class EntryView:
     frozen: int
     work_faults: int
     seat_faults: int
+    unbonding: Lamports
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +293,9 @@ class RoundView:
     freeze_clock: Slot
     close_clock: Slot
     requested: Bitmap
+    sampled: Bitmap
+    audited: Bitmap
+    unpaid: Bitmap
     slots: tuple[SlotView, ...]
 
 

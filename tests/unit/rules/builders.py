@@ -64,6 +64,7 @@ def entry(number=1, **changes):
         frozen=0,
         work_faults=0,
         seat_faults=0,
+        unbonding=0,
     )
     return replace(made, **changes)
 
@@ -111,6 +112,9 @@ def round_view(slots=None, **changes):
         freeze_clock=NONE,
         close_clock=NONE,
         requested=0,
+        sampled=0,
+        audited=0,
+        unpaid=0,
         slots=tuple((slots or {}).get(index, SLOT) for index in range(64)),
     )
     return replace(made, **changes)
