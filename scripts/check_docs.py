@@ -1,6 +1,7 @@
 """Check that the documents still tell the truth: links resolve, generated references are current.
 
 Owns: the list of generators that have a check mode. Never: rewrites anything.
+Next: `check_threat_model.py`, which holds the threat model against the tests.
 """
 
 import re
@@ -8,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import check_threat_model
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 GENERATORS = (
@@ -22,8 +25,13 @@ GENERATORS = (
 def main() -> int:
     """Print every problem; exit status 1 if there is one."""
     root = Path(__file__).resolve().parents[1]
-    problems = [*broken_links(root), *stale_references(root)]
-    print("\n".join(problems) or "docs: links resolve, references are current")
+    problems = [
+        *broken_links(root),
+        *stale_references(root),
+        *check_threat_model.problems(root),
+    ]
+    said = "docs: links resolve, references are current, the threat model names its tests"
+    print("\n".join(problems) or said)
     return 1 if problems else 0
 
 

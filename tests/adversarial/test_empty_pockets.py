@@ -1,4 +1,4 @@
-"""Money that runs out while a run goes on."""
+"""Money that runs out while a run goes on. Threat T61."""
 
 import asyncio
 

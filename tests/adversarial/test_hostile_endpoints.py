@@ -2,7 +2,7 @@
 
 What stands on chain as an endpoint is 96 bytes of somebody else's choice. An address that cannot be
 asked must cost one try, like a holder that is switched off; anything else ends every honest process
-at once, for the price of one join.
+at once, for the price of one join. Threat T59.
 """
 
 import pytest

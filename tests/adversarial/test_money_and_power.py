@@ -18,6 +18,7 @@ def test_the_authority_cannot_turn_stakes_into_its_own_leftovers():
 
     Everybody misses, the fees enter the pool, the pool is paid out to the funder: itself. The
     authority can never slash (section 3), so a change of parameters may not do it either.
+    Threat T32.
     """
     stage = Stage(4, rounds_per_epoch=2)
     stage.start()
@@ -48,7 +49,7 @@ def test_a_trainer_that_never_commits_becomes_inactive_although_it_attests():
     """It takes a trainer's place, lets everybody wait for the end of each Commit, and attests.
 
     With it four fifths are never reached, so every round lasts to the deadline. Attesting is
-    another duty than committing: it must not end the row of missed commits.
+    another duty than committing: it must not end the row of missed commits. Threat T55.
     """
     stage = Stage(4)
     stage.start()
@@ -65,7 +66,7 @@ async def test_newcomers_pass_by_an_index_whose_rewards_have_not_vested():
     """A member that has earned leaves. Its index is reused when its rewards have vested.
 
     Until then (96 hours on a public run, while the ring turns within one) newcomers must end at
-    the next index, or nobody can join any more.
+    the next index, or nobody can join any more. Threat T56.
     """
     stage = Stage(4, max_rounds=60)
     stage.start()
@@ -88,7 +89,10 @@ async def no_wait(_seconds: float) -> None:
 
 
 def test_rewards_that_move_when_an_owner_comes_back_are_in_the_chain_hash():
-    """An auditor that adds up events must arrive at the balances of the accounts (section 11)."""
+    """An auditor that adds up events must arrive at the balances of the accounts (section 11).
+
+    Threat T50.
+    """
     stage = Stage(4)
     stage.start()
     stage.play(2)
@@ -103,7 +107,10 @@ def test_rewards_that_move_when_an_owner_comes_back_are_in_the_chain_hash():
 
 
 def test_a_vote_for_another_run_is_worth_nothing_here():
-    """The same owner trains in two runs from the same weights and sends one run's vote to both."""
+    """The same owner trains in two runs from the same weights and sends one run's vote to both.
+
+    Threat T33.
+    """
     stage = Stage(4)
     stage.start()
     for index in range(3):
@@ -120,7 +127,10 @@ def test_a_vote_for_another_run_is_worth_nothing_here():
 
 
 def test_a_landed_transaction_cannot_be_sent_again_in_a_later_round():
-    """A captured commit is replayed byte for byte, in its round and in the next one."""
+    """A captured commit is replayed byte for byte, in its round and in the next one.
+
+    Threat T33.
+    """
     stage = Stage(2)
     stage.start()
     stage.commit(0)

@@ -1,7 +1,7 @@
 """Attacks on a run that waits: while no round opens nothing expires by rounds.
 
 A run must always reach Finished in the end, or nobody gets the reward pool back; and nobody may
-make it impossible for others to join, for free.
+make it impossible for others to join, for free. Threat T57.
 """
 
 from program.rounds import SOL, Stage, key
@@ -58,6 +58,7 @@ def test_joining_and_leaving_burns_no_index_of_a_run_that_has_not_begun():
 
     The stakes come back after unbonding: the attack costs fees. Before the first round no ring
     account and no audit can name the indices, so they must be free for others at once.
+    Threat T56.
     """
     stage = Stage(0, capacity=4, audit_cap=2, max_witness_only=1)
     attacker = key("attacker")

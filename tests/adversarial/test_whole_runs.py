@@ -25,6 +25,7 @@ async def test_a_payload_withheld_in_the_last_round_is_struck_before_the_final_v
 
     No round follows in whose Commit it could be reported; if it is not reported during the
     root-only step, nobody honest knows the final weights and the run ends at an old checkpoint.
+    Threat T43.
     """
     vouch_for_everything(monkeypatch)
     run = await theatre.create(4)
@@ -43,7 +44,7 @@ async def test_a_forged_residual_is_refused_however_long_its_maker_was_not_inclu
 
     That costs it neither a miss nor a strike. Then it votes honestly again and declares a momentum
     of its own choice as the residual before. Its last included round is still in the same residual
-    period, so every member must still know which residual that round ended with.
+    period, so every member must still know which residual that round ended with. Threat T39.
     """
     silent = range(2, 19)  # one more than the ring holds
     honest_header = produce._header
