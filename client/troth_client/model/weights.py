@@ -20,7 +20,11 @@ from troth_coordinator.rules.config import ModelSection
 Arrays = Mapping[str, NDArray[np.float32]]
 
 
-def build(config: ModelSection, weights: Arrays, device: torch.device | None = None) -> Llama:
+def build(
+    config: ModelSection,
+    weights: Arrays | Mapping[str, Tensor],
+    device: torch.device | None = None,
+) -> Llama:
     """Make a model that holds copies of the weights (canonical names, fp32), on the device."""
     model = Llama(config)
     load_weights(model, weights)

@@ -1,0 +1,95 @@
+"""From recomputed work to what a seat or a juror says: verdict, sketch, statement.
+
+Owns: putting the pieces of one audit in front of the judge. Never: judges (`troth_attestation`
+does), fetches, recomputes, or sends.
+Next: `verdict_book.py`, which keeps the result until it may be revealed.
+"""
+
+from dataclasses import dataclass
+
+from troth_attestation import cases
+from troth_attestation.header import Header
+from troth_attestation.sketch import Sketch, sketch, sketch_hash
+from troth_attestation.state import Float32
+from troth_attestation.verdict import Statement, Verdict
+from troth_attestation.work import Rule, Votes, judge
+from troth_client.audit.drawn import sampled_payload
+from troth_client.payload import codec
+from troth_client.payload.errors import MalformedPayloadError
+from troth_client.payload.limits import payload_length
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One sampled payload as a judge has it in hand.
+
+    `sigma` is the seed of the round's audits; `header` the committed one; `payload` the included
+    bytes; `openings` what somebody served for `openings_root`, None if nobody did.
+    """
+
+    sigma: Digest
+    header: Header
+    payload: bytes
+    openings: bytes | None
+    openings_root: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one witness found, and the statement that it commits to."""
+
+    verdict: Verdict
+    sketch: Sketch
+    statement: Statement
+
+
+def make_verdict(
+    evidence: Evidence, gradient: Float32, config: RunConfig, witness: int
+) -> Judgement:
+    """Judge a sampled payload against one's own D(g), fp32 [T, 64, 64].
+
+    Raises TensorError if `gradient` is not usable: that is the witness's own fault.
+    """
+    header = evidence.header
+    verdict = judge(
+        evidence.openings,
+        sampled_payload(evidence.sigma, header, len(gradient)),
+        evidence.openings_root,
+        _votes(evidence.payload, len(gradient), config),
+        gradient,
+        Rule(config.demo, config.judge),
+    )
+    values = sketch(gradient, evidence.sigma, header.index)
+    statement = Statement(
+        run=header.run,
+        round=header.round,
+        target=header.index,
+        witness=witness,
+        kind=verdict.kind,
+        evidence=evidence.openings_root,
+        sketch_hash=sketch_hash(values),
+    )
+    return Judgement(verdict, values, statement)
+
+
+def judge_payload(
+    header: Header | None, payload: bytes | None, num_tiles: int, config: RunConfig
+) -> Verdict:
+    """Judge a payload case (P2): decode the bytes as strictly as everybody who applied them."""
+    malformed = None
+    try:
+        codec.decode(payload or b"", num_tiles, config.demo.k)
+    except MalformedPayloadError as error:
+        malformed = str(error)
+    length = payload_length(num_tiles, config.demo.k)
+    return cases.judge_payload(header, payload, length, malformed)
+
+
+def _votes(payload: bytes, num_tiles: int, config: RunConfig) -> Votes | None:
+    try:
+        found = codec.decode(payload, num_tiles, config.demo.k)
+    except MalformedPayloadError:
+        return None
+    return Votes(found.present.numpy(), found.indices.numpy(), found.negative.numpy())

@@ -1,0 +1,84 @@
+"""The gradient of somebody else's payload, computed again: what a witness compares with.
+
+Owns: the trainer's computation (`steps/produce.py`) on kept weights: same sequences, same order of
+microbatches, own clip, same tiles and transform. Never: touches the model that trains here, nor
+waits: call it in a thread.
+Next: `judgement.py`, which turns D(g) and the shown openings into a verdict.
+
+A witness computes as it trains (its device, its precision). A member of a second committee works in
+reference mode: fp32 on one thread of the processor, the same bits each time on one machine.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from troth_attestation.header import Header
+from troth_attestation.state import Float32, data_root
+from troth_client.demo.dct import dct2
+from troth_client.demo.tiles import TileLayout
+from troth_client.model.device import CPU, Device
+from troth_client.model.weights import build
+from troth_client.train.errors import NonFiniteError
+from troth_client.train.step import gradient
+from troth_coordinator.rules.assignment import SequenceOrder, rank_start
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import MAX_PARTICIPANTS
+
+Weights = Mapping[str, NDArray[np.float32]] | Mapping[str, Tensor]
+
+
+def recompute(
+    config: RunConfig, weights: Weights, batch: NDArray[np.int64], device: Device = CPU
+) -> Float32:
+    """Return D(g), fp32 [T, 64, 64], of the sequences `batch` at w_r, after the own clip.
+
+    `weights` are canonical names -> fp32, `batch` int64 [sequences, tokens + 1]. A gradient that is
+    not finite gives zeros: an honest trainer sends nothing then, and the verdict is inconclusive.
+    Raises BatchShapeError, WeightNamesError, WeightShapeError.
+    """
+    model = build(config.model, weights, device.torch)
+    settings = config.train
+    layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in weights.items()})
+    try:
+        found = gradient(model, batch, settings.microbatch_sequences, settings.clip_micro, device)
+    except NonFiniteError:
+        return np.zeros((layout.num_tiles, 64, 64), np.float32)
+    return dct2(layout.to_tiles(found.tensors)).cpu().numpy()
+
+
+def recompute_reference(config: RunConfig, weights: Weights, batch: NDArray[np.int64]) -> Float32:
+    """Return D(g) as `recompute` does, in reference mode."""
+    with num_threads(1):
+        return recompute(config, weights, batch, CPU)
+
+
+def named_sequences(
+    header: Header, order: SequenceOrder, cursor: int, per_payload: int
+) -> tuple[int, ...] | None:
+    """Return the sequence ids that a header's data root names, among the ranks of its round.
+
+    For audits that outlive the ring, where the chain no longer shows who trained: `cursor` is that
+    before the round (`WeightState.cursor`). While the round is in the ring, `sequences_of` it is.
+    None if no rank has that root.
+    """
+    for rank in range(MAX_PARTICIPANTS):
+        ids = order.sequences(rank_start(cursor, rank, per_payload), per_payload)
+        if data_root(ids) == header.data_root:
+            return ids
+    return None
+
+
+@contextlib.contextmanager
+def num_threads(count: int) -> Iterator[None]:
+    """Compute with so many threads inside the block; other threads may be slowed, never changed."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,55 @@
+"""The weights of past rounds that audits still need: w_r, the state on which round r trained.
+
+Owns: which rounds stay, and the check of what comes back. Never: a copy of its own: every settled
+round is on disk already (`steps/settle.py`), whole and sealed, so keeping one costs no memory and
+no second write; it only must not be dropped. Never gives out weights with another state root.
+Next: `recompute.py`, which trains on them again.
+"""
+
+from troth_attestation.state import state_root
+from troth_client.audit.errors import WeightsLostError
+from troth_client.store import Store, WeightState
+from troth_coordinator.rules.ids import Digest
+
+
+class KeptWeights:
+    """What a witness keeps beyond the usual rounds, for as long as it is told to.
+
+    The usual rounds (the ring) cover every seed that is pending; an open audit may last longer.
+    """
+
+    def __init__(self, store: Store, config_hash: Digest) -> None:
+        self._store = store
+        self._config_hash = config_hash
+        self._held: set[int] = set()
+
+    @property
+    def held(self) -> frozenset[int]:
+        """The rounds of which nothing may be dropped: weights, headers, payloads."""
+        return frozenset(self._held)
+
+    def hold(self, round_: int) -> None:
+        """Keep a round until `release`; after a restart the audits on chain say which."""
+        self._held.add(round_)
+
+    def release(self, round_: int) -> None:
+        """Let a round go; harmless for one that is not held."""
+        self._held.discard(round_)
+
+    def load(self, round_: int, root: bytes) -> WeightState:
+        """Return w_r whose state root is `root`, the round's canonical one; slow, for a thread.
+
+        Raises WeightsLostError if it is not on disk or hashes to another root.
+        """
+        state = self._store.load_weights(round_)
+        found = "none on disk" if state is None else self._root_of(state).hex()
+        if state is None or found != root.hex():
+            raise WeightsLostError(
+                f"weights of round {round_} with the root {root.hex()}",
+                found,
+                "Judge other audits; who cannot recompute says nothing about the work.",
+            )
+        return state
+
+    def _root_of(self, state: WeightState) -> Digest:
+        return state_root(state.tensors, state.round, state.cursor, self._config_hash)

@@ -1,0 +1,210 @@
+"""Recomputed work: the trainer's bits in one mode, within tolerance in others; no cheat passes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from troth_attestation.errors import TensorError
+from troth_attestation.sketch import differ, sketch_hash
+from troth_attestation.verdict import Reason, VerdictKind
+from troth_client.audit.judgement import judge_payload, make_verdict
+from troth_client.audit.recompute import (
+    named_sequences,
+    num_threads,
+    recompute,
+    recompute_reference,
+)
+from troth_client.payload.codec import payload_root
+from troth_client.train.errors import BatchShapeError
+
+from .trainers import (
+    CONFIG,
+    MIXED,
+    ORDER,
+    TARGET,
+    TOKENS,
+    Trainer,
+    coefficients,
+    honest_history,
+    weights,
+)
+
+WITNESS = 4
+IDS = ORDER.sequences(16, 8)
+BATCH = TOKENS.sequences(IDS)
+
+
+@pytest.fixture(scope="module")
+def own():
+    return recompute(CONFIG, weights(), BATCH)
+
+
+def shown(d_g, ids=IDS, rounds=6):
+    """Evidence of a trainer with honest momentum that claims `d_g` in the audited round."""
+    return honest_history(Trainer(), rounds).round(rounds, d_g, ids)
+
+
+def judged(d_g, own, **changes):
+    evidence = dataclasses.replace(shown(d_g), **changes)
+    return make_verdict(evidence, own, CONFIG, WITNESS)
+
+
+def test_a_witness_of_the_same_kind_gets_the_trainers_bits(own):
+    with num_threads(1):
+        assert np.array_equal(recompute(CONFIG, weights(), BATCH), coefficients(BATCH).numpy())
+
+
+def test_the_order_of_microbatches_is_the_trainers(own):
+    with num_threads(1):
+        other = coefficients(BATCH, microbatch=8).numpy()
+        assert not np.array_equal(recompute(CONFIG, weights(), BATCH), other)
+
+
+class Watching(dict):
+    """Weights that note with how many threads they are read."""
+
+    threads = 0
+
+    def items(self):
+        self.threads = torch.get_num_threads()
+        return super().items()
+
+
+def test_reference_mode_is_fp32_on_one_thread_and_gives_the_same_bits_each_time():
+    given = Watching(weights())
+    with num_threads(2):
+        first = recompute_reference(CONFIG, given, BATCH)
+        assert torch.get_num_threads() == 2
+    assert given.threads == 1
+    assert np.array_equal(first, recompute_reference(CONFIG, weights(), BATCH))
+
+
+def test_the_number_of_threads_comes_back_after_an_error():
+    with num_threads(2):
+        with pytest.raises(BatchShapeError):
+            recompute_reference(CONFIG, weights(), BATCH[:, :1])
+        assert torch.get_num_threads() == 2
+
+
+def test_the_weights_handed_in_are_not_changed():
+    given = {name: torch.from_numpy(array) for name, array in weights().items()}
+    before = {name: tensor.clone() for name, tensor in given.items()}
+    recompute(CONFIG, given, BATCH)
+    assert all(torch.equal(given[name], before[name]) for name in given)
+    assert not any(tensor.requires_grad for tensor in given.values())
+
+
+def test_a_gradient_that_is_not_finite_counts_as_zero_and_is_inconclusive(own):
+    broken = weights()
+    broken["model.norm.weight"] = np.full_like(broken["model.norm.weight"], np.inf)
+    zeros = recompute(CONFIG, broken, BATCH)
+    assert zeros.shape == own.shape
+    assert not zeros.any()
+    found = judged(torch.from_numpy(own), zeros)
+    assert (found.verdict.kind, found.verdict.reason) == (
+        VerdictKind.INCONCLUSIVE,
+        Reason.ZERO_GRADIENT,
+    )
+
+
+@pytest.mark.parametrize("device", ["fp32", "bf16"])
+def test_honest_work_is_ok_across_precisions(own, device):
+    d_g = coefficients(BATCH, MIXED) if device == "bf16" else coefficients(BATCH)
+    found = judged(d_g, own)
+    assert found.verdict.kind == VerdictKind.OK, found.verdict.explain()
+    assert found.statement.kind == VerdictKind.OK
+
+
+def test_a_witness_in_bf16_clears_a_trainer_in_fp32(own):
+    mixed = recompute(CONFIG, weights(), BATCH, MIXED)
+    assert judged(torch.from_numpy(own), mixed).verdict.kind == VerdictKind.OK
+
+
+def test_a_free_rider_is_caught(own):
+    """It sends its decayed residual, which reproduces most of an honest top-k."""
+    found = judged(torch.zeros_like(torch.from_numpy(own)), own)
+    assert (found.verdict.kind, found.verdict.reason) == (
+        VerdictKind.MISMATCH,
+        Reason.WORK_DIFFERS,
+    )
+    assert found.verdict.median_error == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("kept", [4, 6, 7])
+def test_a_part_of_the_batch_never_passes(own, kept):
+    found = judged(coefficients(BATCH[:kept], microbatch=1), own)
+    assert found.verdict.kind in (VerdictKind.MISMATCH, VerdictKind.INCONCLUSIVE)
+    assert found.verdict.median_error > 0.1, found.verdict.explain()
+
+
+def test_other_sequences_than_the_assigned_are_caught(own):
+    others = coefficients(TOKENS.sequences(ORDER.sequences(40, 8)))
+    assert judged(others, own).verdict.kind == VerdictKind.MISMATCH
+
+
+def test_the_statement_binds_everything_the_chain_asks_for(own):
+    evidence = shown(torch.from_numpy(own))
+    found = make_verdict(evidence, own, CONFIG, WITNESS)
+    statement = found.statement
+    assert (statement.run, statement.round) == (evidence.header.run, 6)
+    assert (statement.target, statement.witness) == (TARGET, WITNESS)
+    assert statement.evidence == evidence.openings_root
+    assert statement.sketch_hash == sketch_hash(found.sketch)
+
+
+def test_sketches_of_two_precisions_agree_and_a_lazy_one_differs(own):
+    mixed = recompute(CONFIG, weights(), BATCH, MIXED)
+    lazy = recompute(CONFIG, weights(), BATCH[:4])
+    d_g = torch.from_numpy(own)
+    sketches = [judged(d_g, gradient).sketch for gradient in (own, mixed, lazy)]
+    assert not differ(sketches[0], sketches[1])
+    assert differ(sketches[0], sketches[2])
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "reason"),
+    [
+        ({"openings": None}, VerdictKind.UNAVAILABLE, Reason.NOT_SERVED),
+        ({"openings": b"x" * 900}, VerdictKind.UNAVAILABLE, Reason.OPENINGS_ROOT),
+        ({"payload": b"short"}, VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED),
+    ],
+)
+def test_what_is_missing_or_broken_is_named(own, changes, kind, reason):
+    found = judged(torch.from_numpy(own), own, **changes)
+    assert (found.verdict.kind, found.verdict.reason) == (kind, reason)
+    assert found.statement.kind == kind
+
+
+def test_a_payload_that_is_not_the_top_k_of_the_shown_residual_is_caught(own):
+    other = shown(coefficients(TOKENS.sequences(ORDER.sequences(40, 8))))
+    found = judged(torch.from_numpy(own), own, payload=other.payload)
+    assert found.verdict.reason == Reason.PAYLOAD_NOT_TOP_K
+
+
+def test_an_unusable_gradient_of_ones_own_is_no_verdict(own):
+    broken = own.copy()
+    broken[:] = np.nan
+    with pytest.raises(TensorError):
+        judged(torch.from_numpy(own), broken)
+
+
+def test_a_payload_case_is_judged_by_the_strict_decoder(own):
+    evidence = shown(torch.from_numpy(own), rounds=0)
+    header, good = evidence.header, evidence.payload
+    tiles = len(own)
+    assert judge_payload(header, good, tiles, CONFIG).kind == VerdictKind.OK
+    bad = bytes([good[0] ^ 255]) + good[1:]
+    signed = dataclasses.replace(header, payload_root=payload_root(bad))
+    found = judge_payload(signed, bad, tiles, CONFIG)
+    assert (found.kind, found.reason) == (VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
+    assert judge_payload(header, bad, tiles, CONFIG).kind == VerdictKind.UNAVAILABLE
+    assert judge_payload(header, None, tiles, CONFIG).kind == VerdictKind.UNAVAILABLE
+
+
+def test_the_header_names_the_sequences_when_the_chain_has_forgotten_the_trainers(own):
+    header = shown(torch.from_numpy(own), rounds=0).header
+    assert named_sequences(header, ORDER, 0, 8) == IDS
+    assert named_sequences(header, ORDER, 8, 8) == IDS
+    assert named_sequences(header, ORDER, 17, 8) is None
