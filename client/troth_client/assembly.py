@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from troth_client.audit.openings_desk import OpeningsDesk
 from troth_client.audit.residuals import Keeping, ResidualArchive
+from troth_client.audit.weights import KeptWeights
 from troth_client.clock import Clock
 from troth_client.demo.known_answer import choose_path
 from troth_client.demo.residual import Residual
@@ -117,6 +118,7 @@ def assemble(
         residual=ResidualBook(rule, replica.layout.num_tiles, keep),
         archive=ResidualArchive(doors.store, Keeping(keep, view.params.ring), workshop.hashers),
         desk=OpeningsDesk(doors.store.folder / "openings"),
+        kept=KeptWeights(doors.store, config.config_hash()),
         keep_rounds=max(keep, view.params.ring - 1),
         random=workshop.random,
     )

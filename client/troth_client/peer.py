@@ -17,6 +17,7 @@ from solders.pubkey import Pubkey
 
 from troth_client.audit.openings_desk import OpeningsDesk
 from troth_client.audit.residuals import ResidualArchive
+from troth_client.audit.weights import KeptWeights
 from troth_client.clock import Clock
 from troth_client.model.device import Device
 from troth_client.model.llama import Llama
@@ -73,8 +74,9 @@ class Peer:
 
     `keep_rounds` bounds what is kept on disk and served; `endpoints` caches the owner and address
     of each index. `root_round` is that of the run's stored root when we last looked: its weights
-    are kept, for a run that halts starts from them again. `step` names the step of the round that
-    is under way. `stop` is set when the participant is asked to leave.
+    are kept, for a run that halts starts from them again; `kept` names the rounds that open audits
+    need. `step` names the step of the round that is under way. `stop` is set when the participant
+    is asked to leave.
     """
 
     at: RunAddresses
@@ -93,6 +95,7 @@ class Peer:
     residual: ResidualBook
     archive: ResidualArchive
     desk: OpeningsDesk
+    kept: KeptWeights
     keep_rounds: int
     root_round: RoundIndex = field(default=RoundIndex(0))
     step: str = ""

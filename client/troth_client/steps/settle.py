@@ -21,8 +21,9 @@ async def settle(peer: Peer, closure: Closure) -> None:
     peer.residual.settle(closure.round, closure.own_residual)
     await peer.clock.compute(save_weights, peer)
     oldest = max(0, closure.round - peer.keep_rounds)
-    # A header is checked against the residual of its maker's last included one, however old.
-    kept = {peer.root_round, peer.residual.momentum.previous, *closure.carried}
+    # A header is checked against the residual of its maker's last included one, however old; an
+    # open audit needs the weights, headers and payloads of its round.
+    kept = {peer.root_round, peer.residual.momentum.previous, *closure.carried, *peer.kept.held}
     peer.store.drop_before(oldest, keep=kept)
     peer.archive.tidy(closure.round, peer.residual.origins())
     peer.transport.drop_before(oldest)
