@@ -68,6 +68,8 @@ def audit_committee(s: Stream) -> Cases:
         eligible = s.bits(width) | s.bits(width)
         barred = [s.below(width) for _ in range(1 + number % 2)]
         seats = [s.below(width) for _ in range(5)]
+        if number < 4:  # Four or five remain beside the first seats: the edge.
+            eligible, barred, seats = 2 ** (8 + number % 2) - 1, [0], [1, 2, 3]
         pool = [j for j in bits(eligible) if j not in barred]
         fresh = [j for j in pool if j not in seats]
         pool = fresh if len(fresh) >= 5 else pool
