@@ -125,6 +125,7 @@ class AuditView:
     stage_end: Slot
     case_end: Slot
     case_seed_slot: Slot
+    appeal_end: Slot
     prepaid: Lamports
     bond: Lamports
     escrow_stake: Lamports
