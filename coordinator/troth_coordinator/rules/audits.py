@@ -1,0 +1,116 @@
+"""What is due in an audit or case: whose turn it is, and which step anyone may take.
+
+Owns: the run clock, the stage that a look at the account must assume, duties and due steps.
+Never: counts verdicts (`troth_attestation.quorum` does) or sends anything.
+Next: `audit_view.py` for the fields.
+
+The account changes its stage only when somebody acts: a Commit whose window has ended counts as
+Reveal (`now`), exactly as the program takes it.
+"""
+
+from dataclasses import replace
+from enum import Enum
+
+from troth_coordinator.rules.audit_view import (
+    AuditFlag,
+    AuditStage,
+    AuditView,
+    JurorView,
+    SeatFlag,
+    SeatView,
+)
+from troth_coordinator.rules.ids import Slot
+from troth_coordinator.rules.view import ParamsView, RunView
+
+FIRST_SEATS = 3
+
+
+class Step(Enum):
+    """A step that anyone may send once it is due."""
+
+    HEAR = "settle_audit or extend_audit"
+    END_UNOPENED = "settle_audit without openings"
+    DRAW = "draw_committee"
+    DECIDE = "settle_case"
+    RELEASE = "release_escrow"
+
+
+class Act(Enum):
+    """What a seat or juror owes now."""
+
+    COMMIT = "commit"
+    REVEAL = "reveal"
+
+
+def run_clock(run: RunView, slot: int) -> Slot:
+    """Return the run's own time: slots without those in which it was paused."""
+    return Slot(max(0, min(slot, run.paused_at_slot) - run.pause_total_slots))
+
+
+def now(audit: AuditView, params: ParamsView, clock: int) -> AuditView:
+    """Return the audit in the stage that it has at `clock`."""
+    if clock <= audit.stage_end:
+        return audit
+    if audit.stage == AuditStage.COMMIT:
+        end = Slot(audit.stage_end + params.verdict_reveal_slots)
+        return replace(audit, stage=AuditStage.REVEAL, stage_end=end)
+    if audit.stage == AuditStage.CASE_COMMIT:
+        end = Slot(audit.stage_end + params.committee_reveal_slots)
+        return replace(audit, stage=AuditStage.CASE_REVEAL, stage_end=end)
+    return audit
+
+
+def acting_seats(audit: AuditView) -> tuple[SeatView, ...]:
+    """Return the seats whose windows are open: the first ones, or those of the extension."""
+    return audit.judging[FIRST_SEATS:] if audit.flags & AuditFlag.EXTENDED else audit.judging
+
+
+def seat_duty(audit: AuditView, index: int, clock: int) -> Act | None:
+    """Return what the seat of a participant owes in an audit made current by `now`."""
+    seat = next((seat for seat in acting_seats(audit) if seat.index == index), None)
+    return _duty(audit, seat, clock, (AuditStage.COMMIT, AuditStage.REVEAL))
+
+
+def juror_duty(audit: AuditView, index: int, clock: int) -> Act | None:
+    """Return what the juror of a participant owes in a case made current by `now`."""
+    juror = next((juror for juror in audit.jurors if juror.index == index), None)
+    return _duty(audit, juror, clock, (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL))
+
+
+def due_step(audit: AuditView, run: RunView, slot: int) -> Step | None:
+    """Return the step that anyone may send for an audit made current by `now`."""
+    clock = run_clock(run, slot)
+    stage, is_over = audit.stage, clock > audit.stage_end
+    if stage == AuditStage.OPENINGS and is_over:
+        return Step.END_UNOPENED
+    if stage == AuditStage.REVEAL and (is_over or _all_shown(acting_seats(audit))):
+        return Step.HEAR
+    if stage == AuditStage.ACCUSED and slot > audit.case_seed_slot:
+        return Step.DRAW
+    if stage == AuditStage.CASE_REVEAL and (is_over or _all_shown(audit.jurors)):
+        return Step.DECIDE
+    is_past = stage == AuditStage.SETTLED or (
+        stage == AuditStage.DECIDED and clock > audit.case_end
+    )
+    return Step.RELEASE if is_past and is_over else None
+
+
+def _duty(
+    audit: AuditView,
+    place: SeatView | JurorView | None,
+    clock: int,
+    stages: tuple[AuditStage, AuditStage],
+) -> Act | None:
+    if place is None or clock > audit.stage_end:
+        return None
+    has_committed = bool(place.flags & SeatFlag.COMMITTED)
+    if audit.stage == stages[0] and not has_committed:
+        return Act.COMMIT
+    has_revealed = bool(place.flags & SeatFlag.REVEALED)
+    if audit.stage == stages[1] and has_committed and not has_revealed:
+        return Act.REVEAL
+    return None
+
+
+def _all_shown(places: tuple[SeatView, ...] | tuple[JurorView, ...]) -> bool:
+    return all(p.flags & SeatFlag.REVEALED or not p.flags & SeatFlag.COMMITTED for p in places)
