@@ -111,8 +111,8 @@ fn audit_fields() -> Vec<Field> {
         num_available, num_jurors, target, subject, challenger_index, run, payer, owner,
         challenger, header_hash, root_vote, canonical_root, seed, openings_root, case_seed, round,
         previous_included, eligible, vouchers, attest_bitmap, reward_paid, reward_window,
-        stage_end, case_end, case_seed_slot, prepaid, bond, escrow_stake, escrow_unbonding,
-        escrow_unvested, shortfall, possession, seats, jurors)
+        stage_end, case_end, case_seed_slot, appeal_end, prepaid, bond, escrow_stake,
+        escrow_unbonding, escrow_unvested, shortfall, possession, seats, jurors)
 }
 
 fn seat_fields() -> Vec<Field> {
@@ -387,7 +387,17 @@ fn event_kinds() -> String {
             AuditSettled,
             FeesScaled,
             Penalised,
-            PrepaidRefunded
+            PrepaidRefunded,
+            CaseOpened,
+            CaseSeedRetargeted,
+            CaseSeedLost,
+            CommitteeDrawn,
+            VoteCommitted,
+            VoteRevealed,
+            CaseSettled,
+            CaseAppealed,
+            CaseReversed,
+            AuditClosed
         ),
     )
 }

@@ -16,6 +16,8 @@ pub mod errors;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod audit;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
+pub mod case;
+#[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod constants;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod events;
@@ -232,6 +234,65 @@ pub mod coordinator {
     /// Ends an audit: outcome, fees and penalties of the seats.
     pub fn settle_audit<'info>(ctx: Context<'info, SettleAudit<'info>>) -> Result<()> {
         SettleAudit::handle(ctx)
+    }
+
+    /// Posts a bond, so that a second committee judges.
+    pub fn open_case(
+        ctx: Context<OpenCase>,
+        round: u64,
+        target: u16,
+        kind: u8,
+        subject: u16,
+    ) -> Result<()> {
+        let args = OpenCaseArgs {
+            round,
+            target,
+            kind,
+            subject,
+        };
+        OpenCase::handle(ctx, &args)
+    }
+
+    /// Fixes the seed of a case and seats the second committee.
+    pub fn draw_committee(ctx: Context<DrawCommittee>) -> Result<()> {
+        DrawCommittee::handle(ctx)
+    }
+
+    /// Commits to the hash of a vote (verdict 0), or shows the vote behind it.
+    pub fn vote_case(
+        ctx: Context<VoteCase>,
+        index: u16,
+        verdict: u8,
+        hash: [u8; 32],
+        salt: [u8; 32],
+    ) -> Result<()> {
+        let args = VoteCaseArgs {
+            index,
+            verdict,
+            hash,
+            salt,
+        };
+        VoteCase::handle(ctx, &args)
+    }
+
+    /// Ends a case once its committee was heard.
+    pub fn settle_case<'info>(ctx: Context<'info, SettleCase<'info>>) -> Result<()> {
+        SettleCase::handle(ctx)
+    }
+
+    /// Asks the council to look at a conviction.
+    pub fn appeal_case(ctx: Context<AppealCase>) -> Result<()> {
+        AppealCase::handle(ctx)
+    }
+
+    /// Reverses a conviction; only the council, and nothing else.
+    pub fn resolve_appeal(ctx: Context<ResolveAppeal>) -> Result<()> {
+        ResolveAppeal::handle(ctx)
+    }
+
+    /// Pays the escrow of a conviction, and closes any audit that is over.
+    pub fn release_escrow<'info>(ctx: Context<'info, ReleaseEscrow<'info>>) -> Result<()> {
+        ReleaseEscrow::handle(ctx)
     }
 
     /// Announces where the files of a checkpoint are.

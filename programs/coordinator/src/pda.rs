@@ -112,7 +112,7 @@ pub fn pay(from: &AccountInfo, to: &AccountInfo, lamports: u64) -> Result<()> {
 #[inline(never)]
 pub fn refund(from: &AccountInfo, to: &AccountInfo, lamports: u64) -> Result<bool> {
     let holds = add(to.lamports(), lamports)?;
-    let can_hold = holds >= Rent::get()?.minimum_balance(to.data_len());
+    let can_hold = !to.executable && holds >= Rent::get()?.minimum_balance(to.data_len());
     if can_hold {
         pay(from, to, lamports)?;
     }

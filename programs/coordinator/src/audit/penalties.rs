@@ -148,7 +148,7 @@ fn require_minimum(run: &Run, entry: &mut Entry) {
 }
 
 /// The Participant account of `owner` among those passed, read.
-fn find<'a, 'info>(
+pub fn find<'a, 'info>(
     people: &'a [AccountInfo<'info>],
     run: &Pubkey,
     owner: &Pubkey,

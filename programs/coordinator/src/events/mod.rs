@@ -3,7 +3,7 @@
 //! Owns the rule of protocol §11: every change that no round closes into the chain hash is
 //! absorbed as an event, in execution order. `PayloadCommitted`, `Attested` and `RoundClosed`
 //! are plain: the close itself hashes what they say. Never decides what happened.
-//! Next: `run`, `participant`, `round` (rounds and seeds), `audit`, `plain`.
+//! Next: `run`, `participant`, `round` (rounds and seeds), `audit`, `case`, `plain`.
 
 use anchor_lang::prelude::*;
 use anchor_lang::solana_program::log::sol_log_data;
@@ -14,12 +14,14 @@ use crate::rules::chain_hash::after_event;
 use crate::state::Run;
 
 mod audit;
+mod case;
 mod participant;
 mod plain;
 mod round;
 mod run;
 
 pub use audit::*;
+pub use case::*;
 pub use participant::*;
 pub use plain::*;
 pub use round::*;

@@ -43,11 +43,13 @@ impl ClaimReward<'_> {
         let accounts = ctx.accounts;
         let slot = Clock::get()?.slot;
         let (mut run, mut roster) = (accounts.run.load_mut()?, accounts.roster.load_mut()?);
+        roster.require_unfrozen(accounts.owner.key())?;
         let participant = &mut accounts.participant;
         let mut lamports = std::mem::take(&mut participant.claimable);
         let mut vested = 0;
-        if let Some(entry) = participant.entry_mut_of(&mut roster) {
-            vested = run.release_vested(entry, slot)?;
+        let entries = roster.entries.iter_mut();
+        for entry in entries.filter(|entry| entry.owner == participant.owner) {
+            vested = add(vested, run.release_vested(entry, slot)?)?;
             lamports = add(lamports, std::mem::take(&mut entry.claimable))?;
             entry.invariant()?;
         }

@@ -47,6 +47,7 @@ impl<'info> CloseRun<'info> {
         ensure!(run.is(Phase::Finished), CoordinatorError::RunNotFinished);
         let last = add(run.finished_slot, run.params.longest_path_slots())?;
         ensure!(slot > last, CoordinatorError::CasesMayBeOpen);
+        ensure!(run.num_audits == 0, CoordinatorError::AuditsOpen);
         Ok(())
     }
 

@@ -163,10 +163,12 @@ impl<'info> JoinRun<'info> {
             CoordinatorError::DuplicateAccount
         );
         let mut previous = Participant::load(account, self.run.key())?;
-        let matches = previous.owner == entry.owner && previous.index == index;
-        ensure!(matches, CoordinatorError::WrongOwner);
+        let is_theirs = previous.owner == entry.owner;
+        ensure!(is_theirs, CoordinatorError::WrongOwner);
         previous.claimable = add(previous.claimable, entry.claimable)?;
-        previous.index = NO_INDEX;
+        if previous.index == index {
+            previous.index = NO_INDEX;
+        }
         previous.save(account)?;
         self.record_moved(&mut run, entry, index, slot)
     }

@@ -49,13 +49,15 @@ impl WithdrawStake<'_> {
     pub fn handle(ctx: Context<WithdrawStake>, unbond_lamports: u64) -> Result<()> {
         let accounts = ctx.accounts;
         let slot = Clock::get()?.slot;
+        let owner = accounts.owner.key();
+        accounts.roster.load()?.require_unfrozen(owner)?;
         let paid = accounts.pay_matured(slot)?;
         if unbond_lamports > 0 {
             accounts.unbond(unbond_lamports, slot)?;
         }
-        let closes = accounts
-            .participant
-            .is_closable(&*accounts.roster.load()?)?;
+        // A bar must be remembered for as long as its owner could join again.
+        let participant = &accounts.participant;
+        let closes = !participant.barred && participant.is_closable(&*accounts.roster.load()?)?;
         ensure!(
             paid > 0 || unbond_lamports > 0 || closes,
             CoordinatorError::NothingToWithdraw
@@ -70,7 +72,8 @@ impl WithdrawStake<'_> {
     }
 
     fn pay_matured(&mut self, slot: u64) -> Result<u64> {
-        let lamports = self.participant.take_matured(slot)?;
+        let matured_by = self.matured_by(slot)?;
+        let lamports = self.participant.take_matured(matured_by)?;
         if lamports == 0 {
             return Ok(0);
         }
@@ -91,6 +94,19 @@ impl WithdrawStake<'_> {
         };
         record(&mut run, &event)?;
         Ok(lamports)
+    }
+
+    /// Tickets of the target of an open audit mature later by the pauses that made it longer.
+    fn matured_by(&self, slot: u64) -> Result<u64> {
+        let roster = self.roster.load()?;
+        let mut entries = roster.entries_of(self.owner.key());
+        let is_target = entries.any(|entry| entry.targets > 0);
+        let later = if is_target {
+            self.run.load()?.pauses(slot)
+        } else {
+            0
+        };
+        Ok(slot.saturating_sub(later))
     }
 
     fn unbond(&mut self, lamports: u64, slot: u64) -> Result<()> {

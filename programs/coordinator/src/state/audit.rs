@@ -190,6 +190,8 @@ pub struct Audit {
     pub case_end: u64,
     /// Slot whose hash draws the second committee, or NONE.
     pub case_seed_slot: u64,
+    /// Last moment in which the convicted owner may appeal, on the run clock.
+    pub appeal_end: u64,
     /// Fees paid in advance that are still here.
     pub prepaid: u64,
     /// Bond that is still here.

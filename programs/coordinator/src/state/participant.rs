@@ -133,11 +133,12 @@ impl Participant {
 
     /// Whether the account may be closed: nothing is owed and no index is held.
     pub fn is_closable(&self, roster: &Roster) -> Result<bool> {
-        let released = match self.entry_of(roster) {
-            Ok(entry) => entry.is_spent()?,
-            Err(_) => true,
-        };
-        Ok(released && self.is_settled())
+        for entry in roster.entries_of(self.owner) {
+            if !entry.is_spent()? {
+                return Ok(false);
+            }
+        }
+        Ok(self.claimable == 0 && self.num_tickets() == 0)
     }
 
     /// Tickets in use.
@@ -190,12 +191,6 @@ impl Participant {
             rest = sub(rest, part)?;
         }
         Ok(())
-    }
-
-    /// Whether nothing is owed to the owner from this account and no bar must be remembered.
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
-        !self.barred && self.claimable == 0 && self.num_tickets() == 0
     }
 
     /// What every mutation must leave true.

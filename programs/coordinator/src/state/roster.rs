@@ -53,6 +53,19 @@ impl Roster {
         Ok(entry)
     }
 
+    /// Every entry of `owner`: one who has left and joined again has two for a while.
+    pub fn entries_of(&self, owner: Pubkey) -> impl Iterator<Item = &Entry> {
+        let entries = self.entries.iter();
+        entries.filter(move |entry| entry.owner == owner)
+    }
+
+    /// Refuses while an accusation, a case or an escrow is open against `owner`.
+    pub fn require_unfrozen(&self, owner: Pubkey) -> Result<()> {
+        let is_frozen = self.entries_of(owner).any(|entry| entry.frozen > 0);
+        ensure!(!is_frozen, CoordinatorError::Frozen);
+        Ok(())
+    }
+
     /// The entry at `index` whose owner is `owner`, or `WrongOwner`.
     pub fn owned_entry_mut(&mut self, index: u16, owner: &Pubkey) -> Result<&mut Entry> {
         let entry = self.entry_mut(index)?;

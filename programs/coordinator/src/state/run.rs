@@ -211,14 +211,20 @@ impl Run {
             .saturating_sub(self.pause_total_slots)
     }
 
-    /// Whether the pause budget is spent in `slot`.
+    /// Slots of pauses in the window of the budget, the pause under way included.
     #[must_use]
-    pub fn is_pause_spent(&self, slot: u64) -> bool {
+    pub fn pauses(&self, slot: u64) -> u64 {
         let elapsed = match self.paused_at_slot {
             NONE => 0,
             since => slot.saturating_sub(since),
         };
-        self.pause_used_slots.saturating_add(elapsed) >= self.params.max_pause_slots
+        self.pause_used_slots.saturating_add(elapsed)
+    }
+
+    /// Whether the pause budget is spent in `slot`.
+    #[must_use]
+    pub fn is_pause_spent(&self, slot: u64) -> bool {
+        self.pauses(slot) >= self.params.max_pause_slots
     }
 
     /// Restarts the clock: every deadline of the phase moves by the length of the pause.

@@ -1,0 +1,178 @@
+//! Appeal, reversal, and the end of every audit: the escrow is paid, the account is closed.
+//!
+//! Owns when the council may act and where the escrow goes. Never slashes.
+
+use anchor_lang::prelude::*;
+
+use super::settle::Purse;
+use crate::audit::penalties::find;
+use crate::audit::Scene;
+use crate::constants::*;
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, AuditClosed};
+use crate::math::{add, sub};
+use crate::rules::penalties::split;
+use crate::rules::quorum::CaseOutcome;
+use crate::state::{Audit, Stage, Status};
+
+/// Where the escrow went.
+#[derive(Default)]
+struct Released {
+    returned: u64,
+    challenger: u64,
+    treasury: u64,
+    burned: u64,
+}
+
+impl Audit {
+    /// Whether the target was convicted.
+    #[must_use]
+    pub fn is_conviction(&self) -> bool {
+        self.is(Stage::Decided) && self.case_outcome == CaseOutcome::Convicted as u8
+    }
+
+    /// The convicted owner asks the council: the escrow waits as long again.
+    pub fn appeal(&mut self, owner: &Pubkey, clock: u64, slots: u64) -> Result<()> {
+        ensure!(self.is_conviction(), CoordinatorError::NotConvicted);
+        ensure!(self.owner == *owner, CoordinatorError::WrongOwner);
+        let is_first = !self.has_flag(AUDIT_APPEALED);
+        ensure!(is_first, CoordinatorError::AlreadyAppealed);
+        ensure!(clock <= self.appeal_end, CoordinatorError::WindowOver);
+        self.flags |= AUDIT_APPEALED;
+        self.stage_end = add(self.stage_end, slots)?;
+        self.invariant()
+    }
+
+    /// The council reverses: what was taken goes back at the release, which need not wait.
+    pub fn reverse(&mut self, clock: u64) -> Result<()> {
+        ensure!(self.is_conviction(), CoordinatorError::NotConvicted);
+        let is_first = !self.has_flag(AUDIT_REVERSED);
+        ensure!(is_first, CoordinatorError::AlreadyReversed);
+        let may_act = self.has_flag(AUDIT_APPEALED | AUDIT_BREAKER);
+        ensure!(may_act, CoordinatorError::NotReversible);
+        ensure!(clock > self.appeal_end, CoordinatorError::WindowOpen);
+        ensure!(clock <= self.stage_end, CoordinatorError::WindowOver);
+        self.flags |= AUDIT_REVERSED;
+        self.stage_end = clock;
+        self.invariant()
+    }
+
+    /// Refuses while anything may still happen to the audit.
+    fn require_over(&self, clock: u64) -> Result<()> {
+        let is_decided = self.is(Stage::Decided);
+        let is_over = is_decided || self.is(Stage::Settled);
+        ensure!(is_over, CoordinatorError::WrongStage);
+        ensure!(clock > self.stage_end, CoordinatorError::WindowOpen);
+        // Until then the same case could be opened anew.
+        let is_past = !is_decided || clock > self.case_end;
+        ensure!(is_past, CoordinatorError::WindowOpen);
+        Ok(())
+    }
+}
+
+impl Scene<'_, '_> {
+    /// Pays the escrow and lets go of everybody whom the audit names; the instruction closes the
+    /// account, whose rent goes to `payer`.
+    #[inline(never)]
+    pub fn release(&mut self, purse: &Purse, payer: Pubkey) -> Result<()> {
+        self.audit.require_over(self.clock)?;
+        let mut released = Released::default();
+        if self.audit.is_conviction() {
+            released = if self.audit.has_flag(AUDIT_REVERSED) {
+                self.give_back()?
+            } else {
+                self.divide(purse)?
+            };
+            self.thaw()?;
+        }
+        self.let_go()?;
+        self.run.num_audits = sub(self.run.num_audits, 1)?;
+        let audit: &Audit = self.audit;
+        let event = AuditClosed {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: audit.round,
+            target: audit.target,
+            kind: audit.kind,
+            returned: released.returned,
+            challenger: released.challenger,
+            treasury: released.treasury,
+            burned: released.burned,
+            status: self.roster.entry(audit.target)?.status,
+            payer,
+        };
+        record(self.run, &event)
+    }
+
+    /// A conviction stands: bounty, treasury, fire.
+    fn divide(&mut self, purse: &Purse) -> Result<Released> {
+        let total = self.empty_escrow()?;
+        let parts = split(total, self.audit.has_flag(AUDIT_BONDED), false);
+        let challenger = self.pay_challenger(purse, parts.challenger)?;
+        self.run.place_treasury(parts.treasury)?;
+        self.burned = add(self.burned, parts.burned)?;
+        Ok(Released {
+            challenger,
+            treasury: sub(total, add(challenger, parts.burned)?)?,
+            burned: parts.burned,
+            ..Released::default()
+        })
+    }
+
+    /// A conviction was reversed: everything is the target's to claim; bar and jail end.
+    fn give_back(&mut self) -> Result<Released> {
+        let returned = self.empty_escrow()?;
+        let is_work = self.audit.kind == crate::state::AuditKind::Work as u8;
+        let entry = self.roster.entry_mut(self.audit.target)?;
+        self.run.place_claimable(entry, returned)?;
+        if is_work {
+            entry.work_faults = entry.work_faults.saturating_sub(1);
+        }
+        if entry.is(Status::Jailed) {
+            entry.jailed_until_round = self.run.round;
+        }
+        if entry.is(Status::Barred) {
+            let owner = entry.owner;
+            entry.set_status(Status::Left);
+            let Some((account, mut participant)) = find(self.people, &self.key, &owner)? else {
+                return Err(refuse(CoordinatorError::ParticipantMissing));
+            };
+            participant.barred = false;
+            participant.save(account)?;
+        }
+        Ok(Released {
+            returned,
+            ..Released::default()
+        })
+    }
+
+    /// Lamports in escrow stop being so. Returns how many.
+    fn empty_escrow(&mut self) -> Result<u64> {
+        let audit = &mut *self.audit;
+        let total = audit.escrow()?;
+        audit.escrow_stake = 0;
+        audit.escrow_unbonding = 0;
+        audit.escrow_unvested = 0;
+        self.run.release_escrow(total)?;
+        Ok(total)
+    }
+
+    /// Nobody is named by this audit any more.
+    fn let_go(&mut self) -> Result<()> {
+        let audit: &Audit = self.audit;
+        let target = self.roster.entry_mut(audit.target)?;
+        target.targets = target.targets.saturating_sub(1);
+        let seats = audit.seats.iter().take(usize::from(audit.num_available));
+        let seats = seats.map(|seat| seat.index);
+        let jurors = audit.jury().iter().map(|juror| juror.index);
+        let parties = [audit.target, audit.challenger_index];
+        let named = parties.into_iter().filter(|&index| index != NO_INDEX);
+        for index in named.chain(seats).chain(jurors) {
+            let entry = self.roster.entry_mut(index)?;
+            entry.audits = sub(entry.audits.into(), 1)?.try_into().unwrap_or(u16::MAX);
+            entry.invariant()?;
+        }
+        Ok(())
+    }
+}

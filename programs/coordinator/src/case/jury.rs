@@ -1,0 +1,194 @@
+//! The second committee: its seed, its draw, its hidden and shown votes.
+//!
+//! Owns who may sit and the windows of the votes. Never counts: `crate::rules::quorum` does.
+//! Next: `settle`.
+
+use anchor_lang::prelude::*;
+
+use crate::audit::{breaker, Scene};
+use crate::constants::*;
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, CaseSeedLost, CaseSeedRetargeted, CommitteeDrawn};
+use crate::math::add;
+use crate::rules::bits::{bit, with_bits};
+use crate::rules::hash::Digest;
+use crate::rules::quorum::{case_outcome, CaseOutcome};
+use crate::rules::seats::{case_seed, committee};
+use crate::rules::slot_hashes::{first_at_or_after, Lookup};
+use crate::rules::verdict::Verdict;
+use crate::state::{Audit, AuditKind, Entry, Juror, Params, Stage, Status};
+
+impl Scene<'_, '_> {
+    /// Draws the committee from the slot hash that the accusation named; where it is gone, names
+    /// another one once, and then gives the case up.
+    #[inline(never)]
+    pub fn draw(&mut self, slot_hashes: &[u8]) -> Result<()> {
+        let is_waiting = self.audit.is(Stage::Accused);
+        ensure!(is_waiting, CoordinatorError::WrongStage);
+        match first_at_or_after(slot_hashes, self.audit.case_seed_slot) {
+            Lookup::Found(slot, hash) => self.seat_jury(slot, &hash),
+            Lookup::TooEarly => Err(refuse(CoordinatorError::SeedTooEarly)),
+            Lookup::Malformed => Err(refuse(CoordinatorError::MalformedSlotHashes)),
+            Lookup::Lost if self.audit.has_flag(AUDIT_RETARGETED) => self.lose_case_seed(),
+            Lookup::Lost => self.retarget_case(),
+        }
+    }
+
+    fn seat_jury(&mut self, found_slot: u64, slot_hash: &Digest) -> Result<()> {
+        let eligible = self.eligible_jurors();
+        let audit = &mut *self.audit;
+        if audit.kind == AuditKind::Work as u8 && breaker::holds(self.run) {
+            audit.flags |= AUDIT_BREAKER;
+        }
+        let (run, round, target) = (self.key.to_bytes(), audit.round, audit.target);
+        audit.case_seed = case_seed(slot_hash, &run, round, target, audit.kind);
+        let parties = bit(usize::from(target)) | bit(usize::from(audit.challenger_index));
+        let heard = audit.judging().iter();
+        let heard = heard.fold(0, |all, seat| all | bit(usize::from(seat.index)));
+        let drawn = committee(&audit.case_seed, eligible, parties, heard);
+        let mut jurors = [NO_INDEX; NUM_JURORS];
+        let places = audit.jurors.iter_mut().zip(&mut jurors);
+        for ((juror, copy), index) in places.zip(drawn.indices()) {
+            (juror.index, *copy) = (*index, *index);
+            let entry = self.roster.entry_mut(*index)?;
+            entry.audits = entry.audits.saturating_add(1);
+        }
+        audit.num_jurors = u8::try_from(drawn.indices().len()).unwrap_or(0);
+        let slots = self.run.params.committee_commit_slots;
+        audit.enter(Stage::CaseCommit, self.clock, slots)?;
+        if audit.num_jurors == 0 {
+            audit.enter(Stage::CaseReveal, self.clock, 0)?;
+        }
+        let event = CommitteeDrawn {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round,
+            target,
+            kind: audit.kind,
+            case_seed_slot: audit.case_seed_slot,
+            found_slot,
+            slot_hash: *slot_hash,
+            case_seed: audit.case_seed,
+            eligible,
+            jurors,
+            stage_end: audit.stage_end,
+        };
+        record(self.run, &event)
+    }
+
+    /// Witnesses that were eligible at the open of the round and have not fallen away since.
+    fn eligible_jurors(&self) -> u64 {
+        let stays = |entry: &Entry| {
+            let serves = entry.is(Status::Active) || entry.is(Status::Pending);
+            // An index that somebody else holds by now is not the witness of then.
+            serves && entry.joined_round <= self.audit.round
+        };
+        with_bits(&self.roster.entries)
+            .filter(|(bit, entry)| self.audit.eligible & bit != 0 && stays(entry))
+            .fold(0, |all, (bit, _)| all | bit)
+    }
+
+    fn retarget_case(&mut self) -> Result<()> {
+        let audit = &mut *self.audit;
+        audit.flags |= AUDIT_RETARGETED;
+        audit.case_seed_slot = add(self.slot, self.run.params.seed_delay_slots)?;
+        let event = CaseSeedRetargeted {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: audit.round,
+            target: audit.target,
+            kind: audit.kind,
+            case_seed_slot: audit.case_seed_slot,
+        };
+        record(self.run, &event)
+    }
+
+    /// Nobody can be drawn: the case can only be settled, as not proven.
+    fn lose_case_seed(&mut self) -> Result<()> {
+        let audit = &mut *self.audit;
+        audit.enter(Stage::CaseReveal, self.clock, 0)?;
+        let event = CaseSeedLost {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: audit.round,
+            target: audit.target,
+            kind: audit.kind,
+        };
+        record(self.run, &event)
+    }
+}
+
+impl Audit {
+    /// Goes from CaseCommit to CaseReveal once the window has ended.
+    pub fn advance_case(&mut self, params: &Params, clock: u64) -> Result<()> {
+        if self.is(Stage::CaseCommit) && clock > self.stage_end {
+            let ended = self.stage_end;
+            self.enter(Stage::CaseReveal, ended, params.committee_reveal_slots)?;
+        }
+        Ok(())
+    }
+
+    /// Records the hidden vote of juror `index`; the last one starts CaseReveal.
+    pub fn commit_vote(
+        &mut self,
+        index: u16,
+        commitment: [u8; 32],
+        params: &Params,
+        clock: u64,
+    ) -> Result<()> {
+        self.require(Stage::CaseCommit, clock)?;
+        let juror = self.juror_mut(index)?;
+        let is_first = juror.flags & SEAT_COMMITTED == 0;
+        ensure!(is_first, CoordinatorError::SeatCommitted);
+        juror.commit = commitment;
+        juror.flags |= SEAT_COMMITTED;
+        if self.jury().iter().all(|juror| has(juror, SEAT_COMMITTED)) {
+            self.enter(Stage::CaseReveal, clock, params.committee_reveal_slots)?;
+        }
+        Ok(())
+    }
+
+    /// Records the vote of juror `index`, if `commitment` is what it had committed to.
+    pub fn reveal_vote(
+        &mut self,
+        index: u16,
+        vote: Verdict,
+        commitment: [u8; 32],
+        clock: u64,
+    ) -> Result<()> {
+        self.require(Stage::CaseReveal, clock)?;
+        let juror = self.juror_mut(index)?;
+        let has_committed = has(juror, SEAT_COMMITTED);
+        ensure!(has_committed, CoordinatorError::SeatNotCommitted);
+        ensure!(!has(juror, SEAT_REVEALED), CoordinatorError::SeatRevealed);
+        ensure!(juror.commit == commitment, CoordinatorError::RevealMismatch);
+        juror.verdict = vote.number();
+        juror.flags |= SEAT_REVEALED;
+        Ok(())
+    }
+
+    /// What the committee decided, once everything that it may show is shown.
+    pub fn decide(&self, clock: u64) -> Result<CaseOutcome> {
+        ensure!(!self.is(Stage::CaseCommit), CoordinatorError::WindowOpen);
+        ensure!(self.is(Stage::CaseReveal), CoordinatorError::WrongStage);
+        let shown = |juror: &Juror| has(juror, SEAT_REVEALED) || !has(juror, SEAT_COMMITTED);
+        let is_over = clock > self.stage_end || self.jury().iter().all(shown);
+        ensure!(is_over, CoordinatorError::WindowOpen);
+        if self.case_seed == [0; 32] {
+            return Ok(CaseOutcome::NotProven);
+        }
+        let mut votes = [None; NUM_JURORS];
+        for (vote, juror) in votes.iter_mut().zip(self.jury()) {
+            *vote = Verdict::from_number(juror.verdict);
+        }
+        let votes = votes.get(..self.jury().len()).unwrap_or_default();
+        Ok(case_outcome(votes))
+    }
+}
+
+fn has(juror: &Juror, flag: u8) -> bool {
+    juror.flags & flag != 0
+}

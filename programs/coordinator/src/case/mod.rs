@@ -1,0 +1,11 @@
+//! What happens to an accusation: second committee, votes, outcome, escrow, appeal.
+//!
+//! Owns the transitions of `Audit` from `Settled` or `Accused` on. Decisions come from
+//! `crate::rules`, slashes from `crate::audit::penalties`; signers and accounts are checked by
+//! the instructions. Reading order: `open`, `jury`, `settle`, `sentence`, `escrow`.
+
+pub mod escrow;
+pub mod jury;
+pub mod open;
+pub mod sentence;
+pub mod settle;

@@ -1,0 +1,157 @@
+//! What the outcome of a case does to the one who was judged, and to those who vouched.
+//!
+//! Owns the slash into escrow, the cap of the epoch and the exclusion. Never decides what a
+//! fault costs: `crate::rules::penalties` does. Next: `escrow`.
+
+use anchor_lang::prelude::*;
+
+use crate::audit::{breaker, Scene};
+use crate::constants::{AUDIT_BREAKER, MAX_PARTICIPANTS};
+use crate::errors::CoordinatorError;
+use crate::math::add;
+use crate::round::penalties::jail;
+use crate::rules::bits::{bit, contains, with_bits};
+use crate::rules::penalties::{
+    false_possession, false_root, malformed, vouched_for_malformed, work, Intent,
+};
+use crate::rules::quorum::CaseOutcome;
+use crate::state::{AuditKind, Phase, Round, Status};
+
+/// At most this part of the present participants is convicted of work in an epoch.
+const CONVICTED_PART: usize = 3;
+
+/// What was done, beside the lamports that the audit holds in escrow.
+#[derive(Default)]
+pub struct Sentence {
+    /// Number of the fault, or 0.
+    pub fault: u8,
+    /// Reward of the target that went back to the pool.
+    pub reward_undone: u64,
+    /// A strike each, for vouching.
+    pub vouchers: u64,
+}
+
+impl Scene<'_, '_> {
+    /// Does what `outcome` means for the target.
+    pub fn sentence(&mut self, outcome: CaseOutcome, round: &mut Round) -> Result<Sentence> {
+        self.audit.stage_end = self.clock;
+        self.audit.appeal_end = self.clock;
+        if outcome == CaseOutcome::Convicted {
+            return self.convict();
+        }
+        self.thaw()?;
+        if outcome == CaseOutcome::Excluded {
+            return self.exclude(round);
+        }
+        Ok(Sentence::default())
+    }
+
+    /// Slashes into escrow. The target stays frozen until that is released.
+    fn convict(&mut self) -> Result<Sentence> {
+        let kind = AuditKind::from_number(self.audit.kind)?;
+        if kind == AuditKind::Work {
+            self.count_conviction()?;
+        }
+        let target = self.audit.target;
+        let intent = self.intent(kind)?;
+        let taken = self.slash(target, &intent)?;
+        if kind == AuditKind::Work {
+            let entry = self.roster.entry_mut(target)?;
+            entry.work_faults = entry.work_faults.saturating_add(1);
+        }
+        let audit = &mut *self.audit;
+        audit.escrow_stake = taken.stake;
+        audit.escrow_unbonding = taken.unbonding;
+        audit.escrow_unvested = taken.unvested;
+        audit.shortfall = taken.shortfall;
+        let params = &self.run.params;
+        audit.appeal_end = add(self.clock, params.appeal_slots)?;
+        audit.stage_end = if audit.has_flag(AUDIT_BREAKER) {
+            add(audit.appeal_end, params.breaker_slots)?
+        } else {
+            audit.appeal_end
+        };
+        self.run.place_escrow(audit.escrow()?)?;
+        let vouchers = if kind == AuditKind::Payload {
+            self.strike_vouchers()?
+        } else {
+            0
+        };
+        Ok(Sentence {
+            fault: intent.fault as u8,
+            vouchers,
+            ..Sentence::default()
+        })
+    }
+
+    /// What a conviction costs the target.
+    fn intent(&self, kind: AuditKind) -> Result<Intent> {
+        let entry = self.roster.entry(self.audit.target)?;
+        let funds = entry.funds()?;
+        Ok(match kind {
+            AuditKind::Work => work(&funds, entry.work_faults > 0),
+            AuditKind::Payload => malformed(&funds),
+            AuditKind::Root => false_root(&funds),
+            AuditKind::Possession => false_possession(&funds),
+        })
+    }
+
+    /// Counts a conviction for work, or refuses it until the next epoch; a finished run has none.
+    fn count_conviction(&mut self) -> Result<()> {
+        breaker::turn_epoch(self.run);
+        let entries = self.roster.entries.iter();
+        let present = entries.filter(|entry| entry.is_present()).count();
+        let cap = u64::try_from(present.div_euclid(CONVICTED_PART).max(1)).unwrap_or(1);
+        let may_count = self.run.is(Phase::Finished) || self.run.num_convicted < cap;
+        ensure!(may_count, CoordinatorError::SlashCapReached);
+        self.run.num_convicted = add(self.run.num_convicted, 1)?;
+        if breaker::holds(self.run) {
+            self.audit.flags |= AUDIT_BREAKER;
+        }
+        Ok(())
+    }
+
+    /// P2: a strike for everyone who vouched and still holds that index. Returns them.
+    fn strike_vouchers(&mut self) -> Result<u64> {
+        let mut struck = 0;
+        for index in 0..u16::try_from(MAX_PARTICIPANTS).unwrap_or(0) {
+            let one = bit(usize::from(index));
+            let is_same = self.roster.entry(index)?.joined_round <= self.audit.round;
+            if self.audit.vouchers & one != 0 && is_same {
+                self.slash(index, &vouched_for_malformed())?;
+                struck |= one;
+            }
+        }
+        Ok(struck)
+    }
+
+    /// Nobody may judge: jail for one epoch and no reward for that round, but no slash.
+    fn exclude(&mut self, round: &mut Round) -> Result<Sentence> {
+        let is_held = round.round == self.audit.round;
+        if is_held && contains(round.unpaid, usize::from(self.audit.target)) {
+            self.audit.reward_paid = 0;
+        }
+        let reward_undone = self.take_back_reward(round)?;
+        let entry = self.roster.entry_mut(self.audit.target)?;
+        jail(self.run, entry, self.run.round)?;
+        entry.invariant()?;
+        Ok(Sentence {
+            reward_undone,
+            ..Sentence::default()
+        })
+    }
+
+    /// Nothing is open against the target by this case any more.
+    pub fn thaw(&mut self) -> Result<()> {
+        let entry = self.roster.entry_mut(self.audit.target)?;
+        entry.frozen = entry.frozen.saturating_sub(1);
+        entry.invariant()
+    }
+
+    /// Who sits in jail now.
+    pub fn jailed(&self) -> u64 {
+        with_bits(&self.roster.entries)
+            .filter(|(_, entry)| entry.is(Status::Jailed))
+            .fold(0, |all, (one, _)| all | one)
+    }
+}

@@ -1,0 +1,235 @@
+//! Ends a case: outcome, fees of the jurors, penalties of the judges, the bond.
+//!
+//! Owns who is paid and what becomes of the bond. Never counts votes: `crate::rules::quorum`
+//! does. Next: `sentence` for what the outcome does to the target.
+
+use anchor_lang::prelude::*;
+
+use super::sentence::Sentence;
+use crate::audit::Scene;
+use crate::constants::*;
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, CaseSettled, FeesScaled};
+use crate::math::{add, mul, sub};
+use crate::pda;
+use crate::rules::bits::bit;
+use crate::rules::penalties::failed_case;
+use crate::rules::quorum::{CaseOutcome, SeatFault};
+use crate::rules::verdict::Verdict;
+use crate::rules::vesting::{scaled_reward, window_of};
+use crate::state::{Audit, Juror, Round, Stage};
+
+/// From where lamports leave the run, and to whom.
+pub struct Purse<'a, 'info> {
+    /// The vault of the run.
+    pub vault: &'a AccountInfo<'info>,
+    /// Who posted the bond.
+    pub challenger: Option<&'a AccountInfo<'info>>,
+}
+
+/// What the jurors were paid.
+#[derive(Default)]
+struct Paid {
+    fee: u64,
+    jurors: u64,
+    vested: u64,
+    from_bond: u64,
+}
+
+/// Where the rest of the bond went.
+#[derive(Default)]
+struct BondEnd {
+    returned: u64,
+    acquitted: u64,
+    burned: u64,
+    treasury: u64,
+}
+
+impl Scene<'_, '_> {
+    /// Ends the case as the committee decided. `round` is the ring account at the position of the
+    /// case's round, whatever round it holds.
+    #[inline(never)]
+    pub fn settle_case(&mut self, round: &mut Round, purse: &Purse) -> Result<()> {
+        let outcome = self.audit.decide(self.clock)?;
+        let jailed_before = self.jailed();
+        let paid = self.pay_jurors(outcome)?;
+        self.penalise_jurors()?;
+        self.penalise_contradicted(outcome)?;
+        let sentence = self.sentence(outcome, round)?;
+        let bond = self.end_bond(outcome, purse)?;
+        self.audit.stage = Stage::Decided as u8;
+        self.audit.case_outcome = outcome as u8;
+        let jailed = self.jailed() & !jailed_before;
+        self.tell_settled(&sentence, &paid, &bond, jailed)
+    }
+
+    /// Pays each juror that the outcome agrees with: from the bond first, then from the pool.
+    fn pay_jurors(&mut self, outcome: CaseOutcome) -> Result<Paid> {
+        let is_paid = |juror: &Juror| earns(juror, outcome);
+        let num = self.audit.jury().iter().filter(|j| is_paid(j)).count();
+        let num = u64::try_from(num).unwrap_or(0);
+        let full = self.run.params.witness_fee;
+        let source = add(self.run.reward_pool, self.audit.bond)?;
+        let fee = scaled_reward(full, source, num);
+        let from_bond = mul(fee, num)?.min(self.audit.bond);
+        self.audit.bond = sub(self.audit.bond, from_bond)?;
+        self.run.release_bond(from_bond)?;
+        self.run.place_pool(from_bond)?;
+        if fee < full && num > 0 {
+            let event = FeesScaled {
+                run: self.key,
+                sequence: self.run.event_sequence,
+                slot: self.slot,
+                round: self.audit.round,
+                target: self.audit.target,
+                witness_fee: full,
+                fee,
+            };
+            record(self.run, &event)?;
+        }
+        let mut paid = Paid {
+            fee,
+            from_bond,
+            ..Paid::default()
+        };
+        let window = window_of(self.slot, self.run.params.vesting_slots).unwrap_or(0);
+        for juror in self.audit.jurors.iter_mut().filter(|j| is_paid(j)) {
+            juror.flags |= SEAT_PAID;
+            let entry = self.roster.entry_mut(juror.index)?;
+            let vested = self.run.credit_reward(entry, window, fee)?;
+            paid.vested = add(paid.vested, vested)?;
+            paid.jurors |= bit(usize::from(juror.index));
+        }
+        Ok(paid)
+    }
+
+    /// P6: jurors that stayed silent.
+    fn penalise_jurors(&mut self) -> Result<()> {
+        for place in 0..usize::from(self.audit.num_jurors) {
+            let Some(juror) = self.audit.jurors.get_mut(place) else {
+                continue;
+            };
+            if juror.flags & SEAT_REVEALED != 0 {
+                continue;
+            }
+            let fault = if juror.flags & SEAT_COMMITTED != 0 {
+                SeatFault::NoReveal
+            } else {
+                SeatFault::NoCommit
+            };
+            juror.flags |= SEAT_FAULTY;
+            let index = juror.index;
+            self.penalise_judge(index, fault)?;
+            self.note_silence(index)?;
+        }
+        Ok(())
+    }
+
+    /// P7: seats of the audit that the outcome contradicts.
+    fn penalise_contradicted(&mut self, outcome: CaseOutcome) -> Result<()> {
+        let (wrong, fault) = match outcome {
+            CaseOutcome::Convicted => (Verdict::Ok, SeatFault::WrongOk),
+            CaseOutcome::Acquitted => (Verdict::Mismatch, SeatFault::FalseMismatch),
+            CaseOutcome::NotProven | CaseOutcome::Excluded => return Ok(()),
+        };
+        for place in 0..usize::from(self.audit.num_seats) {
+            let said = self.audit.seats.get(place).map_or(0, |seat| seat.verdict);
+            if said == wrong.number() {
+                self.penalise_seat(place, fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the fees left of the bond: half to the acquitted and half burned (P9), or back.
+    fn end_bond(&mut self, outcome: CaseOutcome, purse: &Purse) -> Result<BondEnd> {
+        let bond = std::mem::take(&mut self.audit.bond);
+        self.run.release_bond(bond)?;
+        if outcome != CaseOutcome::Acquitted {
+            let returned = self.pay_challenger(purse, bond)?;
+            return Ok(BondEnd {
+                returned,
+                treasury: sub(bond, returned)?,
+                ..BondEnd::default()
+            });
+        }
+        let parts = failed_case(bond);
+        let target = self.roster.entry_mut(self.audit.target)?;
+        self.run.place_claimable(target, parts.acquitted)?;
+        self.burned = add(self.burned, parts.burned)?;
+        Ok(BondEnd {
+            acquitted: parts.acquitted,
+            burned: parts.burned,
+            ..BondEnd::default()
+        })
+    }
+
+    /// Pays lamports that have left the totals to the challenger, or to the treasury where that
+    /// account cannot hold them. Returns what the challenger received.
+    pub fn pay_challenger(&mut self, purse: &Purse, lamports: u64) -> Result<u64> {
+        if lamports == 0 {
+            return Ok(0);
+        }
+        let Some(to) = purse.challenger else {
+            return Err(refuse(CoordinatorError::AccountMissing));
+        };
+        let is_theirs = *to.key == self.audit.challenger;
+        ensure!(is_theirs, CoordinatorError::WrongChallenger);
+        if pda::refund(purse.vault, to, lamports)? {
+            return Ok(lamports);
+        }
+        self.run.place_treasury(lamports)?;
+        Ok(0)
+    }
+
+    fn tell_settled(
+        &mut self,
+        sentence: &Sentence,
+        paid: &Paid,
+        bond: &BondEnd,
+        jailed: u64,
+    ) -> Result<()> {
+        let audit: &Audit = self.audit;
+        let event = CaseSettled {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: audit.round,
+            target: audit.target,
+            kind: audit.kind,
+            outcome: audit.case_outcome,
+            flags: audit.flags,
+            fault: sentence.fault,
+            stake: audit.escrow_stake,
+            unbonding: audit.escrow_unbonding,
+            unvested: audit.escrow_unvested,
+            shortfall: audit.shortfall,
+            appeal_end: audit.appeal_end,
+            stage_end: audit.stage_end,
+            fee: paid.fee,
+            paid: paid.jurors,
+            vested: paid.vested,
+            bond_spent: paid.from_bond,
+            bond_returned: bond.returned,
+            bond_acquitted: bond.acquitted,
+            bond_burned: bond.burned,
+            bond_treasury: bond.treasury,
+            reward_undone: sentence.reward_undone,
+            vouchers: sentence.vouchers,
+            jailed,
+            status: self.roster.entry(audit.target)?.status,
+        };
+        record(self.run, &event)
+    }
+}
+
+/// Whether a juror is paid: not proven pays everyone who showed a vote.
+fn earns(juror: &Juror, outcome: CaseOutcome) -> bool {
+    let vote = Verdict::from_number(juror.verdict);
+    match outcome {
+        CaseOutcome::Convicted => vote == Some(Verdict::Mismatch),
+        CaseOutcome::Acquitted => vote == Some(Verdict::Ok),
+        CaseOutcome::NotProven => vote.is_some(),
+        CaseOutcome::Excluded => false,
+    }
+}

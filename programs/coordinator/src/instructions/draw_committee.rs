@@ -1,0 +1,52 @@
+//! `draw_committee`: fixes the seed of a case and seats the second committee.
+
+use anchor_lang::prelude::*;
+
+use crate::audit::Scene;
+use crate::errors::{refuse, CoordinatorError};
+use crate::state::{Audit, Roster, Run};
+
+/// Accounts of `draw_committee`.
+#[derive(Accounts)]
+pub struct DrawCommittee<'info> {
+    /// Whoever sends the transaction.
+    pub cranker: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The audit.
+    #[account(
+        mut,
+        constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
+    pub audit: AccountLoader<'info, Audit>,
+    /// The `SlotHashes` sysvar.
+    /// CHECK: the address is checked, the bytes are read by offset.
+    #[account(address = crate::constants::SLOT_HASHES @ refuse(CoordinatorError::WrongSysvar))]
+    pub slot_hashes: UncheckedAccount<'info>,
+}
+
+impl DrawCommittee<'_> {
+    /// Draws the committee; names a later seed slot where the first is gone, and gives the seed
+    /// up where the second is gone too.
+    pub fn handle(ctx: Context<DrawCommittee>) -> Result<()> {
+        let accounts = &ctx.accounts;
+        let slot = Clock::get()?.slot;
+        let mut run = accounts.run.load_mut()?;
+        let mut scene = Scene {
+            key: accounts.run.key(),
+            slot,
+            clock: run.clock(slot),
+            run: &mut run,
+            roster: &mut *accounts.roster.load_mut()?,
+            audit: &mut *accounts.audit.load_mut()?,
+            people: &[],
+            burned: 0,
+        };
+        scene.draw(&accounts.slot_hashes.try_borrow_data()?)?;
+        scene.invariant()
+    }
+}

@@ -1,0 +1,94 @@
+//! `release_escrow`: pays the escrow of a conviction, and closes any audit that is over.
+
+use anchor_lang::prelude::*;
+
+use crate::audit::Scene;
+use crate::case::settle::Purse;
+use crate::constants::INCINERATOR;
+use crate::errors::{refuse, CoordinatorError};
+use crate::pda;
+use crate::state::{Audit, Roster, Run};
+
+/// Accounts of `release_escrow`; beside them, the writable Participant of a target whose bar is lifted.
+#[derive(Accounts)]
+pub struct ReleaseEscrow<'info> {
+    /// Whoever sends the transaction.
+    pub cranker: Signer<'info>,
+    /// The run.
+    #[account(
+        mut,
+        has_one = roster @ refuse(CoordinatorError::WrongRoster),
+        has_one = vault @ refuse(CoordinatorError::WrongVault),
+    )]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
+    /// The audit; closed here.
+    #[account(
+        mut,
+        constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+        has_one = payer @ refuse(CoordinatorError::WrongPayer),
+    )]
+    pub audit: AccountLoader<'info, Audit>,
+    /// The vault of the run.
+    /// CHECK: `run.vault`; lamports leave it here.
+    #[account(mut)]
+    pub vault: UncheckedAccount<'info>,
+    /// Who paid the rent of the audit.
+    /// CHECK: `audit.payer`; only lamports enter.
+    #[account(mut)]
+    pub payer: UncheckedAccount<'info>,
+    /// Where lamports are burned.
+    /// CHECK: the address is checked; only lamports enter.
+    #[account(mut, address = INCINERATOR @ refuse(CoordinatorError::WrongIncinerator))]
+    pub incinerator: UncheckedAccount<'info>,
+    /// Who posted the bond of a case that ended in a conviction.
+    /// CHECK: `audit.challenger`; only lamports enter.
+    #[account(mut)]
+    pub challenger: Option<UncheckedAccount<'info>>,
+}
+
+impl<'info> ReleaseEscrow<'info> {
+    /// Pays the escrow, if there is one, and closes the account.
+    pub fn handle(ctx: Context<'info, ReleaseEscrow<'info>>) -> Result<()> {
+        let accounts = &ctx.accounts;
+        let burned = accounts.release(ctx.remaining_accounts)?;
+        pda::pay(&accounts.vault, &accounts.incinerator, burned)?;
+        let run = accounts.run.load()?;
+        run.invariant()?;
+        run.check_vault(&accounts.vault)?;
+        pda::close(accounts.audit.as_ref(), accounts.rent_receiver())
+    }
+
+    fn release(&self, people: &[AccountInfo<'info>]) -> Result<u64> {
+        let slot = Clock::get()?.slot;
+        let mut run = self.run.load_mut()?;
+        let mut scene = Scene {
+            key: self.run.key(),
+            slot,
+            clock: run.clock(slot),
+            run: &mut run,
+            roster: &mut *self.roster.load_mut()?,
+            audit: &mut *self.audit.load_mut()?,
+            people,
+            burned: 0,
+        };
+        let purse = Purse {
+            vault: &self.vault,
+            challenger: self.challenger.as_ref().map(AsRef::as_ref),
+        };
+        scene.release(&purse, *self.rent_receiver().key)?;
+        scene.invariant()?;
+        Ok(scene.burned)
+    }
+
+    /// A payer that has become a program can hold no rent: nobody may keep an audit open so.
+    fn rent_receiver(&self) -> &AccountInfo<'info> {
+        if self.payer.executable {
+            &self.vault
+        } else {
+            &self.payer
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! `resolve_appeal`: the council reverses a conviction. It can do nothing else.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, CaseReversed};
+use crate::state::{Audit, Run};
+
+/// Accounts of `resolve_appeal`.
+#[derive(Accounts)]
+pub struct ResolveAppeal<'info> {
+    /// The council of the run.
+    pub council: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = council @ refuse(CoordinatorError::WrongCouncil))]
+    pub run: AccountLoader<'info, Run>,
+    /// The audit.
+    #[account(
+        mut,
+        constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
+    pub audit: AccountLoader<'info, Audit>,
+}
+
+impl ResolveAppeal<'_> {
+    /// Reverses a conviction that was appealed or fell under the breaker.
+    pub fn handle(ctx: Context<ResolveAppeal>) -> Result<()> {
+        let accounts = &ctx.accounts;
+        let slot = Clock::get()?.slot;
+        let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
+        audit.reverse(run.clock(slot))?;
+        let event = CaseReversed {
+            run: accounts.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            round: audit.round,
+            target: audit.target,
+            kind: audit.kind,
+        };
+        record(&mut run, &event)
+    }
+}

@@ -1,0 +1,110 @@
+//! `vote_case`: a juror commits to a vote, and shows it when the others have committed too.
+
+use anchor_lang::prelude::*;
+
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, VoteCommitted, VoteRevealed};
+use crate::rules::verdict::{Statement, Verdict};
+use crate::state::{Audit, Roster, Run};
+
+/// Arguments of `vote_case`.
+#[derive(Clone, Copy)]
+pub struct VoteCaseArgs {
+    /// Index of the juror.
+    pub index: u16,
+    /// 0 to commit; else the vote: 1 ok, 2 mismatch, 3 unavailable, 4 inconclusive.
+    pub verdict: u8,
+    /// The hash committed to; with a vote, the root of the openings that it judged.
+    pub hash: [u8; 32],
+    /// What hid the vote; zeros to commit.
+    pub salt: [u8; 32],
+}
+
+/// Accounts of `vote_case`.
+#[derive(Accounts)]
+pub struct VoteCase<'info> {
+    /// Session key of the juror.
+    pub session: Signer<'info>,
+    /// The run.
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
+    pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    pub roster: AccountLoader<'info, Roster>,
+    /// The audit.
+    #[account(
+        mut,
+        constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
+    )]
+    pub audit: AccountLoader<'info, Audit>,
+}
+
+impl VoteCase<'_> {
+    /// Commits to the hash of a vote, or shows the vote behind it.
+    pub fn handle(ctx: Context<VoteCase>, args: &VoteCaseArgs) -> Result<()> {
+        let accounts = &ctx.accounts;
+        let roster = accounts.roster.load()?;
+        roster.signed_entry(args.index, accounts.session.key)?;
+        if args.verdict == 0 {
+            accounts.commit(args)
+        } else {
+            accounts.reveal(args)
+        }
+    }
+
+    fn commit(&self, args: &VoteCaseArgs) -> Result<()> {
+        let is_some = args.hash != [0; 32] && args.salt == [0; 32];
+        ensure!(is_some, CoordinatorError::CommitmentZero);
+        let slot = Clock::get()?.slot;
+        let (mut run, mut audit) = (self.run.load_mut()?, self.audit.load_mut()?);
+        let clock = run.clock(slot);
+        audit.advance_case(&run.params, clock)?;
+        audit.commit_vote(args.index, args.hash, &run.params, clock)?;
+        audit.invariant()?;
+        let event = VoteCommitted {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            round: audit.round,
+            target: audit.target,
+            kind: audit.kind,
+            index: args.index,
+            commitment: args.hash,
+            stage: audit.stage,
+            stage_end: audit.stage_end,
+        };
+        record(&mut run, &event)
+    }
+
+    fn reveal(&self, args: &VoteCaseArgs) -> Result<()> {
+        let verdict = Verdict::from_number(args.verdict)
+            .ok_or_else(|| refuse(CoordinatorError::UnknownVerdict))?;
+        let slot = Clock::get()?.slot;
+        let (mut run, mut audit) = (self.run.load_mut()?, self.audit.load_mut()?);
+        let clock = run.clock(slot);
+        audit.advance_case(&run.params, clock)?;
+        let statement = Statement {
+            run: &self.run.key().to_bytes(),
+            round: audit.round,
+            target: audit.target,
+            witness: args.index,
+            verdict,
+            evidence: &args.hash,
+        };
+        let commitment = statement.vote_hash(audit.kind, &args.salt);
+        audit.reveal_vote(args.index, verdict, commitment, clock)?;
+        audit.invariant()?;
+        let event = VoteRevealed {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            round: audit.round,
+            target: audit.target,
+            kind: audit.kind,
+            index: args.index,
+            verdict: args.verdict,
+            evidence: args.hash,
+            salt: args.salt,
+        };
+        record(&mut run, &event)
+    }
+}
