@@ -1,0 +1,224 @@
+"""Calibration: how far honest work differs between machines, and how far cheats lie beyond it.
+
+Owns: the ways in which one gradient may be computed here, the cheats, a short training run that
+carries weights and momentum on, and the audits between all of them by the judge's own arithmetic.
+Never: a threshold (`thresholds.py` proposes them), a chain, a file.
+Next: `thresholds.py`; `cli/commands/calibrate.py` prints the table.
+
+One trainer trains in the reference way. In measured rounds every way computes the same gradient,
+each is shown as a trainer's and judged by every other way; cheats are judged by every way. All of
+them start from the true momentum, as a cheat would.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from troth_attestation.openings import Openings
+from troth_attestation.sampling import tile_draws
+from troth_attestation.state import Float32
+from troth_attestation.verdict import VerdictKind
+from troth_attestation.work import Distances, Rule, decide, measure
+from troth_client.audit.recompute import num_threads, recompute
+from troth_client.demo.apply import update
+from troth_client.demo.known_answer import choose_path
+from troth_client.demo.residual import Residual
+from troth_client.demo.tiles import TileLayout
+from troth_client.demo.topk import select
+from troth_client.model.device import CPU, Device
+from troth_client.model.init import initial_weights
+from troth_client.payload import codec
+from troth_client.peer import Sequences
+from troth_coordinator.rules.assignment import SequenceOrder, rank_start
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.hashing import H, u64
+from troth_coordinator.rules.schedule import constants_of
+
+Batch = NDArray[np.int64]
+Weights = dict[str, torch.Tensor]
+
+SKIPPED = (8, 4, 2)
+"""Cheats skip one part in so many of their batch."""
+TARGET = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One honest way to compute a gradient: where, with how many threads, in what portions."""
+
+    name: str
+    device: Device
+    threads: int
+    microbatch: int
+
+    def coefficients(self, config: RunConfig, weights: Weights, batch: Batch) -> Float32:
+        """Return D(g), fp32 [T, 64, 64], of the batch at these weights."""
+        train = config.train.model_copy(update={"microbatch_sequences": self.microbatch})
+        own = config.model_copy(update={"train": train})
+        with num_threads(self.threads):
+            return recompute(own, weights, batch, self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Train for `rounds`, measure in every `every`-th, `draws` audits of each pair in those."""
+
+    rounds: int = 40
+    every: int = 2
+    draws: int = 4
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class Group:
+    """The audits of one kind of trainer by all witnesses of another kind."""
+
+    name: str
+    is_honest: bool
+    medians: list[float] = field(default_factory=list)
+    most_bad_tiles: int = 0
+    verdicts: Counter[VerdictKind] = field(default_factory=Counter)
+
+    def add(self, found: Distances, rule: Rule) -> None:
+        """Count one audit; a zero gradient has a verdict but no distance."""
+        self.verdicts[decide(found, rule.judge).kind] += 1
+        if found.has_gradient:
+            self.medians.append(found.median_error)
+            self.most_bad_tiles = max(self.most_bad_tiles, found.num_bad_tiles)
+
+
+def ways_here(config: RunConfig) -> list[Way]:
+    """Return the honest ways of this machine, the reference (fp32, one thread) first.
+
+    Precisions fp32 and bf16 autocast on the processor and, where there is one, on CUDA; thread
+    counts on the processor; the configured microbatch, single sequences, the whole batch.
+    """
+    train = config.train
+    configured = train.microbatch_sequences
+    others = sorted({1, train.sequences_per_payload} - {configured})
+    ways = []
+    for name, device, threads in _settings():
+        ways.append(Way(name, device, threads, configured))
+        ways += [Way(f"{name}, microbatch {n}", device, threads, n) for n in others]
+    return ways
+
+
+def calibrate(
+    config: RunConfig,
+    data: Sequences,
+    ways: Sequence[Way],
+    plan: Plan,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Group]:
+    """Train and measure; `ways[0]` is the reference in which the trainer and the cheats compute.
+
+    `config` is bound to the data's manifest. Returns a group for each way as a trainer and for each
+    cheat. Ways that cannot be compared with another (a single one) give groups without audits.
+    """
+    study = _Study(config, list(ways), plan)
+    order = SequenceOrder(len(data), config.manifest_digest())
+    per_payload = config.train.sequences_per_payload
+    for round_ in range(plan.rounds):
+        start = rank_start(round_ * per_payload, 0, per_payload)
+        batch = data.sequences(order.sequences(start, per_payload))
+        study.round(round_, batch, is_measured=round_ % plan.every == 0)
+        report(round_ + 1, plan.rounds)
+    return list(study.groups.values())
+
+
+def cheats(batch: Batch) -> Iterator[tuple[str, Batch | None]]:
+    """Yield the cheats and the part of the batch [s, T + 1] that each computes; None is nothing."""
+    sequences, predictions = batch.shape[0], batch.shape[1] - 1
+    for part in SKIPPED:
+        if sequences % part == 0:
+            yield f"1/{part} of the sequences skipped", batch[: sequences - sequences // part]
+        if predictions % part == 0:
+            kept = predictions - predictions // part
+            yield f"1/{part} of every sequence skipped", batch[:, : kept + 1]
+    yield "free-rider, nothing computed", None
+
+
+class _Study:
+    """The training run and what was measured along it."""
+
+    def __init__(self, config: RunConfig, ways: list[Way], plan: Plan) -> None:
+        self.groups: dict[str, Group] = {}
+        self._config = config
+        self._ways = ways
+        self._plan = plan
+        self._rule = Rule(config.demo, config.judge)
+        initial = initial_weights(H("troth:calibrate", u64(plan.seed)), config.model)
+        self._weights = {name: torch.from_numpy(array) for name, array in initial.items()}
+        shapes = {name: tuple(w.shape) for name, w in self._weights.items()}
+        self._layout = TileLayout.from_shapes(shapes)
+        self._residual = Residual(config.demo.beta_micro, config.demo.alpha_micro)
+        self._momentum: torch.Tensor | None = None
+        self._previous = np.zeros((self._layout.num_tiles, 64, 64), np.float32)
+        self._path = choose_path("cpu")
+
+    def round(self, round_: int, batch: Batch, is_measured: bool) -> None:
+        """Measure at w_r if asked to, then train on it."""
+        reference = self._ways[0].coefficients(self._config, self._weights, batch)
+        if is_measured:
+            self._measure(round_, batch, reference)
+        self._train(round_, reference)
+
+    def _measure(self, round_: int, batch: Batch, reference: Float32) -> None:
+        compute = [way.coefficients for way in self._ways[1:]]
+        others = [function(self._config, self._weights, batch) for function in compute]
+        found = [reference, *others]
+        for number, way in enumerate(self._ways):
+            witnesses = found[:number] + found[number + 1 :]
+            self._audit(Group(way.name, is_honest=True), found[number], witnesses, round_)
+        for name, part in cheats(batch):
+            made = np.zeros_like(reference)
+            if part is not None:
+                made = self._ways[0].coefficients(self._config, self._weights, part)
+            self._audit(Group(name, is_honest=False), made, found, round_)
+
+    def _audit(
+        self, group: Group, shown: Float32, witnesses: Sequence[Float32], round_: int
+    ) -> None:
+        """Let every witness judge a trainer whose D(g) is `shown`, over several draws of tiles."""
+        group = self.groups.setdefault(group.name, group)
+        u = self._residual.accumulate(self._momentum, torch.from_numpy(shown)).numpy()
+        for number in range(self._plan.draws):
+            seed = H("troth:calibrate", u64(self._plan.seed), u64(round_), u64(number))
+            draws = tile_draws(seed, TARGET, self._layout.num_tiles)
+            tiles = tuple(sorted(set(draws)))
+            rows = list(tiles)
+            opened = Openings(
+                tiles, u[rows].reshape(-1, 4096), self._previous[rows].reshape(-1, 4096)
+            )
+            for witness in witnesses:
+                own = witness[rows].reshape(-1, 4096).astype(np.float64)
+                distances = measure(opened, draws, own, self._rule)
+                group.add(distances, self._rule)
+
+    def _train(self, round_: int, coefficients: Float32) -> None:
+        """Send the reference payload, be included, apply it alone."""
+        demo = self._config.demo
+        u = self._residual.accumulate(self._momentum, torch.from_numpy(coefficients))
+        sent = select(u, demo.k)
+        payload = codec.decode(codec.encode(sent), self._layout.num_tiles, demo.k)
+        self._momentum, self._previous = self._residual.after_included(u, sent), u.numpy()
+        constants = constants_of(self._config.schedule, round_)
+        update(self._weights, [payload], self._layout, (constants.a, constants.b), self._path)
+
+
+def _settings() -> Iterator[tuple[str, Device, int]]:
+    """Yield name, device and threads of the ways of this machine, the reference first."""
+    yield "cpu fp32", CPU, 1
+    for threads in sorted({2, os.cpu_count() or 1} - {1}):
+        yield f"cpu fp32, {threads} threads", CPU, threads
+    yield "cpu bf16", Device(torch.device("cpu"), is_mixed=True), 1
+    if torch.cuda.is_available():
+        cuda = torch.device("cuda")
+        yield "cuda fp32", Device(cuda, is_mixed=False), 1
+        if torch.cuda.is_bf16_supported():
+            yield "cuda bf16", Device(cuda, is_mixed=True), 1

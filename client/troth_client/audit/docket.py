@@ -1,0 +1,115 @@
+"""What this participant knows of the audits of its run: the open accounts, and rounds to look at.
+
+Owns: when the chain is asked again (only after an event was absorbed), which rounds may still have
+audits to open, and telling what changed. Never: acts on anything.
+Next: `target.py`, `seat.py`, `juror.py`, `steps.py`, which do.
+"""
+
+from collections.abc import Iterator
+
+from troth_client.telemetry.events import EventSink
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.audit_view import AuditView
+from troth_coordinator.rules.audits import now, run_clock
+from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
+
+Key = tuple[int, int, int]
+
+
+class Docket:
+    """The audits of one run as last read, and the frozen rounds whose samples are not done with."""
+
+    def __init__(self, chain: CoordinatorClient, at: RunAddresses, events: EventSink) -> None:
+        self._chain = chain
+        self._at = at
+        self._events = events
+        self._sequence = -1
+        self._audits: dict[Key, AuditView] = {}
+        self._rounds: dict[int, RoundView] = {}
+        self._done: set[int] = set()
+
+    async def refresh(self, view: NetworkView) -> None:
+        """Read what is new. Every change of an audit or a seed absorbs an event, so that a look at
+        the run's event sequence tells whether there is any.
+        """
+        if view.run.event_sequence == self._sequence:
+            return
+        await self._read_rounds(view)
+        found = await self._chain.find_audits(self._at.run) if view.run.num_audits else []
+        self._tell({audit.key: audit for audit in found})
+        self._sequence = view.run.event_sequence
+
+    def audits(self, view: NetworkView) -> Iterator[AuditView]:
+        """Yield the open audits as they stand at the slot of the view."""
+        clock = run_clock(view.run, view.slot)
+        for audit in list(self._audits.values()):
+            yield now(audit, view.run.params, clock)
+
+    def find(self, round_: int, target: int, kind: int = 0) -> AuditView | None:
+        """Return an open audit as last read."""
+        return self._audits.get((round_, target, kind))
+
+    def rounds(self) -> list[RoundView]:
+        """Return the rounds whose seed froze and whose openings window may still be open."""
+        return list(self._rounds.values())
+
+    def done(self, round_: int) -> None:
+        """Forget a round: no audit of it can be opened any more."""
+        self._rounds.pop(round_, None)
+        self._done.add(round_)
+
+    @property
+    def held_rounds(self) -> frozenset[int]:
+        """The rounds of open audits: somebody may have to judge them."""
+        return frozenset(round_ for round_, _target, _kind in self._audits)
+
+    async def _read_rounds(self, view: NetworkView) -> None:
+        oldest = max(0, view.run.round - view.run.params.ring + 1)
+        self._done = {r for r in self._done if r >= oldest}
+        unread = [r for r in range(oldest, view.run.round) if r not in self._done]
+        for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:
+            if round_ is not None:
+                self._take(round_, view)
+
+    def _take(self, round_: RoundView, view: NetworkView) -> None:
+        if round_.seed_status in (SeedStatus.PENDING, SeedStatus.RETARGETED):
+            return
+        ends = round_.freeze_clock + view.run.params.openings_slots
+        is_over = round_.seed_status != SeedStatus.FROZEN or run_clock(view.run, view.slot) > ends
+        if is_over or not to_open(round_):
+            self.done(round_.round)
+        else:
+            self._rounds[round_.round] = round_
+
+    def _tell(self, found: dict[Key, AuditView]) -> None:
+        for key, audit in found.items():
+            before = self._audits.get(key)
+            if before is None or _state(before) != _state(audit):
+                self._events.emit("audit_changed", **_described(audit))
+        for key in self._audits.keys() - found.keys():
+            self._events.emit("audit_closed", round=key[0], target=key[1], kind=int(key[2]))
+        self._audits = found
+
+
+def to_open(round_: RoundView) -> list[int]:
+    """Return the targets of a frozen round whose audits nobody has opened yet."""
+    wanted = (round_.sampled | round_.requested) & round_.included & ~round_.audited
+    return list(bitmap.indices_of(wanted))
+
+
+def _state(audit: AuditView) -> tuple[int, ...]:
+    return audit.stage, audit.outcome, audit.case_outcome, int(audit.flags), audit.num_jurors
+
+
+def _described(audit: AuditView) -> dict[str, int | str]:
+    return {
+        "round": audit.round,
+        "target": audit.target,
+        "kind": audit.kind.name,
+        "stage": audit.stage.name,
+        "outcome": audit.outcome,
+        "case_outcome": audit.case_outcome,
+        "taken": audit.escrow,
+    }

@@ -1,0 +1,119 @@
+"""A seat of the second committee: judge again, in reference mode, and vote.
+
+Owns: which test answers which kind of case, and the two steps of the vote.
+Never: convicts; the program counts. Next: `seat.py` for the pieces that it shares.
+"""
+
+from troth_attestation import cases
+from troth_attestation import header as headers
+from troth_attestation.cases import Vote
+from troth_attestation.verdict import Verdict
+from troth_client.audit.judgement import Evidence, judge_payload, make_verdict
+from troth_client.audit.seat import (
+    find_exhibit,
+    find_openings,
+    find_submission,
+    gradient_of,
+)
+from troth_client.audit.sending import send
+from troth_client.audit.verdict_book import Duty
+from troth_client.audit.verdict_book import Entry as Said
+from troth_client.peer import Peer
+from troth_client.transport.errors import TransportError
+from troth_coordinator.chain import case_instructions as make
+from troth_coordinator.rules.audit_view import AuditKind, AuditView
+from troth_coordinator.rules.audits import Act, juror_duty, run_clock
+from troth_coordinator.rules.view import NetworkView
+
+
+async def serve(peer: Peer, view: NetworkView, audit: AuditView) -> None:
+    """Do what we owe as a juror of this case now, if we are one."""
+    act = juror_duty(audit, peer.index, run_clock(view.run, view.slot))
+    if act is None:
+        return
+    said = peer.verdicts.find(Duty(audit.round, audit.target, audit.kind, is_juror=True))
+    if act is Act.REVEAL:
+        if said is not None:
+            await _send(peer, audit, said, act)
+        return
+    if said is None:
+        verdict = await _judge(peer, view, audit)
+        if verdict is None:
+            return
+        peer.events.emit(
+            "judged_case",
+            round=audit.round,
+            target=audit.target,
+            kind=audit.kind.name,
+            verdict=verdict.kind.name,
+            reason=verdict.explain(),
+        )
+        said = peer.verdicts.seal_vote(
+            Vote(
+                run=peer.run,
+                round=audit.round,
+                target=audit.target,
+                case_kind=audit.kind,
+                witness=peer.index,
+                kind=verdict.kind,
+                evidence=audit.openings_root,
+            )
+        )
+    await _send(peer, audit, said, act)
+
+
+async def _judge(peer: Peer, view: NetworkView, audit: AuditView) -> Verdict | None:
+    """Return the verdict on a case; None where it is worth trying again in a later slot."""
+    try:
+        if audit.kind == AuditKind.WORK:
+            return await _judge_work(peer, view, audit)
+        if audit.kind == AuditKind.ROOT:
+            return _judge_root(peer, audit)
+        accused = audit.subject if audit.kind == AuditKind.POSSESSION else audit.target
+        submission = await find_submission(peer, view, audit.round, accused)
+    except TransportError as error:
+        peer.events.emit(
+            "judging_delayed", round=audit.round, target=audit.target, reason=str(error)
+        )
+        return None
+    if submission is None:
+        return None
+    if audit.kind == AuditKind.PAYLOAD:
+        header = headers.decode(submission.header)
+        num_tiles = peer.replica.layout.num_tiles
+        return judge_payload(header, submission.payload, num_tiles, peer.config)
+    signer = (audit.run, audit.round, audit.owner)
+    return cases.judge_possession(audit.possession, signer, audit.subject, submission.payload)
+
+
+async def _judge_work(peer: Peer, view: NetworkView, audit: AuditView) -> Verdict | None:
+    exhibit = await find_exhibit(peer, view, audit)
+    if exhibit is None:
+        return None
+    openings = await find_openings(peer, view, audit, exhibit.header)
+    gradient = await gradient_of(peer, exhibit, in_reference=True)
+    if gradient is None:
+        return None
+    evidence = Evidence(
+        audit.seed, exhibit.header, exhibit.submission.payload, openings, audit.openings_root
+    )
+    found = await peer.clock.compute(make_verdict, evidence, gradient, peer.config, peer.index)
+    return found.verdict
+
+
+def _judge_root(peer: Peer, audit: AuditView) -> Verdict:
+    """Compare the vote with the root of our own copy, which exact replay made."""
+    state = peer.store.load_weights(audit.round)
+    replayed = None if state is None else state.state_root
+    return cases.judge_root(audit.root_vote, (audit.run, audit.round, audit.owner), replayed)
+
+
+async def _send(peer: Peer, audit: AuditView, said: Said, act: Act) -> None:
+    key = peer.identity.session.pubkey()
+    if act is Act.COMMIT:
+        step = make.commit_vote(peer.at, key, audit, peer.index, said.commit())
+    else:
+        shown = (int(said.kind), said.evidence, said.salt)
+        step = make.reveal_vote(peer.at, key, audit, peer.index, shown)
+    event = "vote_committed" if act is Act.COMMIT else "vote_revealed"
+    await send(peer, step, event, audit.round, audit.target)

@@ -1,0 +1,165 @@
+"""A seat of an audit: fetch, recompute, judge, commit, reveal.
+
+Owns: the order, and when to stop waiting for openings. What is said is on disk before its hash is
+sent, so that a restart reveals what it had committed to.
+Never: judges (`judgement.py` puts the evidence before the judge). Next: `juror.py`.
+"""
+
+from dataclasses import dataclass
+
+from troth_attestation import header as headers
+from troth_attestation.header import Header
+from troth_attestation.state import Float32
+from troth_client.audit.drawn import sampled_payload
+from troth_client.audit.errors import WeightsLostError
+from troth_client.audit.judgement import Evidence, Judgement, make_verdict
+from troth_client.audit.recompute import named_sequences, recompute, recompute_reference
+from troth_client.audit.sending import send
+from troth_client.audit.verdict_book import Duty
+from troth_client.audit.verdict_book import Entry as Said
+from troth_client.peer import Peer
+from troth_client.steps.fetch import endpoints, obtain
+from troth_client.steps.observe import read_round
+from troth_client.store.entries import Submission, WeightState
+from troth_client.transport.errors import TransportError
+from troth_coordinator.chain import audit_instructions as make
+from troth_coordinator.chain.audit_instructions import Reveal
+from troth_coordinator.rules.assignment import SequenceOrder
+from troth_coordinator.rules.audit_view import AuditView
+from troth_coordinator.rules.audits import Act, run_clock, seat_duty
+from troth_coordinator.rules.view import NetworkView
+
+LAST_SLOTS = 10
+"""So many slots before the window ends, a seat says that nobody served the openings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """What a judge needs besides the openings: the submission and the state that it trained on."""
+
+    submission: Submission
+    header: Header
+    state: WeightState
+
+
+async def sit(peer: Peer, view: NetworkView, audit: AuditView) -> None:
+    """Do what our seat in this audit owes now, if it has one."""
+    clock = run_clock(view.run, view.slot)
+    act = seat_duty(audit, peer.index, clock)
+    if act is None:
+        return
+    said = peer.verdicts.find(Duty(audit.round, audit.target, audit.kind))
+    if act is Act.REVEAL:
+        if said is not None:
+            await _reveal(peer, audit, said)
+        return
+    if said is None:
+        judgement = await _judge(peer, view, audit, is_last=clock + LAST_SLOTS >= audit.stage_end)
+        if judgement is None:
+            return
+        said = peer.verdicts.seal_verdict(judgement.statement, judgement.sketch)
+    await _commit(peer, audit, said)
+
+
+async def find_exhibit(peer: Peer, view: NetworkView, audit: AuditView) -> Exhibit | None:
+    """Return the audited submission and w_r from disk or from holders; None while out of reach."""
+    try:
+        submission = await find_submission(peer, view, audit.round, audit.target)
+        if submission is None:
+            return None
+        state = await peer.clock.compute(peer.kept.load, audit.round, audit.canonical_root)
+    except (TransportError, WeightsLostError) as error:
+        peer.events.emit(
+            "judging_delayed", round=audit.round, target=audit.target, reason=str(error)
+        )
+        return None
+    return Exhibit(submission, headers.decode(submission.header), state)
+
+
+async def find_submission(
+    peer: Peer, view: NetworkView, round_: int, index: int
+) -> Submission | None:
+    """Return a committed submission from disk, else from holders while the ring knows it."""
+    if index == peer.index:
+        return peer.store.load_submission(round_)
+    kept = peer.store.load_peer(round_, index)
+    if kept is not None:
+        return kept
+    account = await read_round(peer, round_)
+    if account is None:
+        return None
+    return (await obtain(peer, account, view, index)).submission
+
+
+async def gradient_of(peer: Peer, exhibit: Exhibit, *, in_reference: bool) -> Float32 | None:
+    """Return our own D(g), fp32 [tiles, 64, 64], of the audited payload's sequences."""
+    order = SequenceOrder(len(peer.data), peer.config.manifest_digest())
+    per_payload = peer.config.train.sequences_per_payload
+    ids = named_sequences(exhibit.header, order, exhibit.state.cursor, per_payload)
+    if ids is None:
+        return None
+    batch = await peer.clock.compute(peer.data.sequences, ids)
+    if in_reference:
+        return await peer.clock.compute(
+            recompute_reference, peer.config, exhibit.state.tensors, batch
+        )
+    return await peer.clock.compute(
+        recompute, peer.config, exhibit.state.tensors, batch, peer.device
+    )
+
+
+async def find_openings(peer: Peer, view: NetworkView, audit: AuditView, header: Header) -> bytes:
+    """Return the bytes under the openings root on chain. Raises FetchError."""
+    sampled = sampled_payload(audit.seed, header, peer.replica.layout.num_tiles)
+    holders = await endpoints(peer, view, audit.target)
+    return await peer.desk.fetch(peer.transport, sampled, audit.openings_root, holders)
+
+
+async def _judge(
+    peer: Peer, view: NetworkView, audit: AuditView, *, is_last: bool
+) -> Judgement | None:
+    """Return what we find; None where it is worth trying again in a later slot."""
+    exhibit = await find_exhibit(peer, view, audit)
+    if exhibit is None:
+        return None
+    openings: bytes | None = None
+    try:
+        openings = await find_openings(peer, view, audit, exhibit.header)
+    except TransportError:
+        if not is_last:
+            return None
+    begun = peer.clock.seconds()
+    gradient = await gradient_of(peer, exhibit, in_reference=False)
+    if gradient is None:
+        return None
+    evidence = Evidence(
+        sigma=audit.seed,
+        header=exhibit.header,
+        payload=exhibit.submission.payload,
+        openings=openings,
+        openings_root=audit.openings_root,
+    )
+    found = await peer.clock.compute(make_verdict, evidence, gradient, peer.config, peer.index)
+    ended = peer.clock.seconds()
+    peer.events.emit(
+        "judged",
+        round=audit.round,
+        target=audit.target,
+        verdict=found.verdict.kind.name,
+        reason=found.verdict.explain(),
+        seconds=None if begun is None or ended is None else round(ended - begun, 4),
+    )
+    return found
+
+
+async def _commit(peer: Peer, audit: AuditView, said: Said) -> None:
+    session = peer.identity.session.pubkey()
+    step = make.commit_verdict(peer.at, session, audit, peer.index, said.commit())
+    await send(peer, step, "verdict_committed", audit.round, audit.target)
+
+
+async def _reveal(peer: Peer, audit: AuditView, said: Said) -> None:
+    session = peer.identity.session.pubkey()
+    shown = Reveal(int(said.kind), said.evidence, said.sketch or (), said.salt)
+    step = make.reveal_verdict(peer.at, session, audit, peer.index, shown)
+    await send(peer, step, "verdict_revealed", audit.round, audit.target)

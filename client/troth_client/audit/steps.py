@@ -1,0 +1,83 @@
+"""The steps of audits that anyone may take: open, hear, draw, decide, release.
+
+Owns: which instruction a due step is. Never: decides an outcome, except to ask the judge whether
+the first seats agree, as the program will. Next: `rules/audits.py` for when a step is due.
+"""
+
+from solders.instruction import Instruction
+from solders.pubkey import Pubkey
+
+from troth_attestation.quorum import AuditOutcome, Report, outcome
+from troth_attestation.verdict import VerdictKind
+from troth_client.audit.docket import to_open
+from troth_client.audit.sending import send
+from troth_client.peer import Peer
+from troth_coordinator.chain import audit_instructions, case_instructions
+from troth_coordinator.rules.audit_view import AuditView, SeatFlag, SeatView
+from troth_coordinator.rules.audits import Step, due_step, run_clock
+from troth_coordinator.rules.view import NetworkView, RoundView
+
+EVENTS = {
+    Step.HEAR: "audit_heard",
+    Step.END_UNOPENED: "audit_unopened",
+    Step.DRAW: "committee_drawn",
+    Step.DECIDE: "case_settled",
+    Step.RELEASE: "escrow_released",
+}
+
+
+async def open_audits(peer: Peer, view: NetworkView, round_: RoundView) -> None:
+    """Open the audits of a frozen round that nobody has opened, also for a target that hides."""
+    clock = run_clock(view.run, view.slot)
+    if clock > round_.freeze_clock + view.run.params.openings_slots:
+        peer.docket.done(round_.round)
+        return
+    for target in to_open(round_):
+        known = peer.docket.find(round_.round, target)
+        if known is not None and known.stage != known.stage.REQUESTED:
+            continue
+        payer = peer.identity.session.pubkey()
+        step = audit_instructions.open_audit(peer.at, payer, round_.round, target)
+        refusal = await send(peer, step, "audit_opened", round_.round, target)
+        if refusal == "TooFewWitnesses":
+            peer.docket.done(round_.round)
+
+
+async def take_step(peer: Peer, view: NetworkView, audit: AuditView) -> None:
+    """Send the step of an audit that is due, if one is."""
+    due = due_step(audit, view.run, view.slot)
+    if due is not None:
+        await send(peer, _instruction(peer, view, audit, due), EVENTS[due], *audit.key[:2])
+
+
+def report_of(seat: SeatView) -> Report:
+    """Return what a seat has delivered, as the judge counts it."""
+    is_shown = bool(seat.flags & SeatFlag.REVEALED)
+    return Report(
+        has_committed=bool(seat.flags & SeatFlag.COMMITTED),
+        kind=VerdictKind(seat.verdict) if is_shown else None,
+        sketch=seat.sketch if is_shown else None,
+    )
+
+
+def _instruction(peer: Peer, view: NetworkView, audit: AuditView, due: Step) -> Instruction:
+    cranker = peer.identity.session.pubkey()
+    if due is Step.DRAW:
+        return case_instructions.draw_committee(peer.at, cranker, audit)
+    people = _people(view, audit)
+    if due is Step.DECIDE:
+        return case_instructions.settle_case(peer.at, cranker, audit, people)
+    if due is Step.RELEASE:
+        return case_instructions.release_escrow(peer.at, cranker, audit, people[:1])
+    reports = [report_of(seat) for seat in audit.judging]
+    if due is Step.HEAR and outcome(reports, audit.num_available) is AuditOutcome.EXTEND:
+        return audit_instructions.extend_audit(peer.at, cranker, audit)
+    return audit_instructions.settle_audit(peer.at, cranker, audit, people)
+
+
+def _people(view: NetworkView, audit: AuditView) -> list[Pubkey]:
+    """Return the owners whose tickets or bar an outcome may touch, the target first."""
+    judges = [seat.index for seat in audit.judging] + [juror.index for juror in audit.jurors]
+    unbonding = [index for index in judges if view.entries[index].unbonding > 0]
+    owners = [audit.owner, *(view.entries[index].owner for index in unbonding)]
+    return [Pubkey.from_bytes(owner) for owner in dict.fromkeys(owners)]

@@ -1,0 +1,68 @@
+"""The two bounds of T2 from what was measured: where honest work ends and where cheating begins.
+
+Owns: the percentiles and the rule that proposes `ok_bound` and `mismatch_bound`, or says that there
+is no room for them. Never: measures. Next: `calibrate.py`, which does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from troth_coordinator.rules.config import MICRO
+
+HONEST_PERCENT = 99.9
+HEADROOM = 5
+"""The accept bound lies so far above the honest percentile: other machines are noisier."""
+CHEAT_SHARE = 3
+"""The accept bound is at most this part of the mildest cheat."""
+CAUGHT_SHARE = 0.75
+"""The mismatch bound lies at this share of the mildest cheat, so that a lucky draw is caught."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What the measurements allow.
+
+    `honest` is the 99.9th percentile of the honest medians, `worst_honest` the largest, `mildest`
+    the 0.1th percentile of the cheat named `mildest_cheat`. The bounds are None where honest work
+    and the mildest cheat do not separate.
+    """
+
+    honest: float
+    worst_honest: float
+    mildest: float
+    mildest_cheat: str
+    ok_bound_micro: int | None
+    mismatch_bound_micro: int | None
+
+    @property
+    def separates(self) -> bool:
+        """Whether there are bounds that accept all honest work and never the mildest cheat."""
+        return self.ok_bound_micro is not None
+
+
+def propose(honest: Sequence[float], cheats: Mapping[str, Sequence[float]]) -> Proposal:
+    """Propose bounds from medians of audits: of honest work, and of each cheat by name.
+
+    accept = 5 x the 99.9th percentile of honest, never above a third of the mildest cheat. Where
+    that would refuse honest work which was measured, there is no proposal. Both must not be empty.
+    """
+    typical, worst = percentile(honest, HONEST_PERCENT), max(honest)
+    lowest = {name: percentile(found, 100 - HONEST_PERCENT) for name, found in cheats.items()}
+    name = min(lowest, key=lambda cheat: lowest[cheat])
+    mildest = lowest[name]
+    ok = round(min(HEADROOM * typical, mildest / CHEAT_SHARE) * MICRO)
+    mismatch = round(CAUGHT_SHARE * mildest * MICRO)
+    if not worst * MICRO <= ok < mismatch:
+        return Proposal(typical, worst, mildest, name, None, None)
+    return Proposal(typical, worst, mildest, name, ok, mismatch)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return a value of the sample below which at least so many percent of it lie, itself included.
+
+    Nearest rank: with few values the extremes stand for the tails.
+    """
+    ordered = sorted(values)
+    # Integers: 99.9 % of 1000 must be rank 999 and not, by a rounding error, 1000.
+    rank = -(-round(percent * 10) * len(ordered) // 1000)
+    return ordered[max(rank, 1) - 1]

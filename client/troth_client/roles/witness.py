@@ -1,0 +1,52 @@
+"""Everything that audits ask of a participant, done while it would otherwise wait.
+
+Owns: the order of duties: our own openings, what we owe as seat and as juror, then the steps that
+anyone may take, each sent by about two peers of n. Never: keeps a round waiting for an audit.
+Next: `audit/docket.py` for what is known, then `target.py`, `seat.py`, `juror.py`, `steps.py` there.
+
+A trainer that does not witness has the first duty only; the program seats nobody else.
+"""
+
+from troth_client.audit.juror import serve
+from troth_client.audit.seat import sit
+from troth_client.audit.steps import open_audits, take_step
+from troth_client.audit.target import show_openings
+from troth_client.audit.verdict_book import Duty
+from troth_client.peer import Peer
+from troth_client.steps.crank import is_our_turn
+from troth_coordinator.rules.audit_view import AuditStage
+from troth_coordinator.rules.view import NetworkView
+
+JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
+
+
+async def attend(peer: Peer, view: NetworkView) -> None:
+    """Do what the audits of the run ask of us now. Safe to repeat at any slot."""
+    await peer.docket.refresh(view)
+    await show_openings(peer, view)
+    for audit in peer.docket.audits(view):
+        await sit(peer, view, audit)
+        await serve(peer, view, audit)
+        if is_our_turn(peer, view):
+            await take_step(peer, view, audit)
+    for round_ in peer.docket.rounds():
+        if is_our_turn(peer, view):
+            await open_audits(peer, view, round_)
+    _tidy(peer, view)
+
+
+def _tidy(peer: Peer, view: NetworkView) -> None:
+    """Keep what open audits may still ask for, and forget what they no longer do."""
+    open_rounds = peer.docket.held_rounds
+    for round_ in peer.kept.held - open_rounds:
+        peer.kept.release(round_)
+    for round_ in open_rounds:
+        peer.kept.hold(round_)
+    for duty in peer.verdicts.duties():
+        if duty.round + view.run.params.ring < view.run.round and _is_over(peer, duty):
+            peer.verdicts.drop(duty)
+
+
+def _is_over(peer: Peer, duty: Duty) -> bool:
+    audit = peer.docket.find(duty.round, duty.target, duty.kind)
+    return audit is None or audit.stage in JUDGED
