@@ -145,9 +145,7 @@ async def _report(peer: Peer, view: NetworkView, round_: int, targets: set[int])
             if error.name != "AlreadyReported":
                 continue
         else:
-            peer.events.emit(
-                "reported_missing", round=round_, index=target, fee=sent.fee_lamports
-            )
+            peer.events.emit("reported_missing", round=round_, index=target, fee=sent.fee_lamports)
         reported.add(target)
     return reported
 
