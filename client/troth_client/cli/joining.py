@@ -174,7 +174,7 @@ def _settings(request: JoinRequest, output: Output) -> ParticipantSettings:
     load_manifest(request.data, request.config.manifest_digest())
     choose_device(request.device)
     # Only a look: the store takes the lock for good, but a stake should not move before.
-    FolderLock(request.state).release()
+    FolderLock(request.state).close()
     return ParticipantSettings(
         rpc_url=request.rpc_url,
         run=str(request.run),
