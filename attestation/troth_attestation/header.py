@@ -6,7 +6,7 @@ Next: `expected.py`, which checks a header field by field against the chain.
 """
 
 import struct
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
@@ -49,6 +49,7 @@ class Header:
     salt: bytes
 
 
+_FIELDS = tuple(field.name for field in fields(Header))
 _BYTE_FIELDS = (
     "genesis_hash",
     "program_id",
@@ -73,7 +74,7 @@ def encode(header: Header) -> bytes:
                 name, "32 bytes", f"{len(getattr(header, name))} bytes", "pass the raw bytes"
             )
     try:
-        return _LAYOUT.pack(*astuple(header))
+        return _LAYOUT.pack(*(getattr(header, name) for name in _FIELDS))
     except struct.error as error:
         raise HeaderEncodingError(
             "header", "numbers within their widths", error, "check epoch, round, index and counts"

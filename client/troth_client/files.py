@@ -10,10 +10,11 @@ import errno
 import fcntl
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Self
 
 from troth_client.errors import ClientError
 
@@ -21,6 +22,27 @@ TEMPORARY_SUFFIX = ".tmp"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 Chunk = bytes | bytearray | memoryview
+
+
+class Closable(ABC):
+    """Something that is closed at the end of its `with` block, whatever ends that."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give up what is held; harmless when repeated."""
+
+    def __enter__(self) -> Self:
+        """Return the object itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
 
 
 class DiskFullError(ClientError):
@@ -89,7 +111,7 @@ def explain_full_disk(path: Path) -> Iterator[None]:
         ) from error
 
 
-class FolderLock:
+class FolderLock(Closable):
     """Exclusive use of a folder by one process, until `release` or the end of the process.
 
     The operating system drops the lock when its holder dies, however it dies, so a stale lock file
@@ -116,22 +138,11 @@ class FolderLock:
             os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
         self._handle: int | None = handle
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Give the folder up; harmless when repeated."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
-
-    def __enter__(self) -> "FolderLock":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()
 
 
 def remove_temporaries(folder: Path) -> None:

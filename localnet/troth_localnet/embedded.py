@@ -11,18 +11,14 @@ import json
 import secrets
 import select
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
-
-from solders.pubkey import Pubkey
+from typing import Final
 
 from troth_localnet.child import Child
 from troth_localnet.errors import LocalnetError, PortInUseError, StartFailedError
-from troth_localnet.launcher import Programs, airdrop_confirmed, image_path, request
+from troth_localnet.launcher import Addresses, ChildLauncher, Programs, image_path, request
 
 START_SECONDS: Final = 20.0
 """A generous deadline for a loaded machine; an idle one takes about half a second."""
@@ -45,49 +41,14 @@ class EmbeddedOptions:
     seed: bytes = field(default_factory=lambda: secrets.token_bytes(16))
 
 
-class EmbeddedLauncher:
+class EmbeddedLauncher(ChildLauncher):
     """Implements `Launcher` with a Python process of our own."""
 
+    talks = True
+
     def __init__(self, options: EmbeddedOptions | None = None) -> None:
+        super().__init__()
         self.options = options or EmbeddedOptions()
-        self._child: Child | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._rpc_url = self._ws_url = ""
-
-    @property
-    def rpc_url(self) -> str:
-        """The address of JSON-RPC."""
-        self._running()
-        return self._rpc_url
-
-    @property
-    def ws_url(self) -> str:
-        """The address of the websocket."""
-        self._running()
-        return self._ws_url
-
-    @property
-    def pid(self) -> int:
-        """The process id of the chain."""
-        return self._running().pid
-
-    def start(self, programs: Programs) -> None:
-        """Start the process and wait for its word that it listens."""
-        if self._child is not None:
-            raise StartFailedError("a launcher that is not running", "it runs", "Call stop() first")
-        self._folder = tempfile.TemporaryDirectory(prefix="troth-localnet-")
-        try:
-            folder = Path(self._folder.name)
-            self._child = Child(self._command(programs, folder), folder / "log", pipe_stdout=True)
-            ready = self._await_ready(self._child)
-        except BaseException:
-            self.stop()
-            raise
-        self._rpc_url, self._ws_url = str(ready["rpc_url"]), str(ready["ws_url"])
-
-    def airdrop(self, address: Pubkey, lamports: int) -> str:
-        """Pay from the faucet; return the signature."""
-        return airdrop_confirmed(self.rpc_url, address, lamports)
 
     def advance(self, num_slots: int = 1) -> int:
         """Move time on by so many slots at once; return the open slot."""
@@ -96,33 +57,6 @@ class EmbeddedLauncher:
     def skip(self, num_slots: int = 1) -> int:
         """Leave so many slots without a block; return the open slot after them."""
         return _as_slot(request(self.rpc_url, "trothSkipSlots", [num_slots]))
-
-    def stop(self) -> None:
-        """End the process by its pid and remove its folder."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
-
-    def __enter__(self) -> Self:
-        """Return the launcher; `start` is up to the caller."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop."""
-        self.stop()
-
-    def _running(self) -> Child:
-        if self._child is None:
-            raise StartFailedError("a started chain", "one not started", "Call start() first")
-        return self._child
 
     def _command(self, programs: Programs, folder: Path) -> list[str]:
         options = self.options
@@ -139,7 +73,7 @@ class EmbeddedLauncher:
             command += ["--program", f"{program_id}={image_path(program_id, image, folder)}"]
         return command
 
-    def _await_ready(self, child: Child) -> dict[str, object]:
+    def _await_ready(self, child: Child) -> Addresses:
         """Read the child's first line, which it prints once it listens or knows it cannot."""
         deadline = time.monotonic() + START_SECONDS
         line = b""
@@ -155,7 +89,7 @@ class EmbeddedLauncher:
         message = json.loads(line)
         if "error" in message:
             raise _child_error(message)
-        return dict(message)
+        return Addresses(str(message["rpc_url"]), str(message["ws_url"]))
 
 
 def _child_error(message: dict[str, object]) -> LocalnetError:

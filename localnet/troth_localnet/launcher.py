@@ -1,23 +1,27 @@
 """What callers know of a local chain, whichever kind it is.
 
-Owns: the `Launcher` interface and the small JSON-RPC client that launchers share.
-Never: starts anything itself.
-Next: embedded.py and validator.py implement it.
+Owns: the `Launcher` interface, what its implementations share (one child process with a folder of
+its own, a small JSON-RPC client). Never: knows a command line.
+Next: embedded.py and validator.py, which do.
 """
 
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 import urllib.error
 import urllib.request
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from types import TracebackType
+from typing import Final, NamedTuple, Protocol, Self
 
 from solders.pubkey import Pubkey
 
-from troth_localnet.errors import ProgramImageError, RequestFailedError
+from troth_localnet.child import Child
+from troth_localnet.errors import ProgramImageError, RequestFailedError, StartFailedError
 from troth_localnet.values import Json
 
 Image = Path | bytes
@@ -58,6 +62,97 @@ class Launcher(Protocol):
     def stop(self) -> None:
         """End the chain and remove its files; may be called twice."""
         ...
+
+
+class Addresses(NamedTuple):
+    """Where a started chain listens."""
+
+    rpc_url: str
+    ws_url: str
+
+
+class ChildLauncher(ABC):
+    """Implements `Launcher` for a chain that is one child process.
+
+    Subclasses say what its command line is and when it answers; `talks` if they read its stdout.
+    """
+
+    talks = False
+
+    def __init__(self) -> None:
+        self._child: Child | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._addresses = Addresses("", "")
+
+    @property
+    def rpc_url(self) -> str:
+        """The address of JSON-RPC."""
+        self._running()
+        return self._addresses.rpc_url
+
+    @property
+    def ws_url(self) -> str:
+        """The address of the websocket."""
+        self._running()
+        return self._addresses.ws_url
+
+    @property
+    def pid(self) -> int:
+        """The id of the child process: of the chain itself, or of a guard around it."""
+        return self._running().pid
+
+    def start(self, programs: Programs) -> None:
+        """Start the process with these programs and return once it answers."""
+        if self._child is not None:
+            raise StartFailedError("a launcher that is not running", "it runs", "Call stop() first")
+        self._folder = tempfile.TemporaryDirectory(prefix="troth-localnet-")
+        try:
+            folder = Path(self._folder.name)
+            command = self._command(programs, folder)
+            self._child = Child(command, folder / "log", pipe_stdout=self.talks)
+            self._addresses = self._await_ready(self._child)
+        except BaseException:
+            self.stop()
+            raise
+
+    def airdrop(self, address: Pubkey, lamports: int) -> str:
+        """Pay from the faucet, wait until confirmed, return the signature."""
+        return airdrop_confirmed(self.rpc_url, address, lamports)
+
+    def stop(self) -> None:
+        """End the process by its pid and remove its folder; may be called twice."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        """Return the launcher; `start` is up to the caller."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    @abstractmethod
+    def _command(self, programs: Programs, folder: Path) -> list[str]:
+        """Return the child's command line; `folder` is its own."""
+
+    @abstractmethod
+    def _await_ready(self, child: Child) -> Addresses:
+        """Return where it listens once it answers; LauncherError if it never will."""
+
+    def _running(self) -> Child:
+        if self._child is None:
+            raise StartFailedError("a started chain", "one not started", "Call start() first")
+        return self._child
 
 
 def image_path(program_id: Pubkey, image: Image, folder: Path) -> Path:

@@ -14,24 +14,15 @@ import os
 import shutil
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
-
-from solders.pubkey import Pubkey
+from typing import Final
 
 from troth_localnet.child import Child
-from troth_localnet.errors import (
-    OptionError,
-    RequestFailedError,
-    StartFailedError,
-    ValidatorMissingError,
-)
-from troth_localnet.launcher import Programs, airdrop_confirmed, image_path, request
+from troth_localnet.errors import OptionError, RequestFailedError, ValidatorMissingError
+from troth_localnet.launcher import Addresses, ChildLauncher, Programs, image_path, request
 from troth_localnet.ports import bind_pair
 
 BINARY_NAME: Final = "solana-test-validator"
@@ -65,80 +56,17 @@ class ValidatorOptions:
             )
 
 
-class ValidatorLauncher:
+class ValidatorLauncher(ChildLauncher):
     """Implements `Launcher` with solana-test-validator."""
 
     def __init__(self, options: ValidatorOptions | None = None) -> None:
+        super().__init__()
         self.options = options or ValidatorOptions()
-        self._child: Child | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._port = 0
 
-    @property
-    def rpc_url(self) -> str:
-        """The address of JSON-RPC."""
-        self._running()
-        return f"http://{_HOST}:{self._port}"
-
-    @property
-    def ws_url(self) -> str:
-        """The address of the websocket."""
-        self._running()
-        return f"ws://{_HOST}:{self._port + 1}"
-
-    @property
-    def pid(self) -> int:
-        """The process id of the guard around the validator."""
-        return self._running().pid
-
-    def start(self, programs: Programs) -> None:
-        """Start with the programs in the genesis block and wait until transactions are taken."""
-        if self._child is not None:
-            raise StartFailedError("a launcher that is not running", "it runs", "Call stop() first")
+    def _command(self, programs: Programs, folder: Path) -> list[str]:
         binary = find_validator(self.options.binary)
         self._port = _free_port_pair(self.options.port)
-        self._folder = tempfile.TemporaryDirectory(prefix="troth-validator-")
-        try:
-            folder = Path(self._folder.name)
-            command = self._command(binary, programs, folder)
-            self._child = Child(command, folder / "output", pipe_stdout=False)
-            self._await_ready(self._child)
-        except BaseException:
-            self.stop()
-            raise
-
-    def airdrop(self, address: Pubkey, lamports: int) -> str:
-        """Pay from the faucet, wait until confirmed, return the signature."""
-        return airdrop_confirmed(self.rpc_url, address, lamports)
-
-    def stop(self) -> None:
-        """End the validator and remove its ledger; may be called twice."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
-
-    def __enter__(self) -> Self:
-        """Return the launcher; `start` is up to the caller."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop."""
-        self.stop()
-
-    def _running(self) -> Child:
-        if self._child is None:
-            raise StartFailedError("a started chain", "one not started", "Call start() first")
-        return self._child
-
-    def _command(self, binary: Path, programs: Programs, folder: Path) -> list[str]:
         ticks = self.options.slot_milliseconds * _TICKS_PER_400_MILLISECONDS // 400
         command = [sys.executable, "-m", "troth_localnet.guard"]
         command += ["--scratch", str(folder), str(binary)]
@@ -153,12 +81,13 @@ class ValidatorLauncher:
             command += ["--bpf-program", str(program_id), str(path)]
         return command
 
-    def _await_ready(self, child: Child) -> None:
+    def _await_ready(self, child: Child) -> Addresses:
         """Ask until it is healthy and has rooted its first slots, or its time is up."""
+        found = Addresses(f"http://{_HOST}:{self._port}", f"ws://{_HOST}:{self._port + 1}")
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and child.exit_code() is None:
-            if _is_ready(self.rpc_url):
-                return
+            if _is_ready(found.rpc_url):
+                return found
             time.sleep(_POLL_SECONDS)
         raise child.failure(f"{BINARY_NAME} to be healthy within {START_SECONDS:.0f} s")
 

@@ -1,16 +1,18 @@
-"""Where a demo's time goes: `python scripts/bench/demo.py [FOLDER]`.
+"""Where a demo's time goes, as the tables of docs/results.md: `python scripts/bench/demo.py [DIR]`.
 
-Reads the event logs of a demo that has run (`troth demo --out FOLDER`); without a folder, a demo of
-10 rounds is run first. Owns: the table of seconds per step, round and set-up.
-Never: a claim; those go to docs/results.md with their log.
+Reads the event logs of a demo that has run (`troth demo --out DIR`); without a folder, a demo of 10
+rounds is run first. Owns: the tables of the whole and of the seconds per step.
+Never: a claim; paste what it prints into docs/results.md, with command and hardware.
 Next: `client/troth_client/telemetry/spans.py`, which makes the events.
 """
 
 import argparse
 import itertools
+import os
 import statistics
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -20,13 +22,16 @@ from troth_client.cli.demo.show import run_demo
 from troth_client.telemetry.events import Event, EventTail
 
 NUM_ROUNDS = 10
+SOL = 10**9
+MICRO = 10**6
 
 
 def main() -> None:
-    """Print the table of a finished demo."""
+    """Print the tables of a finished demo."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
     folder = parser.parse_args().folder
+    load = f"load average before it {os.getloadavg()[0]:.1f}"
     if folder is not None:
         report(folder)
         return
@@ -35,30 +40,51 @@ def main() -> None:
         options = DemoOptions(folder=fresh, num_rounds=NUM_ROUNDS, margin_micro=0, seed=1)
         run_demo(options, Console(stderr=True))
         report(fresh)
+        print(f"\n{os.cpu_count()} cores, {load}")
 
 
 def report(folder: Path) -> None:
-    """Print set-up, rounds and steps of the demo in a folder."""
+    """Print the whole and the steps of the demo in a folder, in Markdown."""
     own = {str(event["event"]): event for event in read(folder / "events.jsonl")}
     logs = [read(path) for path in sorted(folder.glob("trainer-*/events.jsonl"))]
-    print(f"data and run created   {seconds(own['run_created'], own['chain_started']):8.2f} s")
-    print(f"whole demo             {own['trainers_ended']['seconds']:8.2f} s")
+    events = [event for log in logs for event in log]
+    for line in itertools.chain(whole(own, events), [""], steps(events)):
+        print(line)
+
+
+def whole(own: dict[str, Event], events: list[Event]) -> Iterator[str]:
+    """Yield the rows about the demo as a whole."""
     closes = defaultdict(list)
-    steps = defaultdict(list)
-    for event in (one for log in logs for one in log):
+    for event in events:
         if event["event"] == "round_closed":
             closes[event["round"]].append(event["time"])
-        elif event["event"] == "step_ended":
-            steps[event["step"]].append(event["seconds"])
     ends = [min(times) for _, times in sorted(closes.items())]
-    lengths = [later - sooner for sooner, later in itertools.pairwise(ends)]
-    print(f"a round, median        {statistics.median(lengths):8.3f} s, longest {max(lengths):.3f}")
-    print(f"\n{'step':<12}{'median ms':>10}{'95 % ms':>10}{'times':>8}")
-    for name, values in steps.items():
-        values.sort()
-        high = values[min(len(values) - 1, len(values) * 95 // 100)]
-        print(f"{name:<12}{statistics.median(values) * 1e3:>10.1f}{high * 1e3:>10.1f}", end="")
-        print(f"{len(values):>8}")
+    rounds = [later - sooner for sooner, later in itertools.pairwise(ends)]
+    summary = own["summarised"]
+    first, last = (summary[f"loss_{end}_micro"] / MICRO for end in ("first", "last"))
+    yield "| | |"
+    yield "|---|---:|"
+    yield f"| rounds | {summary['num_rounds']} |"
+    yield f"| payloads included | {summary['num_included']} |"
+    yield f"| validation loss, nats a byte | {first:.3f} → {last:.3f} |"
+    yield f"| fees | {summary['fees_lamports'] / SOL:.6f} SOL |"
+    prepared = seconds(own["run_created"], own["chain_started"])
+    yield f"| data prepared, run created | {prepared:.1f} s |"
+    yield f"| a round, median (longest) | {statistics.median(rounds):.2f} s ({max(rounds):.2f} s) |"
+    yield f"| start to last trainer's end | {own['trainers_ended']['seconds']:.1f} s |"
+
+
+def steps(events: list[Event]) -> Iterator[str]:
+    """Yield the table of steps, in the order in which a round takes them."""
+    lasted = defaultdict(list)
+    for event in events:
+        if event["event"] == "step_ended":
+            lasted[event["step"]].append(event["seconds"] * 1_000)
+    yield "| step | median ms | 95 % ms | times |"
+    yield "|---|---:|---:|---:|"
+    for name, values in lasted.items():
+        high = sorted(values)[min(len(values) - 1, len(values) * 95 // 100)]
+        yield f"| {name} | {statistics.median(values):.1f} | {high:.1f} | {len(values)} |"
 
 
 def read(path: Path) -> list[Event]:

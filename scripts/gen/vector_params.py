@@ -1,6 +1,7 @@
 """Golden vectors for the parameters of `create_run`: what holds, and each single contradiction.
 
-Owns: the defaults of protocol section 12 once more, and one case per refusal.
+Owns: the defaults of protocol section 12, typed in once more so that a slip in `rules/params.py`
+shows, and one case per refusal. Never: imports the packages.
 Next: vectors.py.
 """
 

@@ -190,6 +190,15 @@ async def assert_finished(run: InProcessRun) -> NetworkView:
     return view
 
 
+def assert_fees_told(run: InProcessRun) -> None:
+    """What the events say of fees is what the session keys paid, so a display can add it up."""
+    for one in run.members:
+        payer = one.session.pubkey()
+        sent = (found for found in run.chain.history.newest_first(payer))
+        paid = sum(found.fee_lamports for found in sent if found.keys.all[0] == payer)
+        assert sum(event.get("fee", 0) for event in one.events.events) == paid > 0, one.name
+
+
 def phases(one: Member) -> list[str]:
     return [event["phase"] for event in one.events.named("phase")]
 

@@ -163,7 +163,7 @@ def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, 
     assert (code, values) == (1, None)
     assert last_json(first.said())["error"]["kind"] == "ReplacedError"
     second.wait_for("phase=WAITING_FOR_MEMBERS")
-    assert f"warning: others look for this participant at {endpoint(first)}" in second.said()
+    assert f"others look for this participant at {endpoint(first)}" in second.said()
     status = bench.cli.json(*bench.of_run("status", run=run))
     assert len(status["participants"]) == 1
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -146,6 +146,38 @@ def test_an_unused_run_is_closed_and_its_rent_comes_back(bench):
     assert after["balance_lamports"] - before["balance_lamports"] > 2.2 * SOL
 
 
+def test_a_run_that_waited_in_vain_is_cancelled_and_closed(bench):
+    run = bench.create(fund="1")
+    bench.take_a_seat(run, "early")
+    cancel = bench.of_run("run", "cancel", run=run, key="authority")
+    error = bench.cli.refused(*cancel)
+    assert error["kind"] == "NotInVainError"
+    assert "3600 slots" in error["expected"]
+    bench.launcher.advance(3_601)
+    strange = bench.cli.refused(*bench.of_run("run", "cancel", run=run, key="stranger"))
+    assert (strange["kind"], strange["expected"]) == ("NotInVainError", "the key of its authority")
+    done = bench.cli.json(*cancel)
+    assert (done["run"], done["phase"]) == (run, "finished")
+    assert done["fee_lamports"] == 5_000
+    assert bench.cli.refused(*cancel)["found"] == "finished"
+
+    bench.cli.json(*bench.of_run("leave", run=run, key="early"))
+    bench.launcher.advance(20_000)
+    paid = bench.cli.json(*bench.of_run("withdraw", run=run, key="early"))
+    assert paid["received_lamports"] > SOL // 10, "the stake and the rent"
+    bench.cli.json(*bench.of_run("run", "close", run=run, key="authority"))
+
+
+def test_a_run_that_can_begin_is_not_cancelled(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a", "b")
+    bench.launcher.advance(4_000)
+    error = bench.cli.refused(*bench.of_run("run", "cancel", run=run, key="authority"))
+    assert error["found"] == "2 members, enough to begin"
+    shown = bench.cli.json(*bench.of_run("run", "show", run=run))
+    assert shown["phase"] == "waiting_for_members", "the tick that would begin it was not sent"
+
+
 def test_an_allowlisted_run_admits(bench):
     run = bench.create("chain.admission=allowlist")
     bench.key("a")

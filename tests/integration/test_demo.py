@@ -1,6 +1,8 @@
 """`troth demo` with real processes: its summary claims what the chain and the files show."""
 
+import ast
 import asyncio
+import inspect
 import json
 import subprocess
 import sys
@@ -20,6 +22,9 @@ from integration.demo_support import (
 from safetensors import safe_open
 from solders.pubkey import Pubkey
 
+from troth_client import round as round_module
+from troth_client.telemetry.board import Board
+from troth_client.telemetry.events import EventTail
 from troth_coordinator.rules.phase import Phase
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 
@@ -58,6 +63,15 @@ def test_the_summary_says_what_the_chain_says(tmp_path, chain):
     reward = view.params.reward_per_payload
     assert view.total_unvested + view.total_claimable == included * reward
 
+    # What the live display adds up is what the chain is short of, to the lamport.
+    logs = [folder, *(folder / name for name in summary.peer_roots)]
+    board = Board()
+    for event in (one for log in logs for one in EventTail(log / "events.jsonl").read()):
+        board.take(event)
+    assert board.fees == summary.fees_lamports
+    for name in summary.peer_roots:
+        assert_every_step_is_timed(events_of(folder, name), num_rounds=8)
+
     # The root on chain of each round is what every trainer held after the round before it.
     for name in summary.peer_roots:
         roots = roots_by_round(folder, name)
@@ -72,6 +86,36 @@ def test_the_summary_says_what_the_chain_says(tmp_path, chain):
         size = sum(file.get_tensor(name).size for name in file.keys())  # noqa: SIM118
     assert size == summary.num_parameters
     assert summary.bytes_per_parameter == summary.payload_bytes / size
+
+
+# The name under which each call of round.py is timed.
+STEPS = {
+    "make_plan": "plan",
+    "train": "train",
+    "encode": "encode",
+    "commit": "commit",
+    "publish": "publish",
+    "gather": "gather",
+    "attest": "attest",
+    "aggregate": "close",
+    "check_root": "check",
+    "apply": "apply",
+    "settle": "settle",
+}
+
+
+def assert_every_step_is_timed(events, num_rounds):
+    """The log holds all steps of round.py in their order, once a round, with their seconds."""
+    tree = ast.parse(inspect.getsource(round_module.run_round))
+    awaited = [node.value.func.id for node in ast.walk(tree) if isinstance(node, ast.Await)]
+    assert sorted(awaited) == sorted(STEPS), "a step of round.py without a name here"
+    timed = [event for event in events if event["event"] == "step_ended"]
+    assert [event["step"] for event in timed if event["step"] != "check"] == [
+        step for step in STEPS.values() if step != "check"
+    ] * num_rounds
+    # The stored roots before the first and after the last round are checked as well.
+    assert [event["step"] for event in timed].count("check") >= num_rounds
+    assert all(event["seconds"] >= 0 for event in timed)
 
 
 def test_a_seed_gives_the_same_run_to_the_bit(tmp_path):

@@ -3,6 +3,7 @@
 import math
 
 from integration.inprocess_support import (
+    assert_fees_told,
     assert_finished,
     enter,
     events_of,
@@ -75,3 +76,4 @@ async def test_a_late_joiner_replays_the_ring_and_works_in_the_next_round(theatr
     assert 3 in included(run, "ada")[first]
     replayed = [event["round"] for event in events_of(run, "eve", "applied")]
     assert replayed == list(range(9))
+    assert_fees_told(run)

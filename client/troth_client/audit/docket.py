@@ -31,8 +31,10 @@ class Docket:
         self._done: set[int] = set()
 
     async def refresh(self, view: NetworkView) -> None:
-        """Read what is new. Every change of an audit or a seed absorbs an event, so that a look at
-        the run's event sequence tells whether there is any.
+        """Read what is new since the last call.
+
+        Every change of an audit or a seed absorbs an event: a look at the run's event sequence
+        tells whether there is any.
         """
         if view.run.event_sequence == self._sequence:
             return

@@ -10,11 +10,9 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_client.cli.errors import OtherRunError
-from troth_coordinator.chain.accounts import AccountReader
+from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
-from troth_coordinator.chain.codec import program_codec
-from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.operations import Authority
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS
 from troth_coordinator.rules.view import EntryView, ParticipantView, Status
@@ -67,7 +65,7 @@ async def _participants(client: CoordinatorClient, at: RunAddresses) -> list[Pai
 
 
 async def _rounds(client: CoordinatorClient, at: RunAddresses) -> list[Pair]:
-    reader = AccountReader(program_layout(), program_codec())
+    reader = program_reader()
     positions = [at.round(position) for position in range(at.ring)]
     _slot, accounts = await client.rpc.get_accounts(positions)
     return [

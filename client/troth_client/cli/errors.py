@@ -11,6 +11,7 @@
         ├── SettingsError             a table of the config file that is for the command line
         ├── FundsError                the key cannot pay for what was asked
         ├── OtherRunError             a run that is not what was asked for
+        ├── NotInVainError            a run that cannot be given up, or not yet
         └── NotJoinedError            the key takes no part in the run
 
 Owns: the classes. Never: errors of a part; `failures.py` prints those of every tree.
@@ -58,6 +59,10 @@ class FundsError(CommandError):
 
 class OtherRunError(CommandError):
     """The run on chain is not the one that was asked for."""
+
+
+class NotInVainError(CommandError):
+    """The run cannot be given up: it works, may still begin, or has not waited long enough."""
 
 
 class NotJoinedError(CommandError):

@@ -23,7 +23,6 @@ from troth_client.roles.supervisor import Supervisor
 from troth_client.store import Store
 from troth_client.store.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventList
-from troth_client.transport.base import Transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_coordinator import artifacts
 from troth_coordinator.chain.addresses import RunAddresses, run_address
@@ -161,13 +160,20 @@ class InProcessRun:
                 self.wrap(member, doors),
                 Workshop(self.data, CPU, random=random.Random(f"{self.seed} {member.name}")),
             )
+            await transport.__aenter__()
         except BaseException:
             store.close()
             raise
-        await transport.__aenter__()
         self.clock.join()
-        following = self._follow(Supervisor(member.peer), transport, store)
-        member.task = asyncio.create_task(following, name=member.name)
+
+        def end(_task: object) -> None:
+            self.network.leave(member.name)
+            store.close()
+            self.clock.leave()
+
+        member.task = asyncio.create_task(Supervisor(member.peer).run(), name=member.name)
+        # Not a `finally` in the task: one that is cancelled before its first step never enters it.
+        member.task.add_done_callback(end)
 
     async def stop(self, member: Member) -> None:
         """Kill a member where it stands, as kill -9 would: nothing is saved or sent any more."""
@@ -196,16 +202,6 @@ class InProcessRun:
         """Return the lamports of an address."""
         account = self.chain.accounts.get(address)
         return 0 if account is None else account.lamports
-
-    async def _follow(
-        self, supervisor: Supervisor, transport: Transport, store: Store
-    ) -> NetworkView:
-        try:
-            return await supervisor.run()
-        finally:
-            self.clock.leave()
-            await transport.__aexit__(None, None, None)
-            store.close()
 
     def _open_store(self, member: Member) -> Store:
         config_hash = self.settings.config.config_hash()

@@ -7,7 +7,7 @@ Next: `participant.py`.
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +42,9 @@ FEE_RESERVE_LAMPORTS: Final = 10_000_000
 _TOLD: Final = frozenset(
     {
         "joined",
+        "endpoint_differs",
+        "session_refilled",
+        "session_refill_failed",
         "resumed",
         "phase",
         "trained",
@@ -72,6 +75,8 @@ class JoinRequest:
     listen: str
     endpoint: str
     session_lamports: int
+    refill_lamports: int
+    num_threads: int | None
 
 
 class Teller:
@@ -98,9 +103,7 @@ def join(request: JoinRequest, output: Output) -> ParticipantEnd:
     right; KeyboardInterrupt after a second signal.
     """
     settings = _settings(request, output)
-    announced = asyncio.run(check_run(request))
-    if announced is not None:
-        settings = listen_where_announced(settings, announced, output)
+    asyncio.run(check_run(request))
     log = EventLog.open(request.state / EVENTS_FILE, owner=str(request.owner.pubkey()))
     try:
         return asyncio.run(participate(settings, Teller(log, output)))
@@ -111,18 +114,14 @@ def join(request: JoinRequest, output: Output) -> ParticipantEnd:
         log.close()
 
 
-async def check_run(request: JoinRequest) -> str | None:
-    """Raise unless the run is the one that the config describes and the owner can pay to join.
-
-    Returns the endpoint that an owner who has joined before announced, None for a newcomer.
-    """
+async def check_run(request: JoinRequest) -> None:
+    """Raise unless the run is the one that the config describes and the owner can pay to join."""
     async with connect(request.rpc_url) as client:
         view = await client.snapshot(request.run)
         check_config(view.run, request.config)
         owner = request.owner.pubkey()
         if index_of_owner(view.entries, bytes(owner)) is not None:
-            participant = await client.read_participant(request.run, owner)
-            return None if participant is None else participant.endpoint
+            return
         stake = view.run.params.stake_lamports
         needed = stake + request.session_lamports + FEE_RESERVE_LAMPORTS
         balance = await client.balance(owner)
@@ -134,27 +133,6 @@ async def check_run(request: JoinRequest) -> str | None:
                 f"Send SOL to it (on a local network: troth localnet airdrop {owner} 1).",
                 f"account {owner}",
             )
-        return None
-
-
-def listen_where_announced(
-    settings: ParticipantSettings, announced: str, output: Output
-) -> ParticipantSettings:
-    """Return settings under which others find us again: an endpoint is announced only at join.
-
-    Where the system was to pick the port, it is the announced one; any other difference is the
-    user's choice (a proxy may stand before us) and only worth a warning.
-    """
-    if settings.port == 0 and not settings.endpoint:
-        port = check_endpoint(announced).port
-        settings = replace(settings, port=0 if port is None else port)
-    ours = settings.endpoint or f"http://{settings.host}:{settings.port}"
-    if ours != announced:
-        output.warn(
-            f"others look for this participant at {announced}, as announced when it joined,"
-            f" not at {ours}; make sure that the former leads here"
-        )
-    return settings
 
 
 def split_listen(text: str) -> tuple[str, int]:
@@ -196,7 +174,7 @@ def _settings(request: JoinRequest, output: Output) -> ParticipantSettings:
     load_manifest(request.data, request.config.manifest_digest())
     choose_device(request.device)
     # Only a look: the store takes the lock for good, but a stake should not move before.
-    FolderLock(request.state).release()
+    FolderLock(request.state).close()
     return ParticipantSettings(
         rpc_url=request.rpc_url,
         run=str(request.run),
@@ -211,4 +189,6 @@ def _settings(request: JoinRequest, output: Output) -> ParticipantSettings:
         endpoint=request.endpoint,
         device=request.device,
         session_lamports=request.session_lamports,
+        refill_lamports=request.refill_lamports,
+        num_threads=request.num_threads,
     )

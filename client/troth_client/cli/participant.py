@@ -1,22 +1,26 @@
 """One participant as a real process: HTTP transport, RPC, a state folder, signals.
 
-Owns: joining or resuming, the life of the doors, what a signal does, final weights.
-Never: prints (events say what happens) or parses a command line.
-Next: `commands/membership.py` (`troth join`) and `demo/` call `participate`.
+Owns: joining or resuming on the announced port, the life of the doors, what a signal does, final
+weights. Never: prints (events say what happens) or parses a command line.
+Next: `commands/membership.py` (`troth join`) and `demo/` call `participate`; `purse.py`.
 """
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_client.assembly import Doors, Workshop, assemble
+from troth_client.cli.purse import Purse
 from troth_client.clock import PollingClock
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
@@ -28,7 +32,8 @@ from troth_client.roles.supervisor import Supervisor
 from troth_client.store import Store
 from troth_client.store.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventSink
-from troth_client.transport.http import http_transport
+from troth_client.transport.exchange import Exchange
+from troth_client.transport.http import check_endpoint, http_transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
@@ -39,14 +44,19 @@ from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role
 
+PURSE_POLLS = 25
+"""How many polls of the chain pass between two looks at what the session key has left."""
+
 
 @dataclass(frozen=True, slots=True)
 class ParticipantSettings:
     """What `troth join` needs. Everything is picklable, so that a fleet can hand it to a child.
 
     `owner` and `session` are 64-byte key pairs; `endpoint` is what others reach, "" for the address
-    that is listened on; `state` is the folder of this participant; `session_lamports` are moved to
-    the session key at join, to pay for its transactions.
+    that is listened on; port 0 is any free port at join, and the announced one ever after; `state`
+    is the folder of this participant. `session_lamports` are moved to the session key at join, to
+    pay for its transactions, and up to `refill_lamports` more in the life of one process.
+    `num_threads` bounds what PyTorch and the hashing use; None leaves it to them.
     """
 
     rpc_url: str
@@ -63,6 +73,7 @@ class ParticipantSettings:
     device: str = "auto"
     poll_seconds: float = 0.4
     session_lamports: int = 50_000_000
+    refill_lamports: int = 200_000_000
     num_threads: int | None = None
 
 
@@ -83,64 +94,109 @@ async def participate(settings: ParticipantSettings, events: EventSink) -> Parti
     The first SIGINT or SIGTERM lets the round under way end; the stake stays, so that the same
     command resumes. A second one stops at once. Raises what the parts raise.
     """
-    owner, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
-    run = Pubkey.from_string(settings.run)
+    if settings.num_threads is not None:
+        torch.set_num_threads(settings.num_threads)
+    key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
     async with HttpRpc(settings.rpc_url) as rpc:
-        policy = SendPolicy(poll_seconds=settings.poll_seconds)
-        chain = CoordinatorClient(rpc, policy=policy)
+        chain = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=settings.poll_seconds))
         await chain.check_program()
-        transport = http_transport(
-            settings.host,
-            settings.port,
-            folder=settings.state / "blobs",
-            advertised=settings.endpoint,
-        )
-        async with transport:
-            at = RunAddresses.of(await chain.read_run(run), chain.program_id)
-            joining = Owner(chain, at, owner)
-            index = await _join(joining, settings, session, transport.endpoint)
-            events.emit("joined", index=int(index), endpoint=transport.endpoint)
-            identity = Identity(owner.pubkey(), session, index)
+        run = await chain.read_run(Pubkey.from_string(settings.run))
+        owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
+        announced = await _announced(owner)
+        async with _open_transport(settings, announced) as transport:
+            index, fee = await _join(owner, settings, session, transport.endpoint)
+            events.emit("joined", index=int(index), endpoint=transport.endpoint, fee=fee)
+            _compare(announced, transport.endpoint, events)
             with (
-                _open_store(settings, at, owner, events) as store,
-                ThreadPoolExecutor(os.cpu_count(), "hash") as hashers,
+                _open_store(settings, owner, events) as store,
+                ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
+                _filling_purse(settings, owner, session.pubkey(), events),
             ):
                 doors = Doors(chain, transport, store, PollingClock(settings.poll_seconds), events)
-                workshop = Workshop(
-                    _open_data(settings),
-                    choose_device(settings.device),
-                    hashers,
-                    random.Random(settings.owner),
-                )
-                view = await chain.read_run(run)
-                genesis = Digest(await rpc.genesis_hash())
-                peer = await asyncio.to_thread(
-                    assemble, view, settings.config, identity, genesis, doors, workshop
-                )
+                identity = Identity(key.pubkey(), session, index)
+                peer = await _assemble(settings, identity, doors, hashers)
                 return _end(peer, settings, await _follow(peer))
+
+
+async def _assemble(
+    settings: ParticipantSettings, identity: Identity, doors: Doors, hashers: Executor
+) -> Peer:
+    run = await doors.chain.read_run(Pubkey.from_string(settings.run))
+    genesis = Digest(await doors.chain.rpc.genesis_hash())
+    device = choose_device(settings.device)
+    doors.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
+    workshop = Workshop(_open_data(settings), device, hashers, random.Random(settings.owner))
+    return await asyncio.to_thread(
+        assemble, run, settings.config, identity, genesis, doors, workshop
+    )
+
+
+@contextlib.contextmanager
+def _filling_purse(
+    settings: ParticipantSettings, owner: Owner, session: Pubkey, events: EventSink
+) -> Iterator[None]:
+    """Look after the session key's money inside."""
+    full, limit = settings.session_lamports, settings.refill_lamports
+    purse = Purse(owner, session, full, limit, events)
+    watching = asyncio.create_task(purse.watch(PURSE_POLLS * settings.poll_seconds))
+    try:
+        yield
+    finally:
+        watching.cancel()
+
+
+async def _announced(owner: Owner) -> str:
+    """Return where others look for us since an earlier join; empty for a newcomer."""
+    view = await owner.client.snapshot(owner.at.run)
+    if index_of_owner(view.entries, bytes(owner.key.pubkey())) is None:
+        return ""
+    participant = await owner.client.read_participant(owner.at.run, owner.key.pubkey())
+    return "" if participant is None else participant.endpoint
+
+
+def _open_transport(settings: ParticipantSettings, announced: str) -> Exchange:
+    """Return the transport, not started, on the port where others look for us.
+
+    An endpoint is announced at join only. Another address than that is the user's choice: a proxy
+    may stand before us.
+    """
+    port = settings.port
+    if announced and port == 0 and not settings.endpoint:
+        port = check_endpoint(announced).port or 0
+    blobs = settings.state / "blobs"
+    return http_transport(settings.host, port, folder=blobs, advertised=settings.endpoint)
+
+
+def _compare(announced: str, ours: str, events: EventSink) -> None:
+    if announced not in ("", ours):
+        reason = (
+            f"others look for this participant at {announced}, as announced when it joined,"
+            f" not at {ours}; make sure that the former leads here"
+        )
+        events.emit("endpoint_differs", reason=reason)
 
 
 async def _join(
     owner: Owner, settings: ParticipantSettings, session: Keypair, endpoint: str
-) -> ParticipantIndex:
-    """Return our index: that of an earlier join with this owner, or a new one."""
+) -> tuple[ParticipantIndex, int]:
+    """Return our index, that of an earlier join or a new one, and the fee in lamports."""
     view = await owner.client.snapshot(owner.at.run)
     known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
     if known is None:
-        index, _ = await owner.join_run(
+        index, sent = await owner.join_run(
             session.pubkey(), int(settings.role), endpoint, settings.session_lamports
         )
-        return ParticipantIndex(index)
+        return ParticipantIndex(index), sent.fee_lamports
     entry = view.entries[known]
-    if bytes(session.pubkey()) not in (entry.session, entry.next_session):
-        await owner.set_session_key(session.pubkey(), settings.session_lamports)
-    return known
+    if bytes(session.pubkey()) in (entry.session, entry.next_session):
+        return known, 0
+    sent = await owner.set_session_key(session.pubkey(), settings.session_lamports)
+    return known, sent.fee_lamports
 
 
-def _open_store(
-    settings: ParticipantSettings, at: RunAddresses, owner: Keypair, events: EventSink
-) -> Store:
-    identity = StoreIdentity(bytes(at.run), bytes(owner.pubkey()), settings.config.config_hash())
+def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) -> Store:
+    us = bytes(owner.key.pubkey())
+    identity = StoreIdentity(bytes(owner.at.run), us, settings.config.config_hash())
 
     def damaged(error: Exception) -> None:
         events.emit("file_damaged", reason=str(error))

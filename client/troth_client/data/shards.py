@@ -13,7 +13,6 @@ import mmap
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from troth_client.data.errors import (
     ShardSizeError,
 )
 from troth_client.data.manifest import Manifest, ShardEntry, Split
+from troth_client.files import Closable
 
 _CHECK_TOKENS = 1 << 22
 
@@ -45,7 +45,7 @@ class _Mapped(NamedTuple):
     rows: NDArray[np.unsignedinteger]
 
 
-class TokenData:
+class TokenData(Closable):
     """One split of a prepared data set, as sequences. Not thread-safe on first use of a shard."""
 
     def __init__(self, folder: Path, manifest: Manifest, split: Split = "train") -> None:
@@ -87,17 +87,6 @@ class TokenData:
     def close(self) -> None:
         """Drop the memory maps."""
         self._mapped.clear()
-
-    def __enter__(self) -> "TokenData":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _rows(self, shard: int) -> NDArray[np.unsignedinteger]:
         """Return the shard as checked rows [num rows, sequence_tokens + 1]."""

@@ -24,8 +24,8 @@ async def vote_root(peer: Peer, view: NetworkView) -> None:
     own = root_vote(peer.run, round_.round, peer.identity.owner_address, peer.replica.root())
     vote = instructions.vote_root(peer.at, session.pubkey(), peer.index, round_.round, own)
     try:
-        await peer.chain.send([vote], [session])
+        sent = await peer.chain.send([vote], [session])
     except ProgramRefusedError as error:
         peer.events.emit("root_vote_refused", round=round_.round, name=error.name)
     else:
-        peer.events.emit("root_voted", round=round_.round)
+        peer.events.emit("root_voted", round=round_.round, fee=sent.fee_lamports)

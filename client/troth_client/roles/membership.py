@@ -71,11 +71,11 @@ async def get_ready(peer: Peer, view: NetworkView) -> None:
     session = peer.identity.session
     post = instructions.ready(peer.at, session.pubkey(), peer.index, round_, vote)
     try:
-        await peer.chain.send([post], [session])
+        sent = await peer.chain.send([post], [session])
     except ProgramRefusedError as error:
         peer.events.emit("ready_refused", round=round_, name=error.name, reason=str(error))
     else:
-        peer.events.emit("ready", round=round_)
+        peer.events.emit("ready", round=round_, fee=sent.fee_lamports)
 
 
 async def get_active(peer: Peer, view: NetworkView) -> bool:
@@ -92,11 +92,11 @@ async def get_active(peer: Peer, view: NetworkView) -> bool:
     session = peer.identity.session
     step = instructions.activate(peer.at, session.pubkey(), peer.index, entry.ready_round)
     try:
-        await peer.chain.send([step], [session])
+        sent = await peer.chain.send([step], [session])
     except ProgramRefusedError as error:
         peer.events.emit("activate_refused", name=error.name, reason=str(error))
         return False
-    peer.events.emit("activated", round=view.run.round)
+    peer.events.emit("activated", round=view.run.round, fee=sent.fee_lamports)
     return True
 
 

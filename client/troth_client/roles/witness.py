@@ -2,7 +2,7 @@
 
 Owns: the order of duties: our own openings, what we owe as seat and as juror, then the steps that
 anyone may take, each sent by about two peers of n. Never: keeps a round waiting for an audit.
-Next: `audit/docket.py` for what is known, then `target.py`, `seat.py`, `juror.py`, `steps.py` there.
+Next: `audit/docket.py` for what is known; `target.py`, `seat.py`, `juror.py`, `steps.py` there.
 
 A trainer that does not witness has the first duty only; the program seats nobody else.
 """

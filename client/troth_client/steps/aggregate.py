@@ -65,6 +65,7 @@ async def collect(
     """
     have = dict(held)
     reported: set[int] = set()
+    told: list[int] = []
     while True:
         account = await read_closed(peer, view, round_)
         missing = [int(i) for i in bitmap.indices_of(account.included) if i not in have]
@@ -72,7 +73,9 @@ async def collect(
         lacking = [i for i in missing if i not in have]
         if not lacking:
             return closure_of(account, peer.index, have), _payloads(account, have)
-        peer.events.emit("lagging", round=round_, missing=list(lacking))
+        if lacking != told:
+            peer.events.emit("lagging", round=round_, missing=list(lacking))
+            told = lacking
         if peer.stop.is_set():
             raise StoppedError(round_, lacking)
         if has_dispersed(view):
@@ -136,13 +139,13 @@ async def _report(peer: Peer, view: NetworkView, round_: int, targets: set[int])
             peer.at, session.pubkey(), peer.index, round_, target, view.run.round
         )
         try:
-            await peer.chain.send([report], [session])
+            sent = await peer.chain.send([report], [session])
         except ProgramRefusedError as error:
             peer.events.emit("report_refused", round=round_, index=target, name=error.name)
             if error.name != "AlreadyReported":
                 continue
         else:
-            peer.events.emit("reported_missing", round=round_, index=target)
+            peer.events.emit("reported_missing", round=round_, index=target, fee=sent.fee_lamports)
         reported.add(target)
     return reported
 

@@ -1,6 +1,6 @@
 """Crank: move the run on when a transition is due, without everyone sending at once.
 
-Owns: which transition is due and the chance of sending it (about 2/n per slot, section 1).
+Owns: which transitions are due and the chance of sending them (about 2/n per slot, section 1).
 Never: decides what a transition does, nor treats a lost race as an error.
 Next: `observe.py`, which cranks while it waits.
 """
@@ -16,29 +16,27 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, RoundView, Status
 
 SEED_HISTORY_SLOTS = 512
-"""Entries of the SlotHashes sysvar: a seed slot older than this can only be retargeted."""
+"""Entries of the SlotHashes sysvar: a seed slot that is younger than this is still listed."""
 SEED_BITS = 64
 """Width of the bitmap of pending seeds on chain; a round's bit is its number modulo this."""
 MAX_SEEDS = 4
-"""Seeds frozen in one transaction."""
+"""Seeds that one call settles."""
 TICKED = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP, Phase.COMMIT, Phase.HALTED)
 """Phases that a tick ends; the others end by a close or by the run authority."""
 
 
 async def crank(peer: Peer, view: NetworkView) -> None:
-    """Send at most one due transition, with a chance that makes about two peers of n try."""
+    """Send what is due, with a chance that makes about two peers of n try.
+
+    One transaction each: a seed that is refused holds up neither the others nor the transition.
+    """
     if peer.random.random() >= 2 / max(2, _num_active(view)):
         return
-    due = await due_seeds(peer, view) or due_transition(peer, view)
-    if not due:
-        return
-    try:
-        sent = await peer.chain.send(due, [peer.identity.session])
-    except ProgramRefusedError as error:
-        # Another peer was faster, or the chain sees it differently: the next view tells.
-        peer.events.emit("crank_refused", phase=view.run.phase.name, name=error.name)
-    else:
-        peer.events.emit("cranked", phase=view.run.phase.name, fee=sent.fee_lamports)
+    for round_ in await due_seeds(peer, view):
+        await _settle_seed(peer, view, round_)
+    due = due_transition(peer, view)
+    if due:
+        await _try_send(peer, view, due)
 
 
 def due_transition(peer: Peer, view: NetworkView) -> list[Instruction]:
@@ -103,20 +101,39 @@ def pending_seeds(view: NetworkView) -> list[int]:
     return [r for r in range(oldest, view.run.round) if bits >> (r % SEED_BITS) & 1]
 
 
-async def due_seeds(peer: Peer, view: NetworkView) -> list[Instruction]:
-    """Return what freezes, or retargets, the oldest seeds that are due."""
+async def due_seeds(peer: Peer, view: NetworkView) -> list[RoundView]:
+    """Return the oldest rounds whose seed can be frozen, or retargeted, now."""
     pending = pending_seeds(view)
     if not pending:
         return []
-    cranker = peer.identity.session.pubkey()
     found = await peer.chain.read_rounds(peer.at.run, pending[:MAX_SEEDS])
-    due = [r for r in found if r is not None and view.slot > r.seed_slot]
-    return [
-        instructions.freeze_seed(peer.at, cranker, round_.round)
-        if view.slot <= round_.seed_slot + SEED_HISTORY_SLOTS
-        else instructions.retarget(peer.at, cranker, round_.round)
-        for round_ in due
-    ]
+    return [round_ for round_ in found if round_ is not None and view.slot > round_.seed_slot]
+
+
+async def _settle_seed(peer: Peer, view: NetworkView, round_: RoundView) -> None:
+    """Freeze a seed; retarget it where its slot has left the list.
+
+    The list counts blocks, not slots: while slots are skipped it reaches further back.
+    """
+    cranker = peer.identity.session.pubkey()
+    freeze = instructions.freeze_seed(peer.at, cranker, round_.round)
+    retarget = instructions.retarget(peer.at, cranker, round_.round)
+    is_old = view.slot > round_.seed_slot + SEED_HISTORY_SLOTS
+    if not await _try_send(peer, view, [freeze]) and is_old:
+        await _try_send(peer, view, [retarget])
+
+
+async def _try_send(peer: Peer, view: NetworkView, due: list[Instruction]) -> bool:
+    """Send a transition; False if it was refused: the next view tells whether it is still due."""
+    phase = view.run.phase.name
+    try:
+        sent = await peer.chain.send(due, [peer.identity.session])
+    except ProgramRefusedError as error:
+        # Another peer was faster, or the chain sees it differently.
+        peer.events.emit("crank_refused", phase=phase, name=error.name)
+        return False
+    peer.events.emit("cranked", phase=phase, fee=sent.fee_lamports)
+    return True
 
 
 def _num_active(view: NetworkView) -> int:

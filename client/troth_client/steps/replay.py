@@ -13,6 +13,7 @@ from troth_client.steps.errors import LaggingError, RootDisputeError, out_of_rin
 from troth_client.steps.observe import look, read_round
 from troth_client.steps.settle import save_weights, settle
 from troth_client.steps.verified import load_verified
+from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, RunView
@@ -58,6 +59,7 @@ async def follow_corrections(peer: Peer, view: NetworkView) -> None:
         return
 
 
+@timed("check")
 async def check_root(peer: Peer, canonical: bytes) -> None:
     """Compare our root of the replica's round with the canonical one; heal or stop.
 

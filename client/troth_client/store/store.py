@@ -19,10 +19,9 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from troth_client.files import FolderLock, atomic_write, remove_temporaries
+from troth_client.files import Closable, FolderLock, atomic_write, remove_temporaries
 from troth_client.sealed import (
     DamagedFileError,
     Record,
@@ -50,7 +49,7 @@ class _Entry(Protocol):
 E = TypeVar("E", bound=_Entry)
 
 
-class Store:
+class Store(Closable):
     """Local state of one participant in one run."""
 
     def __init__(
@@ -75,7 +74,7 @@ class Store:
             self._check_identity(identity)
             self.salt_key = self._salt_key(draw)
         except BaseException:
-            self._lock.release()
+            self._lock.close()
             raise
 
     @property
@@ -184,18 +183,7 @@ class Store:
 
     def close(self) -> None:
         """Give the folder up; harmless when repeated."""
-        self._lock.release()
-
-    def __enter__(self) -> "Store":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        self._lock.close()
 
     def _check_identity(self, identity: Identity) -> None:
         path = self._folder / IDENTITY_FILE

@@ -11,10 +11,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Protocol, Self
 
-from troth_client.files import explain_full_disk
+from troth_client.files import Closable, explain_full_disk
 
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 """What an event field may hold."""
@@ -30,7 +29,7 @@ class EventSink(Protocol):
         """Record that something happened; `event` is a past-tense name such as `round_closed`."""
 
 
-class EventLog:
+class EventLog(Closable):
     """Appends events to a file, flushed line by line, so that a reader can follow it live.
 
     `bound` fields (peer name, index) are added to every line. Times are Unix seconds from `now`.
@@ -69,19 +68,6 @@ class EventLog:
         """Close the file; what a full disk has no room for was reported by `emit`."""
         with contextlib.suppress(OSError):
             self._stream.close()
-
-    def __enter__(self) -> Self:
-        """Return the log."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
 
 class EventList:

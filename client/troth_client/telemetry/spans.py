@@ -2,7 +2,7 @@
 
 Owns: the measuring around a step. Never: changes what the step does, or measures where time means
 nothing (a stepped run, whose clock shows no seconds).
-Next: `scripts/bench/round.py`, which makes a table of these events.
+Next: `scripts/bench/demo.py`, which makes a table of these events.
 """
 
 import functools

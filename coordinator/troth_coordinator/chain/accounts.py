@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from enum import IntEnum, IntFlag
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from solders.pubkey import Pubkey
 
-from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, ProgramCodec
+from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, ProgramCodec, program_codec
 from troth_coordinator.chain.errors import (
     AccountOwnerError,
     AccountSizeError,
@@ -25,7 +25,7 @@ from troth_coordinator.chain.errors import (
     AccountValueError,
     AccountVersionError,
 )
-from troth_coordinator.chain.layouts import ProgramLayout
+from troth_coordinator.chain.layouts import ProgramLayout, program_layout
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.audit_view import AuditView, JurorView, SeatView
 from troth_coordinator.rules.view import (
@@ -38,6 +38,9 @@ from troth_coordinator.rules.view import (
     SlotView,
     TicketView,
 )
+
+REMEMBERED_ACCOUNTS = 32
+"""Whoever waits for a change reads the same bytes again and again: each is decoded once."""
 
 _Values = tuple[Any, ...]
 _Convert = Callable[[Any], object]
@@ -52,6 +55,8 @@ class AccountReader:
     def __init__(self, layout: ProgramLayout, codec: ProgramCodec) -> None:
         self._layout = layout
         self._codec = codec
+        self._known_rosters = lru_cache(REMEMBERED_ACCOUNTS)(self._decode_roster)
+        self._known_rounds = lru_cache(REMEMBERED_ACCOUNTS)(self._decode_round)
 
     def run(self, address: Pubkey, account: Account) -> RunView:
         """Decode a Run account; `address` becomes part of the view."""
@@ -61,17 +66,11 @@ class AccountReader:
 
     def roster(self, address: Pubkey, account: Account) -> tuple[EntryView, ...]:
         """Decode a Roster account: 64 entries, position = participant index."""
-        data = self._checked("Roster", address, account)
-        field = self._layout.field("Roster", "entries")
-        return tuple(EntryView(*entry) for entry in self._entry.read(data[field.offset :], 64))
+        return self._known_rosters(address, account)
 
     def round(self, address: Pubkey, account: Account) -> RoundView:
         """Decode a Round account with its 64 slots."""
-        data = self._checked("Round", address, account)
-        field = self._layout.field("Round", "slots")
-        slots = tuple(SlotView(*slot) for slot in self._slot.read(data[field.offset :], 64))
-        values: _Values = (*self._round.read(data, 1)[0], slots)
-        return RoundView(*values)
+        return self._known_rounds(address, account)
 
     def audit(self, address: Pubkey, account: Account) -> AuditView:
         """Decode an Audit account with the seats and jurors that exist."""
@@ -113,6 +112,18 @@ class AccountReader:
             if kind.discriminator == head and head:
                 return kind.name
         return None
+
+    def _decode_roster(self, address: Pubkey, account: Account) -> tuple[EntryView, ...]:
+        data = self._checked("Roster", address, account)
+        field = self._layout.field("Roster", "entries")
+        return tuple(EntryView(*entry) for entry in self._entry.read(data[field.offset :], 64))
+
+    def _decode_round(self, address: Pubkey, account: Account) -> RoundView:
+        data = self._checked("Round", address, account)
+        field = self._layout.field("Round", "slots")
+        slots = tuple(SlotView(*slot) for slot in self._slot.read(data[field.offset :], 64))
+        values: _Values = (*self._round.read(data, 1)[0], slots)
+        return RoundView(*values)
 
     def _checked(self, kind: str, address: Pubkey, account: Account) -> memoryview:
         """Return the data after the discriminator, or raise the error that names what is off."""
@@ -175,6 +186,12 @@ class AccountReader:
     @cached_property
     def _round(self) -> _Reader:
         return _Reader(self._layout, "Round", RoundView, skip=("slots",))
+
+
+@cache
+def program_reader() -> AccountReader:
+    """Return the reader of the packaged program; made once per process."""
+    return AccountReader(program_layout(), program_codec())
 
 
 class _Reader:

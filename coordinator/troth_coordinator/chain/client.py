@@ -16,7 +16,7 @@ from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from troth_coordinator.chain.accounts import AccountReader
+from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import (
     RunAddresses,
     audit_address,
@@ -74,7 +74,7 @@ class CoordinatorClient:
         self.program_id = program_layout().program_id
         self._policy = policy or SendPolicy()
         self._sleeper = sleeper
-        self._reader = AccountReader(program_layout(), codec)
+        self._reader = program_reader()
         self._sender = Sender(
             rpc,
             codec,

@@ -163,6 +163,10 @@ class Owner:
         built = make.set_session_key(self.at, self.key.pubkey(), session)
         return await self._send(built, *self._funding(session, session_lamports))
 
+    async def fund_session(self, session: Pubkey, lamports: int) -> ConfirmedTransaction:
+        """Move lamports to the session key, which pays for its own transactions."""
+        return await self._send(*self._funding(session, lamports))
+
     async def leave_run(self) -> ConfirmedTransaction:
         """Leave from the next round open."""
         return await self._send(make.leave_run(self.at, self.key.pubkey()))

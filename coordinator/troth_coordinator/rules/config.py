@@ -194,6 +194,11 @@ class RunConfig(FrozenModel):
 
     def config_hash(self) -> Digest:
         """Return H("troth:config", var(canonical JSON)); UnboundConfigError without a manifest."""
+        self.manifest_digest()
+        return H("troth:config", var(self.canonical_json()))
+
+    def manifest_digest(self) -> Digest:
+        """Return the 32 bytes of the data manifest's hash; UnboundConfigError without one."""
         if not self.data.manifest_hash:
             raise UnboundConfigError(
                 "data.manifest_hash",
@@ -201,11 +206,6 @@ class RunConfig(FrozenModel):
                 "nothing",
                 "prepare the data (troth data prepare) and bind its manifest hash",
             )
-        return H("troth:config", var(self.canonical_json()))
-
-    def manifest_digest(self) -> Digest:
-        """Return the 32 bytes of the data manifest's hash; UnboundConfigError without one."""
-        self.config_hash()
         return Digest(bytes.fromhex(self.data.manifest_hash))
 
     def with_manifest(self, manifest_hash: bytes) -> Self:

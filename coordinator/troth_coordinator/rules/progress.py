@@ -95,6 +95,24 @@ def num_pending(view: NetworkView) -> int:
     return bitmap.count(pending(view))
 
 
+def can_begin(view: NetworkView) -> bool:
+    """Tell whether enough wait for Warmup, one of them a trainer, and a round is left for them."""
+    params, waiting = view.run.params, pending(view)
+    roles = (view.entries[index].roles for index in bitmap.indices_of(waiting))
+    has_trainer = any(role & Role.TRAINER for role in roles)
+    is_enough = bitmap.count(waiting) >= params.min_members
+    return is_enough and has_trainer and view.run.round < params.max_rounds
+
+
+def vain_from(run: RunView) -> Slot:
+    """Return the first slot in which a run that still waits may be given up.
+
+    It has waited as long as a withdrawal of stake takes. Before the first round only its authority
+    may end it, later anyone, by a tick.
+    """
+    return Slot(min(run.phase_start_slot + run.params.unbond_slots + 1, NONE))
+
+
 def void_allowed_from(run: RunView) -> Slot:
     """Return the first slot in which `close_void` may land: the grace after Attest has passed."""
     return Slot(min(run.phase_end_slot + run.params.close_grace_slots + 1, NONE))
@@ -116,16 +134,10 @@ def _warmup_attendance(view: NetworkView) -> Attendance:
 
 def _can_leave_waiting(view: NetworkView) -> bool:
     # To Warmup with enough members and a trainer, or to Finished where no round opens any more.
-    # A run that waited for `unbond_slots` in vain may be ended by a tick as well; that is a
-    # person's decision (the authority's, before the first round), so it is not called due here.
+    # A run that waits in vain may be ended by a tick as well; that is a person's decision, so it is
+    # not called due here.
     params = view.run.params
-    if view.run.round >= params.max_rounds:
-        return True
-    waiting = pending(view)
-    has_trainer = any(
-        view.entries[index].roles & Role.TRAINER for index in bitmap.indices_of(waiting)
-    )
-    if bitmap.count(waiting) >= params.min_members and has_trainer:
+    if view.run.round >= params.max_rounds or can_begin(view):
         return True
     num_present = sum(entry.status in PRESENT for entry in view.entries)
     return view.run.round > params.join_until_round and num_present < params.min_members

@@ -80,6 +80,22 @@ def test_waiting_ends_with_enough_members_and_a_trainer():
     assert progress.num_pending(network(run=run, entries=roster(pending(1), entry(2)))) == 1
 
 
+def test_a_run_that_waits_in_vain_is_not_due_but_may_be_given_up():
+    run = run_view(phase=Phase.WAITING_FOR_MEMBERS, phase_start_slot=1_000)
+    after = progress.vain_from(run)
+    assert after == 1_000 + PARAMS.unbond_slots + 1
+    alone = roster(pending(1))
+    assert not progress.is_transition_due(network(after, run, entries=alone))
+    assert not progress.can_begin(network(after, run, entries=alone))
+
+
+def test_a_run_can_begin_only_while_a_round_is_left():
+    both = roster(pending(1), pending(2))
+    for round_, expected in ((PARAMS.max_rounds - 1, True), (PARAMS.max_rounds, False)):
+        run = run_view(phase=Phase.WAITING_FOR_MEMBERS, round=round_)
+        assert progress.can_begin(network(run=run, entries=both)) is expected
+
+
 def test_a_run_that_nobody_can_join_any_more_is_due_to_finish():
     params = replace(PARAMS, join_until_round=10)
     over = run_view(phase=Phase.WAITING_FOR_MEMBERS, round=11, params=params)

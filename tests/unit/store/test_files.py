@@ -77,8 +77,8 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path):
 
 def test_a_lock_can_be_taken_again_after_release(tmp_path):
     lock = FolderLock(tmp_path / "f")
-    lock.release()
-    lock.release()
+    lock.close()
+    lock.close()
     with FolderLock(tmp_path / "f"):
         pass
 

@@ -64,6 +64,18 @@ class JoinOptions(AsOwner):
             "--session-sol", metavar="SOL", help="Moved to the session key, for its fees."
         ),
     ] = "0.05"
+    refill_sol: Annotated[
+        str,
+        typer.Option(
+            "--refill-sol",
+            metavar="SOL",
+            help="At most so much more, by and by, when the session key runs low.",
+        ),
+    ] = "0.2"
+    threads: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +114,7 @@ def join(options: JoinOptions, output: Output) -> None:
     owner = read_key(options.key, output.warn)
     settings = run_settings(options.config)
     session_lamports = lamports(options.session_sol, "--session-sol")
+    refill_lamports = lamports(options.refill_sol, "--refill-sol")
 
     from troth_client.cli import joining
 
@@ -117,6 +130,8 @@ def join(options: JoinOptions, output: Output) -> None:
         listen=options.listen,
         endpoint=options.endpoint,
         session_lamports=session_lamports,
+        refill_lamports=refill_lamports,
+        num_threads=options.threads,
     )
     end = joining.join(request, output)
     values = {

@@ -190,6 +190,17 @@ def update_params(options: UpdateOptions, output: Output) -> None:
     _as_authority(options, output, "Parameters requested.", work)
 
 
+@command(GROUP, "cancel", AsAuthority)
+def cancel(options: AsAuthority, output: Output) -> None:
+    """End a run that has waited for members in vain, for chain.unbond_slots or longer.
+
+    Owners get their stakes back by leaving; `troth run close` gives back rent and reward pool.
+    """
+    from troth_client.cli.cancelling import cancel_run
+
+    _as_authority(options, output, "Cancelled.", lambda by: cancel_run(by.client, by.at, by.key))
+
+
 @command(GROUP, "close", AsAuthority)
 def close(options: AsAuthority, output: Output) -> None:
     """Close the accounts of a finished run; rent and leftovers go back to those who paid."""

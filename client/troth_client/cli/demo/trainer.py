@@ -40,14 +40,10 @@ class TrainerTask:
 
 def train(task: TrainerTask) -> None:
     """Take part until the run ends. Raises what stopped it, after it is in the log."""
-    import torch
-
     task.folder.mkdir(parents=True, exist_ok=True)
     with task.output.open("ab") as output:
         os.dup2(output.fileno(), STDOUT)
         os.dup2(output.fileno(), STDERR)
-    if task.settings.num_threads is not None:
-        torch.set_num_threads(task.settings.num_threads)
     with EventLog.open(task.events, peer=task.name) as events:
         try:
             asyncio.run(participate(task.settings, events))

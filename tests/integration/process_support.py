@@ -1,0 +1,98 @@
+"""Trainer processes on a chain of their own, driven one by one; not a test itself.
+
+Next: demo_support.py for reading logs and chains.
+"""
+
+import asyncio
+import shutil
+import time
+from dataclasses import replace
+
+from integration.demo_support import SMOKE, events_of
+
+from troth_client.cli.demo.options import DemoOptions
+from troth_client.cli.demo.stage import create_run, trainer_tasks
+from troth_client.cli.demo.trainer import PRELOAD, train
+from troth_client.telemetry.events import EventLog
+from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
+from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_localnet.fleet import Fleet
+
+# Slots are wall time: phases in which somebody is missing run to their ends.
+SLOT = 60
+CHAIN = {"commit_slots": 80, "attest_slots": 60, "min_members": 2, "checkpoint_every": 100}
+SECONDS = 240
+
+
+class Options(DemoOptions):
+    """A demo of the smallest model whose run goes on while two members are there."""
+
+    def settings(self):
+        found = DemoOptions.settings(self)
+        return found.model_copy(update={"chain": found.chain.model_copy(update=CHAIN)})
+
+
+class Troupe:
+    """Trainers that have a data folder each. A context manager; leaving it ends them all."""
+
+    def __init__(self, folder, launcher, num_trainers, num_rounds):
+        self.options = Options(
+            folder=folder,
+            config=SMOKE,
+            num_trainers=num_trainers,
+            num_rounds=num_rounds,
+            slot_milliseconds=SLOT,
+        )
+        folder.mkdir()
+        self.launcher = launcher
+        self.stage = asyncio.run(self._create())
+        tasks = trainer_tasks(self.options, self.stage, launcher.rpc_url)
+        self.tasks = [self._own_data(task) for task in tasks]
+        self.fleet = Fleet(train, self.tasks, PRELOAD)
+
+    def data_of(self, name):
+        return self.options.folder / f"data-{name}"
+
+    def events(self, name, kind=None):
+        found = events_of(self.options.folder, name)
+        return [event for event in found if kind in (None, event["event"])]
+
+    def wait_for(self, name, condition):
+        """Wait until the condition holds for a trainer's events."""
+        deadline = time.monotonic() + SECONDS
+        while not condition(self.events(name)):
+            assert time.monotonic() < deadline, self.events(name)[-5:]
+            time.sleep(0.05)
+
+    def wait_for_round(self, name, round_):
+        self.wait_for(
+            name,
+            lambda events: any(
+                event["event"] == "round_closed" and event["round"] >= round_ for event in events
+            ),
+        )
+
+    def wait_for_exit(self, index):
+        """Exit code of one trainer."""
+        deadline = time.monotonic() + SECONDS
+        while (code := self.fleet.exit_codes()[index]) is None:
+            assert time.monotonic() < deadline, self.events(self.options.names[index])[-5:]
+            time.sleep(0.05)
+        return code
+
+    def __enter__(self):
+        self.fleet.start()
+        return self
+
+    def __exit__(self, *_):
+        self.fleet.stop()
+
+    async def _create(self):
+        async with HttpRpc(self.launcher.rpc_url) as rpc:
+            client = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=SLOT / 2_000))
+            with EventLog.open(self.options.events) as events:
+                return await create_run(self.options, client, events)
+
+    def _own_data(self, task):
+        shutil.copytree(self.stage.data, self.data_of(task.name))
+        return replace(task, settings=replace(task.settings, data=self.data_of(task.name)))

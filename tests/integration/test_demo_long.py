@@ -1,0 +1,52 @@
+"""The demo at full length with a death half-way: what a user would try, every night."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from integration.demo_support import (
+    events_of,
+    marked_environment,
+    marked_processes,
+    roots_by_round,
+    wait_for,
+)
+
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
+ROUNDS = 40
+KILL_ROUND = 20
+
+
+def test_forty_rounds_with_a_kill_half_way_end_in_one_root_and_a_lower_loss(tmp_path):
+    """kill -9 when round 20 has closed: three go on to round 40, agree, and have learnt."""
+    folder, mark = tmp_path / "demo", str(tmp_path)
+    command = [sys.executable, "-m", "troth_client.cli.main", "demo", "--json", "--seed", "1"]
+    command += ["--kill-round", str(KILL_ROUND), "--out", str(folder)]
+    done = subprocess.run(
+        command,
+        env=marked_environment(mark),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1_200,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["is_success"]
+    assert (result["num_rounds"], result["killed_peers"]) == (ROUNDS, ["trainer-3"])
+    assert set(result["peer_roots"]) == {"trainer-0", "trainer-1", "trainer-2"}
+    assert set(result["peer_roots"].values()) == {result["chain_root"]}
+
+    histories = [roots_by_round(folder, name) for name in result["peer_roots"]]
+    assert sorted(histories[0]) == list(range(ROUNDS))
+    assert histories[0] == histories[1] == histories[2]
+    dead = roots_by_round(folder, "trainer-3")
+    assert KILL_ROUND - 1 <= max(dead) <= KILL_ROUND + 1, "killed half-way"
+    assert dead.items() <= histories[0].items()
+    included = [
+        e["included"] for e in events_of(folder, "trainer-0") if e["event"] == "round_closed"
+    ]
+    assert [len(those) for those in included[:KILL_ROUND]] == [4] * KILL_ROUND
+    assert [len(those) for those in included[-5:]] == [3] * 5
+    wait_for(lambda: not marked_processes(mark))

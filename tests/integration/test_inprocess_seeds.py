@@ -1,0 +1,84 @@
+"""Seeds of closed rounds when slots pass without a block, or without anybody who freezes them."""
+
+from random import Random
+
+from integration.inprocess_support import (
+    assert_finished,
+    member,
+    time_stopped,
+    until,
+    until_round,
+    with_peer,
+)
+
+from troth_client.steps.crank import crank, due_transition, pending_seeds
+from troth_coordinator.chain import instructions
+from troth_coordinator.rules.view import SeedStatus
+
+NAMED = 3
+GAP_SLOTS = 600
+
+
+async def with_a_gap(theatre, jump):
+    """Let time jump when the seed of a round is named; return its account and the slots after."""
+    run = await theatre.start(8, cast="ada bob cyd", keep_rounds=2)
+    with time_stopped(run):
+        await until(run, lambda view: NAMED in pending_seeds(view), is_stopped=True)
+        jump(run.chain)
+        after = run.chain.slot
+    await run.finish()
+    view = await assert_finished(run)
+    (round_,) = await run.client.read_rounds(run.at.run, [NAMED])
+    return round_, view.slot - after
+
+
+async def test_a_seed_older_than_the_list_is_long_is_frozen_while_slots_are_skipped(theatre):
+    round_, num_slots = await with_a_gap(theatre, lambda chain: chain.skip(GAP_SLOTS))
+    assert round_.seed_status == SeedStatus.FROZEN
+    # Nobody waited for the list to move on, which takes another 512 blocks.
+    assert num_slots < 200
+
+
+async def test_a_seed_that_nobody_froze_in_time_is_retargeted(theatre):
+    round_, num_slots = await with_a_gap(theatre, lambda chain: chain.advance(GAP_SLOTS))
+    assert round_.seed_status == SeedStatus.FROZEN
+    assert round_.seed_slot > GAP_SLOTS
+    assert num_slots < 200
+
+
+class Mood(Random):
+    """Random numbers of peers that crank always (0.0) or never (1.0)."""
+
+    chance = 1.0
+
+    def random(self):
+        return self.chance
+
+    def getrandbits(self, num_bits):  # so that `sample` does not draw from `random`
+        return super().getrandbits(num_bits)
+
+
+async def test_a_refused_seed_does_not_hold_up_the_transition(theatre):
+    """Another peer freezes the seed between our look and our crank."""
+    run = await theatre.start(6, cast="ada bob cyd dan eve")
+    ada, mood = member(run, "ada"), Mood(1)
+    await until_round(run, 1)
+    for one in run.members:
+        with_peer(one, random=mood)
+
+    def holds(view):
+        return bool(pending_seeds(view) and due_transition(ada.here, view))
+
+    with time_stopped(run):
+        await run.stop(member(run, "eve"))  # the others act before the phase ends: nobody cranks
+        view = await until(run, holds, is_stopped=True)
+        (frozen,) = pending_seeds(view)
+        freeze = instructions.freeze_seed(run.at, ada.session.pubkey(), frozen)
+        await run.client.send([freeze], [ada.session])
+        ada.events.events.clear()
+        mood.chance = 0.0
+        await crank(ada.here, view)
+        refused, cranked = ada.events.events
+        assert (refused["event"], refused["name"]) == ("crank_refused", "SeedNotPending")
+        assert cranked["event"] == "cranked"
+        assert (await run.view()).run.phase != view.run.phase

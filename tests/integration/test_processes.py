@@ -1,0 +1,124 @@
+"""Participants as real processes: they stop, die, run out of money or of data, and the run goes on.
+
+What a whole run does with such members is tested in one process (test_inprocess_*); here it is what
+only processes have: signals, ports, files that change under a memory map.
+"""
+
+import asyncio
+import signal
+
+import pytest
+from integration.demo_support import read_chain, roots_by_round
+from integration.process_support import SLOT, Troupe
+from solders.system_program import TransferParams, transfer
+
+from troth_client.cli.demo.stage import start_chain
+from troth_client.cli.purse import UNSPENDABLE_LAMPORTS
+from troth_client.data.manifest import load_manifest
+from troth_client.telemetry.events import EventList
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.rules.phase import Phase
+from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
+
+pytestmark = pytest.mark.processes
+FEE = 5_000
+LEFT = UNSPENDABLE_LAMPORTS + 100 * FEE
+"""What the robbed session key keeps: enough for some rounds only."""
+
+
+@pytest.fixture
+def chain():
+    with EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=SLOT)) as launcher:
+        start_chain(launcher, EventList())
+        yield launcher
+
+
+def test_stopped_or_killed_they_return_on_the_same_port_and_the_purse_is_filled(tmp_path, chain):
+    """One is asked to stop, one dies by kill -9, one loses its money; all four finish."""
+    stopped, robbed, killed = 0, 1, 3
+    with Troupe(tmp_path / "run", chain, num_trainers=4, num_rounds=12) as troupe:
+        names = troupe.options.names
+        troupe.wait_for_round("trainer-2", 1)
+        asyncio.run(rob(chain, troupe.stage.actors[robbed].session))
+        troupe.fleet.kill(killed)
+        troupe.fleet.signal(stopped, signal.SIGTERM)
+        assert troupe.wait_for_exit(stopped) == 0
+        last = troupe.events(names[stopped])[-1]
+        assert (last["event"], last["finished"], last["weights"]) == ("ended", False, None)
+        for index in (stopped, killed):
+            troupe.fleet.start_again(index)
+        assert [troupe.wait_for_exit(index) for index in range(4)] == [0] * 4
+
+    run, rounds = asyncio.run(read_chain(chain, troupe.stage.run))
+    assert (run.phase, run.round) == (Phase.FINISHED, 12)
+    folder = troupe.options.folder
+    assert [roots_by_round(folder, name)[11] for name in names] == [run.root.hex()] * 4
+    for index in (stopped, killed):
+        first, second = troupe.events(names[index], "joined")
+        assert first["endpoint"] == second["endpoint"]
+        assert (first["fee"], second["fee"]) == (FEE, 0), "the same seat, no second stake"
+        assert troupe.events(names[index], "resumed")
+        assert not troupe.events(names[index], "endpoint_differs")
+        assert rounds[11].included >> first["index"] & 1, "it works again"
+
+    (refilled,) = troupe.events(names[robbed], "session_refilled")
+    settings = troupe.tasks[robbed].settings
+    given, limit = settings.session_lamports, settings.refill_lamports
+    assert given - LEFT <= refilled["lamports"] <= given - LEFT + 60 * FEE
+    assert refilled["left"] == limit - refilled["lamports"]
+    assert {event["threads"] for event in troupe.events(names[robbed], "computing")} == {1}
+
+
+async def rob(launcher, session):
+    """Leave a session key almost nothing."""
+    async with HttpRpc(launcher.rpc_url) as rpc:
+        client = CoordinatorClient(rpc)
+        away = await client.balance(session.pubkey()) - LEFT - FEE
+        to = TransferParams(
+            from_pubkey=session.pubkey(), to_pubkey=client.program_id, lamports=away
+        )
+        await client.send([transfer(to)], [session])
+
+
+def test_data_that_is_damaged_in_the_middle_of_a_run_ends_that_participant_only(tmp_path, chain):
+    """A shard cut short and a shard with one other byte: each is named, nobody trains on them."""
+    with Troupe(tmp_path / "run", chain, num_trainers=5, num_rounds=10) as troupe:
+        names = troupe.options.names
+        for name in names:
+            troupe.wait_for_round(name, 1)
+        cut = damage(troupe.data_of(names[1]), lambda stream, size: stream.truncate(size - 1))
+        changed = damage(troupe.data_of(names[4]), change_a_byte)
+        assert [troupe.wait_for_exit(index) for index in range(5)] == [0, 1, 0, 0, 1]
+
+    for name, kind, files in (
+        (names[1], "ShardSizeError", cut),
+        (names[4], "ShardContentError", changed),
+    ):
+        failed = troupe.events(name)[-1]
+        assert (failed["event"], failed["kind"]) == ("failed", kind)
+        assert any(str(path) in failed["reason"] for path in files)
+        assert "troth data prepare" in failed["reason"]
+    run, rounds = asyncio.run(read_chain(chain, troupe.stage.run))
+    assert (run.phase, run.round) == (Phase.FINISHED, 10)
+    folder = troupe.options.folder
+    histories = [roots_by_round(folder, names[index]) for index in (0, 2, 3)]
+    assert histories[0] == histories[1] == histories[2]
+    assert histories[0][9] == run.root.hex()
+    assert rounds[9].included.bit_count() == 3
+
+
+def damage(folder, change):
+    """Change every training shard of a data set in place; return their paths."""
+    paths = [folder / entry.file for entry in load_manifest(folder).shards("train")]
+    for path in paths:
+        with path.open("r+b") as stream:
+            change(stream, path.stat().st_size)
+    return paths
+
+
+def change_a_byte(stream, size):
+    stream.seek(size // 2)
+    old = stream.read(1)
+    stream.seek(size // 2)
+    stream.write(bytes([old[0] ^ 1]))

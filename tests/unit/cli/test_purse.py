@@ -1,0 +1,109 @@
+"""The session key's money: filled up when low, within a limit, and every refusal told once."""
+
+import asyncio
+
+import pytest
+from solders.pubkey import Pubkey
+from solders.system_program import TransferParams, transfer
+from unit.chain.world import SOL, World, key
+
+from troth_client.cli.purse import UNSPENDABLE_LAMPORTS, Purse
+from troth_client.telemetry.events import EventList
+from troth_coordinator.chain.errors import InsufficientFundsError
+from troth_coordinator.chain.operations import Owner
+
+FULL = UNSPENDABLE_LAMPORTS + 4_000_000
+FEE = 5_000
+SESSION = key("session", "ada")
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+async def owner(world):
+    authority = await world.create()
+    owner, session = await world.join(authority.at, "ada")
+    await leave(world, session.key, FULL)
+    return owner
+
+
+async def leave(world, session, lamports):
+    """Take money from the session key until so much is left."""
+    away = world.balance(session.pubkey()) - lamports - FEE
+    to = Pubkey.new_unique()
+    terms = TransferParams(from_pubkey=session.pubkey(), to_pubkey=to, lamports=away)
+    await world.client.send([transfer(terms)], [session])
+    assert world.balance(session.pubkey()) == lamports
+
+
+def purse(world, owner, left):
+    return Purse(owner, SESSION.pubkey(), FULL, left, EventList())
+
+
+async def test_a_full_purse_is_left_alone(world, owner):
+    one = purse(world, owner, SOL)
+    await leave(world, SESSION, UNSPENDABLE_LAMPORTS + 1_000_000)
+    await one.refill()
+    assert one.events.events == []
+    assert world.balance(one.session) == UNSPENDABLE_LAMPORTS + 1_000_000
+
+
+async def test_a_low_purse_is_filled_up_and_the_fee_is_told(world, owner):
+    one = purse(world, owner, SOL)
+    await leave(world, SESSION, UNSPENDABLE_LAMPORTS + 999_999)
+    before = world.balance(owner.key.pubkey())
+    await one.refill()
+    assert world.balance(one.session) == FULL
+    assert one.events.events == [
+        {
+            "event": "session_refilled",
+            "lamports": 3_000_001,
+            "left": SOL - 3_000_001,
+            "fee": FEE,
+        }
+    ]
+    assert before - world.balance(owner.key.pubkey()) == 3_000_001 + FEE
+
+
+async def test_no_more_than_the_limit_is_ever_moved(world, owner):
+    one = purse(world, owner, 5_000_000)
+    before = world.balance(owner.key.pubkey())
+    for _ in range(2):
+        await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
+        await one.refill()
+    assert [event["lamports"] for event in one.events.events] == [4_000_000, 1_000_000]
+    assert one.left == 0
+    await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
+    await asyncio.wait_for(one.watch(0), 5)
+    assert before - world.balance(owner.key.pubkey()) == 5_000_000 + 2 * FEE
+
+
+async def test_a_session_that_was_given_nothing_is_somebody_elses_to_pay(world, owner):
+    one = Purse(owner, SESSION.pubkey(), 0, SOL, EventList())
+    await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
+    await asyncio.wait_for(one.watch(0), 5)
+    assert one.events.events == []
+
+
+async def test_an_owner_without_money_is_told_once_and_asked_again(world, owner):
+    poor = Owner(world.client, owner.at, world.wallet("poor", lamports=UNSPENDABLE_LAMPORTS))
+    one = purse(world, poor, SOL)
+    await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
+    with pytest.raises(InsufficientFundsError):
+        await one.refill()
+    watching = asyncio.create_task(one.watch(0))
+    for _ in range(50):
+        await asyncio.sleep(0)
+    (event,) = one.events.events
+    assert event["event"] == "session_refill_failed"
+    assert str(poor.key.pubkey()) in event["reason"]
+    world.chain.airdrop(poor.key.pubkey(), SOL)
+    async with asyncio.timeout(5):
+        while len(one.events.events) < 2:
+            await asyncio.sleep(0)
+    watching.cancel()
+    assert one.events.events[1]["event"] == "session_refilled"
+    assert world.balance(one.session) == FULL
