@@ -14,8 +14,10 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from troth_client.audit.docket import Docket
 from troth_client.audit.openings_desk import OpeningsDesk
 from troth_client.audit.residuals import Keeping, ResidualArchive
+from troth_client.audit.verdict_book import VerdictBook
 from troth_client.audit.weights import KeptWeights
 from troth_client.clock import Clock
 from troth_client.demo.known_answer import choose_path
@@ -27,6 +29,8 @@ from troth_client.model.weights import build, weight_views
 from troth_client.peer import Identity, Peer, Sequences
 from troth_client.replica import Replica
 from troth_client.residual_book import ResidualBook
+from troth_client.roles.witness import attend
+from troth_client.sealed import DamagedFileError
 from troth_client.steps.publish import hold
 from troth_client.steps.settle import save_weights
 from troth_client.store import Store
@@ -101,8 +105,9 @@ def assemble(
     keep = view.params.keep_rounds
     replica = Replica(config, weight_views(model), path, keep, workshop.hashers)
     rule = Residual(config.demo.beta_micro, config.demo.alpha_micro)
+    at = RunAddresses.of(view, doors.chain.program_id)
     peer = Peer(
-        at=RunAddresses.of(view, doors.chain.program_id),
+        at=at,
         genesis_hash=genesis_hash,
         identity=identity,
         config=config,
@@ -119,6 +124,9 @@ def assemble(
         archive=ResidualArchive(doors.store, Keeping(keep, view.params.ring), workshop.hashers),
         desk=OpeningsDesk(doors.store.folder / "openings"),
         kept=KeptWeights(doors.store, config.config_hash()),
+        verdicts=_verdict_book(doors),
+        docket=Docket(doors.chain, at, doors.events),
+        attend=attend,
         keep_rounds=max(keep, view.params.ring - 1),
         random=workshop.random,
     )
@@ -130,6 +138,14 @@ def assemble(
         replica.restore(replica.weights, RoundIndex(stored.round), stored.cursor)
         _resume(peer)
     return peer
+
+
+def _verdict_book(doors: Doors) -> VerdictBook:
+    def damaged(error: DamagedFileError) -> None:
+        doors.events.emit("file_damaged", reason=str(error))
+
+    store = doors.store
+    return VerdictBook(store.folder / "verdicts", store.salt_key, damaged, store.durable)
 
 
 def _check_genesis(peer: Peer, view: RunView) -> None:

@@ -5,7 +5,7 @@ Next: `round.py`.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_client.audit.docket import Docket
 from troth_client.audit.openings_desk import OpeningsDesk
 from troth_client.audit.residuals import ResidualArchive
+from troth_client.audit.verdict_book import VerdictBook
 from troth_client.audit.weights import KeptWeights
 from troth_client.clock import Clock
 from troth_client.model.device import Device
@@ -30,6 +32,7 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex, RoundIndex
+from troth_coordinator.rules.view import NetworkView
 
 
 class Sequences(Protocol):
@@ -68,6 +71,10 @@ class Identity:
         return bytes(self.session)[:32]
 
 
+Attend = Callable[["Peer", NetworkView], Awaitable[None]]
+"""What a participant does for audits while it waits; `roles/witness.py` has it."""
+
+
 @dataclass(slots=True)
 class Peer:
     """Everything a step needs.
@@ -96,6 +103,9 @@ class Peer:
     archive: ResidualArchive
     desk: OpeningsDesk
     kept: KeptWeights
+    verdicts: VerdictBook
+    docket: Docket
+    attend: Attend
     keep_rounds: int
     root_round: RoundIndex = field(default=RoundIndex(0))
     step: str = ""

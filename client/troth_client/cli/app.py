@@ -7,6 +7,7 @@ Next: `commands/`.
 import typer
 
 from troth_client.cli.commands import (
+    calibrate,
     data,
     debug,
     demo,
@@ -40,5 +41,6 @@ def build() -> typer.Typer:
         app.add_typer(group)
     membership.register(app)
     status.register(app)
+    calibrate.register(app)
     app.add_typer(debug.GROUP)
     return app

@@ -20,7 +20,7 @@ Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 """A value that a result may hold."""
 
 Report = Callable[[int, int | None, str], None]
-"""Tells progress: done, total if known (in bytes), and a short note."""
+"""Tells progress: done, total if known, and a short note."""
 
 _PIPE_WIDTH: Final = 160
 """Columns where there is no terminal: nothing that a script reads should wrap."""
@@ -76,17 +76,24 @@ class Output:
         self.note(f"warning: {text}")
 
     @contextlib.contextmanager
-    def progress(self, title: str) -> Iterator[Report]:
+    def progress(self, title: str, *, in_bytes: bool = True) -> Iterator[Report]:
         """Show a bar on stderr while the block runs; silent with --json."""
         if self.is_json:
             yield lambda done, total, note: None
             return
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            DownloadColumn(),
+            DownloadColumn() if in_bytes else MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}"),
             console=self.console(),

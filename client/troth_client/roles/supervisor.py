@@ -10,7 +10,7 @@ from troth_client.roles.cooldown import vote_root
 from troth_client.roles.membership import check_standing, get_active, get_ready, has_left
 from troth_client.round import run_round
 from troth_client.steps.aggregate import has_dispersed
-from troth_client.steps.crank import crank
+from troth_client.steps.crank import tend
 from troth_client.steps.errors import StoppedError
 from troth_client.steps.observe import look
 from troth_client.steps.replay import catch_up, load_stored_root
@@ -75,7 +75,7 @@ class Supervisor:
         await self._between_rounds(view)
         if has_dispersed(view):
             return view
-        await crank(peer, view)
+        await tend(peer, view)
         await peer.clock.wait()
         return None
 

@@ -30,13 +30,24 @@ async def crank(peer: Peer, view: NetworkView) -> None:
 
     One transaction each: a seed that is refused holds up neither the others nor the transition.
     """
-    if peer.random.random() >= 2 / max(2, _num_active(view)):
+    if not is_our_turn(peer, view):
         return
     for round_ in await due_seeds(peer, view):
         await _settle_seed(peer, view, round_)
     due = due_transition(peer, view)
     if due:
         await _try_send(peer, view, due)
+
+
+def is_our_turn(peer: Peer, view: NetworkView) -> bool:
+    """Draw whether to send what anyone may send: about two peers of n do, in each slot."""
+    return peer.random.random() < 2 / max(2, _num_active(view))
+
+
+async def tend(peer: Peer, view: NetworkView) -> None:
+    """Use a wait: move the run on, then do what its audits ask of us."""
+    await crank(peer, view)
+    await peer.attend(peer, view)
 
 
 def due_transition(peer: Peer, view: NetworkView) -> list[Instruction]:

@@ -7,7 +7,7 @@ Next: `crank.py`.
 from collections.abc import Callable
 
 from troth_client.peer import Peer
-from troth_client.steps.crank import crank
+from troth_client.steps.crank import tend
 from troth_client.steps.errors import out_of_ring
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView
 
@@ -25,7 +25,7 @@ async def observe(peer: Peer, holds: Callable[[NetworkView], bool]) -> NetworkVi
         view = await look(peer)
         if holds(view):
             return view
-        await crank(peer, view)
+        await tend(peer, view)
         await peer.clock.wait()
 
 

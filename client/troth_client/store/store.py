@@ -78,6 +78,11 @@ class Store(Closable):
             raise
 
     @property
+    def durable(self) -> bool:
+        """Whether a save is flushed to the disk before it returns."""
+        return self._durable
+
+    @property
     def folder(self) -> Path:
         """The folder; whatever else lies in it is under the same lock."""
         return self._folder

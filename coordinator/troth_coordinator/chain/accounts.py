@@ -75,10 +75,10 @@ class AccountReader:
     def audit(self, address: Pubkey, account: Account) -> AuditView:
         """Decode an Audit account with the seats and jurors that exist."""
         data = self._checked("Audit", address, account)
-        values = self._audit.read(data, 1)[0]
+        values: _Values = (*self._audit.read(data, 1)[0], (), ())
         seats = self._layout.field("Audit", "seats").offset
         jurors = self._layout.field("Audit", "jurors").offset
-        audit = AuditView(*values, (), ())
+        audit = AuditView(*values)
         return replace(
             audit,
             seats=tuple(
