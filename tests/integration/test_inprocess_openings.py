@@ -1,4 +1,4 @@
-"""In a whole run: each trainer can open each round that was seeded, also after kill -9 and a fork."""
+"""In a whole run: each trainer opens each round that was seeded, also after kill -9 and a fork."""
 
 from dataclasses import replace
 
