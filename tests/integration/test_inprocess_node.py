@@ -8,13 +8,20 @@ from integration.inprocess_support import (
     enter,
     events_of,
     included,
+    join_by_hand,
     member,
+    num_committed,
     raise_failures,
+    time_stopped,
+    until,
     until_round,
 )
 
+from troth_attestation import header as headers
+from troth_client.transport.base import BlobId, BlobKind
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import RpcUnreachableError
+from troth_coordinator.rules.phase import Phase
 
 
 async def test_a_node_that_fails_for_a_while_costs_nothing_but_time(theatre):
@@ -58,6 +65,43 @@ async def test_a_node_that_stays_away_ends_the_client_with_its_reason(theatre):
     cyd.task = None
     await run.finish()
     raise_failures(run)
+
+
+async def test_a_node_that_lags_behind_does_not_open_the_shelf_before_commit_has_ended(theatre):
+    run = await theatre.create(3)
+    node = Lagging(run.rpc, sleeper=one_turn)
+    run.wrap = lambda one, doors: replace(doors, chain=node) if one.name == "bob" else doors
+    with time_stopped(run):
+        await enter(run, ["ada", "bob"])
+        await join_by_hand(run, "dan")  # it commits to nothing: the Commit phase stays open
+        await until(run, lambda view: view.run.round == 1, is_stopped=True)
+        await until(run, lambda view: num_committed(view) == 2, is_stopped=True)
+        node.is_behind = True
+        for _ in range(3):
+            await run.clock.wait()
+        sent = member(run, "bob").here.store.load_submission(1)
+        hash_ = headers.header_hash(headers.decode(sent.header))
+        address = BlobId(1, BlobKind.HEADER, hash_).address
+        assert run.network.reach("bob").served(address) is None
+        node.is_behind = False
+        view = await until(run, lambda view: view.run.phase == Phase.ATTEST, is_stopped=True)
+        assert view.run.round == 1
+        await run.clock.wait()
+        assert run.network.reach("bob").served(address) is not None
+    await run.finish()
+    await assert_finished(run)
+
+
+class Lagging(CoordinatorClient):
+    """While `is_behind`, its node shows the Attest phase of round 0."""
+
+    is_behind = False
+
+    async def snapshot(self, run):
+        view = await super().snapshot(run)
+        if (view.run.round, view.run.phase) == (0, Phase.ATTEST):
+            self.past = view
+        return self.past if self.is_behind else view
 
 
 async def one_turn(_seconds: float) -> None:

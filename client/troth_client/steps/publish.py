@@ -97,4 +97,6 @@ def _is_committed(peer: Peer, round_: RoundView, submission: Submission) -> bool
 
 
 def _is_commit_over(view: NetworkView, round_: int) -> bool:
-    return view.run.round > round_ or view.run.phase != Phase.COMMIT
+    """Whether the chain shows it; a node that lags behind shows an earlier round or phase."""
+    run = view.run
+    return run.round > round_ or (run.round == round_ and run.phase == Phase.ATTEST)
