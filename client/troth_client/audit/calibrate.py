@@ -70,7 +70,7 @@ class Plan:
 
     rounds: int = 40
     every: int = 2
-    draws: int = 4
+    draws: int = 2
     seed: int = 0
 
 

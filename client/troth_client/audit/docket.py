@@ -29,6 +29,7 @@ class Docket:
         self._audits: dict[Key, AuditView] = {}
         self._rounds: dict[int, RoundView] = {}
         self._done: set[int] = set()
+        self._closed: set[Key] = set()
 
     async def refresh(self, view: NetworkView) -> None:
         """Read what is new since the last call.
@@ -62,6 +63,11 @@ class Docket:
         self._rounds.pop(round_, None)
         self._done.add(round_)
 
+    def take_closed(self) -> set[Key]:
+        """Return the audits that were closed since the last call."""
+        closed, self._closed = self._closed, set()
+        return closed
+
     @property
     def held_rounds(self) -> frozenset[int]:
         """The rounds of open audits: somebody may have to judge them."""
@@ -91,6 +97,7 @@ class Docket:
             if before is None or _state(before) != _state(audit):
                 self._events.emit("audit_changed", **_described(audit))
         for key in self._audits.keys() - found.keys():
+            self._closed.add(key)
             self._events.emit("audit_closed", round=key[0], target=key[1], kind=int(key[2]))
         self._audits = found
 

@@ -42,6 +42,8 @@ def _tidy(peer: Peer, view: NetworkView) -> None:
         peer.kept.release(round_)
     for round_ in open_rounds:
         peer.kept.hold(round_)
+    for round_, target, _kind in peer.docket.take_closed():
+        peer.desk.settle(round_, target)
     for duty in peer.verdicts.duties():
         if duty.round + view.run.params.ring < view.run.round and _is_over(peer, duty):
             peer.verdicts.drop(duty)

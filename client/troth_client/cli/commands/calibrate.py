@@ -49,7 +49,7 @@ class CalibrateOptions(Common):
     ] = 2
     draws: Annotated[
         int, typer.Option("--draws", metavar="N", min=1, help="Audits of each pair in a round.")
-    ] = 4
+    ] = 2
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", min=0, help="Of the weights and of the draws.")
     ] = 0
