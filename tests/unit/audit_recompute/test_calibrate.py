@@ -1,0 +1,145 @@
+"""Calibration: on real gradients, every honest way passes and no cheat does."""
+
+import json
+
+import numpy as np
+import pytest
+
+from troth_attestation.verdict import VerdictKind
+from troth_client.audit.calibrate import Plan, calibrate, cheats, ways_here
+from troth_client.audit.thresholds import propose
+from troth_client.cli import main
+
+from .trainers import CONFIG, TOKENS, coefficients, weights
+
+PLAN = Plan(rounds=3, every=2, draws=2)
+
+
+class Data:
+    """The tokens of these tests as a data set."""
+
+    def __len__(self):
+        return 400
+
+    def sequences(self, ids):
+        return TOKENS.sequences(ids)
+
+
+SOME = ("cpu fp32", "cpu fp32, microbatch 1", "cpu fp32, 2 threads", "cpu bf16")
+
+
+@pytest.fixture(scope="module")
+def ways():
+    return [way for way in ways_here(CONFIG) if way.name in SOME]
+
+
+@pytest.fixture(scope="module")
+def groups(ways):
+    seen = []
+    found = calibrate(CONFIG, Data(), ways, PLAN, lambda *done: seen.append(done))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    return found
+
+
+def test_the_ways_cover_precisions_threads_and_microbatches_from_the_reference_on():
+    names = [way.name for way in ways_here(CONFIG)]
+    assert names[:3] == ["cpu fp32", "cpu fp32, microbatch 1", "cpu fp32, microbatch 8"]
+    assert {"cpu fp32, 2 threads", "cpu bf16", "cpu bf16, microbatch 1"} <= set(names)
+    assert len(set(names)) == len(names)
+
+
+def test_a_way_computes_what_a_trainer_of_that_kind_computes(ways):
+    batch = TOKENS.sequences(range(8))
+    found = {way.name: way.coefficients(CONFIG, weights(), batch) for way in ways[:2]}
+    for name, microbatch in (("cpu fp32", 4), ("cpu fp32, microbatch 1", 1)):
+        expected = coefficients(batch, microbatch=microbatch).numpy()
+        assert np.allclose(found[name], expected, rtol=1e-3, atol=1e-6)
+    assert not np.array_equal(*found.values())
+
+
+def test_every_pair_is_audited_in_both_directions_and_every_cheat_by_all(groups, ways):
+    rounds = 2
+    for group in groups:
+        num_witnesses = len(ways) - 1 if group.is_honest else len(ways)
+        assert group.verdicts.total() == rounds * PLAN.draws * num_witnesses
+        assert len(group.medians) == group.verdicts.total()
+
+
+def test_honest_work_is_never_a_mismatch_and_cheats_are_never_ok(groups):
+    for group in groups:
+        if group.is_honest:
+            assert set(group.verdicts) == {VerdictKind.OK}, group
+        else:
+            assert VerdictKind.OK not in group.verdicts, group
+
+
+def test_precisions_differ_measurably_and_a_free_rider_by_everything(groups):
+    by_name = {group.name: group for group in groups}
+    assert min(by_name["cpu bf16"].medians) > 1e-4
+    rider = by_name["free-rider, nothing computed"].medians
+    assert (min(rider), max(rider)) == pytest.approx((1, 1), abs=0.01)
+    half, eighth = (min(by_name[f"1/{part} of the sequences skipped"].medians) for part in (2, 8))
+    assert half > eighth
+
+
+def test_the_measured_groups_separate(groups):
+    honest = [median for group in groups if group.is_honest for median in group.medians]
+    found = propose(honest, {g.name: g.medians for g in groups if not g.is_honest})
+    assert found.separates
+    assert found.ok_bound_micro < found.mismatch_bound_micro
+
+
+def test_equal_seeds_measure_the_same_and_others_do_not(ways):
+    plan = Plan(rounds=1, every=1, draws=1, seed=3)
+    first, again = (calibrate(CONFIG, Data(), ways[:2], plan) for _ in range(2))
+    assert [g.medians for g in first] == [g.medians for g in again]
+    other = calibrate(CONFIG, Data(), ways[:2], Plan(rounds=1, every=1, draws=1, seed=4))
+    assert [g.medians for g in first] != [g.medians for g in other]
+
+
+def test_cheats_compute_only_their_part_of_the_batch():
+    batch = TOKENS.sequences(range(8))
+    parts = dict(cheats(batch))
+    assert parts.pop("free-rider, nothing computed") is None
+    shares = {name: part.shape[0] * (part.shape[1] - 1) / (8 * 32) for name, part in parts.items()}
+    assert shares == {
+        f"1/{n} of {what} skipped": 1 - 1 / n
+        for n in (8, 4, 2)
+        for what in ("the sequences", "every sequence")
+    }
+
+
+def test_parts_that_a_batch_does_not_have_are_left_out():
+    names = [name for name, _ in cheats(TOKENS.sequences(range(4)))]
+    assert "1/8 of the sequences skipped" not in names
+    assert "1/8 of every sequence skipped" in names
+
+
+def test_the_command_prints_the_table_and_the_bounds(tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_bytes(b"".join(b"line %d of a text to learn from\n" % n for n in range(2_000)))
+    data = tmp_path / "data"
+    tiny = ["--config", "configs/smoke.toml"]
+    assert main.run(["data", "prepare", "--text", str(text), "--out", str(data), *tiny]) == 0
+    few = ["--rounds", "1", "--every", "1", "--draws", "1", "--data", str(data)]
+    capsys.readouterr()
+    assert main.run(["calibrate", *tiny, *few, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["plan"] == {"rounds": 1, "every": 1, "draws": 1, "seed": 0}
+    assert {"cpu fp32", "cpu bf16"} <= {group["trainer"] for group in found["groups"]}
+    assert found["proposal"]["separates"] in (True, False)
+    assert main.run(["calibrate", *tiny, *few]) == 0
+    printed = capsys.readouterr().out
+    assert "free-rider, nothing computed" in printed
+    assert "proposed" in printed
+
+
+def test_data_of_another_sequence_length_is_refused(tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_bytes(b"some text to learn from\n" * 20_000)
+    data = tmp_path / "data"
+    prepare = ["data", "prepare", "--text", str(text), "--out", str(data)]
+    assert main.run([*prepare, "--sequence-tokens", "32"]) == 0
+    command = ["calibrate", "--config", "configs/smoke.toml", "--data", str(data)]
+    assert main.run(command) == 1
+    assert "sequences of 64 tokens" in capsys.readouterr().err

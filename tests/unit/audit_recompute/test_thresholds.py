@@ -1,0 +1,58 @@
+"""The proposed bounds: far above honest work, far below the mildest cheat, or none at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troth_client.audit.thresholds import percentile, propose
+
+HONEST = [0.001 * n / 1000 for n in range(1, 1001)]
+
+
+def test_five_times_the_honest_percentile_where_there_is_room():
+    found = propose(HONEST, {"mild": [0.1] * 100, "strong": [0.9] * 100})
+    assert found.honest == 0.000999
+    assert found.worst_honest == 0.001
+    assert (found.ok_bound_micro, found.mismatch_bound_micro) == (4_995, 75_000)
+    assert found.mildest_cheat == "mild"
+    assert found.separates
+
+
+def test_never_above_a_third_of_the_mildest_cheat():
+    found = propose([0.01] * 10, {"mild": [0.06, 0.09]})
+    assert (found.ok_bound_micro, found.mismatch_bound_micro) == (20_000, 45_000)
+
+
+@pytest.mark.parametrize("honest", [[0.05], [0.001] * 5_000 + [0.05]])
+def test_no_bounds_where_honest_work_would_be_refused(honest):
+    """Also where only one in thousands would: it would be an honest participant's stake."""
+    found = propose(honest, {"mild": [0.1]})
+    assert not found.separates
+    assert (found.ok_bound_micro, found.mismatch_bound_micro) == (None, None)
+
+
+def test_no_bounds_where_a_cheat_leaves_no_trace():
+    assert not propose([0.0, 0.0], {"none": [0.0]}).separates
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=50),
+    st.lists(st.floats(0, 2), min_size=1, max_size=50),
+)
+def test_whatever_is_proposed_accepts_all_honest_work_and_no_cheat(honest, cheat):
+    found = propose(honest, {"cheat": cheat})
+    if found.ok_bound_micro is not None and found.mismatch_bound_micro is not None:
+        assert max(honest) * 10**6 <= found.ok_bound_micro < found.mismatch_bound_micro
+        assert found.mismatch_bound_micro <= min(cheat) * 10**6 + 1
+
+
+@pytest.mark.parametrize(
+    ("percent", "expected"), [(0.1, 1), (50, 500), (99.9, 999), (100, 1000), (0, 1)]
+)
+def test_percentiles_are_values_of_the_sample(percent, expected):
+    assert percentile(list(range(1000, 0, -1)), percent) == expected
+
+
+def test_the_tails_of_few_values_are_the_extremes():
+    assert percentile([3.0, 1.0, 2.0], 99.9) == 3.0
+    assert percentile([3.0, 1.0, 2.0], 0.1) == 1.0
