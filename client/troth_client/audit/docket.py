@@ -11,11 +11,13 @@ from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.audit_view import AuditView
+from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.audits import now, run_clock
 from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
 
 Key = tuple[int, int, int]
+"""Round, target, kind."""
+WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
 
 
 class Docket:
@@ -28,7 +30,7 @@ class Docket:
         self._sequence = -1
         self._audits: dict[Key, AuditView] = {}
         self._rounds: dict[int, RoundView] = {}
-        self._done: set[int] = set()
+        self._refused: set[Key] = set()
         self._closed: set[Key] = set()
 
     async def refresh(self, view: NetworkView) -> None:
@@ -54,14 +56,25 @@ class Docket:
         """Return an open audit as last read."""
         return self._audits.get((round_, target, kind))
 
-    def rounds(self) -> list[RoundView]:
-        """Return the rounds whose seed froze and whose openings window may still be open."""
-        return list(self._rounds.values())
+    def round(self, round_: int) -> RoundView | None:
+        """Return a round of the ring once it is closed and its seed frozen, lost or never due."""
+        return self._rounds.get(round_)
 
-    def done(self, round_: int) -> None:
-        """Forget a round: no audit of it can be opened any more."""
-        self._rounds.pop(round_, None)
-        self._done.add(round_)
+    def to_open(self, view: NetworkView) -> list[Key]:
+        """Return the audits that the seeds ask for and nobody has opened, while that may be."""
+        clock, params = run_clock(view.run, view.slot), view.run.params
+        wanted = [
+            (round_.round, target, int(AuditKind.WORK))
+            for round_ in self._rounds.values()
+            if round_.seed_status == SeedStatus.FROZEN
+            and clock <= round_.freeze_clock + params.openings_slots
+            for target in asked_for(round_)
+        ]
+        return [key for key in wanted if key not in self._refused and not self._is_open(key)]
+
+    def refuse(self, key: Key) -> None:
+        """Remember that an audit cannot be opened, so that it is not tried at every slot."""
+        self._refused.add(key)
 
     def take_closed(self) -> set[Key]:
         """Return the audits that were closed since the last call."""
@@ -75,21 +88,16 @@ class Docket:
 
     async def _read_rounds(self, view: NetworkView) -> None:
         oldest = max(0, view.run.round - view.run.params.ring + 1)
-        self._done = {r for r in self._done if r >= oldest}
-        unread = [r for r in range(oldest, view.run.round) if r not in self._done]
+        self._rounds = {r: round_ for r, round_ in self._rounds.items() if r >= oldest}
+        self._refused = {key for key in self._refused if key[0] >= oldest}
+        unread = [r for r in range(oldest, view.run.round) if r not in self._rounds]
         for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:
-            if round_ is not None:
-                self._take(round_, view)
+            if round_ is not None and round_.seed_status not in WAITING:
+                self._rounds[round_.round] = round_
 
-    def _take(self, round_: RoundView, view: NetworkView) -> None:
-        if round_.seed_status in (SeedStatus.PENDING, SeedStatus.RETARGETED):
-            return
-        ends = round_.freeze_clock + view.run.params.openings_slots
-        is_over = round_.seed_status != SeedStatus.FROZEN or run_clock(view.run, view.slot) > ends
-        if is_over or not to_open(round_):
-            self.done(round_.round)
-        else:
-            self._rounds[round_.round] = round_
+    def _is_open(self, key: Key) -> bool:
+        known = self._audits.get(key)
+        return known is not None and known.stage != AuditStage.REQUESTED
 
     def _tell(self, found: dict[Key, AuditView]) -> None:
         for key, audit in found.items():
@@ -102,10 +110,9 @@ class Docket:
         self._audits = found
 
 
-def to_open(round_: RoundView) -> list[int]:
-    """Return the targets of a frozen round whose audits nobody has opened yet."""
-    wanted = (round_.sampled | round_.requested) & round_.included & ~round_.audited
-    return list(bitmap.indices_of(wanted))
+def asked_for(round_: RoundView) -> tuple[int, ...]:
+    """Return the included targets of a round that were sampled, or asked for in advance."""
+    return tuple(bitmap.indices_of((round_.sampled | round_.requested) & round_.included))
 
 
 def _state(audit: AuditView) -> tuple[int, ...]:

@@ -9,13 +9,13 @@ from solders.pubkey import Pubkey
 
 from troth_attestation.quorum import AuditOutcome, Report, outcome
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.docket import to_open
+from troth_client.audit.docket import Key
 from troth_client.audit.sending import send
 from troth_client.peer import Peer
 from troth_coordinator.chain import audit_instructions, case_instructions
 from troth_coordinator.rules.audit_view import AuditView, SeatFlag, SeatView
-from troth_coordinator.rules.audits import Step, due_step, run_clock
-from troth_coordinator.rules.view import NetworkView, RoundView
+from troth_coordinator.rules.audits import Step, due_step
+from troth_coordinator.rules.view import NetworkView
 
 EVENTS = {
     Step.HEAR: "audit_heard",
@@ -26,21 +26,13 @@ EVENTS = {
 }
 
 
-async def open_audits(peer: Peer, view: NetworkView, round_: RoundView) -> None:
-    """Open the audits of a frozen round that nobody has opened, also for a target that hides."""
-    clock = run_clock(view.run, view.slot)
-    if clock > round_.freeze_clock + view.run.params.openings_slots:
-        peer.docket.done(round_.round)
-        return
-    for target in to_open(round_):
-        known = peer.docket.find(round_.round, target)
-        if known is not None and known.stage != known.stage.REQUESTED:
-            continue
-        payer = peer.identity.session.pubkey()
-        step = audit_instructions.open_audit(peer.at, payer, round_.round, target)
-        refusal = await send(peer, step, "audit_opened", round_.round, target)
-        if refusal == "TooFewWitnesses":
-            peer.docket.done(round_.round)
+async def open_audit(peer: Peer, key: Key) -> None:
+    """Open an audit that nobody has opened, also for a target that hides."""
+    round_, target, _kind = key
+    payer = peer.identity.session.pubkey()
+    step = audit_instructions.open_audit(peer.at, payer, round_, target)
+    if await send(peer, step, "audit_opened", round_, target) is not None:
+        peer.docket.refuse(key)
 
 
 async def take_step(peer: Peer, view: NetworkView, audit: AuditView) -> None:

@@ -5,38 +5,33 @@ Never: opens tiles of a round whose seed is not frozen. Next: `openings_desk.py`
 """
 
 from troth_attestation import header as headers
+from troth_client.audit.docket import asked_for
 from troth_client.audit.drawn import frozen_seed, sampled_payload
 from troth_client.audit.errors import ResidualLostError
 from troth_client.audit.sending import send
 from troth_client.peer import Peer
 from troth_coordinator.chain import audit_instructions as make
-from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.ids import ZERO_DIGEST, Digest, RoundIndex
-from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
+from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
 
 
 async def show_openings(peer: Peer, view: NetworkView) -> None:
     """Post the openings root of every round of ours that a frozen seed asks for."""
-    waiting = [r for r in peer.archive.waiting() if r < view.run.round]
-    if not waiting:
-        return
     oldest = view.run.round - view.run.params.ring
-    for round_ in await peer.chain.read_rounds(peer.at.run, waiting):
+    for number in peer.archive.waiting():
+        round_ = peer.docket.round(number)
         if round_ is not None:
             await _show(peer, view, round_)
-    for gone in [r for r in waiting if r <= oldest]:
-        peer.archive.release(gone)
+        elif number <= oldest:
+            peer.archive.release(number)
 
 
 async def _show(peer: Peer, view: NetworkView, round_: RoundView) -> None:
     number = RoundIndex(round_.round)
-    is_settled = round_.seed_status in (SeedStatus.FROZEN, SeedStatus.LOST)
-    if not is_settled and not round_.flags & RoundFlag.VOID:
-        return
-    asked = bitmap.has((round_.sampled | round_.requested) & round_.included, peer.index)
+    is_frozen = round_.seed_status == SeedStatus.FROZEN
     is_late = run_clock(view.run, view.slot) > round_.freeze_clock + view.run.params.openings_slots
-    if round_.seed_status != SeedStatus.FROZEN or not asked or is_late:
+    if not is_frozen or is_late or peer.index not in asked_for(round_):
         peer.archive.release(number)
         return
     audit = peer.docket.find(number, peer.index)

@@ -9,7 +9,7 @@ A trainer that does not witness has the first duty only; the program seats nobod
 
 from troth_client.audit.juror import serve
 from troth_client.audit.seat import sit
-from troth_client.audit.steps import open_audits, take_step
+from troth_client.audit.steps import open_audit, take_step
 from troth_client.audit.target import show_openings
 from troth_client.audit.verdict_book import Duty
 from troth_client.peer import Peer
@@ -29,9 +29,9 @@ async def attend(peer: Peer, view: NetworkView) -> None:
         await serve(peer, view, audit)
         if is_our_turn(peer, view):
             await take_step(peer, view, audit)
-    for round_ in peer.docket.rounds():
+    for key in peer.docket.to_open(view):
         if is_our_turn(peer, view):
-            await open_audits(peer, view, round_)
+            await open_audit(peer, key)
     _tidy(peer, view)
 
 
