@@ -52,7 +52,7 @@ def propose(honest: Sequence[float], cheats: Mapping[str, Sequence[float]]) -> P
     mildest = lowest[name]
     ok = round(min(HEADROOM * typical, mildest / CHEAT_SHARE) * MICRO)
     mismatch = round(CAUGHT_SHARE * mildest * MICRO)
-    if not typical * MICRO <= ok < mismatch:
+    if not worst * MICRO <= ok < mismatch:
         return Proposal(typical, worst, mildest, name, None, None)
     return Proposal(typical, worst, mildest, name, ok, mismatch)
 
