@@ -20,7 +20,13 @@ FOLDER = Path(__file__).parents[2] / "coordinator/troth_coordinator/chain"
 IN_BASE = ("run", "sequence", "slot")
 INTEGERS = {f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64, 128)}
 MAX_COLUMNS = 100
-FIRST_ROUND_KIND = 32
+FIRST_KINDS = {"life": 0, "rounds": 32, "audits": 64}
+"""Modules by the first kind of event in them; the plain ones, without a kind, are of rounds."""
+TITLES = {
+    "life": "Events of runs and participants.",
+    "rounds": "Events of rounds and seeds.",
+    "audits": "Events of audits and cases.",
+}
 
 NOTE = "Generated: run scripts/gen/event_types.py instead of editing."
 
@@ -45,7 +51,7 @@ from typing import ClassVar
 TABLE = '''"""The program's events by name. {note}
 
 Owns: the table that events.py looks names up in.
-Never: describes an event: event_types_life.py and event_types_rounds.py do.
+Never: describes an event: the three modules that it names do.
 Next: docs/reference/events.md for the same as a page.
 """
 
@@ -53,6 +59,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from troth_coordinator.chain import event_types_audits as audits
 from troth_coordinator.chain import event_types_life as life
 from troth_coordinator.chain import event_types_rounds as rounds
 from troth_coordinator.chain.event_base import Event
@@ -72,15 +79,27 @@ def generate() -> dict[str, str]:
     types = {entry["name"]: entry for entry in idl["types"]}
     names = [entry["name"] for entry in idl["events"]]
     names.sort(key=lambda name: (kinds.get(name, 255), name))
-    life = [name for name in names if kinds.get(name, 255) < FIRST_ROUND_KIND]
-    rounds = [name for name in names if name not in life]
-    rows = [f'    "{name}": life.{name},' for name in life]
-    rows += [f'    "{name}": rounds.{name},' for name in rounds]
-    return {
-        "event_types.py": TABLE.format(note=NOTE, rows="\n".join(rows)),
-        "event_types_life.py": module("Events of runs and participants.", life, types, kinds),
-        "event_types_rounds.py": module("Events of rounds and seeds.", rounds, types, kinds),
-    }
+    homes = {name: home_of(kinds.get(name)) for name in names}
+    rows = [
+        f'    "{name}": {homes[name]}.{name},'
+        for home in TITLES
+        for name in names
+        if homes[name] == home
+    ]
+    files = {"event_types.py": TABLE.format(note=NOTE, rows="\n".join(rows))}
+    for home, title in TITLES.items():
+        members = [name for name in names if homes[name] == home]
+        files[f"event_types_{home}.py"] = module(title, members, types, kinds)
+    return files
+
+
+def home_of(kind: int | None) -> str:
+    """Return the module that an event belongs to."""
+    if kind is None:
+        return "rounds"
+    return max(
+        (home for home in FIRST_KINDS if FIRST_KINDS[home] <= kind), key=FIRST_KINDS.__getitem__
+    )
 
 
 def module(

@@ -6,6 +6,7 @@ must fail, and checks that no account of the program changed.
 Next: rounds.py, which drives rounds.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,15 +21,18 @@ from solders.transaction import Transaction
 from troth_coordinator import artifacts
 from troth_coordinator.chain.accounts import AccountReader
 from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.case_instructions import NO_SUBJECT
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.events import EventLog
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import Account
+from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.view import EntryView, RoundView, RunView
 from troth_localnet.errors import RefusedTransactionError
 from troth_localnet.svm import Chain
 
+NO_INDEX = 65_535
 MAX_UNITS = 1_400_000
 COMPUTE_BUDGET_UNITS = 150
 """What the instruction that sets the limit costs in each transaction."""
@@ -72,6 +76,7 @@ class Bench:
         self._log = EventLog(program_codec())
         self._errors = program_codec().errors
         self._num_sent = 0
+        self._has_audits = False
         self.costs: dict[str, Cost] = {}
         self.chain.add_program(layout.program_id, artifacts.program_image())
 
@@ -107,6 +112,24 @@ class Bench:
         return view
 
     @property
+    def audits(self) -> tuple[AuditView, ...]:
+        """Every Audit account of the program, by address."""
+        kind = program_layout().accounts["Audit"].discriminator
+        found = self.chain.accounts.of_program(self.at.program)
+        mine = [key for key, account in found if bytes(account.data[:8]) == kind]
+        return tuple(audit for key in mine if (audit := self._audit_at(key)) is not None)
+
+    def audit(self, round_: int, target: int, kind: int = 0) -> AuditView | None:
+        """The audit of a target in a round, or None where it is not open."""
+        return self._audit_at(self.at.audit(round_, target, kind))
+
+    def _audit_at(self, address: Pubkey) -> AuditView | None:
+        account = self._account(address)
+        if account is None or account.owner != self.at.program:
+            return None
+        return self._reader.audit(address, account)
+
+    @property
     def open(self) -> RoundView:
         return self.round(self.run.round)
 
@@ -132,7 +155,9 @@ class Bench:
         return Landed(parsed.events, units, len(raw))
 
     def _note_cost(self, instruction: Instruction, units: int, size_bytes: int) -> None:
-        name = program_codec().instruction_names[bytes(instruction.data[:8])]
+        name = program_codec().instruction_names.get(bytes(instruction.data[:8]))
+        if name is None:
+            return
         known = self.costs.get(name, Cost())
         self.costs[name] = Cost(max(known.units, units), max(known.size_bytes, size_bytes))
 
@@ -198,5 +223,24 @@ class Bench:
         entries = self.entries
         assert run.total_stake == sum(e.stake for e in entries)
         assert run.total_unvested == sum(sum(e.bucket_amount) for e in entries)
+        self._check_audits(run, entries)
         assert run.chain_hash == self.ledger.hash
         assert run.event_sequence == self.ledger.next_sequence
+
+    def _check_audits(self, run: RunView, entries: Sequence[EntryView]) -> None:
+        """Bonds, escrow and the counters of the entries follow from the open audits alone."""
+        audits = self.audits if run.num_audits or self._has_audits else ()
+        self._has_audits = bool(audits)
+        assert run.num_audits == len(audits)
+        assert run.total_bonds == sum(audit.prepaid + audit.bond for audit in audits)
+        assert run.total_escrow == sum(audit.escrow for audit in audits)
+        named = Counter(index for audit in audits for index in _named(audit))
+        targets = Counter(audit.target for audit in audits)
+        for index, entry in enumerate(entries):
+            assert (entry.audits, entry.targets) == (named[index], targets[index]), index
+
+
+def _named(audit: AuditView) -> list[int]:
+    judges = [judge.index for judge in (*audit.seats, *audit.jurors)]
+    challenger = [] if audit.challenger_index == NO_SUBJECT else [audit.challenger_index]
+    return [audit.target, *challenger, *judges]

@@ -1,7 +1,7 @@
 """The program's events by name. Generated: run scripts/gen/event_types.py instead of editing.
 
 Owns: the table that events.py looks names up in.
-Never: describes an event: event_types_life.py and event_types_rounds.py do.
+Never: describes an event: the three modules that it names do.
 Next: docs/reference/events.md for the same as a page.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from troth_coordinator.chain import event_types_audits as audits
 from troth_coordinator.chain import event_types_life as life
 from troth_coordinator.chain import event_types_rounds as rounds
 from troth_coordinator.chain.event_base import Event
@@ -58,4 +59,24 @@ EVENT_TYPES: Final[dict[str, type[Event]]] = {
     "Attested": rounds.Attested,
     "PayloadCommitted": rounds.PayloadCommitted,
     "RoundClosed": rounds.RoundClosed,
+    "AuditRequested": audits.AuditRequested,
+    "AuditOpened": audits.AuditOpened,
+    "OpeningsPosted": audits.OpeningsPosted,
+    "VerdictCommitted": audits.VerdictCommitted,
+    "VerdictRevealed": audits.VerdictRevealed,
+    "AuditExtended": audits.AuditExtended,
+    "AuditSettled": audits.AuditSettled,
+    "FeesScaled": audits.FeesScaled,
+    "Penalised": audits.Penalised,
+    "PrepaidRefunded": audits.PrepaidRefunded,
+    "CaseOpened": audits.CaseOpened,
+    "CaseSeedRetargeted": audits.CaseSeedRetargeted,
+    "CaseSeedLost": audits.CaseSeedLost,
+    "CommitteeDrawn": audits.CommitteeDrawn,
+    "VoteCommitted": audits.VoteCommitted,
+    "VoteRevealed": audits.VoteRevealed,
+    "CaseSettled": audits.CaseSettled,
+    "CaseAppealed": audits.CaseAppealed,
+    "CaseReversed": audits.CaseReversed,
+    "AuditClosed": audits.AuditClosed,
 }

@@ -141,6 +141,8 @@ class SeedFrozen(Event):
     found_slot: int
     slot_hash: bytes
     seed: bytes
+    sampled: int
+    unseated: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
