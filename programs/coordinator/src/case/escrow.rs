@@ -94,7 +94,7 @@ impl Scene<'_, '_> {
             slot: self.slot,
             round: audit.round,
             target: audit.target,
-            kind: audit.kind,
+            audit_kind: audit.kind,
             returned: released.returned,
             challenger: released.challenger,
             treasury: released.treasury,

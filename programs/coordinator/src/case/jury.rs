@@ -65,7 +65,7 @@ impl Scene<'_, '_> {
             slot: self.slot,
             round,
             target,
-            kind: audit.kind,
+            audit_kind: audit.kind,
             case_seed_slot: audit.case_seed_slot,
             found_slot,
             slot_hash: *slot_hash,
@@ -99,7 +99,7 @@ impl Scene<'_, '_> {
             slot: self.slot,
             round: audit.round,
             target: audit.target,
-            kind: audit.kind,
+            audit_kind: audit.kind,
             case_seed_slot: audit.case_seed_slot,
         };
         record(self.run, &event)
@@ -115,7 +115,7 @@ impl Scene<'_, '_> {
             slot: self.slot,
             round: audit.round,
             target: audit.target,
-            kind: audit.kind,
+            audit_kind: audit.kind,
         };
         record(self.run, &event)
     }

@@ -67,7 +67,7 @@ impl Docket<'_, '_> {
             slot: self.slot,
             round: id.round,
             target: id.target,
-            kind: audit.kind,
+            audit_kind: audit.kind,
             subject: audit.subject,
             challenger,
             challenger_index: audit.challenger_index,

@@ -196,7 +196,7 @@ impl Scene<'_, '_> {
             slot: self.slot,
             round: audit.round,
             target: audit.target,
-            kind: audit.kind,
+            audit_kind: audit.kind,
             outcome: audit.case_outcome,
             flags: audit.flags,
             fault: sentence.fault,

@@ -1,6 +1,6 @@
 //! Events of cases, kinds 80 to 95.
 //!
-//! Owns the bytes: fields never change order. `round`, `target` and `kind` say which case.
+//! Owns the bytes: fields never change order. `round`, `target` and `audit_kind` say which case.
 //! Next: `crate::case`, which records them.
 
 use anchor_lang::prelude::*;
@@ -22,7 +22,7 @@ pub struct CaseOpened {
     /// Index of the one who is judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
     /// Possession: index of the payload in question; else 65535.
     pub subject: u16,
     /// Who posted the bond.
@@ -53,7 +53,7 @@ pub struct CaseSeedRetargeted {
     /// Index of the one who is judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
     /// The later slot.
     pub case_seed_slot: u64,
 }
@@ -76,7 +76,7 @@ pub struct CaseSeedLost {
     /// Index of the one who is judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
 }
 
 impl Absorbed for CaseSeedLost {
@@ -97,7 +97,7 @@ pub struct CommitteeDrawn {
     /// Index of the one who is judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
     /// Slot asked for.
     pub case_seed_slot: u64,
     /// First slot at or after it.
@@ -132,7 +132,7 @@ pub struct VoteCommitted {
     /// Index of the one who is judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
     /// Index of the juror.
     pub index: u16,
     /// Hash of the vote.
@@ -161,7 +161,7 @@ pub struct VoteRevealed {
     /// Index of the one who is judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
     /// Index of the juror.
     pub index: u16,
     /// 1 ok, 2 mismatch, 3 unavailable, 4 inconclusive.
@@ -190,7 +190,7 @@ pub struct CaseSettled {
     /// Index of the one who is judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
     /// 1 convicted, 2 acquitted, 3 not proven, 4 excluded.
     pub outcome: u8,
     /// `AUDIT_*` flags from now on.
@@ -253,7 +253,7 @@ pub struct CaseAppealed {
     /// Index of the one who was judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
     /// Last moment of the escrow on the run clock.
     pub stage_end: u64,
 }
@@ -276,7 +276,7 @@ pub struct CaseReversed {
     /// Index of the one who was judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
 }
 
 impl Absorbed for CaseReversed {
@@ -297,7 +297,7 @@ pub struct AuditClosed {
     /// Index of the one who was judged.
     pub target: u16,
     /// See `AuditKind`.
-    pub kind: u8,
+    pub audit_kind: u8,
     /// Escrow that the target got back.
     pub returned: u64,
     /// Escrow for the challenger of a bonded case.

@@ -36,7 +36,7 @@ impl AppealCase<'_> {
             slot,
             round: audit.round,
             target: audit.target,
-            kind: audit.kind,
+            audit_kind: audit.kind,
             stage_end: audit.stage_end,
         };
         record(&mut run, &event)

@@ -35,7 +35,7 @@ impl ResolveAppeal<'_> {
             slot,
             round: audit.round,
             target: audit.target,
-            kind: audit.kind,
+            audit_kind: audit.kind,
         };
         record(&mut run, &event)
     }

@@ -1,0 +1,157 @@
+"""Drives cases of a run, from an accusation to the end of the escrow.
+
+A Trial is a Court whose second committees vote as they are told. Votes and salts follow from names.
+Next: audits.py for what comes before an accusation; the test_case_* files.
+"""
+
+from collections.abc import Sequence
+
+from program.audits import MISMATCH, OK, Court, Said, salt_of
+from program.bench import Landed
+from program.rounds import key
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+
+from troth_attestation.cases import Vote
+from troth_attestation.verdict import VerdictKind
+from troth_coordinator.chain import case_instructions as make
+from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim
+from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
+
+STAKE = 100_000
+FEE = 200
+BOND = 5_000
+ACCUSED: Sequence[Said] = (MISMATCH, MISMATCH, MISMATCH, OK, OK)
+"""What five seats say of somebody whom they accuse."""
+CLEARED: Sequence[Said] = (OK, OK, OK)
+WORK, PAYLOAD, ROOT, POSSESSION = AuditKind
+
+
+class Trial(Court):
+    """A run whose accused are tried."""
+
+    @classmethod
+    def in_session(cls, num: int = 12, rounds: int = 1, **changes: int | str) -> "Trial":
+        """A trial after so many rounds, the seed of the last one frozen."""
+        trial = cls(num, **changes)
+        trial.start()
+        trial.play(rounds)
+        trial.draw(rounds - 1)
+        return trial
+
+    def case(self, round_: int, target: int, kind: AuditKind = WORK) -> AuditView:
+        case = self.audit(round_, target, kind)
+        assert case is not None
+        return case
+
+    def outsider(self, name: str) -> Keypair:
+        """Somebody with lamports who takes no part in the run."""
+        stranger = key(name)
+        if not self.chain.accounts.balance(stranger.pubkey()):
+            self.chain.airdrop(stranger.pubkey(), 10**9)
+        return stranger
+
+    # Accusations.
+
+    def accuse(self, round_: int, target: int) -> AuditView:
+        """The seats of the sample accuse."""
+        self.judge(round_, target, ACCUSED)
+        return self.case(round_, target)
+
+    def challenge_instruction(
+        self, who: Keypair, round_: int, target: int, kind: AuditKind, subject: int = NO_SUBJECT
+    ) -> Instruction:
+        return make.open_case(self.at, who.pubkey(), Claim(round_, target, kind, subject))
+
+    def challenge(
+        self, who: Keypair, round_: int, target: int, kind: AuditKind, subject: int = NO_SUBJECT
+    ) -> Landed:
+        """Somebody accuses with a bond."""
+        return self.send(self.challenge_instruction(who, round_, target, kind, subject), who)
+
+    # The second committee.
+
+    def draw_instruction(self, case: AuditView) -> Instruction:
+        return make.draw_committee(self.at, self.cranker.pubkey(), case)
+
+    def seat_jury(self, case: AuditView) -> AuditView:
+        """Wait for the seed slot of a case, then draw its committee."""
+        if self.slot <= case.case_seed_slot:
+            self.chain.advance(case.case_seed_slot + 1 - self.slot)
+        self.send(self.draw_instruction(case), self.cranker)
+        return self.case(case.round, case.target, case.kind)
+
+    def vote_instructions(
+        self, case: AuditView, index: int, verdict: VerdictKind
+    ) -> tuple[Instruction, Instruction]:
+        """The commit and the reveal of a juror."""
+        session, salt = self.sessions[index].pubkey(), salt_of(case, index)
+        evidence = case.openings_root
+        run, kind = bytes(self.at.run), int(case.kind)
+        vote = Vote(run, case.round, case.target, kind, index, verdict, evidence)
+        shown = (int(verdict), evidence, salt)
+        return (
+            make.commit_vote(self.at, session, case, index, vote.commit(salt)),
+            make.reveal_vote(self.at, session, case, index, shown),
+        )
+
+    def poll(self, case: AuditView, votes: Sequence[VerdictKind | None], hidden: int = 0) -> None:
+        """The jurors vote so in order, to the end of their windows. None says nothing; `hidden` is
+        a bitmap of places whose commit is never shown."""
+        spoken = [
+            (place, juror.index, vote)
+            for place, (juror, vote) in enumerate(zip(case.jurors, votes, strict=True))
+            if vote is not None
+        ]
+        for _, index, vote in spoken:
+            commit, _ = self.vote_instructions(case, index, vote)
+            self.send(commit, self.sessions[index])
+        if self.case(case.round, case.target, case.kind).stage == AuditStage.CASE_COMMIT:
+            self.run_to(case.stage_end)
+        for place, index, vote in spoken:
+            if not hidden >> place & 1:
+                _, reveal = self.vote_instructions(case, index, vote)
+                self.send(reveal, self.sessions[index])
+        if hidden:
+            self.run_to(case.stage_end + self.params.committee_reveal_slots)
+
+    def settle_case_instruction(self, case: AuditView, people: Sequence[int] = ()) -> Instruction:
+        owners = [self.owners[index].pubkey() for index in people]
+        return make.settle_case(self.at, self.cranker.pubkey(), case, owners)
+
+    def settle_case(self, case: AuditView, people: Sequence[int] = ()) -> Landed:
+        return self.send(self.settle_case_instruction(case, people), self.cranker)
+
+    def decide(
+        self,
+        case: AuditView,
+        verdict: VerdictKind,
+        people: Sequence[int] = (),
+    ) -> Landed:
+        """A whole trial with a unanimous committee."""
+        seated = self.seat_jury(case)
+        self.poll(seated, [verdict] * len(seated.jurors))
+        return self.settle_case(seated, people)
+
+    # The end.
+
+    def appeal(self, case: AuditView) -> Landed:
+        owner = self.owners[case.target]
+        return self.send(make.appeal_case(self.at, owner.pubkey(), case), owner)
+
+    def reverse_instruction(self, case: AuditView) -> Instruction:
+        return make.resolve_appeal(self.at, key("council").pubkey(), case)
+
+    def reverse(self, case: AuditView) -> Landed:
+        return self.send(self.reverse_instruction(case), self.outsider("council"))
+
+    def release_instruction(self, case: AuditView, people: Sequence[int] = ()) -> Instruction:
+        now = self.case(case.round, case.target, case.kind)
+        owners = [self.owners[index].pubkey() for index in people]
+        return make.release_escrow(self.at, self.cranker.pubkey(), now, owners)
+
+    def release(self, case: AuditView, people: Sequence[int] = ()) -> Landed:
+        """Wait until nothing may happen to an audit any more, then close it."""
+        now = self.case(case.round, case.target, case.kind)
+        self.run_to(max(now.stage_end, now.case_end))
+        return self.send(self.release_instruction(case, people), self.cranker)
