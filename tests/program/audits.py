@@ -165,8 +165,10 @@ class Court(Stage):
             self.send(reveal, session)
 
     def extend(self, round_: int, target: int) -> Landed:
-        audit = self.of(round_, target)
-        return self.send(make.extend_audit(self.at, self.cranker.pubkey(), audit), self.cranker)
+        return self.send(self.extend_instruction(round_, target), self.cranker)
+
+    def extend_instruction(self, round_: int, target: int) -> Instruction:
+        return make.extend_audit(self.at, self.cranker.pubkey(), self.of(round_, target))
 
     def settle_instruction(
         self, round_: int, target: int, people: Sequence[int] = ()

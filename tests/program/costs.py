@@ -7,6 +7,7 @@ participants. scripts/gen/compute_units.py writes what `measure` returns; test_c
 import dataclasses
 from collections.abc import Iterable
 
+from program import costs_audits
 from program.bench import Bench, Cost
 from program.rounds import SOL, Stage, key
 
@@ -18,7 +19,10 @@ SEARCH_TRIES = 16
 SEARCH_UNITS = 1_500
 """Finding an address costs this much per bump tried, and the number of tries is luck."""
 SEARCHING = frozenset(
-    ["admit", "close_round", "create_run", "init_roster", "init_round", "join_run"]
+    [
+        *("admit", "close_round", "create_run", "init_roster", "init_round", "join_run"),
+        *("open_audit", "open_case", "post_openings", "request_audit"),
+    ]
 )
 Rows = dict[str, dict[str, int]]
 LONGEST_TEXT = "http://" + "x" * 89
@@ -27,6 +31,7 @@ LONGEST_TEXT = "http://" + "x" * 89
 def measure() -> dict[str, Cost]:
     """Cost of each instruction, by name, in the order of the program."""
     stages = [_full_rounds(), _silence(), _corrections(), _lost_seeds(), _small_steps(), _reuse()]
+    stages += costs_audits.scenarios()
     costs = _worst(stages)
     return {name: costs[name] for name in program_codec().instructions}
 

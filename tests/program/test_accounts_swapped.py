@@ -202,14 +202,23 @@ DRIVEN = [
     *("resume_run", "withdraw_stake", "claim_reward", "activate", "retarget", "tick", "attest"),
     *("close_void", "close_round"),
 ]
+# Tested in test_audit_accounts.py and test_case_accounts.py, on a run with audits.
+AUDITS = [
+    *("request_audit", "open_audit", "post_openings", "commit_verdict", "reveal_verdict"),
+    *("extend_audit", "settle_audit"),
+]
+CASES = [
+    *("open_case", "draw_committee", "vote_case", "settle_case", "appeal_case"),
+    *("resolve_appeal", "release_escrow"),
+]
 # Tested where they are created and closed: they take accounts that do not exist yet, or lists.
 ELSEWHERE = ["create_run", "init_roster", "init_round", "admit", "close_run"]
 # Optional, and not read by this instruction as it stands.
-UNUSED = {("join_run", "previous")}
+UNUSED = {("join_run", "previous"), ("settle_audit", "challenger")}
 
 
 def test_every_instruction_has_its_place():
-    assert sorted(SHARED + DRIVEN + ELSEWHERE) == sorted(harness.INSTRUCTIONS)
+    assert sorted(SHARED + DRIVEN + AUDITS + CASES + ELSEWHERE) == sorted(harness.INSTRUCTIONS)
 
 
 def check(scene: Scene, name: str) -> None:
@@ -229,8 +238,11 @@ def check(scene: Scene, name: str) -> None:
     for place, slot in enumerate(harness.INSTRUCTIONS[name]["accounts"]):
         if not slot.get("signer"):
             continue
-        metas = list(case.instruction.accounts)
-        metas[place] = AccountMeta(metas[place].pubkey, False, metas[place].is_writable)
+        silent = case.instruction.accounts[place].pubkey
+        metas = [
+            AccountMeta(meta.pubkey, meta.is_signer and meta.pubkey != silent, meta.is_writable)
+            for meta in case.instruction.accounts
+        ]
         unsigned = Instruction(case.instruction.program_id, bytes(case.instruction.data), metas)
         stranger = key("stranger")
         assert stage.refused(unsigned, stranger) == "Custom(3010)"  # AccountNotSigner
