@@ -165,7 +165,7 @@ class CaseOpened(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
     subject: int
     challenger: Pubkey
     challenger_index: int
@@ -181,7 +181,7 @@ class CaseSeedRetargeted(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
     case_seed_slot: int
 
 
@@ -193,7 +193,7 @@ class CaseSeedLost(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ class CommitteeDrawn(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
     case_seed_slot: int
     found_slot: int
     slot_hash: bytes
@@ -222,7 +222,7 @@ class VoteCommitted(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
     index: int
     commitment: bytes
     stage: int
@@ -237,7 +237,7 @@ class VoteRevealed(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
     index: int
     verdict: int
     evidence: bytes
@@ -252,7 +252,7 @@ class CaseSettled(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
     outcome: int
     flags: int
     fault: int
@@ -284,7 +284,7 @@ class CaseAppealed(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
     stage_end: int
 
 
@@ -296,7 +296,7 @@ class CaseReversed(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +307,7 @@ class AuditClosed(Event):
 
     round: int
     target: int
-    kind: int
+    audit_kind: int
     returned: int
     challenger: int
     treasury: int
