@@ -14,6 +14,8 @@ pub mod open;
 pub mod penalties;
 pub mod seats;
 pub mod settle;
+#[cfg(test)]
+mod tests;
 
 /// The accounts that a transition works on, and when.
 pub struct Scene<'a, 'info> {

@@ -122,6 +122,7 @@ impl Scene<'_, '_> {
     /// Ends the audit as found; `refund_prepaid` follows.
     #[inline(never)]
     pub fn settle(&mut self, round: &mut Round, found: &Findings) -> Result<()> {
+        let jailed_before = self.jailed();
         let undone = self.settle_target(round, found.outcome)?;
         for (place, fault) in found.faults.iter().enumerate() {
             if let Some(fault) = fault {
@@ -145,6 +146,7 @@ impl Scene<'_, '_> {
             vested: paid.vested,
             reward_undone: undone.reward,
             is_strike: undone.is_strike,
+            jailed: self.jailed() & !jailed_before,
             status: self.roster.entry(self.audit.target)?.status,
         };
         record(self.run, &event)
@@ -190,10 +192,15 @@ impl Scene<'_, '_> {
         Ok(Undone { reward, is_strike })
     }
 
-    /// The reward of the judged payload goes back to the pool, once. Returns what was there.
+    /// The reward of the judged payload goes back to the pool, once: its bucket holds rewards of
+    /// other rounds too. Returns what was there.
     pub fn take_back_reward(&mut self, round: &mut Round) -> Result<u64> {
-        round.mark_unpaid(self.audit.round, self.audit.target);
         let lamports = std::mem::take(&mut self.audit.reward_paid);
+        let is_held = round.round == self.audit.round;
+        if is_held && contains(round.struck | round.unpaid, usize::from(self.audit.target)) {
+            return Ok(0);
+        }
+        round.mark_unpaid(self.audit.round, self.audit.target);
         let entry = self.roster.entry_mut(self.audit.target)?;
         self.run
             .undo_reward(entry, self.audit.reward_window, lamports)

@@ -187,6 +187,8 @@ pub struct AuditSettled {
     pub reward_undone: u64,
     /// Whether the target took a strike.
     pub is_strike: bool,
+    /// Jailed from now on, for a third strike or a third duty missed.
+    pub jailed: u64,
     /// Status of the target from now on.
     pub status: u8,
 }
