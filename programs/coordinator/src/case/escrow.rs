@@ -176,3 +176,73 @@ impl Scene<'_, '_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    const OWNER: Pubkey = Pubkey::new_from_array([7; 32]);
+
+    /// A conviction that may be appealed until 100; a new case could be opened until 40.
+    fn convicted(flags: u8) -> Box<Audit> {
+        let mut audit = Box::new(Audit::zeroed());
+        audit.owner = OWNER;
+        audit.stage = Stage::Decided as u8;
+        audit.case_outcome = CaseOutcome::Convicted as u8;
+        audit.flags = flags;
+        audit.case_end = 40;
+        audit.appeal_end = 100;
+        audit.stage_end = if flags & AUDIT_BREAKER != 0 { 150 } else { 100 };
+        audit
+    }
+
+    #[test]
+    fn an_appeal_comes_in_time_once_and_from_the_owner() {
+        let mut audit = convicted(0);
+        assert!(audit.appeal(&Pubkey::default(), 100, 60).is_err());
+        assert!(audit.appeal(&OWNER, 101, 60).is_err());
+        audit.appeal(&OWNER, 100, 60).unwrap();
+        assert_eq!((audit.appeal_end, audit.stage_end), (100, 160));
+        assert!(audit.appeal(&OWNER, 100, 60).is_err());
+    }
+
+    #[test]
+    fn the_council_acts_between_appeal_and_release_where_it_may_act_at_all() {
+        assert!(convicted(0).reverse(101).is_err());
+        for flags in [AUDIT_BREAKER, AUDIT_APPEALED | AUDIT_BREAKER] {
+            assert!(convicted(flags).reverse(100).is_err());
+            assert!(convicted(flags).reverse(151).is_err());
+            let mut audit = convicted(flags);
+            audit.reverse(101).unwrap();
+            assert!(audit.reverse(101).is_err());
+            assert!(audit.require_over(101).is_err() && audit.require_over(102).is_ok());
+        }
+    }
+
+    #[test]
+    fn an_acquittal_knows_neither_appeal_nor_reversal() {
+        let mut audit = convicted(AUDIT_BREAKER);
+        audit.case_outcome = CaseOutcome::Acquitted as u8;
+        assert!(audit.appeal(&OWNER, 10, 60).is_err() && audit.reverse(101).is_err());
+    }
+
+    #[test]
+    fn an_account_closes_only_when_nothing_may_follow() {
+        let mut audit = convicted(0);
+        assert!(audit.require_over(100).is_err() && audit.require_over(101).is_ok());
+        audit.case_end = 200;
+        assert!(audit.require_over(200).is_err() && audit.require_over(201).is_ok());
+        audit.stage = Stage::Settled as u8;
+        assert!(audit.require_over(101).is_ok());
+        for stage in [
+            Stage::Accused,
+            Stage::CaseCommit,
+            Stage::CaseReveal,
+            Stage::Reveal,
+        ] {
+            audit.stage = stage as u8;
+            assert!(audit.require_over(1_000).is_err());
+        }
+    }
+}

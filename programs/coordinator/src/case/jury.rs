@@ -192,3 +192,87 @@ impl Audit {
 fn has(juror: &Juror, flag: u8) -> bool {
     juror.flags & flag != 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    /// A committee of three that commits from moment 10 to 30 and reveals for 20 more.
+    fn seated() -> (Box<Audit>, Box<Params>) {
+        let (mut audit, mut params) = (Box::new(Audit::zeroed()), Box::new(Params::zeroed()));
+        params.committee_reveal_slots = 20;
+        audit.case_seed = [1; 32];
+        audit.num_jurors = 3;
+        for (juror, index) in audit.jurors.iter_mut().zip([4, 7, 9]) {
+            juror.index = index;
+        }
+        audit.enter(Stage::CaseCommit, 10, 20).unwrap();
+        (audit, params)
+    }
+
+    fn hash(index: u16) -> [u8; 32] {
+        [u8::try_from(index).unwrap(); 32]
+    }
+
+    #[test]
+    fn the_last_commit_and_the_last_reveal_end_their_windows() {
+        let (mut audit, params) = seated();
+        for index in [4, 7, 9] {
+            assert!(audit.is(Stage::CaseCommit) && audit.decide(12).is_err());
+            audit.commit_vote(index, hash(index), &params, 12).unwrap();
+        }
+        assert!(audit.is(Stage::CaseReveal) && audit.stage_end == 32);
+        for (index, vote) in [
+            (4, Verdict::Mismatch),
+            (7, Verdict::Ok),
+            (9, Verdict::Mismatch),
+        ] {
+            assert!(audit.decide(13).is_err());
+            audit.reveal_vote(index, vote, hash(index), 13).unwrap();
+        }
+        assert_eq!(audit.decide(13).unwrap(), CaseOutcome::Convicted);
+    }
+
+    #[test]
+    fn windows_end_by_the_clock_whoever_comes_next() {
+        let (mut audit, params) = seated();
+        audit.commit_vote(4, hash(4), &params, 30).unwrap();
+        assert!(audit.commit_vote(7, hash(7), &params, 31).is_err());
+        audit.advance_case(&params, 31).unwrap();
+        assert!(audit.is(Stage::CaseReveal) && audit.stage_end == 50);
+        assert!(audit.decide(50).is_err());
+        assert!(audit.reveal_vote(4, Verdict::Ok, hash(4), 51).is_err());
+        assert_eq!(audit.decide(51).unwrap(), CaseOutcome::NotProven);
+    }
+
+    #[test]
+    fn who_never_committed_is_not_waited_for() {
+        let (mut audit, params) = seated();
+        audit.advance_case(&params, 31).unwrap();
+        assert_eq!(audit.decide(31).unwrap(), CaseOutcome::NotProven);
+    }
+
+    #[test]
+    fn a_vote_is_of_a_juror_once_and_as_committed() {
+        let (mut audit, params) = seated();
+        assert!(audit.commit_vote(5, hash(5), &params, 12).is_err());
+        for index in [4, 7, 9] {
+            audit.commit_vote(index, hash(index), &params, 12).unwrap();
+        }
+        assert!(audit.commit_vote(4, hash(5), &params, 12).is_err());
+        assert!(audit.reveal_vote(4, Verdict::Ok, hash(5), 13).is_err());
+        audit.reveal_vote(4, Verdict::Ok, hash(4), 13).unwrap();
+        assert!(audit.reveal_vote(4, Verdict::Ok, hash(4), 13).is_err());
+    }
+
+    #[test]
+    fn nobody_to_judge_excludes_and_no_seed_proves_nothing() {
+        let (mut audit, _) = seated();
+        audit.num_jurors = 0;
+        audit.enter(Stage::CaseReveal, 10, 0).unwrap();
+        assert_eq!(audit.decide(10).unwrap(), CaseOutcome::Excluded);
+        audit.case_seed = [0; 32];
+        assert_eq!(audit.decide(10).unwrap(), CaseOutcome::NotProven);
+    }
+}

@@ -34,8 +34,12 @@ impl Docket<'_, '_> {
         self.require_case_window(id.round)?;
         require_subject(self.round, claim)?;
         let challenger = *self.payer.key;
-        let owner = self.roster.entry(id.target)?.owner;
-        ensure!(owner != challenger, CoordinatorError::ChallengesItself);
+        let entry = self.roster.entry(id.target)?;
+        // While a run rests, an index may be somebody else's although the round is in the ring.
+        let is_theirs = entry.joined_round <= id.round;
+        ensure!(is_theirs, CoordinatorError::CaseWithoutSubject);
+        let is_other = entry.owner != challenger;
+        ensure!(is_other, CoordinatorError::ChallengesItself);
         let is_open = self.account.owner == &crate::ID;
         if id.kind != AuditKind::Work {
             self.create(id, |audit| {

@@ -10,7 +10,7 @@ use crate::constants::{AUDIT_BREAKER, MAX_PARTICIPANTS};
 use crate::errors::CoordinatorError;
 use crate::math::add;
 use crate::round::penalties::jail;
-use crate::rules::bits::{bit, contains, with_bits};
+use crate::rules::bits::{bit, with_bits};
 use crate::rules::penalties::{
     false_possession, false_root, malformed, vouched_for_malformed, work, Intent,
 };
@@ -127,10 +127,6 @@ impl Scene<'_, '_> {
 
     /// Nobody may judge: jail for one epoch and no reward for that round, but no slash.
     fn exclude(&mut self, round: &mut Round) -> Result<Sentence> {
-        let is_held = round.round == self.audit.round;
-        if is_held && contains(round.unpaid, usize::from(self.audit.target)) {
-            self.audit.reward_paid = 0;
-        }
         let reward_undone = self.take_back_reward(round)?;
         let entry = self.roster.entry_mut(self.audit.target)?;
         jail(self.run, entry, self.run.round)?;
@@ -153,5 +149,66 @@ impl Scene<'_, '_> {
         with_bits(&self.roster.entries)
             .filter(|(_, entry)| entry.is(Status::Jailed))
             .fold(0, |all, (one, _)| all | one)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Audit, Roster, Run};
+    use bytemuck::Zeroable;
+
+    /// A run with so many present participants, and an audit of the first one.
+    fn court(present: usize) -> (Box<Run>, Box<Roster>, Box<Audit>) {
+        let mut roster = Box::new(Roster::zeroed());
+        for entry in roster.entries.iter_mut().take(present) {
+            entry.set_status(Status::Active);
+        }
+        (Box::new(Run::zeroed()), roster, Box::new(Audit::zeroed()))
+    }
+
+    fn convictions_until_the_cap(present: usize) -> u64 {
+        let (mut run, mut roster, mut audit) = court(present);
+        run.phase = Phase::Commit as u8;
+        let mut scene = Scene {
+            key: Pubkey::default(),
+            slot: 0,
+            clock: 0,
+            run: &mut run,
+            roster: &mut roster,
+            audit: &mut audit,
+            people: &[],
+            burned: 0,
+        };
+        while scene.count_conviction().is_ok() {}
+        scene.run.num_convicted
+    }
+
+    #[test]
+    fn a_third_of_the_present_is_convicted_in_an_epoch_and_at_least_one() {
+        let caps = [1, 2, 3, 5, 6, 12, 64].map(convictions_until_the_cap);
+        assert_eq!(caps, [1, 1, 1, 1, 2, 4, 21]);
+    }
+
+    #[test]
+    fn a_new_epoch_starts_a_new_count_and_a_finished_run_has_no_cap() {
+        let (mut run, mut roster, mut audit) = court(3);
+        run.phase = Phase::Commit as u8;
+        run.num_convicted = 1;
+        let mut scene = Scene {
+            key: Pubkey::default(),
+            slot: 0,
+            clock: 0,
+            run: &mut run,
+            roster: &mut roster,
+            audit: &mut audit,
+            people: &[],
+            burned: 0,
+        };
+        assert!(scene.count_conviction().is_err());
+        scene.run.epoch = 1;
+        assert!(scene.count_conviction().is_ok() && scene.count_conviction().is_err());
+        scene.run.phase = Phase::Finished as u8;
+        assert!(scene.count_conviction().is_ok());
     }
 }
