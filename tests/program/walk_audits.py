@@ -1,0 +1,234 @@
+"""Actions of a walk on audits and cases: honest, lazy, silent, late, and about the wrong thing.
+
+Next: walk.py for the walk itself; cases.py for the driver.
+"""
+
+import random
+from collections.abc import Callable
+
+from program.audits import CERTAIN, LAZY, MISMATCH, OK, TRUE, UNAVAILABLE, openings_of
+from program.cases import Trial
+from program.rounds import key
+from program.walk import ACTIONS, SHORT, Action, Walk, freeze, move_on, wait
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_attestation.cases import Vote
+from troth_attestation.sketch import Sketch, sketch_hash
+from troth_attestation.verdict import Statement, VerdictKind
+from troth_coordinator.chain import audit_instructions as audits
+from troth_coordinator.chain import case_instructions as cases
+from troth_coordinator.chain import instructions as life
+from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim
+from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.view import Status
+
+TRIED: dict[str, int] = {
+    **SHORT,
+    **CERTAIN,
+    **{"capacity": 8, "ring": 8, "audit_cap": 8, "max_rounds": 40, "pool": 100_000},
+    **{"rounds_per_epoch": 8, "seed_delay_slots": 2},
+}
+"""Everybody is sampled in every round."""
+
+
+class AuditWalk(Walk):
+    """A walk through a run in which everybody is audited."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, Trial(6, **TRIED))
+        self.stage.chain.airdrop(key("council").pubkey(), 10**9)
+
+    def index(self) -> int:
+        return self.dice.randrange(8)
+
+    def people(self, audit: AuditView) -> list[Pubkey]:
+        """The owners whom an audit names, mostly all of them."""
+        judges = (*audit.seats, *audit.jurors)
+        owners = {bytes(self.stage.entries[judge.index].owner) for judge in judges}
+        owners |= {bytes(audit.owner)} if self.dice.random() < 0.9 else set()
+        at = self.stage.at
+        found = [Pubkey.from_bytes(owner) for owner in sorted(owners)]
+        return [who for who in found if self.stage.chain.accounts.get(at.participant(who))]
+
+
+def said(audit: AuditView, index: int) -> tuple[VerdictKind, Sketch] | None:
+    """What a judge says of an audit whenever it is asked: targets differ in how they are seen."""
+    dice = random.Random(f"{audit.key} {index}")
+    mood = random.Random(str(audit.key)).choice((OK, OK, OK, MISMATCH, MISMATCH, UNAVAILABLE))
+    if dice.random() < 0.1:
+        return None
+    kind = mood if dice.random() < 0.8 else dice.choice(tuple(VerdictKind))
+    return kind, LAZY if dice.random() < 0.1 else TRUE
+
+
+def tend(walk: Walk) -> None:
+    """Everybody does what an audit asks for, or what it does not."""
+    for audit in walk.stage.audits:
+        if walk.dice.random() < 0.8:
+            STEPS[AuditStage(audit.stage)](walk, audit)
+
+
+def tend_twice(walk: Walk) -> None:
+    tend(walk)
+    tend(walk)
+
+
+def run_out(walk: Walk) -> None:
+    """Move to the first moment after a window of some audit."""
+    stage = walk.stage
+    ends = [audit.stage_end for audit in stage.audits if audit.stage_end < 2**40]
+    clock = stage.slot - stage.run.pause_total_slots
+    later = sorted(end for end in ends if end >= clock)
+    if later:
+        stage.chain.advance(later[0] + 1 - clock)
+
+
+def recover(walk: Walk) -> None:
+    """Whoever was slashed below the minimum tops up and comes back."""
+    stage = walk.stage
+    for index, entry in enumerate(stage.entries):
+        owner = next((o for o in stage.owners if bytes(o.pubkey()) == entry.owner), None)
+        missing = stage.run.params.stake_lamports + 2_000 - entry.stake
+        if owner is None or entry.status != Status.INACTIVE or missing <= 0:
+            continue
+        walk.attempt(life.top_up_stake(stage.at, owner.pubkey(), missing), owner)
+        session, round_ = walk.session_of(index), stage.run.round
+        vote = walk.vote(index, round_, walk.root())
+        walk.attempt(life.ready(stage.at, session.pubkey(), index, round_, vote), session)
+        move_on(walk)
+        ready_round = stage.entries[index].ready_round
+        held = ready_round if ready_round != NONE else 0
+        cranker = stage.cranker
+        walk.attempt(life.activate(stage.at, cranker.pubkey(), index, held), cranker)
+
+
+def open_sampled(walk: Walk) -> None:
+    stage, who = walk.stage, walk.stage.cranker
+    stage.chain.advance(stage.params.seed_delay_slots + 1)
+    freeze(walk)
+    for round_ in range(max(0, stage.run.round - 2), stage.run.round):
+        for target in range(8):
+            if walk.dice.random() < 0.6:
+                walk.attempt(audits.open_audit(stage.at, who.pubkey(), round_, target), who)
+
+
+def request(walk: Walk) -> None:
+    stage, who = walk.stage, walk.owner()
+    asked = audits.request_audit(stage.at, who.pubkey(), stage.run.round, walk.index())
+    walk.attempt(asked, who)
+
+
+def challenge(walk: Walk) -> None:
+    stage, who = walk.stage, walk.owner()
+    round_ = max(0, stage.run.round - walk.dice.randrange(4))
+    kind = walk.dice.choice(tuple(AuditKind))
+    subject = walk.index() if kind == AuditKind.POSSESSION else NO_SUBJECT
+    claim = Claim(round_, walk.index(), kind, subject)
+    walk.attempt(cases.open_case(stage.at, who.pubkey(), claim), who)
+
+
+def show(walk: Walk, audit: AuditView) -> None:
+    session = walk.session_of(audit.target)
+    root = openings_of(audit.round, audit.target)
+    if random.Random(f"serves {audit.key}").random() < 0.8:
+        posted = audits.post_openings(
+            walk.stage.at, session.pubkey(), audit.round, audit.target, root
+        )
+        walk.attempt(posted, session)
+    settle(walk, audit)
+
+
+def speak(walk: Walk, audit: AuditView) -> None:
+    """Each seat commits, or shows what it committed to."""
+    for seat in audit.judging:
+        words = said(audit, seat.index)
+        if words is None:
+            continue
+        kind, sketch = words
+        session, salt = walk.session_of(seat.index), bytes([seat.index]) * 32
+        who = (bytes(walk.stage.at.run), audit.round, audit.target, seat.index)
+        shown = audits.Reveal(kind, audit.openings_root, sketch, salt)
+        hashed = Statement(*who, kind, shown.evidence, sketch_hash(sketch)).commit(salt)
+        at, me = walk.stage.at, session.pubkey()
+        if audit.stage == AuditStage.COMMIT:
+            walk.attempt(audits.commit_verdict(at, me, audit, seat.index, hashed), session)
+        if audit.stage == AuditStage.REVEAL or walk.dice.random() < 0.1:
+            walk.attempt(audits.reveal_verdict(at, me, audit, seat.index, shown), session)
+
+
+def hear(walk: Walk, audit: AuditView) -> None:
+    speak(walk, audit)
+    who = walk.stage.cranker
+    walk.attempt(audits.extend_audit(walk.stage.at, who.pubkey(), audit), who)
+    settle(walk, audit)
+
+
+def settle(walk: Walk, audit: AuditView) -> None:
+    who, people = walk.stage.cranker, walk.people(audit)
+    walk.attempt(audits.settle_audit(walk.stage.at, who.pubkey(), audit, people), who)
+
+
+def draw(walk: Walk, audit: AuditView) -> None:
+    who = walk.stage.cranker
+    walk.attempt(cases.draw_committee(walk.stage.at, who.pubkey(), audit), who)
+
+
+def vote(walk: Walk, audit: AuditView) -> None:
+    """Each juror commits, or shows its vote; then the case may be settled."""
+    for juror in audit.jurors:
+        words = said(audit, juror.index)
+        if words is None:
+            continue
+        session, salt = walk.session_of(juror.index), bytes([juror.index]) * 32
+        run, kind = bytes(walk.stage.at.run), int(audit.kind)
+        spoken = Vote(
+            run, audit.round, audit.target, kind, juror.index, words[0], audit.openings_root
+        )
+        at, me = walk.stage.at, session.pubkey()
+        if audit.stage == AuditStage.CASE_COMMIT:
+            hidden = cases.commit_vote(at, me, audit, juror.index, spoken.commit(salt))
+            walk.attempt(hidden, session)
+        else:
+            shown = (int(words[0]), audit.openings_root, salt)
+            walk.attempt(cases.reveal_vote(at, me, audit, juror.index, shown), session)
+    who, people = walk.stage.cranker, walk.people(audit)
+    walk.attempt(cases.settle_case(walk.stage.at, who.pubkey(), audit, people), who)
+
+
+def end(walk: Walk, audit: AuditView) -> None:
+    """The convicted appeals, the council reverses, anybody releases."""
+    at = walk.stage.at
+    convicted = next((o for o in walk.stage.owners if bytes(o.pubkey()) == audit.owner), None)
+    if convicted is not None and walk.dice.random() < 0.3:
+        walk.attempt(cases.appeal_case(at, convicted.pubkey(), audit), convicted)
+    if walk.dice.random() < 0.2:
+        council: Keypair = key("council")
+        walk.attempt(cases.resolve_appeal(at, council.pubkey(), audit), council)
+    who, people = walk.stage.cranker, walk.people(audit)
+    walk.attempt(cases.release_escrow(at, who.pubkey(), audit, people), who)
+
+
+STEPS: dict[AuditStage, Callable[[Walk, AuditView], None]] = {
+    AuditStage.REQUESTED: settle,
+    AuditStage.OPENINGS: show,
+    AuditStage.COMMIT: hear,
+    AuditStage.REVEAL: hear,
+    AuditStage.SETTLED: end,
+    AuditStage.ACCUSED: draw,
+    AuditStage.CASE_COMMIT: vote,
+    AuditStage.CASE_REVEAL: vote,
+    AuditStage.DECIDED: end,
+}
+AUDIT_ACTIONS: tuple[tuple[int, Action], ...] = (
+    *((weight, action) for weight, action in ACTIONS if action is not wait),
+    (60, tend),
+    (20, tend_twice),
+    (25, open_sampled),
+    (8, request),
+    (8, challenge),
+    (12, run_out),
+    (15, recover),
+)
+"""Without waits so long that every window ends in them."""
