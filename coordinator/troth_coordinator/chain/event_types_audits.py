@@ -109,6 +109,7 @@ class AuditSettled(Event):
     vested: int
     reward_undone: int
     is_strike: bool
+    jailed: int
     status: int
 
 
