@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from program.audits import MISMATCH, OK, Court, Said, salt_of
 from program.bench import Landed
-from program.rounds import key
+from program.rounds import SOL, key
 from solders.instruction import Instruction
 from solders.keypair import Keypair
 
@@ -48,7 +48,7 @@ class Trial(Court):
         """Somebody with lamports who takes no part in the run."""
         stranger = key(name)
         if not self.chain.accounts.balance(stranger.pubkey()):
-            self.chain.airdrop(stranger.pubkey(), 10**9)
+            self.chain.airdrop(stranger.pubkey(), 100 * SOL)
         return stranger
 
     # Accusations.

@@ -7,7 +7,7 @@ participants. scripts/gen/compute_units.py writes what `measure` returns; test_c
 import dataclasses
 from collections.abc import Iterable
 
-from program import costs_audits
+from program import costs_audits, costs_cases
 from program.bench import Bench, Cost
 from program.rounds import SOL, Stage, key
 
@@ -31,7 +31,7 @@ LONGEST_TEXT = "http://" + "x" * 89
 def measure() -> dict[str, Cost]:
     """Cost of each instruction, by name, in the order of the program."""
     stages = [_full_rounds(), _silence(), _corrections(), _lost_seeds(), _small_steps(), _reuse()]
-    stages += costs_audits.scenarios()
+    stages += [*costs_audits.scenarios(), *costs_cases.scenarios()]
     costs = _worst(stages)
     return {name: costs[name] for name in program_codec().instructions}
 
