@@ -1,0 +1,186 @@
+"""Whole runs whose witnesses judge: dishonest variants of the client, and what came of them.
+
+A variant is the honest client behind other doors: its clock computes something else than it was
+asked for, or its book of verdicts forgets. Everything but the cheat is right.
+Next: integration/inprocess_support.py for runs; program/cases.py for attacks without clients.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from integration.inprocess_support import SLOT_LIMIT, assert_conserved, raise_failures
+from integration.test_inprocess_faults import Wrapped
+from program.audits import INCINERATOR
+from solders.keypair import Keypair
+
+from troth_attestation.sketch import sketch_hash
+from troth_attestation.verdict import Reason, Verdict, VerdictKind
+from troth_client.assembly import Doors
+from troth_client.audit.judgement import Evidence, Judgement, make_verdict
+from troth_client.cli.inprocess import InProcessRun, Member
+from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim, open_case
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.events import EventLog
+from troth_coordinator.rules.audit_view import AuditKind
+from troth_coordinator.rules.view import EntryView
+
+STAKE, REWARD, FEE = 100_000_000, 1_000_000, 200_000
+RECOMPUTE = 600_000
+BOND = 5_000_000
+JUDGED = {
+    "recompute_cost": RECOMPUTE,
+    "openings_slots": 20,
+    "verdict_commit_slots": 30,
+    "verdict_reveal_slots": 20,
+    "committee_commit_slots": 30,
+    "committee_reveal_slots": 20,
+    "appeal_slots": 20,
+    "breaker_slots": 20,
+    "case_slots": 150,
+    "p_new_ppm": 1_000_000,
+    "p_base_ppm": 60_000,
+    "audit_cap": 1,
+}
+"""Short windows, one audit a round; ten recomputations cost less than a tenth of the stake."""
+
+Judge = Callable[..., Judgement]
+Said = Callable[[Evidence, Judgement], VerdictKind | None]
+"""What a witness says instead of what it found; None: what it found."""
+
+
+def computing(doors: Doors, swaps: Mapping[Callable[..., Any], Callable[..., Any]]) -> Doors:
+    """The same doors, but the clock computes other functions than it is asked for."""
+
+    async def compute(function, *args, **kwargs):
+        return await doors.clock.compute(swaps.get(function, function), *args, **kwargs)
+
+    return replace(doors, clock=Wrapped(doors.clock, compute=compute))
+
+
+def saying(said: Said) -> Judge:
+    """A judge that recomputes as it should and then says something else."""
+
+    def judge(evidence, gradient, config, witness):
+        honest = make_verdict(evidence, gradient, config, witness)
+        kind = said(evidence, honest)
+        return honest if kind is None else told(honest, kind)
+
+    return judge
+
+
+def told(honest: Judgement, kind: VerdictKind, sketch: tuple[int, ...] | None = None) -> Judgement:
+    """A judgement with another verdict, and another sketch where one is given."""
+    shown = honest.sketch if sketch is None else sketch
+    statement = replace(honest.statement, kind=kind, sketch_hash=sketch_hash(shown))
+    return Judgement(Verdict(kind, Reason.WORK_DIFFERS), shown, statement)
+
+
+class Chronicle:
+    """What the program said that happened in a run, from its logs, in order."""
+
+    def __init__(self, run: InProcessRun) -> None:
+        self._run = run
+        self._log = EventLog(program_codec())
+        self._num_read = 0
+        self._events: list[Event] = []
+
+    def named(self, name: str, **fields: object) -> list[Any]:
+        """Events of a name whose fields have these values."""
+        self._read()
+        return [
+            event
+            for event in self._events
+            if event.name == name and all(getattr(event, k) == v for k, v in fields.items())
+        ]
+
+    def _read(self) -> None:
+        found = list(self._run.chain.history.newest_first(self._run.at.run))
+        fresh = found[: len(found) - self._num_read]
+        self._num_read = len(found)
+        for landed in reversed(fresh):
+            if landed.outcome.error is None:
+                self._events += self._log.read(landed.outcome.logs).events
+
+
+async def until_event(run: InProcessRun, told_of: Chronicle, name: str, **fields: object) -> Any:
+    """Let slots pass until the program has said so; return the first such event."""
+    run.clock.join()
+    try:
+        for _ in range(SLOT_LIMIT):
+            found = told_of.named(name, **fields)
+            if found:
+                return found[0]
+            raise_failures(run)
+            await run.clock.wait()
+    finally:
+        run.clock.leave()
+    raise AssertionError(f"no {name} {fields}")
+
+
+async def accuse(
+    run: InProcessRun, round_: int, target: Member, kind: AuditKind, subject: int | None = None
+) -> tuple[Keypair, int]:
+    """A stranger opens a case with a bond; returns it and what it had before."""
+    stranger = Keypair.from_seed(b"stranger".ljust(32, b"."))
+    run.chain.airdrop(stranger.pubkey(), 10**9)
+    before = run.balance(stranger.pubkey())
+    named = NO_SUBJECT if subject is None else subject
+    case = open_case(run.at, stranger.pubkey(), Claim(round_, target.index, kind, named))
+    await run.client.send([case], [stranger])
+    return stranger, before
+
+
+async def entry_of(run: InProcessRun, one: Member) -> EntryView:
+    return (await run.view()).entries[one.index]
+
+
+async def assert_only_paid(run: InProcessRun, told_of: Chronicle, payers: list[Member]) -> None:
+    """Nobody but these lost a lamport of stake, the books balance, and what burned is burned."""
+    await assert_conserved(run)
+    view = await run.view()
+    named = {one.index for one in payers}
+    for one in run.members:
+        entry = view.entries[one.index]
+        if one.index not in named:
+            assert entry.stake + entry.unbonding == STAKE, one.name
+            assert entry.strikes == 0, one.name
+    penalised = told_of.named("Penalised")
+    assert {event.index for event in penalised} <= named
+    burned = sum(event.burned for event in (*penalised, *told_of.named("AuditClosed")))
+    burned += sum(event.bond_burned for event in told_of.named("CaseSettled"))
+    assert run.balance(INCINERATOR) == burned
+
+
+class Killed(BaseException):
+    """What kill -9 feels like from inside."""
+
+
+class MortalEvents:
+    """An event sink whose process is killed right after it did something, once.
+
+    Time stands still from the death on, until `bury`.
+    """
+
+    def __init__(self, doors: Doors, last: str) -> None:
+        self._doors = doors
+        self._last = last
+        self.is_dead = False
+
+    def emit(self, event: str, /, **fields: object) -> None:
+        self._doors.events.emit(event, **fields)
+        if event == self._last and not self.is_dead:
+            self.is_dead = True
+            self._doors.clock.join()
+            raise Killed(event)
+
+    def bury(self) -> None:
+        self._doors.clock.leave()
+
+
+async def death_of(one: Member) -> None:
+    """Wait until a member's process was killed."""
+    (found,) = await asyncio.gather(one.task, return_exceptions=True)
+    assert isinstance(found, Killed), found

@@ -1,0 +1,199 @@
+"""Witnesses that lie, hide or sleep, among honest clients in one process."""
+
+from dataclasses import replace
+
+import numpy as np
+from adversarial.judging import (
+    FEE,
+    JUDGED,
+    RECOMPUTE,
+    STAKE,
+    Chronicle,
+    MortalEvents,
+    assert_only_paid,
+    computing,
+    death_of,
+    entry_of,
+    saying,
+    told,
+    until_event,
+)
+from integration.inprocess_support import enter, events_of, member, with_peer
+from integration.test_inprocess_faults import Wrapped
+
+from troth_attestation.verdict import VerdictKind
+from troth_client.audit.judgement import make_verdict
+from troth_client.audit.recompute import recompute
+from troth_client.demo.tiles import TileLayout
+from troth_client.transport.errors import HolderLacksError
+from troth_coordinator.rules.view import Status
+
+SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
+
+
+def liar(name, swaps):
+    """Wraps the doors of one member."""
+    return lambda one, doors: computing(doors, swaps) if one.name == name else doors
+
+
+async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(theatre):
+    """Fay recomputes nothing, says ok to everything and makes its sketches up.
+
+    An ok costs nothing to say and is nearly always right, so that verdicts alone never find fay.
+    Its sketch does: three honest ones agree with each other and differ from it. It earns no fee
+    and pays ten recomputations, half to the treasury, half burned (P7). Threat T20.
+    """
+
+    def nothing(config, weights, batch, device):
+        tiles = TileLayout.from_shapes({name: w.shape for name, w in weights.items()})
+        return np.zeros((tiles.num_tiles, 64, 64), np.float32)
+
+    def always_ok(evidence, gradient, config, witness):
+        found = make_verdict(evidence, gradient, config, witness)
+        return told(found, VerdictKind.OK, tuple(range(64)))
+
+    run = await theatre.create(12, **JUDGED)
+    run.wrap = liar("fay", {recompute: nothing, make_verdict: always_ok})
+    await enter(run, SIX)
+    fay, tale = member(run, "fay"), Chronicle(run)
+    paid = await until_event(run, tale, "Penalised")
+    assert (paid.index, paid.fault) == (fay.index, 7)
+    assert (paid.stake, paid.unbonding, paid.unvested) == (10 * RECOMPUTE, 0, 0)
+    assert (paid.treasury, paid.burned) == (5 * RECOMPUTE, 5 * RECOMPUTE)
+    (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
+    assert (settled.outcome, settled.fee) == (1, FEE), "the target is cleared all the same"
+    assert not settled.paid >> fay.index & 1 and settled.paid.bit_count() == 4
+    entry = await entry_of(run, fay)
+    assert (entry.stake, entry.status) == (STAKE - 10 * RECOMPUTE, Status.INACTIVE)
+    await assert_only_paid(run, tale, [fay])
+
+
+async def test_one_framing_witness_costs_its_victim_nothing(theatre):
+    """Fay calls the work of everybody a mismatch, to see somebody else slashed.
+
+    Two more are seated, four agree that the work is right, and the audit ends there: nobody is
+    accused, no stake moves and no reward is undone. Threat T23.
+    """
+    run = await theatre.create(12, **JUDGED)
+    run.wrap = liar("fay", {make_verdict: saying(lambda *_: VerdictKind.MISMATCH)})
+    await enter(run, SIX)
+    fay, tale = member(run, "fay"), Chronicle(run)
+    said = await until_event(run, tale, "VerdictRevealed", verdict=int(VerdictKind.MISMATCH))
+    assert said.index == fay.index
+    about = {"round": said.round, "target": said.target}
+    settled = await until_event(run, tale, "AuditSettled", **about)
+    assert (settled.outcome, settled.reward_undone, settled.is_strike) == (1, 0, False)
+    assert len(tale.named("AuditExtended", **about)) == 1
+    await assert_only_paid(run, tale, [])
+
+
+async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(theatre):
+    """Fay commits, waits for the others' reveals, and does not like what it had said.
+
+    An unrevealed commit pays the most that any verdict could have cost: here a tenth of the stake,
+    which is more than ten recomputations (P6). The other seats settle without it. Threat T46.
+    """
+    run = await theatre.create(12, **JUDGED)
+    await enter(run, SIX)
+    fay, tale = member(run, "fay"), Chronicle(run)
+    with_peer(fay, verdicts=Wrapped(fay.here.verdicts, find=lambda duty: None))
+    paid = await until_event(run, tale, "Penalised")
+    assert events_of(run, "fay", "verdict_committed") and not events_of(run, "fay", "verdict_revealed")
+    assert (paid.index, paid.fault) == (fay.index, 6)
+    assert (paid.stake, paid.treasury, paid.burned) == (STAKE // 10, STAKE // 20, STAKE // 20)
+    (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
+    assert (settled.outcome, settled.paid.bit_count()) == (1, 4)
+    entry = await entry_of(run, fay)
+    assert (entry.stake, entry.seat_faults) == (STAKE - STAKE // 10, 1)
+    await assert_only_paid(run, tale, [fay])
+
+
+async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_restart(theatre):
+    """Somebody's machine dies in the moment after its commit has landed.
+
+    What it said lies on the disk, with its salt, since before the commit was sent. It comes back
+    within the window and reveals exactly that: it is paid like the others. Threat T46.
+    """
+    run = await theatre.create(10, **JUDGED)
+    graves = []
+
+    def wrap(one, doors):
+        if one.name != "fay" or graves:
+            return doors
+        graves.append(MortalEvents(doors, "verdict_committed"))
+        return replace(doors, events=graves[0])
+
+    run.wrap = wrap
+    await enter(run, SIX)
+    fay, tale = member(run, "fay"), Chronicle(run)
+    await death_of(fay)
+    (committed,) = events_of(run, "fay", "verdict_committed")
+    about = {"round": committed["round"], "target": committed["target"]}
+    graves[0].bury()
+    run.clock.join()
+    for _ in range(5):
+        await run.clock.wait()
+    assert not tale.named("VerdictRevealed", index=fay.index)
+    await run.start(fay)
+    run.clock.leave()
+    settled = await until_event(run, tale, "AuditSettled", **about)
+    assert len(tale.named("VerdictCommitted", index=fay.index, **about)) == 1
+    assert len(tale.named("VerdictRevealed", index=fay.index, **about)) == 1
+    assert settled.outcome == 1 and settled.paid >> fay.index & 1
+    assert (await entry_of(run, fay)).seat_faults == 0
+    await assert_only_paid(run, tale, [])
+
+
+async def test_a_false_unavailable_delays_and_earns_nothing(theatre):
+    """Fay says of everybody that nobody served the openings, to spare itself the work.
+
+    Nobody can prove that it was served, so this is never a fault. It decides nothing either: two
+    more seats judge, the target is cleared, and fay is not paid. Threat T19.
+    """
+    run = await theatre.create(12, **JUDGED)
+    run.wrap = liar("fay", {make_verdict: saying(lambda *_: VerdictKind.UNAVAILABLE)})
+    await enter(run, SIX)
+    fay, tale = member(run, "fay"), Chronicle(run)
+    said = await until_event(run, tale, "VerdictRevealed", index=fay.index)
+    assert said.verdict == VerdictKind.UNAVAILABLE
+    about = {"round": said.round, "target": said.target}
+    settled = await until_event(run, tale, "AuditSettled", **about)
+    assert (settled.outcome, settled.reward_undone) == (1, 0)
+    assert settled.paid.bit_count() == 4 and not settled.paid >> fay.index & 1
+    assert not tale.named("Penalised")
+    await assert_only_paid(run, tale, [])
+
+
+async def test_a_starved_seat_is_served_by_the_others(theatre):
+    """A target serves its openings to every seat but one, which it hopes to see fined as silent.
+
+    The seats that have the openings serve them: their bytes are those under the root on chain,
+    whoever gives them. The starved seat judges like the others. Threat T45.
+    """
+    run = await theatre.create(12, **JUDGED)
+    tale, refused = Chronicle(run), []
+
+    def wrap(one, doors):
+        wire = doors.transport._wire
+
+        async def read(holder, blob, into):
+            posted = tale.named("OpeningsPosted", root=blob.key)
+            if posted and holder == run.members[posted[0].target].name:
+                refused.append((posted[0].round, posted[0].target))
+                raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
+            await wire.read(holder, blob, into)
+
+        if one.name == "fay":
+            doors.transport._wire = Wrapped(wire, read=read)
+        return doors
+
+    run.wrap = wrap
+    await enter(run, SIX)
+    fay = member(run, "fay")
+    said = await until_event(run, tale, "VerdictRevealed", index=fay.index)
+    assert (said.round, said.target) in refused
+    assert said.verdict == VerdictKind.OK
+    settled = await until_event(run, tale, "AuditSettled", round=said.round, target=said.target)
+    assert settled.outcome == 1 and settled.paid >> fay.index & 1
+    await assert_only_paid(run, tale, [])
+
