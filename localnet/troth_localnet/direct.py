@@ -110,6 +110,13 @@ class DirectRpc:
             compute_units=landed.outcome.compute_units,
         )
 
+    async def signatures(
+        self, address: Pubkey, *, before: Signature | None = None
+    ) -> list[Signature]:
+        """Return the transactions that name an address, newest first."""
+        listed = [landed.signature for landed in self.chain.history.newest_first(address)]
+        return listed if before is None else listed[listed.index(before) + 1 :]
+
     async def request_airdrop(self, address: Pubkey, lamports: int) -> Signature:
         """Pay from the chain's faucet."""
         try:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +88,19 @@ class ParticipantEnd:
     weights: Path | None
 
 
-async def participate(settings: ParticipantSettings, events: EventSink) -> ParticipantEnd:
+def unchanged(doors: Doors) -> Doors:
+    """Return the doors as they are."""
+    return doors
+
+
+async def participate(
+    settings: ParticipantSettings,
+    events: EventSink,
+    through: Callable[[Doors], Doors] = unchanged,
+) -> ParticipantEnd:
     """Join the run or resume in it, follow it until it is finished or a signal asks to stop.
+
+    `through` may put other doors before the participant: the demo's cheats are made so.
 
     The first SIGINT or SIGTERM lets the round under way end; the stake stays, so that the same
     command resumes. A second one stops at once. Raises what the parts raise.
@@ -112,7 +123,8 @@ async def participate(settings: ParticipantSettings, events: EventSink) -> Parti
                 ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
                 _filling_purse(settings, owner, session.pubkey(), events),
             ):
-                doors = Doors(chain, transport, store, PollingClock(settings.poll_seconds), events)
+                clock = PollingClock(settings.poll_seconds)
+                doors = through(Doors(chain, transport, store, clock, events))
                 identity = Identity(key.pubkey(), session, index)
                 peer = await _assemble(settings, identity, doors, hashers)
                 return _end(peer, settings, await _follow(peer))

@@ -15,7 +15,7 @@ from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import is_ready_for
 from troth_coordinator.rules.root import root_vote
-from troth_coordinator.rules.view import EntryView, NetworkView, RoundView, Status
+from troth_coordinator.rules.view import EntryView, NetworkView, RoundView, RunView, Status
 
 NOT_YET = (Status.PENDING, Status.INACTIVE, Status.JAILED)
 
@@ -49,10 +49,15 @@ def check_standing(peer: Peer, view: NetworkView) -> None:
         )
 
 
+def is_short_of_stake(entry: EntryView, run: RunView) -> bool:
+    """Tell whether a slash took so much that the owner must top up the stake to come back."""
+    return entry.status in NOT_YET and entry.stake < run.params.stake_lamports
+
+
 async def get_ready(peer: Peer, view: NetworkView) -> None:
     """Post `ready` where our entry needs it: for the stored root, or for the open round."""
     entry, run = view.entries[peer.index], view.run
-    if entry.status not in NOT_YET:
+    if entry.status not in NOT_YET or is_short_of_stake(entry, run):
         return
     is_between = run.phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
     if is_between:

@@ -7,7 +7,14 @@ Next: `membership.py` for ready and activate, `cooldown.py` for the root-only vo
 
 from troth_client.peer import Peer
 from troth_client.roles.cooldown import vote_root
-from troth_client.roles.membership import check_standing, get_active, get_ready, has_left
+from troth_client.roles.membership import (
+    check_standing,
+    get_active,
+    get_ready,
+    has_left,
+    is_short_of_stake,
+)
+from troth_client.roles.witness import is_needed
 from troth_client.round import run_round
 from troth_client.steps.aggregate import has_dispersed
 from troth_client.steps.crank import tend
@@ -30,6 +37,7 @@ class Supervisor:
         self.peer = peer
         self._phase: Phase | None = None
         self._num_failures = 0
+        self._is_short = False
 
     def request_stop(self) -> None:
         """Ask to stop after the round under way; safe to call from a signal handler."""
@@ -67,13 +75,14 @@ class Supervisor:
         if phase != self._phase:
             self._phase = phase
             peer.events.emit("phase", phase=phase.name, round=view.run.round, slot=view.slot)
+        self._tell_stake(view)
         if peer.stop.is_set() or has_left(peer, view):
             return view
         if phase in (Phase.COMMIT, Phase.ATTEST):
             await self._round(view)
             return None
         await self._between_rounds(view)
-        if has_dispersed(view):
+        if has_dispersed(view) and not is_needed(peer, view):
             return view
         await tend(peer, view)
         await peer.clock.wait()
@@ -98,6 +107,14 @@ class Supervisor:
             await get_active(peer, await catch_up(peer, view))
         elif phase == Phase.FINISHED:
             await load_stored_root(peer, view)
+
+    def _tell_stake(self, view: NetworkView) -> None:
+        entry = view.entries[self.peer.index]
+        is_short = is_short_of_stake(entry, view.run)
+        if is_short and not self._is_short:
+            needed = view.run.params.stake_lamports
+            self.peer.events.emit("stake_too_low", stake=entry.stake, needed=needed)
+        self._is_short = is_short
 
     async def _endure(self, error: Exception) -> None:
         """Wait for a node that does not answer: the steps of a round can all be repeated."""

@@ -18,6 +18,7 @@ from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.view import NetworkView
 
 JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
+"""Stages in which nobody owes anything any more."""
 
 
 async def attend(peer: Peer, view: NetworkView) -> None:
@@ -33,6 +34,15 @@ async def attend(peer: Peer, view: NetworkView) -> None:
         if is_our_turn(peer, view):
             await open_audit(peer, key)
     _tidy(peer, view)
+
+
+def is_needed(peer: Peer, view: NetworkView) -> bool:
+    """Tell whether audits of a run that is over may still ask something of its participants.
+
+    Who left now would be silent on a seat, or without openings, and pay for it.
+    """
+    is_open = any(audit.stage not in JUDGED for audit in peer.docket.audits(view))
+    return is_open or bool(view.run.seeds_pending) or bool(peer.docket.to_open(view))
 
 
 def _tidy(peer: Peer, view: NetworkView) -> None:

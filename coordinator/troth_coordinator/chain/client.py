@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
+from solders.signature import Signature
 
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import (
@@ -32,6 +33,7 @@ from troth_coordinator.chain.errors import (
     ProgramRefusedError,
     UnconfirmedError,
 )
+from troth_coordinator.chain.events import Event, EventLog
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, Account, BytesAt, Rpc
 from troth_coordinator.chain.sender import (
@@ -75,6 +77,7 @@ class CoordinatorClient:
         self._policy = policy or SendPolicy()
         self._sleeper = sleeper
         self._reader = program_reader()
+        self._events = EventLog(codec)
         self._sender = Sender(
             rpc,
             codec,
@@ -195,6 +198,19 @@ class CoordinatorClient:
         found = await self._of_kind("Audit", [_field_filter("Audit", run)])
         views = [self._reader.audit(address, account) for address, account in found]
         return sorted(views, key=lambda view: view.key)
+
+    async def history(self, address: Pubkey) -> list[Event]:
+        """Return our events of all transactions that name an account, oldest first.
+
+        This is how an account is known that is closed. Transactions that the node has forgotten
+        are left out.
+        """
+        found: list[Signature] = []
+        while page := await self.rpc.signatures(address, before=found[-1] if found else None):
+            found += page
+        records = [await self.rpc.transaction(signature) for signature in reversed(found)]
+        landed = [record for record in records if record is not None and record.failure is None]
+        return [event for record in landed for event in self._events.read(record.logs).events]
 
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""

@@ -171,6 +171,16 @@ class HttpRpc:
             lambda reply: None if reply.value is None else _record(json.loads(reply.to_json())),
         )
 
+    async def signatures(
+        self, address: Pubkey, *, before: Signature | None = None
+    ) -> list[Signature]:
+        """See Rpc.signatures."""
+        return await self._ask(
+            "getSignaturesForAddress",
+            lambda: self._client.get_signatures_for_address(address, before, None, None, Confirmed),
+            lambda reply: [one.signature for one in reply.value],
+        )
+
     async def genesis_hash(self) -> bytes:
         """See Rpc.genesis_hash."""
         return await self._ask(

@@ -107,6 +107,15 @@ class Rpc(Protocol):
         """Return the record of a confirmed transaction, or None while the node has none."""
         ...
 
+    async def signatures(
+        self, address: Pubkey, *, before: Signature | None = None
+    ) -> list[Signature]:
+        """Return up to 1000 transactions that name an address, failed ones too, newest first.
+
+        `before` asks for those older than that one. Nodes may have forgotten old ones.
+        """
+        ...
+
     async def genesis_hash(self) -> bytes:
         """Return the 32 bytes that name the network; headers carry them against replay."""
         ...

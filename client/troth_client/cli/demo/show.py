@@ -15,10 +15,10 @@ from rich.console import Console
 
 from troth_client.cli.demo.errors import FolderUsedError
 from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.stage import Stage, create_run, start_chain, trainer_tasks
+from troth_client.cli.demo.player import PRELOAD, PlayerTask, take_part
+from troth_client.cli.demo.stage import Stage, create_run, player_tasks, start_chain
 from troth_client.cli.demo.stream import REFRESHES_PER_SECOND, Stream
 from troth_client.cli.demo.summary import Summary, read_ledger, summarise
-from troth_client.cli.demo.trainer import PRELOAD, TrainerTask, train
 from troth_client.cli.demo.watch import Watch, patience_seconds
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
@@ -49,7 +49,7 @@ def run_demo(options: DemoOptions, console: Console, launcher: Launcher | None =
         with stream:
             start_chain(chain, events)
             stage = asyncio.run(_create(options, chain, events, stream))
-            _perform(options, trainer_tasks(options, stage, chain.rpc_url), events, stream)
+            _perform(options, player_tasks(options, stage, chain.rpc_url), events, stream)
         events.emit("trainers_ended", seconds=round(time.monotonic() - started, 1))
         summary = asyncio.run(_sum_up(options, chain, stage, stream))
         events.emit("summarised", **summary.to_json())
@@ -74,11 +74,12 @@ def _take_folder(options: DemoOptions) -> None:
 
 def _drop_state(options: DemoOptions) -> None:
     """Remove what trainers keep only while a run goes on: half a gigabyte for 40 rounds."""
-    for name in options.names:
-        state = options.weights_folder(name).parent
+    for player in options.players:
+        state = options.weights_folder(player.name).parent
         for record in state.glob("*.record"):
             record.unlink()
-        shutil.rmtree(state / "blobs", ignore_errors=True)
+        for folder in ("blobs", "openings", "verdicts"):
+            shutil.rmtree(state / folder, ignore_errors=True)
 
 
 def _embedded(options: DemoOptions) -> Launcher:
@@ -115,31 +116,34 @@ async def _create(
 
 
 def _perform(
-    options: DemoOptions, tasks: list[TrainerTask], events: EventLog, stream: Stream
+    options: DemoOptions, tasks: list[PlayerTask], events: EventLog, stream: Stream
 ) -> None:
     """Run the trainers until all have ended; raise what Watch raises."""
     stream.follow(task.events for task in tasks)
     patience = patience_seconds(options.settings().chain.to_view(), options.slot_milliseconds)
     watch = Watch(options.folder, patience)
+    players = [task.name for task in tasks]
     living = dict.fromkeys(options.names)
-    with Fleet(train, tasks, PRELOAD) as fleet, _ended_at_once(fleet):
+    with Fleet(take_part, tasks, PRELOAD) as fleet, _ended_at_once(fleet):
         is_over = False
         while not is_over:
             is_over = fleet.wait(SECONDS_PER_LOOK)
             # Before the logs are read: who has ended has written its last event by then.
-            codes = dict(zip(options.names, fleet.exit_codes(), strict=True))
+            codes = dict(zip(players, fleet.exit_codes(), strict=True))
             stream.refresh()
+            victim = players[options.num_trainers - 1]
             due = options.kill_round is not None and stream.board.round > options.kill_round
-            if due and len(living) == len(tasks):
-                fleet.kill(len(tasks) - 1)
-                name, _ = living.popitem()
-                events.emit("killed", peer=name, round=stream.board.round)
+            if due and victim in living:
+                fleet.kill(options.num_trainers - 1)
+                del living[victim]
+                events.emit("killed", peer=victim, round=stream.board.round)
+            # A cheat may end as it likes: barred, it is put out of the run.
             watch.check(stream.board, {name: codes[name] for name in living})
     stream.refresh()
 
 
 @contextlib.contextmanager
-def _ended_at_once(fleet: "Fleet[TrainerTask]") -> Iterator[None]:
+def _ended_at_once(fleet: "Fleet[PlayerTask]") -> Iterator[None]:
     """On any error, let no trainer finish its round first: Fleet's SIGTERM is the second signal."""
     try:
         yield

@@ -1,7 +1,7 @@
 """Set the stage: a chain with the shipped program, data from real text, a funded run.
 
 Owns: the order, the keys and the money of the demo. Never: keeps a key outside the demo's folder.
-Next: `trainer.py`, `show.py`.
+Next: `player.py`, `show.py`.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from pathlib import Path
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.trainer import TrainerTask
+from troth_client.cli.demo.options import DemoOptions, Player
+from troth_client.cli.demo.player import PlayerTask
 from troth_client.cli.participant import ParticipantSettings
 from troth_client.data.prepare import PrepareOptions, PrepareProgress, prepare
 from troth_client.data.sources import stdlib_source
@@ -30,24 +30,28 @@ from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.operations import Authority
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H, u64
+from troth_coordinator.rules.params import ChainParams
 from troth_localnet.launcher import Launcher
 
 SOL = 10**9
 AUTHORITY_LAMPORTS = 100 * SOL
+SESSION_LAMPORTS = SOL // 2
+"""Enough for the rent of all audits that one participant may open at a time."""
+NUM_SEATS, NUM_JURORS = 5, 7
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A trainer's name and its two keys."""
+    """A participant and its two keys."""
 
-    name: str
+    player: Player
     owner: Keypair
     session: Keypair
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A run that is ready for its trainers. `paid` is all that the faucet gave, in lamports."""
+    """A run that is ready for its participants. `paid` is all that the faucet gave, in lamports."""
 
     run: Pubkey
     config: RunConfig
@@ -88,12 +92,12 @@ def prepare_data(options: DemoOptions, events: EventSink) -> tuple[Path, bytes]:
 
 
 async def create_run(options: DemoOptions, client: CoordinatorClient, events: EventSink) -> Stage:
-    """Prepare the data, create and fund the run, give every trainer's owner its money."""
+    """Prepare the data, create and fund the run, give every owner its money."""
     # In a thread, so that whoever draws the events can do so meanwhile.
     data, manifest = await asyncio.to_thread(prepare_data, options, events)
     settings = options.settings()
     config = settings.config.with_manifest(manifest)
-    actors = tuple(Actor(name, Keypair(), Keypair()) for name in options.names)
+    actors = tuple(Actor(player, Keypair(), Keypair()) for player in options.players)
     authority = Keypair()
     _save_keys(options.folder / "keys", authority, actors)
     run_id = _run_id(options.seed)
@@ -107,7 +111,7 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
     )
     await client.airdrop(authority.pubkey(), AUTHORITY_LAMPORTS)
     acting = Authority.create_at(client, authority, terms)
-    fund = settings.chain.reward_per_payload * options.num_trainers * options.num_rounds
+    fund = _rewards_a_round(settings.chain, len(actors)) * options.num_rounds
     sent = await acting.create_run(terms, fund_lamports=fund)
     each = settings.chain.stake_lamports + SOL
     await asyncio.gather(*(client.airdrop(actor.owner.pubkey(), each) for actor in actors))
@@ -115,7 +119,7 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
         "run_created",
         run=str(acting.at.run),
         rounds=options.num_rounds,
-        trainers=options.num_trainers,
+        participants=len(actors),
         fund=fund,
         fee=sum(one.fee_lamports for one in sent),
     )
@@ -123,27 +127,36 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
     return Stage(acting.at.run, config, data, authority, actors, paid)
 
 
-def trainer_tasks(options: DemoOptions, stage: Stage, rpc_url: str) -> list[TrainerTask]:
-    """Return what each trainer process is told."""
+def player_tasks(options: DemoOptions, stage: Stage, rpc_url: str) -> list[PlayerTask]:
+    """Return what each participant's process is told."""
     return [
-        TrainerTask(
-            actor.name,
+        PlayerTask(
+            actor.player.name,
             ParticipantSettings(
                 rpc_url=rpc_url,
                 run=str(stage.run),
                 config=stage.config,
                 data=stage.data,
-                state=options.trainer_folder(actor.name) / "state",
+                state=options.player_folder(actor.player.name) / "state",
                 owner=bytes(actor.owner),
                 session=bytes(actor.session),
+                role=actor.player.role,
                 device="cpu",
                 poll_seconds=options.slot_milliseconds / 2_000,
+                session_lamports=SESSION_LAMPORTS,
                 num_threads=1,
             ),
-            options.trainer_folder(actor.name),
+            options.player_folder(actor.player.name),
+            actor.player.cheat,
         )
         for actor in stage.actors
     ]
+
+
+def _rewards_a_round(params: ChainParams, num_actors: int) -> int:
+    """Return what a round can cost: a payload of everybody, all seats of its audits, a case."""
+    fees = params.audit_cap * NUM_SEATS + NUM_JURORS
+    return params.reward_per_payload * num_actors + params.witness_fee * fees
 
 
 def _run_id(seed: int | None) -> bytes:
@@ -153,7 +166,7 @@ def _run_id(seed: int | None) -> bytes:
 def _save_keys(folder: Path, authority: Keypair, actors: tuple[Actor, ...]) -> None:
     """Keep the keys, so that `troth status`, `leave` and `claim` can be tried on the same chain."""
     folder.mkdir(mode=0o700, parents=True)
-    for name, key in [("authority", authority), *((one.name, one.owner) for one in actors)]:
+    for name, key in [("authority", authority), *((one.player.name, one.owner) for one in actors)]:
         path = folder / f"{name}.json"
         atomic_write(path, [json.dumps(list(bytes(key))).encode()])
         path.chmod(0o600)

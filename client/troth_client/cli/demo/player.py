@@ -1,31 +1,37 @@
-"""One trainer of the demo, in a process of its own: what `troth join` runs, with a log.
+"""One participant of the demo, in a process of its own: what `troth join` runs, with a log.
 
 Owns: the entry point of the fleet's children. Never: writes to the terminal, which the display
 has; a failure becomes its last event, anything else goes to a file.
-Next: `../participant.py`.
+Next: `../participant.py`; `cheats.py` for one that is not honest.
 """
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from troth_client.cli.participant import ParticipantSettings, participate
+from troth_client.assembly import Doors
+from troth_client.cli.demo.cheats import cheating
+from troth_client.cli.participant import ParticipantSettings, participate, unchanged
 from troth_client.telemetry.events import EventLog
+from troth_localnet.faults.catalogue import CHEATS
 
-PRELOAD = ("torch", "troth_client.cli.demo.trainer", "troth_coordinator.chain.http_rpc")
-"""What the fork server imports once for all trainers."""
+PRELOAD = ("torch", "troth_client.cli.demo.player", "troth_coordinator.chain.http_rpc")
+"""What the fork server imports once for all participants."""
 
 STDOUT, STDERR = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class TrainerTask:
-    """A trainer's name, its settings, and the folder of its files."""
+class PlayerTask:
+    """A participant's name, its settings, the folder of its files, how it cheats if it does."""
 
     name: str
     settings: ParticipantSettings
     folder: Path
+    cheat: str = ""
 
     @property
     def events(self) -> Path:
@@ -38,7 +44,7 @@ class TrainerTask:
         return self.folder / "output.txt"
 
 
-def train(task: TrainerTask) -> None:
+def take_part(task: PlayerTask) -> None:
     """Take part until the run ends. Raises what stopped it, after it is in the log."""
     task.folder.mkdir(parents=True, exist_ok=True)
     with task.output.open("ab") as output:
@@ -46,7 +52,11 @@ def train(task: TrainerTask) -> None:
         os.dup2(output.fileno(), STDERR)
     with EventLog.open(task.events, peer=task.name) as events:
         try:
-            asyncio.run(participate(task.settings, events))
+            asyncio.run(participate(task.settings, events, _ways_in(task)))
         except BaseException as error:
             events.emit("failed", kind=type(error).__name__, reason=str(error))
             raise
+
+
+def _ways_in(task: PlayerTask) -> Callable[[Doors], Doors]:
+    return partial(cheating, CHEATS[task.cheat]) if task.cheat else unchanged
