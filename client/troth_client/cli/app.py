@@ -8,6 +8,7 @@ import typer
 
 from troth_client.cli.commands import (
     calibrate,
+    case,
     data,
     debug,
     demo,
@@ -15,6 +16,7 @@ from troth_client.cli.commands import (
     keys,
     localnet,
     membership,
+    participation,
     run,
     status,
 )
@@ -39,8 +41,10 @@ def build() -> typer.Typer:
     groups = (localnet.GROUP, data.GROUP, keys.GROUP, run.GROUP)
     for group in groups:
         app.add_typer(group)
+    participation.register(app)
     membership.register(app)
     status.register(app)
+    app.add_typer(case.GROUP)
     calibrate.register(app)
     app.add_typer(debug.GROUP)
     return app

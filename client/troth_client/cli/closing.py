@@ -12,8 +12,10 @@ from solders.pubkey import Pubkey
 from troth_client.cli.errors import OtherRunError
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.case_instructions import release_escrow
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 from troth_coordinator.chain.operations import Authority
+from troth_coordinator.rules.audits import Step, due_step
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS
 from troth_coordinator.rules.view import EntryView, ParticipantView, Status
 
@@ -25,30 +27,49 @@ Pair = tuple[Pubkey, Pubkey]
 async def close_accounts(
     client: CoordinatorClient, run: Pubkey, key: Keypair
 ) -> list[ConfirmedTransaction]:
-    """Close settled participants, rounds and checkpoints, then the run itself.
+    """Release audits that are over, close settled participants, rounds, checkpoints, the run.
 
-    Raises OtherRunError while somebody is still owed something, and the program's refusals
+    Raises OtherRunError while somebody is still owed something or judged, and the program's
+    refusals
     (RunNotFinished, CasesMayBeOpen, WrongAuthority).
     """
     view = await client.read_run(run)
     at = RunAddresses.of(view, client.program_id)
     authority = Authority(client, at, key)
+    sent = await release_audits(client, at, key)
     pairs = [
         *await _participants(client, at),
         *await _rounds(client, at),
         *await _checkpoints(client, at),
     ]
-    sent = []
     for start in range(0, max(1, len(pairs)), PAIRS_PER_TRANSACTION):
         sent.append(await authority.close_run(pairs[start : start + PAIRS_PER_TRANSACTION]))
-    _slot, (left,) = await client.rpc.get_accounts([run])
-    if left is not None:
+    _slot, (account,) = await client.rpc.get_accounts([run])
+    if account is not None:
+        left = await client.read_run(run)
         raise OtherRunError(
-            "every participant to have left and been paid",
-            f"{(await client.read_run(run)).num_participants} that are owed something",
+            "every participant to have left and been paid, and every audit to be over",
+            f"{left.num_participants} that are owed something, {left.num_audits} audits",
             "Wait until they have left, claimed and withdrawn, then repeat.",
             f"run {run}",
         )
+    return sent
+
+
+async def release_audits(
+    client: CoordinatorClient, at: RunAddresses, key: Keypair
+) -> list[ConfirmedTransaction]:
+    """Close every audit that is over and pay what it holds in escrow; others are left alone.
+
+    Anybody may: `key` only pays the fees.
+    """
+    slot, run = await client.rpc.get_slot(), await client.read_run(at.run)
+    sent = []
+    for audit in await client.find_audits(at.run) if run.num_audits else []:
+        if due_step(audit, run, slot) is Step.RELEASE:
+            owner = Pubkey.from_bytes(audit.owner)
+            step = release_escrow(at, key.pubkey(), audit, [owner])
+            sent.append(await client.send([step], [key]))
     return sent
 
 

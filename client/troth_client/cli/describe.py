@@ -10,6 +10,7 @@ from dataclasses import asdict
 from solders.pubkey import Pubkey
 
 from troth_client.cli.amounts import number_or_none, sol
+from troth_client.cli.casefile import CaseFile, case_values
 from troth_client.cli.output import Facts, Grid, Json
 from troth_coordinator.chain.client import ConfirmedTransaction
 from troth_coordinator.rules import bitmap
@@ -32,6 +33,8 @@ _MONEY = (
     "total_unbonding",
     "total_unvested",
     "total_claimable",
+    "total_bonds",
+    "total_escrow",
     "treasury",
     "reward_pool",
 )
@@ -76,9 +79,11 @@ def run_blocks(view: RunView) -> Sequence[Facts]:
 
 
 def status_values(
-    view: NetworkView, participants: Mapping[int, ParticipantView | None]
+    view: NetworkView,
+    participants: Mapping[int, ParticipantView | None],
+    cases: Sequence[CaseFile] = (),
 ) -> dict[str, Json]:
-    """Return where a run stands and who takes part; `participants` is by index."""
+    """Return where a run stands, who takes part, what is judged; `participants` is by index."""
     run = view.run
     who = attendance(view)
     ends = number_or_none(run.phase_end_slot)
@@ -98,6 +103,11 @@ def status_values(
         "root_round": run.root_round,
         "chain_hash": run.chain_hash.hex(),
         "reward_pool_lamports": run.reward_pool,
+        "treasury_lamports": run.treasury,
+        "escrow_lamports": run.total_escrow,
+        "bonds_lamports": run.total_bonds,
+        "num_audits": run.num_audits,
+        "accusations": [case_values(case) for case in cases if case.is_accused],
         "capacity": run.params.capacity,
         "min_members": run.params.min_members,
         "num_required": bitmap.count(who.required),
@@ -119,6 +129,9 @@ def status_blocks(values: Mapping[str, Json]) -> Sequence[Facts | Grid]:
             ("round", f"{values['round']} of {values['max_rounds']}"),
             ("acted", f"{values['num_acted']} of {values['num_required']}"),
             ("reward pool", sol(_number(values["reward_pool_lamports"]))),
+            ("treasury", sol(_number(values["treasury_lamports"]))),
+            ("in escrow", sol(_number(values["escrow_lamports"]))),
+            ("open audits", values["num_audits"]),
             ("root", f"{values['root']} (round {values['root_round']})"),
         ]
     )
@@ -133,6 +146,7 @@ def status_blocks(values: Mapping[str, Json]) -> Sequence[Facts | Grid]:
             sol(_number(row["claimable_lamports"]) + _number(row["unvested_lamports"])),
             "" if row["last_included_round"] is None else row["last_included_round"],
             row["strikes"],
+            row["convictions"],
             row["endpoint"] or "",
         )
         for row in (people if isinstance(people, list) else [])
@@ -146,9 +160,27 @@ def status_blocks(values: Mapping[str, Json]) -> Sequence[Facts | Grid]:
         "rewards",
         "included",
         "strikes",
+        "convictions",
         "endpoint",
     )
-    return [head, Grid(columns, rows)]
+    return [head, Grid(columns, rows), *_accusations(values["accusations"])]
+
+
+def _accusations(cases: Json) -> list[Grid]:
+    rows = [
+        (
+            case["round"],
+            case["target"],
+            case["stage"],
+            case["case_outcome"] or "",
+            sol(case["taken_lamports"]),
+            sol(case["split"]["burned_lamports"]),
+            sol(case["split"]["treasury_lamports"]),
+        )
+        for case in (cases if isinstance(cases, list) else [])
+    ]
+    columns = ("round", "accused", "stage", "outcome", "taken", "to burn", "to treasury")
+    return [Grid(columns, rows, "accusations; what is over: troth case show")] if rows else []
 
 
 def taken(view: NetworkView) -> list[tuple[int, EntryView]]:
@@ -202,6 +234,8 @@ def _entry_values(
         "rounds_served": entry.rounds_served,
         "misses_in_row": entry.misses_in_row,
         "strikes": entry.strikes,
+        "convictions": entry.work_faults,
+        "is_frozen": entry.frozen > 0,
         "endpoint": None if participant is None else participant.endpoint,
     }
 

@@ -11,6 +11,7 @@
         ├── SettingsError             a table of the config file that is for the command line
         ├── FundsError                the key cannot pay for what was asked
         ├── OtherRunError             a run that is not what was asked for
+        ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
         └── NotJoinedError            the key takes no part in the run
 
@@ -59,6 +60,10 @@ class FundsError(CommandError):
 
 class OtherRunError(CommandError):
     """The run on chain is not the one that was asked for."""
+
+
+class CaseError(CommandError):
+    """A case cannot be opened or appealed as it was asked for."""
 
 
 class NotInVainError(CommandError):

@@ -17,7 +17,7 @@ from solders.pubkey import Pubkey
 from troth_client.assembly import Doors, Workshop, assemble
 from troth_client.clock import SteppedClock
 from troth_client.genesis import genesis_root
-from troth_client.model.device import CPU
+from troth_client.model.device import CPU, Device
 from troth_client.peer import Identity, Peer, Sequences
 from troth_client.roles.supervisor import Supervisor
 from troth_client.store import Store
@@ -42,7 +42,10 @@ SOL = 10**9
 
 @dataclass(slots=True)
 class Member:
-    """One participant of the run: keys, peer, events, the task that follows the run."""
+    """One participant of the run: keys, peer, events, the task that follows the run.
+
+    `device` is what it trains and judges on; change it before `start`.
+    """
 
     name: str
     owner: Keypair
@@ -50,6 +53,7 @@ class Member:
     index: ParticipantIndex
     folder: Path
     events: EventList
+    device: Device = CPU
     peer: Peer | None = None
     task: "asyncio.Task[NetworkView] | None" = None
 
@@ -158,7 +162,9 @@ class InProcessRun:
                 Identity(member.owner.pubkey(), member.session, member.index),
                 genesis,
                 self.wrap(member, doors),
-                Workshop(self.data, CPU, random=random.Random(f"{self.seed} {member.name}")),
+                Workshop(
+                    self.data, member.device, random=random.Random(f"{self.seed} {member.name}")
+                ),
             )
             await transport.__aenter__()
         except BaseException:

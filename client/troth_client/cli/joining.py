@@ -24,7 +24,8 @@ from troth_client.cli.participant import ParticipantEnd, ParticipantSettings, pa
 from troth_client.data.manifest import load_manifest
 from troth_client.files import FolderLock
 from troth_client.model.device import choose_device
-from troth_client.telemetry.events import EventLog, JsonValue
+from troth_client.telemetry.duties import Duties
+from troth_client.telemetry.events import EventLog, EventTail, JsonValue
 from troth_client.transport.http import check_endpoint
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.membership import index_of_owner
@@ -50,6 +51,11 @@ _TOLD: Final = frozenset(
         "trained",
         "round_closed",
         "activated",
+        "judged",
+        "judged_case",
+        "audit_changed",
+        "openings_lost",
+        "stake_too_low",
         "stop_requested",
         "lagging",
         "healed",
@@ -94,6 +100,14 @@ class Teller:
         if event in _TOLD and line != self._last:
             self._last = line
             self._output.note(line)
+
+
+def report(state: Path) -> Duties:
+    """Return what the log of a state folder tells of a witness's duties, restarts included."""
+    duties = Duties()
+    for event in EventTail(state / EVENTS_FILE).read():
+        duties.take(event)
+    return duties
 
 
 def join(request: JoinRequest, output: Output) -> ParticipantEnd:

@@ -72,8 +72,8 @@ class ParticipantSettings:
     endpoint: str = ""
     device: str = "auto"
     poll_seconds: float = 0.4
-    session_lamports: int = 50_000_000
-    refill_lamports: int = 200_000_000
+    session_lamports: int = 250_000_000
+    refill_lamports: int = 500_000_000
     num_threads: int | None = None
 
 
@@ -254,8 +254,10 @@ def _end(peer: Peer, settings: ParticipantSettings, view: NetworkView) -> Partic
         weights = settings.state / "weights"
         facts = {"round": str(peer.replica.round), "state_root": root.hex()}
         export(weights, settings.config.model, weight_arrays(peer.model), facts)
+    entry = view.entries[peer.index]
     peer.events.emit(
         "ended",
+        rewards=entry.claimable + sum(entry.bucket_amount),
         round=peer.replica.round,
         root=root.hex(),
         finished=is_finished,

@@ -1,81 +1,24 @@
-"""`troth join`, `leave`, `withdraw`, `claim`: what the owner of a stake does.
+"""`troth leave`, `withdraw`, `claim`: what the owner of a stake does beside taking part.
 
-Owns: options and printing. Never: the work; `../joining.py` and the chain client have it.
-Next: `../joining.py`.
+Owns: options and printing. Never: the work; the chain client has it.
+Next: `participation.py` for `join` and `witness`.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from troth_client.cli.amounts import address, lamports, sol
 from troth_client.cli.options import AsOwner, command
-from troth_client.cli.output import Facts, Output
+from troth_client.cli.output import Output
 
 if TYPE_CHECKING:
     from troth_client.cli.output import Json
     from troth_coordinator.chain.client import ConfirmedTransaction
     from troth_coordinator.chain.operations import Owner
     from troth_coordinator.rules.view import NetworkView
-
-
-@dataclass(frozen=True, kw_only=True)
-class JoinOptions(AsOwner):
-    """Options of `troth join`."""
-
-    data: Annotated[
-        Path, typer.Option("--data", metavar="DIR", help="Data set that the run is bound to.")
-    ]
-    role: Annotated[
-        str, typer.Option("--role", metavar="ROLE", help="trainer, witness or both.")
-    ] = "both"
-    device: Annotated[
-        str,
-        typer.Option(
-            "--device",
-            metavar="NAME",
-            help="auto, cpu, cuda, cuda:N or mps; else hints.device of the config.",
-        ),
-    ] = ""
-    listen: Annotated[
-        str,
-        typer.Option("--listen", metavar="HOST:PORT", help="Where others fetch payloads from us."),
-    ] = "127.0.0.1:0"
-    endpoint: Annotated[
-        str,
-        typer.Option(
-            "--endpoint", metavar="URL", help="Address under which others reach that, if another."
-        ),
-    ] = ""
-    state: Annotated[
-        Optional[Path],  # noqa: UP045  typer reads it at run time
-        typer.Option(
-            "--state",
-            metavar="DIR",
-            help="Folder of this participant; else troth-state/RUN-OWNER here.",
-        ),
-    ] = None
-    session_sol: Annotated[
-        str,
-        typer.Option(
-            "--session-sol", metavar="SOL", help="Moved to the session key, for its fees."
-        ),
-    ] = "0.05"
-    refill_sol: Annotated[
-        str,
-        typer.Option(
-            "--refill-sol",
-            metavar="SOL",
-            help="At most so much more, by and by, when the session key runs low.",
-        ),
-    ] = "0.2"
-    threads: Annotated[
-        Optional[int],  # noqa: UP045  typer reads it at run time
-        typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
-    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,56 +38,9 @@ class WithdrawOptions(AsOwner):
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
-    command(app, "join", JoinOptions)(join)
     command(app, "leave", AsOwner)(leave)
     command(app, "withdraw", WithdrawOptions)(withdraw)
     command(app, "claim", AsOwner)(claim)
-
-
-def join(options: JoinOptions, output: Output) -> None:
-    """Join a run with a stake, or resume in it, and take part until it ends.
-
-    Give the run's config file with --config. Ctrl-C (or SIGTERM) stops after the round under way;
-    the stake stays, and the same command resumes. A second one stops at once.
-    """
-    from troth_client.cli.keyfiles import read_key
-    from troth_client.cli.settings import run_settings
-
-    run = address(options.run_address, "RUN")
-    owner = read_key(options.key, output.warn)
-    settings = run_settings(options.config)
-    session_lamports = lamports(options.session_sol, "--session-sol")
-    refill_lamports = lamports(options.refill_sol, "--refill-sol")
-
-    from troth_client.cli import joining
-
-    request = joining.JoinRequest(
-        rpc_url=options.rpc,
-        run=run,
-        config=settings.config,
-        data=options.data,
-        state=options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}",
-        owner=owner,
-        role=options.role,
-        device=options.device or settings.hints.device,
-        listen=options.listen,
-        endpoint=options.endpoint,
-        session_lamports=session_lamports,
-        refill_lamports=refill_lamports,
-        num_threads=options.threads,
-    )
-    end = joining.join(request, output)
-    values = {
-        "run": str(run),
-        "owner": str(owner.pubkey()),
-        "index": int(end.index),
-        "round": end.round,
-        "root": end.root.hex(),
-        "is_finished": end.is_finished,
-        "weights": None if end.weights is None else str(end.weights),
-        "state": str(request.state),
-    }
-    output.result(values, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
 
 
 def leave(options: AsOwner, output: Output) -> None:

@@ -16,10 +16,10 @@ def register(app: typer.Typer) -> None:
 
 
 def status(options: OfRun, output: Output) -> None:
-    """Show phase, round and participants of a run."""
+    """Show phase, round, participants and accusations of a run, and where its money is."""
     from solders.pubkey import Pubkey
 
-    from troth_client.cli import describe
+    from troth_client.cli import casefile, describe
     from troth_client.cli.network import connect, run_async
 
     run = address(options.run_address, "RUN")
@@ -30,8 +30,10 @@ def status(options: OfRun, output: Output) -> None:
             entries = describe.taken(view)
             owners = [Pubkey.from_bytes(entry.owner) for _, entry in entries]
             found = await client.read_participants(run, owners) if owners else []
+            audits = await client.find_audits(run) if view.run.num_audits else []
         people = {index: one for (index, _), one in zip(entries, found, strict=True)}
-        values = describe.status_values(view, people)
+        cases = [casefile.of_account(audit) for audit in audits]
+        values = describe.status_values(view, people, cases)
         output.result(values, *describe.status_blocks(values))
 
     run_async(work())

@@ -1,0 +1,129 @@
+"""What became of an audit, read from the events of the transactions that name its account.
+
+Owns: how events add up to the record of `casefile.py`, so that an audit can be shown, and a
+conviction proven, after its account is closed. Never: prints.
+Next: `commands/case.py`, `demo/trial.py`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import singledispatch
+
+from troth_client.cli.casefile import CaseFile, Key, Said, of_account
+from troth_coordinator.chain import event_types_audits as told
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage
+
+NOBODY = 65_535
+FIRST_SEATS = 3
+CLOSED = "CLOSED"
+
+
+async def read_case(
+    client: CoordinatorClient, at: RunAddresses, key: Key
+) -> tuple[CaseFile | None, list[Event]]:
+    """Return an audit, open or closed, and its events; None where there never was one."""
+    named = await client.history(at.audit(*key))
+    events = [event for event in named if _key_of(event) == key]
+    (account,) = await client.read_audits(at.run, [key])
+    return (of_events(key, events) if account is None else of_account(account)), events
+
+
+def of_events(key: Key, events: Iterable[Event]) -> CaseFile | None:
+    """Return what the events of one audit, oldest first, add up to; None without any."""
+    found: CaseFile | None = None
+    for event in events:
+        found = _after(event, found or CaseFile(key, AuditStage.REQUESTED.name))
+    return found
+
+
+def _key_of(event: Event) -> Key | None:
+    if not hasattr(event, "target") or not hasattr(event, "round"):
+        return None
+    return event.round, event.target, getattr(event, "audit_kind", int(AuditKind.WORK))
+
+
+@singledispatch
+def _after(_event: Event, case: CaseFile) -> CaseFile:
+    """Return the record with one event more."""
+    return case
+
+
+@_after.register
+def _(event: told.AuditOpened, case: CaseFile) -> CaseFile:
+    seats = [index for index in event.seats if index != NOBODY]
+    seated = tuple(Said(index, 0) for index in seats[:FIRST_SEATS])
+    return replace(case, stage=AuditStage.OPENINGS.name, seats=seated)
+
+
+@_after.register
+def _(event: told.VerdictRevealed, case: CaseFile) -> CaseFile:
+    return replace(case, seats=_shown(case.seats, event.index, event.verdict))
+
+
+@_after.register
+def _(event: told.AuditSettled, case: CaseFile) -> CaseFile:
+    return replace(case, stage=AuditStage.SETTLED.name, outcome=event.outcome)
+
+
+@_after.register
+def _(event: told.CaseOpened, case: CaseFile) -> CaseFile:
+    flags = case.flags | AuditFlag.BONDED
+    return replace(case, challenger=str(event.challenger), bond=event.bond, flags=flags)
+
+
+@_after.register
+def _(event: told.CommitteeDrawn, case: CaseFile) -> CaseFile:
+    drawn = tuple(Said(index, 0) for index in event.jurors if index != NOBODY)
+    return replace(case, stage=AuditStage.CASE_COMMIT.name, jurors=drawn)
+
+
+@_after.register
+def _(event: told.VoteRevealed, case: CaseFile) -> CaseFile:
+    return replace(case, jurors=_shown(case.jurors, event.index, event.verdict))
+
+
+@_after.register
+def _(event: told.CaseSettled, case: CaseFile) -> CaseFile:
+    money = replace(
+        case.money,
+        stake=event.stake,
+        unbonding=event.unbonding,
+        unvested=event.unvested,
+        shortfall=event.shortfall,
+    )
+    flags = AuditFlag(event.flags)
+    decided = replace(case, case_outcome=event.outcome, flags=flags, money=money)
+    return replace(decided, stage=AuditStage.DECIDED.name)
+
+
+@_after.register
+def _(_event: told.CaseAppealed, case: CaseFile) -> CaseFile:
+    return replace(case, flags=case.flags | AuditFlag.APPEALED)
+
+
+@_after.register
+def _(_event: told.CaseReversed, case: CaseFile) -> CaseFile:
+    return replace(case, flags=case.flags | AuditFlag.REVERSED)
+
+
+@_after.register
+def _(event: told.AuditClosed, case: CaseFile) -> CaseFile:
+    money = replace(
+        case.money,
+        challenger=event.challenger,
+        treasury=event.treasury,
+        burned=event.burned,
+        returned=event.returned,
+        is_paid=True,
+    )
+    return replace(case, stage=CLOSED, money=money)
+
+
+def _shown(places: tuple[Said, ...], index: int, verdict: int) -> tuple[Said, ...]:
+    """Return the places with one verdict more; a seat of the extension is new among them."""
+    if all(place.index != index for place in places):
+        return (*places, Said(index, verdict))
+    return tuple(Said(index, verdict) if place.index == index else place for place in places)

@@ -1,0 +1,195 @@
+"""`troth case`: audits and cases of a run, what was said in them, and how to accuse or appeal.
+
+Owns: options and printing. Never: what may be claimed; `../accusing.py` and the program know.
+Next: `../casefile.py`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_client.cli.amounts import address, sol
+from troth_client.cli.options import OfRun, command
+from troth_client.cli.output import Facts, Grid, Output
+
+if TYPE_CHECKING:
+    from troth_client.cli.output import Json
+
+GROUP = typer.Typer(name="case", help="See audits and cases, accuse, appeal.", no_args_is_help=True)
+
+_KINDS = "work, payload, root or possession."
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfCase(OfRun):
+    """Options of commands about one case."""
+
+    round: Annotated[int, typer.Option("--round", metavar="N", min=0, help="Round of the fault.")]
+    target: Annotated[
+        int, typer.Option("--target", metavar="INDEX", min=0, help="Index of the accused.")
+    ]
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help=_KINDS)] = "work"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenOptions(OfCase):
+    """Options of `troth case open`."""
+
+    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file that pays the bond.")]
+    subject: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--subject",
+            metavar="INDEX",
+            min=0,
+            help="Possession: whose payload the target claimed to hold.",
+        ),
+    ] = None
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Pay the bond; without it, only say what it costs.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppealOptions(OfCase):
+    """Options of `troth case appeal`."""
+
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help="Key file of the convicted owner.")
+    ]
+
+
+@command(GROUP, "list", OfRun)
+def list_(options: OfRun, output: Output) -> None:
+    """List the open audits and cases of a run; those that are over have been closed."""
+    from troth_client.cli import casefile
+    from troth_client.cli.network import connect, run_async
+
+    run = address(options.run_address, "RUN")
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            await client.read_run(run)
+            found = [casefile.of_account(audit) for audit in await client.find_audits(run)]
+        rows = [
+            (
+                case.key[0],
+                case.key[1],
+                casefile.kind_text(case.key[2]),
+                case.stage.lower(),
+                casefile.case_values(case)["case_outcome"]
+                or casefile.outcome_text(case.outcome)
+                or "",
+                casefile.verdicts_text(case.jurors or case.seats),
+                sol(case.money.taken) if case.money.taken else "",
+            )
+            for case in found
+        ]
+        columns = ("round", "target", "kind", "stage", "outcome", "verdicts", "in escrow")
+        values = {"run": str(run), "cases": [casefile.case_values(case) for case in found]}
+        output.result(values, Grid(columns, rows) if rows else "No audit is open.")
+
+    run_async(work())
+
+
+@command(GROUP, "show", OfCase)
+def show(options: OfCase, output: Output) -> None:
+    """Show one audit or case, open or closed: verdicts, votes, what was taken, where it went.
+
+    Everything is read from the account and from the transactions that named it.
+    """
+    from troth_client.cli import accusing, casefile, casehistory
+    from troth_client.cli.errors import CaseError
+    from troth_client.cli.network import connect, run_async
+    from troth_coordinator.chain.addresses import RunAddresses
+    from troth_coordinator.rules.audit_view import AuditKind
+
+    run = address(options.run_address, "RUN")
+    # Only the kind is read of it: shown is what there is, with or without a subject.
+    kind = AuditKind[accusing.kind_name(options.kind)]
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            key = (options.round, options.target, int(kind))
+            case, events = await casehistory.read_case(client, at, key)
+        if case is None:
+            raise CaseError(
+                f"an audit of participant {options.target} in round {options.round}",
+                "none, open or closed, that this node remembers",
+                "See the open ones: troth case list.",
+                f"run {run}",
+            )
+        history: list[Json] = [
+            {"slot": event.slot, "sequence": event.sequence, "event": event.name}
+            for event in events
+        ]
+        values = {"run": str(run), **casefile.case_values(case), "history": history}
+        output.result(values, *casefile.case_blocks(case, events))
+
+    run_async(work())
+
+
+@command(GROUP, "open", OpenOptions)
+def open_(options: OpenOptions, output: Output) -> None:
+    """Accuse a participant with a bond; a second committee judges.
+
+    The bond pays the committee first. The rest comes back unless the target is acquitted: then half
+    goes to the target and half is burned. Without --yes it only says what the bond is.
+    """
+    from troth_client.cli import accusing, describe
+    from troth_client.cli.keyfiles import read_key
+    from troth_client.cli.network import connect, run_async
+    from troth_coordinator.chain.addresses import RunAddresses
+
+    run = address(options.run_address, "RUN")
+    key = read_key(options.key, output.warn)
+    claim = accusing.claim_of(options.round, options.target, options.kind, options.subject)
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            challenger = accusing.Challenger(client, at, key)
+            bond = await challenger.check(claim)
+            values: dict[str, Json] = {
+                "run": str(run),
+                "round": claim.round,
+                "target": claim.target,
+                "kind": options.kind,
+                "challenger": str(key.pubkey()),
+                "bond_lamports": bond,
+                "is_open": options.yes,
+            }
+            output.note(f"The bond is {sol(bond)}, paid by {key.pubkey()}.")
+            if options.yes:
+                values |= describe.transaction_values(await challenger.accuse(claim))
+        said = "The case is open." if options.yes else "Nothing was sent; add --yes to open it."
+        output.result(values, said, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
+
+    run_async(work())
+
+
+@command(GROUP, "appeal", AppealOptions)
+def appeal(options: AppealOptions, output: Output) -> None:
+    """Ask the run's council to look at one's own conviction; the escrow waits as long again."""
+    from troth_client.cli import accusing, describe
+    from troth_client.cli.keyfiles import read_key
+    from troth_client.cli.network import connect, run_async
+    from troth_coordinator.chain.addresses import RunAddresses
+    from troth_coordinator.rules.audit_view import AuditKind
+
+    run = address(options.run_address, "RUN")
+    key = read_key(options.key, output.warn)
+    kind = AuditKind[accusing.kind_name(options.kind)]
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            convicted = accusing.Challenger(client, at, key)
+            sent = await convicted.appeal((options.round, options.target, int(kind)))
+        values = {"run": str(run), **describe.transaction_values(sent)}
+        output.result(values, "Appealed: the council may reverse it after the appeal window.")
+
+    run_async(work())

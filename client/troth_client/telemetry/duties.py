@@ -1,0 +1,73 @@
+"""What a witness checked, found and earned, as its own events tell it.
+
+Owns: the sums over one participant's log. Never: reads a file or the chain.
+Next: `cli/commands/membership.py`, which prints it when `troth witness` ends.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from troth_client.telemetry.events import Event, JsonValue
+
+OK = "OK"
+
+
+@dataclass(slots=True)
+class Duties:
+    """Audits judged by verdict, cases judged by verdict, findings, time. Rewards in lamports."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    votes: Counter[str] = field(default_factory=Counter)
+    findings: list[Event] = field(default_factory=list)
+    num_revealed: int = 0
+    num_refused: int = 0
+    judging_seconds: float = 0.0
+    training_seconds: float = 0.0
+    rewards: int = 0
+
+    def take(self, event: Event) -> None:
+        """Fold one event in; events that say nothing of duties change nothing."""
+        name, verdict = event["event"], str(event.get("verdict", ""))
+        if name == "judged":
+            self.verdicts[verdict] += 1
+            self.judging_seconds += _number(event, "seconds")
+            self._find(event, verdict)
+        elif name == "judged_case":
+            self.votes[verdict] += 1
+            self._find(event, verdict)
+        elif name == "step_ended" and event.get("step") == "train":
+            self.training_seconds += _number(event, "seconds")
+        elif name in ("verdict_revealed", "vote_revealed"):
+            self.num_revealed += 1
+        elif name in ("verdict_committed_refused", "verdict_revealed_refused"):
+            self.num_refused += 1
+        elif name == "ended":
+            self.rewards = int(_number(event, "rewards"))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return all of it, ready for JSON; the share is None where nothing was trained."""
+        share = self.judging_seconds / self.training_seconds if self.training_seconds else None
+        return {
+            "num_judged": sum(self.verdicts.values()),
+            "verdicts": {name.lower(): count for name, count in sorted(self.verdicts.items())},
+            "num_cases": sum(self.votes.values()),
+            "votes": {name.lower(): count for name, count in sorted(self.votes.items())},
+            "num_revealed": self.num_revealed,
+            "num_refused": self.num_refused,
+            "judging_seconds": round(self.judging_seconds, 3),
+            "share_of_training": None if share is None else round(share, 3),
+            "rewards_lamports": self.rewards,
+            "findings": [
+                {key: event.get(key) for key in ("round", "target", "verdict", "reason")}
+                for event in self.findings
+            ],
+        }
+
+    def _find(self, event: Event, verdict: str) -> None:
+        if verdict != OK:
+            self.findings.append(event)
+
+
+def _number(event: Event, key: str) -> float:
+    value = event.get(key)
+    return float(value) if isinstance(value, int | float) else 0.0
