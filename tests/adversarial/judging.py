@@ -20,11 +20,17 @@ from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.assembly import Doors
 from troth_client.audit.judgement import Evidence, Judgement, make_verdict
 from troth_client.cli.inprocess import InProcessRun, Member
-from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim, open_case
+from troth_coordinator.chain.case_instructions import (
+    NO_SUBJECT,
+    Claim,
+    open_case,
+    release_escrow,
+)
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.events import EventLog
 from troth_coordinator.rules.audit_view import AuditKind
+from troth_coordinator.rules.audits import Step, due_step, now, run_clock
 from troth_coordinator.rules.view import EntryView
 
 STAKE, REWARD, FEE = 100_000_000, 1_000_000, 200_000
@@ -39,7 +45,7 @@ JUDGED = {
     "committee_reveal_slots": 20,
     "appeal_slots": 20,
     "breaker_slots": 20,
-    "case_slots": 150,
+    "case_slots": 60,
     "p_new_ppm": 1_000_000,
     "p_base_ppm": 60_000,
     "audit_cap": 1,
@@ -114,6 +120,7 @@ async def until_event(run: InProcessRun, told_of: Chronicle, name: str, **fields
             if found:
                 return found[0]
             raise_failures(run)
+            assert any(one.is_running for one in run.members), "nobody is left to do it"
             await run.clock.wait()
     finally:
         run.clock.leave()
@@ -131,6 +138,31 @@ async def accuse(
     case = open_case(run.at, stranger.pubkey(), Claim(round_, target.index, kind, named))
     await run.client.send([case], [stranger])
     return stranger, before
+
+
+async def released(run: InProcessRun, told_of: Chronicle, settled: Any) -> Any:
+    """Wait for the end of a case, and close it if its members are gone by then; the event of it."""
+    about = {name: getattr(settled, name) for name in ("round", "target", "audit_kind")}
+    run.clock.join()
+    try:
+        for _ in range(SLOT_LIMIT):
+            for event in told_of.named("AuditClosed", **about):
+                return event
+            await _release(run, tuple(about.values()))
+            await run.clock.wait()
+    finally:
+        run.clock.leave()
+    raise AssertionError(f"still open: {about}")
+
+
+async def _release(run: InProcessRun, key: tuple[int, ...]) -> None:
+    view = await run.view()
+    clock = run_clock(view.run, view.slot)
+    for audit in await run.client.find_audits(run.at.run):
+        due = due_step(now(audit, view.run.params, clock), view.run, view.slot)
+        if audit.key == key and due is Step.RELEASE:
+            step = release_escrow(run.at, run.authority.pubkey(), audit)
+            await run.client.send([step], [run.authority])
 
 
 async def entry_of(run: InProcessRun, one: Member) -> EntryView:

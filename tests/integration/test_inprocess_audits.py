@@ -25,8 +25,7 @@ FIVE = ("anna", "bob", "carl", "dora", "emma")
 
 async def test_honest_work_is_cleared_and_its_judges_are_paid(theatre):
     run = await theatre.create(8, **WINDOWS)
-    for one in await enter(run, FIVE):
-        await run.start(one)
+    await enter(run, FIVE)
     await run.finish()
     view = await assert_finished(run)
     await assert_conserved(run)

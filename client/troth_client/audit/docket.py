@@ -1,7 +1,7 @@
 """What this participant knows of the audits of its run: the open accounts, and rounds to look at.
 
-Owns: when the chain is asked again (only after an event was absorbed), which rounds may still have
-audits to open, and telling what changed. Never: acts on anything.
+Owns: when the chain is asked again, which rounds may still have audits to open, what was refused
+lately, and telling what changed. Never: acts on anything.
 Next: `target.py`, `seat.py`, `juror.py`, `steps.py`, which do.
 """
 
@@ -13,11 +13,18 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.audits import now, run_clock
-from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
+from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
 
 Key = tuple[int, int, int]
 """Round, target, kind."""
 WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
+REREAD_SLOTS = 16
+"""The chain is asked again after so many slots even if nothing seems to have changed: the node that
+answered may have lagged behind the one that showed the run."""
+FORK_SLOTS = 64
+"""A seed frozen that long ago is taken as final; until then a fork may freeze another one."""
+PATIENCE_SLOTS = 8
+"""What the program refused is not sent again for so many slots."""
 
 
 class Docket:
@@ -27,24 +34,25 @@ class Docket:
         self._chain = chain
         self._at = at
         self._events = events
-        self._sequence = -1
+        self._seen: tuple[int, bytes] | None = None
+        self._next_look = 0
         self._audits: dict[Key, AuditView] = {}
         self._rounds: dict[int, RoundView] = {}
-        self._refused: set[Key] = set()
-        self._closed: set[Key] = set()
+        self._refused: dict[tuple[Key, str], int] = {}
 
     async def refresh(self, view: NetworkView) -> None:
         """Read what is new since the last call.
 
-        Every change of an audit or a seed absorbs an event: a look at the run's event sequence
-        tells whether there is any.
+        Every change of an audit or a seed absorbs an event: the run's event chain tells whether
+        there is any, on whichever fork.
         """
-        if view.run.event_sequence == self._sequence:
+        seen = view.run.event_sequence, view.run.chain_hash
+        if seen == self._seen and view.slot < self._next_look:
             return
         await self._read_rounds(view)
         found = await self._chain.find_audits(self._at.run) if view.run.num_audits else []
         self._tell({audit.key: audit for audit in found})
-        self._sequence = view.run.event_sequence
+        self._seen, self._next_look = seen, view.slot + REREAD_SLOTS
 
     def audits(self, view: NetworkView) -> Iterator[AuditView]:
         """Yield the open audits as they stand at the slot of the view."""
@@ -70,16 +78,27 @@ class Docket:
             and clock <= round_.freeze_clock + params.openings_slots
             for target in asked_for(round_)
         ]
-        return [key for key in wanted if key not in self._refused and not self._is_open(key)]
+        return [key for key in wanted if not self._is_open(key)]
 
-    def refuse(self, key: Key) -> None:
-        """Remember that an audit cannot be opened, so that it is not tried at every slot."""
-        self._refused.add(key)
+    def is_done(self, round_: int, target: int, view: NetworkView) -> bool:
+        """Tell whether no audit of this work is open or will be, on no fork worth waiting for."""
+        if self.find(round_, target) is not None:
+            return False
+        known, params = self.round(round_), view.run.params
+        if known is None:
+            return round_ + params.ring < view.run.round
+        clock = run_clock(view.run, view.slot)
+        return clock > known.freeze_clock + params.openings_slots + FORK_SLOTS
 
-    def take_closed(self) -> set[Key]:
-        """Return the audits that were closed since the last call."""
-        closed, self._closed = self._closed, set()
-        return closed
+    def refuse(self, key: Key, step: str, view: NetworkView) -> None:
+        """Remember that a step of an audit was refused, so that it is not sent at every slot."""
+        until = view.slot + PATIENCE_SLOTS
+        self._refused = {about: end for about, end in self._refused.items() if end > view.slot}
+        self._refused[key, step] = until
+
+    def may_try(self, key: Key, step: str, view: NetworkView) -> bool:
+        """Tell whether a step was not refused lately."""
+        return self._refused.get((key, step), 0) <= view.slot
 
     @property
     def held_rounds(self) -> frozenset[int]:
@@ -87,13 +106,16 @@ class Docket:
         return frozenset(round_ for round_, _target, _kind in self._audits)
 
     async def _read_rounds(self, view: NetworkView) -> None:
-        oldest = max(0, view.run.round - view.run.params.ring + 1)
-        self._rounds = {r: round_ for r, round_ in self._rounds.items() if r >= oldest}
-        self._refused = {key for key in self._refused if key[0] >= oldest}
-        unread = [r for r in range(oldest, view.run.round) if r not in self._rounds]
+        run = view.run
+        oldest = max(0, run.round - run.params.ring + 1)
+        settled = run_clock(run, view.slot) - FORK_SLOTS
+        known = {r: self._rounds[r] for r in range(oldest, run.round) if r in self._rounds}
+        final = {r: round_ for r, round_ in known.items() if round_.freeze_clock < settled}
+        unread = [r for r in range(oldest, run.round) if r not in final]
         for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:
-            if round_ is not None and round_.seed_status not in WAITING:
-                self._rounds[round_.round] = round_
+            if round_ is not None and _is_ripe(round_):
+                final[round_.round] = round_
+        self._rounds = final
 
     def _is_open(self, key: Key) -> bool:
         known = self._audits.get(key)
@@ -105,7 +127,6 @@ class Docket:
             if before is None or _state(before) != _state(audit):
                 self._events.emit("audit_changed", **_described(audit))
         for key in self._audits.keys() - found.keys():
-            self._closed.add(key)
             self._events.emit("audit_closed", round=key[0], target=key[1], kind=int(key[2]))
         self._audits = found
 
@@ -113,6 +134,11 @@ class Docket:
 def asked_for(round_: RoundView) -> tuple[int, ...]:
     """Return the included targets of a round that were sampled, or asked for in advance."""
     return tuple(bitmap.indices_of((round_.sampled | round_.requested) & round_.included))
+
+
+def _is_ripe(round_: RoundView) -> bool:
+    """Whether the seed of a round is no longer awaited; a node may still show the round open."""
+    return bool(round_.flags & RoundFlag.CLOSED) and round_.seed_status not in WAITING
 
 
 def _state(audit: AuditView) -> tuple[int, ...]:

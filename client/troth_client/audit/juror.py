@@ -14,9 +14,9 @@ from troth_client.audit.seat import (
     find_openings,
     find_submission,
     gradient_of,
+    recall,
 )
-from troth_client.audit.sending import send
-from troth_client.audit.verdict_book import Duty
+from troth_client.audit.sending import Purpose, send
 from troth_client.audit.verdict_book import Entry as Said
 from troth_client.peer import Peer
 from troth_client.transport.errors import TransportError
@@ -31,10 +31,10 @@ async def serve(peer: Peer, view: NetworkView, audit: AuditView) -> None:
     act = juror_duty(audit, peer.index, run_clock(view.run, view.slot))
     if act is None:
         return
-    said = peer.verdicts.find(Duty(audit.round, audit.target, audit.kind, is_juror=True))
+    said = recall(peer, audit, act, is_juror=True)
     if act is Act.REVEAL:
         if said is not None:
-            await _send(peer, audit, said, act)
+            await _send(peer, view, audit, said, act)
         return
     if said is None:
         verdict = await _judge(peer, view, audit)
@@ -59,7 +59,7 @@ async def serve(peer: Peer, view: NetworkView, audit: AuditView) -> None:
                 evidence=audit.openings_root,
             )
         )
-    await _send(peer, audit, said, act)
+    await _send(peer, view, audit, said, act)
 
 
 async def _judge(peer: Peer, view: NetworkView, audit: AuditView) -> Verdict | None:
@@ -70,7 +70,7 @@ async def _judge(peer: Peer, view: NetworkView, audit: AuditView) -> Verdict | N
         if audit.kind == AuditKind.ROOT:
             return _judge_root(peer, audit)
         accused = audit.subject if audit.kind == AuditKind.POSSESSION else audit.target
-        submission = await find_submission(peer, view, audit.round, accused)
+        submission = await find_submission(peer, view, audit, accused)
     except TransportError as error:
         peer.events.emit(
             "judging_delayed", round=audit.round, target=audit.target, reason=str(error)
@@ -108,7 +108,9 @@ def _judge_root(peer: Peer, audit: AuditView) -> Verdict:
     return cases.judge_root(audit.root_vote, (audit.run, audit.round, audit.owner), replayed)
 
 
-async def _send(peer: Peer, audit: AuditView, said: Said, act: Act) -> None:
+async def _send(
+    peer: Peer, view: NetworkView, audit: AuditView, said: Said, act: Act
+) -> None:
     key = peer.identity.session.pubkey()
     if act is Act.COMMIT:
         step = make.commit_vote(peer.at, key, audit, peer.index, said.commit())
@@ -116,4 +118,4 @@ async def _send(peer: Peer, audit: AuditView, said: Said, act: Act) -> None:
         shown = (int(said.kind), said.evidence, said.salt)
         step = make.reveal_vote(peer.at, key, audit, peer.index, shown)
     event = "vote_committed" if act is Act.COMMIT else "vote_revealed"
-    await send(peer, step, event, audit.round, audit.target)
+    await send(peer, view, step, Purpose(event, audit.key))

@@ -70,6 +70,11 @@ class OpeningsDesk:
                 self._keep(sampled, root, data, durable=False)
         return data
 
+    @property
+    def held(self) -> list[tuple[int, int]]:
+        """The rounds and targets of the sets that are here."""
+        return list(self._roots)
+
     def find(self, round_: int, index: int) -> Digest | None:
         """Return the root of an audit's set if it is here and whole."""
         root = self._roots.get((round_, index))

@@ -8,13 +8,13 @@ Never: judges (`judgement.py` puts the evidence before the judge). Next: `juror.
 from dataclasses import dataclass
 
 from troth_attestation import header as headers
-from troth_attestation.header import Header
+from troth_attestation.header import Header, header_hash
 from troth_attestation.state import Float32
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.errors import WeightsLostError
 from troth_client.audit.judgement import Evidence, Judgement, make_verdict
 from troth_client.audit.recompute import named_sequences, recompute, recompute_reference
-from troth_client.audit.sending import send
+from troth_client.audit.sending import Purpose, send
 from troth_client.audit.verdict_book import Duty
 from troth_client.audit.verdict_book import Entry as Said
 from troth_client.peer import Peer
@@ -29,8 +29,8 @@ from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.audits import Act, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
-LAST_SLOTS = 10
-"""So many slots before the window ends, a seat says that nobody served the openings."""
+LAST_SHARE = 3
+"""In the last third of its window, a judge says that nobody served the openings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,43 @@ async def sit(peer: Peer, view: NetworkView, audit: AuditView) -> None:
     act = seat_duty(audit, peer.index, clock)
     if act is None:
         return
-    said = peer.verdicts.find(Duty(audit.round, audit.target, audit.kind))
+    said = recall(peer, audit, act)
     if act is Act.REVEAL:
         if said is not None:
-            await _reveal(peer, audit, said)
+            await _reveal(peer, view, audit, said)
         return
     if said is None:
-        judgement = await _judge(peer, view, audit, is_last=clock + LAST_SLOTS >= audit.stage_end)
+        window = view.run.params.verdict_commit_slots
+        judgement = await _judge(peer, view, audit, is_last=is_late(audit, clock, window))
         if judgement is None:
             return
         said = peer.verdicts.seal_verdict(judgement.statement, judgement.sketch)
-    await _commit(peer, audit, said)
+    await _commit(peer, view, audit, said)
+
+
+def is_late(audit: AuditView, clock: int, window: int) -> bool:
+    """Tell whether a window of so many slots is nearly over."""
+    return LAST_SHARE * (audit.stage_end - clock) <= window
+
+
+def recall(peer: Peer, audit: AuditView, act: Act, *, is_juror: bool = False) -> Said | None:
+    """Return what we have said of an audit.
+
+    Where we have not committed to it on this chain and the openings are others than those that it
+    speaks of, a fork drew the seed anew: it is forgotten.
+    """
+    duty = Duty(audit.round, audit.target, audit.kind, is_juror)
+    said = peer.verdicts.find(duty)
+    if said is None or act is Act.REVEAL or said.evidence == audit.openings_root:
+        return said
+    peer.verdicts.drop(duty)
+    return None
 
 
 async def find_exhibit(peer: Peer, view: NetworkView, audit: AuditView) -> Exhibit | None:
     """Return the audited submission and w_r from disk or from holders; None while out of reach."""
     try:
-        submission = await find_submission(peer, view, audit.round, audit.target)
+        submission = await find_submission(peer, view, audit, audit.target)
         if submission is None:
             return None
         state = await peer.clock.compute(peer.kept.load, audit.round, audit.canonical_root)
@@ -77,16 +97,18 @@ async def find_exhibit(peer: Peer, view: NetworkView, audit: AuditView) -> Exhib
 
 
 async def find_submission(
-    peer: Peer, view: NetworkView, round_: int, index: int
+    peer: Peer, view: NetworkView, audit: AuditView, index: int
 ) -> Submission | None:
-    """Return a committed submission from disk, else from holders while the ring knows it."""
-    if index == peer.index:
-        return peer.store.load_submission(round_)
-    kept = peer.store.load_peer(round_, index)
-    if kept is not None:
-        return kept
-    account = await read_round(peer, round_)
-    if account is None:
+    """Return the submission that the audit names, from disk, or from holders while the ring has it.
+
+    On disk may lie what a fork took back.
+    """
+    own = [peer.store.load_submission(audit.round)] if index == peer.index else []
+    for kept in (*own, peer.store.load_peer(audit.round, index)):
+        if kept is not None and header_hash(headers.decode(kept.header)) == audit.header_hash:
+            return kept
+    account = await read_round(peer, audit.round)
+    if account is None or account.slots[index].header_hash != audit.header_hash:
         return None
     return (await obtain(peer, account, view, index)).submission
 
@@ -152,14 +174,14 @@ async def _judge(
     return found
 
 
-async def _commit(peer: Peer, audit: AuditView, said: Said) -> None:
+async def _commit(peer: Peer, view: NetworkView, audit: AuditView, said: Said) -> None:
     session = peer.identity.session.pubkey()
     step = make.commit_verdict(peer.at, session, audit, peer.index, said.commit())
-    await send(peer, step, "verdict_committed", audit.round, audit.target)
+    await send(peer, view, step, Purpose("verdict_committed", audit.key))
 
 
-async def _reveal(peer: Peer, audit: AuditView, said: Said) -> None:
+async def _reveal(peer: Peer, view: NetworkView, audit: AuditView, said: Said) -> None:
     session = peer.identity.session.pubkey()
     shown = Reveal(int(said.kind), said.evidence, said.sketch or (), said.salt)
     step = make.reveal_verdict(peer.at, session, audit, peer.index, shown)
-    await send(peer, step, "verdict_revealed", audit.round, audit.target)
+    await send(peer, view, step, Purpose("verdict_revealed", audit.key))

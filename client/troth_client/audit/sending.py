@@ -1,25 +1,43 @@
 """Send one instruction for an audit and say what became of it.
 
-Owns: that a refusal is an event and not an end: somebody else was faster, or a window has closed.
-Never: decides what to send.
+Owns: that a failure is an event and not an end: somebody else was faster, a window has closed, the
+purse is empty. What failed is not sent again at once. Never: decides what to send.
 """
+
+from dataclasses import dataclass
 
 from solders.instruction import Instruction
 
+from troth_client.audit.docket import Key
 from troth_client.peer import Peer
-from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.chain.errors import ProgramRefusedError, TransactionError
+from troth_coordinator.rules.view import NetworkView
 
 
-async def send(peer: Peer, step: Instruction, event: str, round_: int, target: int) -> str | None:
-    """Send `step`, signed by the session; emit `event`, or `<event>_refused` with the error's name.
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What is sent for which audit: the event that tells of it, the audit's key."""
 
-    Returns that name, None if it landed.
+    event: str
+    key: Key
+
+
+async def send(peer: Peer, view: NetworkView, step: Instruction, purpose: Purpose) -> str | None:
+    """Send `step`, signed by the session, unless it failed lately.
+
+    Emits the event, or `<event>_refused` with the error's name. Returns that name, None if it
+    landed or was not sent. Raises RpcError.
     """
-    about = {"round": round_, "target": target}
+    if not peer.docket.may_try(purpose.key, purpose.event, view):
+        return None
+    about = {"round": purpose.key[0], "target": purpose.key[1]}
     try:
         sent = await peer.chain.send([step], [peer.identity.session])
-    except ProgramRefusedError as error:
-        peer.events.emit(f"{event}_refused", **about, name=error.name)
-        return error.name
-    peer.events.emit(event, **about, fee=sent.fee_lamports)
+    except TransactionError as error:
+        # One audit that cannot be served must not end a participant, nor all of them in turn.
+        name = error.name if isinstance(error, ProgramRefusedError) else type(error).__name__
+        peer.docket.refuse(purpose.key, purpose.event, view)
+        peer.events.emit(f"{purpose.event}_refused", **about, name=name)
+        return name
+    peer.events.emit(purpose.event, **about, fee=sent.fee_lamports)
     return None

@@ -10,7 +10,7 @@ from solders.pubkey import Pubkey
 from troth_attestation.quorum import AuditOutcome, Report, outcome
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.docket import Key
-from troth_client.audit.sending import send
+from troth_client.audit.sending import Purpose, send
 from troth_client.peer import Peer
 from troth_coordinator.chain import audit_instructions, case_instructions
 from troth_coordinator.rules.audit_view import AuditView, SeatFlag, SeatView
@@ -20,26 +20,27 @@ from troth_coordinator.rules.view import NetworkView
 EVENTS = {
     Step.HEAR: "audit_heard",
     Step.END_UNOPENED: "audit_unopened",
+    Step.FORGO: "audit_forgone",
     Step.DRAW: "committee_drawn",
     Step.DECIDE: "case_settled",
     Step.RELEASE: "escrow_released",
 }
 
 
-async def open_audit(peer: Peer, key: Key) -> None:
+async def open_audit(peer: Peer, view: NetworkView, key: Key) -> None:
     """Open an audit that nobody has opened, also for a target that hides."""
     round_, target, _kind = key
     payer = peer.identity.session.pubkey()
     step = audit_instructions.open_audit(peer.at, payer, round_, target)
-    if await send(peer, step, "audit_opened", round_, target) is not None:
-        peer.docket.refuse(key)
+    await send(peer, view, step, Purpose("audit_opened", key))
 
 
 async def take_step(peer: Peer, view: NetworkView, audit: AuditView) -> None:
     """Send the step of an audit that is due, if one is."""
-    due = due_step(audit, view.run, view.slot)
+    due = due_step(audit, view.run, view.slot, peer.docket.round(audit.round))
     if due is not None:
-        await send(peer, _instruction(peer, view, audit, due), EVENTS[due], *audit.key[:2])
+        step = _instruction(peer, view, audit, due)
+        await send(peer, view, step, Purpose(EVENTS[due], audit.key))
 
 
 def report_of(seat: SeatView) -> Report:

@@ -8,9 +8,10 @@ from troth_attestation import header as headers
 from troth_client.audit.docket import asked_for
 from troth_client.audit.drawn import frozen_seed, sampled_payload
 from troth_client.audit.errors import ResidualLostError
-from troth_client.audit.sending import send
+from troth_client.audit.sending import Purpose, send
 from troth_client.peer import Peer
 from troth_coordinator.chain import audit_instructions as make
+from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.ids import ZERO_DIGEST, Digest, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
@@ -40,7 +41,7 @@ async def _show(peer: Peer, view: NetworkView, round_: RoundView) -> None:
         return
     root = peer.desk.find(number, peer.index) or await _make(peer, round_)
     if root is not None:
-        await _post(peer, number, root)
+        await _post(peer, view, number, root)
 
 
 async def _make(peer: Peer, round_: RoundView) -> Digest | None:
@@ -61,9 +62,8 @@ async def _make(peer: Peer, round_: RoundView) -> Digest | None:
     return await peer.clock.compute(peer.desk.make, sampled, after, before)
 
 
-async def _post(peer: Peer, round_: int, root: Digest) -> None:
+async def _post(peer: Peer, view: NetworkView, round_: int, root: Digest) -> None:
     session = peer.identity.session.pubkey()
     post = make.post_openings(peer.at, session, round_, peer.index, root)
-    refusal = await send(peer, post, "openings_posted", round_, peer.index)
-    if refusal in (None, "OpeningsPosted"):
-        peer.archive.release(RoundIndex(round_))
+    purpose = Purpose("openings_posted", (round_, peer.index, int(AuditKind.WORK)))
+    await send(peer, view, post, purpose)

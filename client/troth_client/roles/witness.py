@@ -32,7 +32,7 @@ async def attend(peer: Peer, view: NetworkView) -> None:
             await take_step(peer, view, audit)
     for key in peer.docket.to_open(view):
         if is_our_turn(peer, view):
-            await open_audit(peer, key)
+            await open_audit(peer, view, key)
     _tidy(peer, view)
 
 
@@ -52,8 +52,9 @@ def _tidy(peer: Peer, view: NetworkView) -> None:
         peer.kept.release(round_)
     for round_ in open_rounds:
         peer.kept.hold(round_)
-    for round_, target, _kind in peer.docket.take_closed():
-        peer.desk.settle(round_, target)
+    for round_, target in peer.desk.held:
+        if peer.docket.is_done(round_, target, view):
+            peer.desk.settle(round_, target)
     for duty in peer.verdicts.duties():
         if duty.round + view.run.params.ring < view.run.round and _is_over(peer, duty):
             peer.verdicts.drop(duty)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from troth_client.telemetry.events import Event
+from troth_client.telemetry.trials import Trial
 
 
 @dataclass(slots=True)
@@ -27,6 +28,10 @@ class PeerLine:
     num_commits: int = 0
     root: str = ""
     failure: str = ""
+    index: int = -1
+    num_judged: int = 0
+    judging_seconds: float = 0.0
+    training_seconds: float = 0.0
     changed_at: float = 0.0
 
 
@@ -45,6 +50,7 @@ class Board:
     changed_at: float = 0.0
     peers: dict[str, PeerLine] = field(default_factory=dict)
     losses: dict[int, dict[str, int]] = field(default_factory=dict)
+    trials: dict[tuple[int, int], Trial] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Fold one event in; events that the board does not know change nothing."""
@@ -65,6 +71,9 @@ class Board:
         note = _NOTES.get(name)
         if note is not None:
             note(self, line, event)
+        if name in _OF_TRIALS:
+            key = (_int(event, "round"), _int(event, "target"))
+            self.trials.setdefault(key, Trial(*key)).take(event)
 
     @property
     def fees(self) -> int:
@@ -79,6 +88,22 @@ class Board:
     def state_of(self, name: str) -> str:
         """Return the state of a participant, also of one that has said nothing yet."""
         return self.peers[name].state if name in self.peers else "starting"
+
+    def name_of(self, index: int) -> str:
+        """Return the name of the participant with an index, as far as it has joined."""
+        names = (line.name for line in self.peers.values() if line.index == index)
+        return next(names, f"participant {index}")
+
+    @property
+    def judging_share(self) -> float | None:
+        """What judging took of the time that training took, over all; None without training."""
+        training = sum(line.training_seconds for line in self.peers.values())
+        judging = sum(line.judging_seconds for line in self.peers.values())
+        return judging / training if training else None
+
+    def trials_that_matter(self) -> list[Trial]:
+        """Return the audits in which somebody doubted the work, oldest first."""
+        return [trial for _, trial in sorted(self.trials.items()) if trial.matters]
 
     def mean_losses(self) -> list[float]:
         """Return the mean training loss of each closed round, in nats."""
@@ -106,6 +131,11 @@ def _time(event: Event) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
+def _seconds(event: Event) -> float:
+    value = event.get("seconds")
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
 def _always(word: str) -> Callable[[Event], str]:
     return lambda _event: word
 
@@ -129,6 +159,20 @@ def _closed(board: Board, line: PeerLine, event: Event) -> None:
     board.round = max(board.round, _int(event, "round") + 1)
 
 
+def _joined(_board: Board, line: PeerLine, event: Event) -> None:
+    line.index = _int(event, "index", -1)
+
+
+def _judged(_board: Board, line: PeerLine, event: Event) -> None:
+    line.num_judged += 1
+    line.judging_seconds += _seconds(event)
+
+
+def _step_ended(_board: Board, line: PeerLine, event: Event) -> None:
+    if event.get("step") == "train":
+        line.training_seconds += _seconds(event)
+
+
 def _ended(_board: Board, line: PeerLine, event: Event) -> None:
     line.root = str(event.get("root", ""))
 
@@ -144,6 +188,7 @@ _STATES: dict[str, Callable[[Event], str]] = {
     "committed": _always("committed"),
     "attested": _always("attested"),
     "lagging": _always("lagging"),
+    "stake_too_low": _always("slashed"),
     "round_closed": lambda event: "void round" if event.get("void") else "applied",
     "ended": lambda event: "finished" if event.get("finished") else "stopped",
     "failed": _always("failed"),
@@ -158,7 +203,13 @@ _PHASES: dict[str, Callable[[Event], str]] = {
 }
 """What an event says about the phase of the run."""
 
+_OF_TRIALS = frozenset({"audit_changed", "audit_closed", "judged", "judged_case"})
+"""Events about one audited payload."""
+
 _NOTES: dict[str, Callable[[Board, PeerLine, Event], None]] = {
+    "joined": _joined,
+    "judged": _judged,
+    "step_ended": _step_ended,
     "trained": _trained,
     "encoded": _encoded,
     "committed": _committed,

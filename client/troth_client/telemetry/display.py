@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from troth_client.telemetry.board import Board, PeerLine
+from troth_client.telemetry.trials import Trial
 
 BARS = "▁▂▃▄▅▆▇█"
 CURVE_WIDTH = 48
@@ -19,11 +20,25 @@ SOL = 10**9
 DENSE_BYTES_PER_PARAMETER = 2
 """What a bf16 gradient would take: the baseline that payloads are compared with."""
 NUM_REASON_LETTERS = 40
+NUM_TRIALS = 4
+"""The newest of those that matter are shown."""
+COLUMNS = (
+    "peer",
+    "state",
+    "round",
+    "loss",
+    "payload",
+    "of dense",
+    "included",
+    "judged",
+    "fees SOL",
+)
 
 
 def draw(board: Board, num_parameters: int) -> RenderableType:
     """Return the display of a board for a model of `num_parameters` parameters."""
-    return Group(_head(board), _curve(board), _peers(board, num_parameters), _foot(board))
+    parts = [_head(board), _curve(board), _peers(board, num_parameters)]
+    return Group(*parts, *_trials(board), _foot(board))
 
 
 def headline(board: Board, num_parameters: int) -> str:
@@ -67,7 +82,7 @@ def _curve(board: Board) -> RenderableType:
 
 def _peers(board: Board, num_parameters: int) -> RenderableType:
     table = Table(expand=True)
-    for column in ("peer", "state", "round", "loss", "payload", "of dense", "included", "fees SOL"):
+    for column in COLUMNS:
         table.add_column(column, justify="left" if column in ("peer", "state") else "right")
     for name in sorted(board.peers):
         table.add_row(*_row(board.peers[name], num_parameters))
@@ -85,8 +100,26 @@ def _row(peer: PeerLine, num_parameters: int) -> list[str]:
         payload,
         _share(peer.payload_bytes, num_parameters),
         str(peer.num_included),
+        str(peer.num_judged) if peer.num_judged else "",
         f"{peer.fees / SOL:.6f}",
     ]
+
+
+def trial_text(board: Board, trial: Trial) -> str:
+    """Return one audit in one line: what was found, what was decided, where the money went."""
+    text = f"round {trial.round}, {board.name_of(trial.target)}: {', '.join(trial.steps())}"
+    money = trial.money()
+    if money is None:
+        return text
+    burned, treasury = (f"{amount / SOL:.9f}".rstrip("0") for amount in money)
+    where = f"{burned} SOL burned, {treasury} SOL to the treasury"
+    waits = "" if trial.is_closed else " when the escrow ends"
+    return f"{text}: {trial.taken / SOL:g} SOL taken, {where}{waits}"
+
+
+def _trials(board: Board) -> list[RenderableType]:
+    shown = board.trials_that_matter()[-NUM_TRIALS:]
+    return [Text(trial_text(board, trial), style="red") for trial in shown]
 
 
 def _share(payload_bytes: int, num_parameters: int) -> str:
@@ -97,4 +130,8 @@ def _share(payload_bytes: int, num_parameters: int) -> str:
 
 def _foot(board: Board) -> RenderableType:
     text = f"{len(board.peers)} peers, fees {board.fees / SOL:.6f} SOL"
+    share = board.judging_share
+    if share is not None and any(peer.num_judged for peer in board.peers.values()):
+        judged = sum(peer.num_judged for peer in board.peers.values())
+        text += f", {judged} verdicts in {share:.0%} of the time of training"
     return Text(text, style="dim")

@@ -11,6 +11,7 @@ Reveal (`now`), exactly as the program takes it.
 from dataclasses import replace
 from enum import Enum
 
+from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import (
     AuditFlag,
     AuditStage,
@@ -20,7 +21,7 @@ from troth_coordinator.rules.audit_view import (
     SeatView,
 )
 from troth_coordinator.rules.ids import Slot
-from troth_coordinator.rules.view import ParamsView, RunView
+from troth_coordinator.rules.view import ParamsView, RoundView, RunView, SeedStatus
 
 FIRST_SEATS = 3
 
@@ -30,6 +31,7 @@ class Step(Enum):
 
     HEAR = "settle_audit or extend_audit"
     END_UNOPENED = "settle_audit without openings"
+    FORGO = "settle_audit of a request that came to nothing"
     DRAW = "draw_committee"
     DECIDE = "settle_case"
     RELEASE = "release_escrow"
@@ -77,10 +79,19 @@ def juror_duty(audit: AuditView, index: int, clock: int) -> Act | None:
     return _duty(audit, juror, clock, (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL))
 
 
-def due_step(audit: AuditView, run: RunView, slot: int) -> Step | None:
-    """Return the step that anyone may send for an audit made current by `now`."""
+def due_step(
+    audit: AuditView, run: RunView, slot: int, round_: RoundView | None = None
+) -> Step | None:
+    """Return the step that anyone may send for an audit made current by `now`.
+
+    `round_` is the closed round of the audit while the ring holds it and its seed is not awaited.
+    The program settles an audit of a payload that was struck meanwhile at any time; here it takes
+    its course and ends the same.
+    """
     clock = run_clock(run, slot)
     stage, is_over = audit.stage, clock > audit.stage_end
+    if stage == AuditStage.REQUESTED and _is_forgone(audit, run, clock, round_):
+        return Step.FORGO
     if stage == AuditStage.OPENINGS and is_over:
         return Step.END_UNOPENED
     if stage == AuditStage.REVEAL and (is_over or _all_shown(acting_seats(audit))):
@@ -93,6 +104,16 @@ def due_step(audit: AuditView, run: RunView, slot: int) -> Step | None:
         stage == AuditStage.DECIDED and clock > audit.case_end
     )
     return Step.RELEASE if is_past and is_over else None
+
+
+def _is_forgone(audit: AuditView, run: RunView, clock: int, round_: RoundView | None) -> bool:
+    """Whether nobody can open a requested audit any more."""
+    if round_ is None:
+        return run.round >= audit.round + run.params.ring
+    is_included = bitmap.has(round_.included, audit.target)
+    if round_.seed_status == SeedStatus.FROZEN and is_included:
+        return clock > round_.freeze_clock + run.params.openings_slots
+    return True
 
 
 def _duty(

@@ -16,7 +16,7 @@ from rich.live import Live
 from troth_client.cli.demo.options import DemoOptions
 from troth_client.model.shapes import trainable_shapes
 from troth_client.telemetry.board import Board
-from troth_client.telemetry.display import draw, headline
+from troth_client.telemetry.display import draw, headline, trial_text
 from troth_client.telemetry.events import EventTail
 from troth_coordinator.rules.config import ModelSection
 
@@ -35,7 +35,7 @@ class Stream:
             Live(console=console, refresh_per_second=REFRESHES_PER_SECOND) if is_live else None
         )
         self._num_parameters = num_parameters(options.settings().config.model)
-        self._printed = ""
+        self._printed: set[str] = set()
 
     def follow(self, logs: Iterable[Path]) -> None:
         """Read these logs too."""
@@ -49,10 +49,11 @@ class Stream:
         if self._live is not None:
             self._live.update(draw(self.board, self._num_parameters))
             return
-        line = headline(self.board, self._num_parameters)
-        if line != self._printed:
-            self._console.print(line, highlight=False, markup=False)
-            self._printed = line
+        told = [trial_text(self.board, one) for one in self.board.trials_that_matter()]
+        for line in (headline(self.board, self._num_parameters), *told):
+            if line not in self._printed:
+                self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+                self._printed.add(line)
 
     def __enter__(self) -> Self:
         if self._live is not None:

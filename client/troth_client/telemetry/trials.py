@@ -1,0 +1,80 @@
+"""Audits as events show them: who found a mismatch, the accusation, the case, the money.
+
+Owns: one line per audited payload, folded from events in any order.
+Never: reads the chain: what is proven there, `troth case show` and the demo's summary prove.
+Next: `board.py`, which holds them; `display.py`, which draws those that matter.
+"""
+
+from dataclasses import dataclass, field
+
+from troth_attestation.quorum import CaseOutcome
+from troth_attestation.slashing import split
+from troth_client.telemetry.events import Event
+from troth_coordinator.rules.audit_view import AuditStage
+
+OK = "OK"
+
+
+@dataclass(slots=True)
+class Trial:
+    """One audited payload. `taken` in lamports; `doubters` are who did not find it ok."""
+
+    round: int
+    target: int
+    stage: AuditStage = AuditStage.REQUESTED
+    case_outcome: int = 0
+    taken: int = 0
+    is_closed: bool = False
+    num_judged: int = 0
+    doubters: dict[str, str] = field(default_factory=dict)
+    votes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def matters(self) -> bool:
+        """Whether anybody doubted the work, or accused it."""
+        return bool(self.doubters) or self.stage >= AuditStage.ACCUSED
+
+    @property
+    def is_conviction(self) -> bool:
+        """Whether the second committee convicted."""
+        return self.case_outcome == CaseOutcome.CONVICTED
+
+    def take(self, event: Event) -> None:
+        """Fold one event of this audit in."""
+        name, peer, verdict = event["event"], str(event.get("peer")), str(event.get("verdict"))
+        if name == "audit_changed":
+            # Peers read the chain at different moments: the furthest of them is right.
+            self.stage = max(self.stage, AuditStage[str(event["stage"])])
+            self.case_outcome = max(self.case_outcome, _int(event, "case_outcome"))
+            self.taken = max(self.taken, _int(event, "taken"))
+        elif name == "audit_closed":
+            self.is_closed = True
+        elif name == "judged":
+            self.num_judged += 1
+            if verdict != OK:
+                self.doubters[peer] = verdict.lower()
+        elif name == "judged_case":
+            self.votes[peer] = verdict.lower()
+
+    def steps(self) -> list[str]:
+        """Return what has happened so far, in words."""
+        steps = [f"{name} found {verdict}" for name, verdict in sorted(self.doubters.items())]
+        if self.stage >= AuditStage.ACCUSED:
+            steps.append("accused")
+        if self.stage in (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL):
+            steps.append(f"second committee: {len(self.votes)} judged")
+        if self.case_outcome:
+            steps.append(CaseOutcome(self.case_outcome).name.lower().replace("_", " "))
+        return steps
+
+    def money(self) -> tuple[int, int] | None:
+        """Return what burns and what the treasury gets of a conviction, in lamports."""
+        if not self.is_conviction:
+            return None
+        parts = split(self.taken, has_bond=False)
+        return parts.burned, parts.treasury
+
+
+def _int(event: Event, key: str) -> int:
+    value = event.get(key)
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,233 @@
+"""Whole runs with one cheat among honest members, and the books of what anybody lost.
+
+Owns: the cast, the windows, and the assertions that every story ends with: the verdict, the slash
+to the lamport, the vault, the stakes of the honest. What a cheat does is not here: work that is not
+done is in troth_localnet.faults, lies behind other doors are in cheats_doors.py.
+Next: the test_cheating_trainers_* files.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from integration.inprocess_support import (
+    BOTH,
+    assert_conserved,
+    assert_one_root_per_round,
+    enter,
+    member,
+)
+from solders.pubkey import Pubkey
+
+from troth_attestation import slashing
+from troth_attestation.quorum import CaseOutcome
+from troth_attestation.slashing import Funds, Prices, SlashIntent
+from troth_client.assembly import Doors
+from troth_client.cli.demo.cheats import cheating
+from troth_client.cli.inprocess import InProcessRun, Member
+from troth_coordinator.chain.accounts import program_reader
+from troth_coordinator.chain.case_instructions import release_escrow
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.event_types_audits import AuditClosed, CaseSettled, Penalised
+from troth_coordinator.chain.events import Event, EventLog
+from troth_coordinator.chain.rpc import Account
+from troth_coordinator.rules.view import EntryView, Role, Status
+from troth_localnet.faults.catalogue import CHEATS
+from troth_localnet.history import LandedTransaction
+
+HONEST = ("ada", "bob", "cyd", "dan")
+CHEAT = "mal"
+MAL = len(HONEST)
+"""The cheat's index: it joins last."""
+INCINERATOR = Pubkey.from_string("1nc1nerator11111111111111111111111111111111")
+ALWAYS = {"p_base_ppm": 1_000_000, "p_new_ppm": 1_000_000, "audit_cap": 16}
+"""Every included payload is audited: when a cheat is caught depends on nothing but the cheat."""
+WINDOWS = {
+    "openings_slots": 20,
+    "verdict_commit_slots": 30,
+    "verdict_reveal_slots": 20,
+    "committee_commit_slots": 30,
+    "committee_reveal_slots": 20,
+    "appeal_slots": 20,
+    "breaker_slots": 20,
+    "case_slots": 40,
+}
+
+Wrap = Callable[[InProcessRun, Member, Doors], Doors]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Lamports taken from somebody: the event, and its entry right before and after."""
+
+    event: CaseSettled | Penalised
+    before: EntryView
+    after: EntryView
+    vault_change: int
+    burned: int
+
+    @property
+    def funds(self) -> Funds:
+        """What was there to be taken."""
+        return funds_of(self.before)
+
+
+class Books:
+    """Writes down, as transactions land, who lost what and how each audit was closed."""
+
+    def __init__(self, run: InProcessRun) -> None:
+        self._run = run
+        self._log = EventLog(program_codec())
+        self._entries = self._read()
+        self.losses: list[Loss] = []
+        self.events: list[Event] = []
+        run.chain.observers.append(self)
+
+    def slot_opened(self, slot: int, parent: int) -> None:
+        """Nothing is taken by time alone."""
+
+    def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
+        found = self._log.read(landed.outcome.logs).events
+        before, self._entries = self._entries, self._read()
+        for event in found:
+            self.events.append(event)
+            if isinstance(event, Penalised):
+                self._lose(event, event.index, before, landed)
+            elif isinstance(event, CaseSettled) and event.outcome == CaseOutcome.CONVICTED.value:
+                self._lose(event, event.target, before, landed)
+
+    def of(self, index: int) -> list[Loss]:
+        """What one participant lost, oldest first."""
+        return [loss for loss in self.losses if _index(loss.event) == index]
+
+    def convictions(self, index: int = MAL) -> list[Loss]:
+        return [loss for loss in self.of(index) if isinstance(loss.event, CaseSettled)]
+
+    def closed(self, case: CaseSettled) -> AuditClosed | None:
+        """How the audit of a case was closed; None while its escrow waits."""
+        key = (case.round, case.target, case.audit_kind)
+        ends = [event for event in self.events if isinstance(event, AuditClosed)]
+        return next((e for e in ends if (e.round, e.target, e.audit_kind) == key), None)
+
+    def _lose(
+        self,
+        event: CaseSettled | Penalised,
+        index: int,
+        before: tuple[EntryView, ...],
+        landed: LandedTransaction,
+    ) -> None:
+        moved = changes(landed)
+        vault, burned = moved.get(self._run.at.vault, 0), moved.get(INCINERATOR, 0)
+        self.losses.append(Loss(event, before[index], self._entries[index], vault, burned))
+
+    def _read(self) -> tuple[EntryView, ...]:
+        address = self._run.at.roster
+        found = self._run.chain.accounts.get(address)
+        assert found is not None
+        account = Account(found.lamports, found.owner, bytes(found.data))
+        return program_reader().roster(address, account)
+
+
+def changes(landed: LandedTransaction) -> dict[Pubkey, int]:
+    """Lamports that a transaction added to each account that it names."""
+    pairs = zip(landed.pre_balances, landed.post_balances, strict=True)
+    return {key: after - before for key, (before, after) in zip(landed.keys.all, pairs, strict=True)}
+
+
+def _index(event: CaseSettled | Penalised) -> int:
+    return event.index if isinstance(event, Penalised) else event.target
+
+
+def funds_of(entry: EntryView) -> Funds:
+    return Funds(entry.stake, entry.unbonding, sum(entry.bucket_amount))
+
+
+def prices(run: InProcessRun) -> Prices:
+    chain = run.settings.chain
+    return Prices(chain.reward_per_payload, chain.witness_fee, chain.recompute_cost)
+
+
+def work_cheat(name: str) -> Wrap:
+    """A cheat of the catalogue that `troth demo --cheat` offers."""
+    return lambda _run, _member, doors: cheating(CHEATS[name], doors)
+
+
+async def stage(theatre, wrap: Wrap, *, rounds: int = 4, seed: int = 0, **chain: int):
+    """A run with the honest and the cheat, who trains only; it is about to begin.
+
+    Of four rounds the first three are honest, so there is one payload to be convicted for.
+    """
+    run = await theatre.create(rounds, seed=seed, **{"min_members": 3, **WINDOWS, **ALWAYS, **chain})
+    run.wrap = lambda one, doors: wrap(run, one, doors) if one.name == CHEAT else doors
+    books = Books(run)
+    await enter(run, HONEST, BOTH)
+    await enter(run, [CHEAT], Role.TRAINER)
+    assert member(run, CHEAT).index == MAL
+    return run, books
+
+
+async def play_out(run: InProcessRun) -> None:
+    """Let the run end, its audits be decided, and every escrow be paid once its time has come.
+
+    Nobody honest may fail; the cheat may, when it is barred.
+    """
+    honest = [one.task for one in run.members if one.name != CHEAT and one.task is not None]
+    await asyncio.gather(*honest)
+    await run.close()
+    for audit in await run.client.find_audits(run.at.run):
+        view = await run.view()
+        end = max(audit.stage_end, audit.case_end) + view.run.pause_total_slots
+        if view.slot <= end:
+            run.chain.advance(end + 1 - view.slot)
+        step = release_escrow(run.at, run.authority.pubkey(), audit)
+        await run.client.send([step], [run.authority])
+
+
+# What every story ends with.
+
+
+def assert_slashed(loss: Loss, intent: SlashIntent) -> None:
+    """Exactly what the fault costs was taken, from where the rules say."""
+    taken = slashing.take(intent, loss.funds)
+    event = loss.event
+    found = (event.stake, event.unbonding, event.unvested, event.shortfall)
+    assert found == (taken.stake, taken.unbonding, taken.unvested, taken.shortfall)
+    assert taken.total > 0
+    assert loss.after.stake == loss.before.stake - taken.stake
+    assert loss.after.unbonding == loss.before.unbonding - taken.unbonding
+    assert sum(loss.after.bucket_amount) == sum(loss.before.bucket_amount) - taken.unvested
+
+
+def assert_split_at_once(loss: Loss) -> None:
+    """A small penalty: treasury and fire, in the same transaction."""
+    event = loss.event
+    assert isinstance(event, Penalised)
+    parts = slashing.split(event.stake + event.unbonding + event.unvested, has_bond=False)
+    assert (event.treasury, event.burned) == (parts.treasury, parts.burned)
+    assert loss.burned == parts.burned == -loss.vault_change
+
+
+def assert_convicted_of_work(books: Books, loss: Loss, *, is_repeated: bool = False) -> None:
+    """P3 into escrow, and from there to the treasury and the fire."""
+    assert isinstance(loss.event, CaseSettled)
+    assert_slashed(loss, slashing.work(loss.funds, is_repeated=is_repeated))
+    assert loss.vault_change == 0, "the escrow stays in the vault"
+    closed = books.closed(loss.event)
+    parts = slashing.split(loss.event.stake + loss.event.unbonding + loss.event.unvested, has_bond=False)
+    assert closed is not None
+    assert (closed.treasury, closed.burned) == (parts.treasury, parts.burned)
+    assert (closed.challenger, closed.returned) == (0, 0)
+    assert loss.after.status == (Status.BARRED if is_repeated else Status.INACTIVE)
+
+
+async def assert_honest_untouched(run: InProcessRun, books: Books) -> None:
+    """No honest stake moved, nobody honest was struck, all hold the same weights, nothing is lost."""
+    view = await run.view()
+    stake = run.settings.chain.stake_lamports
+    for one in run.members:
+        entry = view.entries[one.index]
+        if one.name != CHEAT:
+            assert books.of(one.index) == [], one.name
+            assert (entry.stake, entry.unbonding, entry.strikes) == (stake, 0, 0), one.name
+    assert_one_root_per_round(run)
+    await assert_conserved(run)

@@ -1,0 +1,129 @@
+"""Cases before honest clients: a second committee that replays, recomputes and looks at bytes."""
+
+from dataclasses import replace
+
+import pytest
+from adversarial.judging import (
+    BOND,
+    FEE,
+    JUDGED,
+    STAKE,
+    Chronicle,
+    accuse,
+    assert_only_paid,
+    computing,
+    entry_of,
+    released,
+    told,
+    until_event,
+)
+from integration.inprocess_support import enter, included, member, until_round
+
+from troth_attestation.verdict import VerdictKind
+from troth_client.audit.judgement import make_verdict
+from troth_client.steps import attest as attest_step
+from troth_client.steps import commit as commit_step
+from troth_coordinator.rules.audit_view import AuditKind
+from troth_coordinator.rules.root import root_vote
+from troth_coordinator.rules.view import Role, Status
+
+SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
+LIE_ROUND = 1
+EXACT = (AuditKind.PAYLOAD, AuditKind.ROOT, AuditKind.POSSESSION)
+
+
+@pytest.mark.parametrize("kind", EXACT)
+async def test_a_griefer_loses_its_bond_to_whom_it_accused(theatre, kind):
+    """A stranger accuses ada of what she did not do, so that her money waits and others work.
+
+    Five jurors look, find nothing, and acquit. Their fees come out of the bond; half of what is
+    left goes to ada, the other half burns (P9). Her stake never moved. Threat T24.
+    """
+    run = await theatre.create(6, **JUDGED)
+    await enter(run, SIX)
+    ada, tale = member(run, "ada"), Chronicle(run)
+    await until_round(run, 3)
+    subject = 1 if kind == AuditKind.POSSESSION else None
+    stranger, before = await accuse(run, 1, ada, kind, subject)
+    assert (await entry_of(run, ada)).frozen == 1, "nothing is paid out meanwhile"
+    settled = await until_event(run, tale, "CaseSettled", target=ada.index, audit_kind=int(kind))
+    jurors = [event for event in tale.named("VoteRevealed", audit_kind=int(kind))]
+    assert [vote.verdict for vote in jurors] == [VerdictKind.OK] * 5
+    rest = BOND - 5 * FEE
+    assert (settled.outcome, settled.stake, settled.bond_spent) == (2, 0, 5 * FEE)
+    assert (settled.bond_acquitted, settled.bond_burned) == (rest // 2, rest // 2)
+    entry = await entry_of(run, ada)
+    assert (entry.claimable, entry.frozen) == (rest // 2, 0)
+    closed = await released(run, tale, settled)
+    assert (closed.returned, closed.challenger) == (0, 0)
+    fees = 5_000
+    assert run.balance(stranger.pubkey()) == before - BOND - fees, "only its rent came back"
+    await assert_only_paid(run, tale, [])
+
+
+async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(theatre, monkeypatch):
+    """Dan votes for a root that he did not compute, in the hope of a majority of the careless.
+
+    He is in the minority and earns nothing. Anybody may hold his vote against the replay: each
+    juror has the weights of that round on its disk. A quarter of his stake is taken, of which the
+    challenger gets 5 % (P8). Threat T51.
+    """
+
+    def vote(run_, round_, owner, state_root):
+        is_liar = owner == dan.here.identity.owner_address and round_ == LIE_ROUND
+        return root_vote(run_, round_, owner, b"x" * 32 if is_liar else state_root)
+
+    monkeypatch.setattr(commit_step, "root_vote", vote)
+    run = await theatre.create(6, **JUDGED)
+    await enter(run, SIX)
+    dan, tale = member(run, "dan"), Chronicle(run)
+    await until_round(run, LIE_ROUND + 2)
+    assert dan.index not in included(run, "ada")[LIE_ROUND]
+    stranger, before = await accuse(run, LIE_ROUND, dan, AuditKind.ROOT)
+    settled = await until_event(run, tale, "CaseSettled", audit_kind=int(AuditKind.ROOT))
+    votes = tale.named("VoteRevealed", audit_kind=int(AuditKind.ROOT))
+    assert [one.verdict for one in votes] == [VerdictKind.MISMATCH] * 5
+    await assert_convicted(run, tale, settled, (8, 25))
+    bounty = STAKE // 4 * 5 // 100
+    assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + bounty
+    await assert_only_paid(run, tale, [dan])
+
+
+async def test_blind_vouching_costs_two_percent_and_a_strike(theatre, monkeypatch):
+    """Dan attests with all ones and invents the bytes that should prove that he holds them.
+
+    The proof is a hash over payload and owner: whoever holds the payload sees that it is wrong.
+    A challenger names one payload; the jurors compare one byte (P10). Threat T41.
+    """
+    honest = attest_step.possession
+
+    def possession(run_, round_, owner, payloads):
+        proof = honest(run_, round_, owner, payloads)
+        is_blind = owner == dan.here.identity.owner_address and round_ == LIE_ROUND
+        invented = bytes(255 - byte if i in payloads else 0 for i, byte in enumerate(proof))
+        return invented if is_blind else proof
+
+    monkeypatch.setattr(attest_step, "possession", possession)
+    run = await theatre.create(6, **JUDGED)
+    await enter(run, SIX)
+    dan, tale = member(run, "dan"), Chronicle(run)
+    await until_round(run, LIE_ROUND + 2)
+    await accuse(run, LIE_ROUND, dan, AuditKind.POSSESSION, 1)
+    settled = await until_event(run, tale, "CaseSettled", audit_kind=int(AuditKind.POSSESSION))
+    await assert_convicted(run, tale, settled, (10, 2))
+    assert (await entry_of(run, dan)).strikes == 1
+    await assert_only_paid(run, tale, [dan])
+
+
+async def assert_convicted(run, tale, settled, penalty) -> None:
+    """A conviction takes so many percent of the stake and splits them with a burn."""
+    fault, percent = penalty
+    taken = STAKE * percent // 100
+    assert (settled.outcome, settled.fault) == (1, fault)
+    assert (settled.stake, settled.unbonding, settled.unvested) == (taken, 0, 0)
+    closed = await released(run, tale, settled)
+    bounty, treasury = taken * 5 // 100, taken * 45 // 100
+    assert (closed.challenger, closed.treasury) == (bounty, treasury)
+    assert closed.burned == taken - bounty - treasury
+    entry = (await run.view()).entries[settled.target]
+    assert (entry.stake, entry.status) == (STAKE - taken, Status.INACTIVE)
