@@ -1,7 +1,5 @@
 """Cases before honest clients: a second committee that replays, recomputes and looks at bytes."""
 
-from dataclasses import replace
-
 import pytest
 from adversarial.judging import (
     BOND,
@@ -11,21 +9,18 @@ from adversarial.judging import (
     Chronicle,
     accuse,
     assert_only_paid,
-    computing,
     entry_of,
     released,
-    told,
     until_event,
 )
 from integration.inprocess_support import enter, included, member, until_round
 
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.judgement import make_verdict
 from troth_client.steps import attest as attest_step
 from troth_client.steps import commit as commit_step
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.root import root_vote
-from troth_coordinator.rules.view import Role, Status
+from troth_coordinator.rules.view import Status
 
 SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
 LIE_ROUND = 1
@@ -47,7 +42,7 @@ async def test_a_griefer_loses_its_bond_to_whom_it_accused(theatre, kind):
     stranger, before = await accuse(run, 1, ada, kind, subject)
     assert (await entry_of(run, ada)).frozen == 1, "nothing is paid out meanwhile"
     settled = await until_event(run, tale, "CaseSettled", target=ada.index, audit_kind=int(kind))
-    jurors = [event for event in tale.named("VoteRevealed", audit_kind=int(kind))]
+    jurors = tale.named("VoteRevealed", audit_kind=int(kind))
     assert [vote.verdict for vote in jurors] == [VerdictKind.OK] * 5
     rest = BOND - 5 * FEE
     assert (settled.outcome, settled.stake, settled.bond_spent) == (2, 0, 5 * FEE)

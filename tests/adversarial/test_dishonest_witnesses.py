@@ -98,7 +98,8 @@ async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(theatre
     fay, tale = member(run, "fay"), Chronicle(run)
     with_peer(fay, verdicts=Wrapped(fay.here.verdicts, find=lambda duty: None))
     paid = await until_event(run, tale, "Penalised")
-    assert events_of(run, "fay", "verdict_committed") and not events_of(run, "fay", "verdict_revealed")
+    assert events_of(run, "fay", "verdict_committed")
+    assert not events_of(run, "fay", "verdict_revealed")
     assert (paid.index, paid.fault) == (fay.index, 6)
     assert (paid.stake, paid.treasury, paid.burned) == (STAKE // 10, STAKE // 20, STAKE // 20)
     (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
@@ -196,4 +197,3 @@ async def test_a_starved_seat_is_served_by_the_others(theatre):
     settled = await until_event(run, tale, "AuditSettled", round=said.round, target=said.target)
     assert settled.outcome == 1 and settled.paid >> fay.index & 1
     await assert_only_paid(run, tale, [])
-
