@@ -24,7 +24,7 @@ FIVE = ("anna", "bob", "carl", "dora", "emma")
 
 
 async def test_honest_work_is_cleared_and_its_judges_are_paid(theatre):
-    run = await theatre.create(8, **WINDOWS)
+    run = await theatre.create(8, **WINDOWS | {"openings_slots": 200, "case_slots": 10})
     await enter(run, FIVE)
     await run.finish()
     view = await assert_finished(run)
@@ -33,6 +33,8 @@ async def test_honest_work_is_cleared_and_its_judges_are_paid(theatre):
     judged = [event for name in FIVE for event in events_of(run, name, "judged")]
     assert len(judged) >= 3 * 2 * 4
     assert {event["verdict"] for event in judged} == {"OK"}
+    refused = [event for name in FIVE for event in events_of(run, name, "audit_opened_refused")]
+    assert len(refused) <= len(judged), "what is over is not opened again"
     assert sum(entry.strikes for entry in view.entries) == 0
     stake = run.settings.chain.stake_lamports
     assert [entry.stake for entry in view.entries[:5]] == [stake] * 5

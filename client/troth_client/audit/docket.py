@@ -76,7 +76,7 @@ class Docket:
             for round_ in self._rounds.values()
             if round_.seed_status == SeedStatus.FROZEN
             and clock <= round_.freeze_clock + params.openings_slots
-            for target in asked_for(round_)
+            for target in _unopened(round_)
         ]
         return [key for key in wanted if not self._is_open(key)]
 
@@ -110,7 +110,11 @@ class Docket:
         oldest = max(0, run.round - run.params.ring + 1)
         settled = run_clock(run, view.slot) - FORK_SLOTS
         known = {r: self._rounds[r] for r in range(oldest, run.round) if r in self._rounds}
-        final = {r: round_ for r, round_ in known.items() if round_.freeze_clock < settled}
+        final = {
+            r: round_
+            for r, round_ in known.items()
+            if round_.freeze_clock < settled and not _unopened(round_)
+        }
         unread = [r for r in range(oldest, run.round) if r not in final]
         for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:
             if round_ is not None and _is_ripe(round_):
@@ -134,6 +138,11 @@ class Docket:
 def asked_for(round_: RoundView) -> tuple[int, ...]:
     """Return the included targets of a round that were sampled, or asked for in advance."""
     return tuple(bitmap.indices_of((round_.sampled | round_.requested) & round_.included))
+
+
+def _unopened(round_: RoundView) -> tuple[int, ...]:
+    """Return the targets asked for that nobody has opened; an audit that is over stays marked."""
+    return tuple(target for target in asked_for(round_) if not bitmap.has(round_.audited, target))
 
 
 def _is_ripe(round_: RoundView) -> bool:
