@@ -1,0 +1,237 @@
+"""Verdicts and votes that do not belong where they are sent: each is refused by its name.
+
+One audit, one meddler: the refusals stand in the order in which somebody could try them. The bench
+checks that a refused transaction changed no account. program/test_audit_refusals.py and
+test_case_refusals.py take the windows apart slot by slot.
+"""
+
+from dataclasses import replace
+
+import pytest
+from adversarial.judging_program import assert_untouched, commit_all, penalties, seats_of
+from program.audits import MISMATCH, OK, salt_of
+from program.cases import FEE, PAYLOAD, WORK, Trial
+from program.rounds import key
+from solders.instruction import AccountMeta, Instruction
+from solders.keypair import Keypair
+
+from troth_attestation.cases import Vote
+from troth_attestation.sketch import sketch_hash
+from troth_attestation.verdict import Statement
+from troth_coordinator.chain import audit_instructions as make
+from troth_coordinator.chain import case_instructions as cases
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.rules.audit_view import AuditView
+
+TARGET = 3
+ELSEWHERE = b"another run's address, 32 bytes."
+NOT_OURS = "Custom(3007)"
+"""Anchor's AccountOwnedByWrongProgram: there is no such account of the program."""
+
+
+@pytest.fixture
+def trial() -> Trial:
+    return Trial.in_session()
+
+
+def signed_by(instruction: Instruction, who: Keypair) -> Instruction:
+    """The same instruction with another first signer."""
+    metas = [AccountMeta(who.pubkey(), True, False), *instruction.accounts[1:]]
+    return Instruction(instruction.program_id, instruction.data, metas)
+
+
+def test_a_meddler_tries_everything_and_the_audit_ends_as_without_it(trial: Trial) -> None:
+    """Somebody speaks without a seat, too early, twice, with another salt, and too late.
+
+    Each of it is refused by name and changes nothing: the three seats clear the target, they are
+    paid, nobody else is, and nobody loses a lamport. Threat T48.
+    """
+    trial.open_audit(0, TARGET)
+    early = trial.of(0, TARGET)
+    first, second, third = seats_of(early)
+    session = trial.sessions[first]
+    commit, reveal = trial.commit_instructions(early, first, OK)
+    assert trial.refused(commit, session) == "WrongStage", "before the openings"
+    trial.post(0, TARGET)
+    audit = trial.of(0, TARGET)
+    commit, reveal = trial.commit_instructions(audit, first, OK)
+    (outside, *_) = set(range(12)) - {TARGET, *(seat.index for seat in audit.seats)}
+    unseated, _ = trial.commit_instructions(audit, outside, OK)
+    assert trial.refused(unseated, trial.sessions[outside]) == "NotSeated"
+    stolen = signed_by(commit, trial.sessions[outside])
+    assert trial.refused(stolen, trial.sessions[outside]) == "WrongSessionKey"
+    assert trial.refused(reveal, session) == "WrongStage", "before anybody has committed"
+    commit_all(trial, audit, [OK, OK])
+    changed, _ = trial.commit_instructions(audit, first, MISMATCH)
+    assert trial.refused(changed, session) == "SeatCommitted"
+    assert trial.refused(reveal, session) == "WrongStage", "the third may still commit"
+    last, last_reveal = trial.commit_instructions(audit, third, OK)
+    trial.send(last, trial.sessions[third])
+    shown, _ = trial.statement(audit, first, OK)
+    salted = replace(shown, salt=b"\x01" * 32)
+    other = make.reveal_verdict(trial.at, session.pubkey(), audit, first, salted)
+    assert trial.refused(other, session) == "RevealMismatch"
+    trial.send(reveal, session)
+    assert trial.refused(reveal, session) == "SeatRevealed"
+    trial.send(last_reveal, trial.sessions[third])
+    _, second_reveal = trial.commit_instructions(audit, second, OK)
+    trial.send(second_reveal, trial.sessions[second])
+    settled = trial.settle(0, TARGET).event("AuditSettled")
+    assert (settled.outcome, settled.fee, settled.reward_undone) == (1, FEE, 0)
+    assert settled.paid == 1 << first | 1 << second | 1 << third
+    assert trial.refused(reveal, session) == "WrongStage", "after the end"
+    trial.release(audit)
+    assert trial.refused(reveal, session) == NOT_OURS, "after the account was closed"
+    assert trial.burned() == 0
+    assert_untouched(trial)
+
+
+def test_nobody_judges_itself_and_nobody_its_own_accusation(trial: Trial) -> None:
+    """A target wants a seat on its own audit; accused, it wants to be its own juror.
+
+    Its challenger, who takes part in the run, wants to be one too. Neither is drawn, and without
+    being drawn no vote counts. Threat T48, T08.
+    """
+    trial.post(0, TARGET)
+    audit = trial.of(0, TARGET)
+    assert TARGET not in [seat.index for seat in audit.seats]
+    own, _ = trial.commit_instructions(audit, TARGET, OK)
+    assert trial.refused(own, trial.sessions[TARGET]) == "NotSeated"
+    challenger = 5
+    trial.challenge(trial.owners[challenger], 0, TARGET, PAYLOAD)
+    seated = trial.seat_jury(trial.case(0, TARGET, PAYLOAD))
+    assert seated.challenger_index == challenger
+    for index in (TARGET, challenger):
+        assert index not in [juror.index for juror in seated.jurors]
+        vote, _ = trial.vote_instructions(seated, index, OK)
+        assert trial.refused(vote, trial.sessions[index]) == "NotSeated"
+    trial.poll(seated, [OK] * len(seated.jurors))
+    assert trial.settle_case(seated).event("CaseSettled").outcome == 2
+    assert_untouched(trial)
+
+
+def test_a_verdict_that_comes_after_its_window_is_silence(trial: Trial) -> None:
+    """A witness finishes too late: its reveal is refused in the slot after the last one.
+
+    It pays as if it had hidden its verdict, since nobody can tell the two apart. Threat T48, T46.
+    """
+    trial.post(0, TARGET)
+    audit = trial.of(0, TARGET)
+    commit_all(trial, audit, [OK, OK, OK])
+    now = trial.of(0, TARGET)
+    for place in (0, 1):
+        index = seats_of(audit)[place]
+        _, reveal = trial.commit_instructions(audit, index, OK)
+        trial.send(reveal, trial.sessions[index])
+    late = seats_of(audit)[2]
+    _, reveal = trial.commit_instructions(audit, late, OK)
+    trial.run_to(now.stage_end)
+    assert trial.refused(reveal, trial.sessions[late]) == "WindowOver"
+    trial.extend(0, TARGET)
+    trial.hear(0, TARGET, [OK, OK])
+    (fine,) = penalties(trial.settle(0, TARGET))
+    assert (fine.index, fine.fault, fine.stake) == (late, 6, 10_000)
+    assert_untouched(trial, [late])
+
+
+# Replays.
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"run": ELSEWHERE}, {"round_": 1}, {"target": 4}, {"witness": 63}],
+    ids=["run", "round", "target", "witness"],
+)
+def test_a_verdict_given_elsewhere_is_worth_nothing_here(
+    trial: Trial, elsewhere: dict[str, int]
+) -> None:
+    """A witness of two runs with the same model sends what it said there, instead of working.
+
+    The hash binds run, round, target and witness: what was committed for another of them opens
+    nothing here, and an unopened commitment costs the most. Threat T33.
+    """
+    trial.post(0, TARGET)
+    audit = trial.of(0, TARGET)
+    index = seats_of(audit)[0]
+    session = trial.sessions[index]
+    shown, honest = trial.statement(audit, index, OK)
+    said = {"run": bytes(trial.at.run), "round_": 0, "target": TARGET, "witness": index}
+    assert statement(said, shown) == honest
+    replayed = statement({**said, **elsewhere}, shown)
+    trial.send(make.commit_verdict(trial.at, session.pubkey(), audit, index, replayed), session)
+    trial.run_to(audit.stage_end)
+    reveal = make.reveal_verdict(trial.at, session.pubkey(), audit, index, shown)
+    assert trial.refused(reveal, session) == "RevealMismatch"
+
+
+def statement(said: dict[str, object], shown: make.Reveal) -> bytes:
+    """The hash of a verdict."""
+    who = (said["run"], said["round_"], said["target"], said["witness"])
+    hashed = Statement(*who, shown.verdict, shown.evidence, sketch_hash(shown.sketch))
+    return hashed.commit(shown.salt)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"run": ELSEWHERE}, {"round": 1}, {"target": 4}, {"case_kind": int(WORK)}, {"witness": 63}],
+    ids=["run", "round", "target", "kind", "witness"],
+)
+def test_a_vote_given_elsewhere_is_worth_nothing_here(
+    trial: Trial, elsewhere: dict[str, int]
+) -> None:
+    """A juror sends the vote of another case, of another run or of another juror.
+
+    Threat T33.
+    """
+    trial.challenge(trial.outsider("challenger"), 0, TARGET, PAYLOAD)
+    case = trial.seat_jury(trial.case(0, TARGET, PAYLOAD))
+    index = case.jurors[0].index
+    session, salt = trial.sessions[index], salt_of(case, index)
+    who = (bytes(trial.at.run), 0, TARGET, int(PAYLOAD), index)
+    vote = Vote(*who, OK, case.openings_root)
+    honest = cases.commit_vote(trial.at, session.pubkey(), case, index, vote.commit(salt))
+    assert honest == trial.vote_instructions(case, index, OK)[0]
+    replayed = replace(vote, **elsewhere).commit(salt)
+    trial.send(cases.commit_vote(trial.at, session.pubkey(), case, index, replayed), session)
+    trial.run_to(case.stage_end)
+    _, reveal = trial.vote_instructions(case, index, OK)
+    assert trial.refused(reveal, session) == "RevealMismatch"
+
+
+def test_transactions_of_another_run_find_nothing_here(trial: Trial) -> None:
+    """What was signed for the audit of another run is sent to this one, account by account.
+
+    Accounts are derived from the run: those of the other are not there, and those of this one are
+    refused beside it. Threat T33, T37.
+    """
+    trial.post(0, TARGET)
+    audit = trial.of(0, TARGET)
+    there = RunAddresses.create(b"s" * 32, trial.params.ring, trial.at.program)
+    index = seats_of(audit)[0]
+    session = trial.sessions[index]
+    _, hashed = trial.statement(audit, index, OK)
+    foreign = make.commit_verdict(there, session.pubkey(), audit, index, hashed)
+    own = make.commit_verdict(trial.at, session.pubkey(), audit, index, hashed)
+    assert foreign.data == own.data
+    for place, meta in enumerate(foreign.accounts[1:], start=1):
+        metas = list(own.accounts)
+        metas[place] = meta
+        mixed = Instruction(own.program_id, own.data, metas)
+        if metas != list(own.accounts):
+            assert trial.refused(mixed, session) in (NOT_OURS, "WrongRoster"), place
+    root = make.post_openings(there, trial.sessions[4].pubkey(), 0, 4, b"\x01" * 32)
+    assert trial.refused(root, trial.sessions[4]) == NOT_OURS
+
+
+def test_a_stranger_that_takes_no_part_has_no_voice(trial: Trial) -> None:
+    """Somebody who never joined signs for a seat with a key of its own. Threat T48."""
+    trial.post(0, TARGET)
+    audit: AuditView = trial.of(0, TARGET)
+    stranger = key("stranger")
+    trial.chain.airdrop(stranger.pubkey(), 10**9)
+    commit, _ = trial.commit_instructions(audit, seats_of(audit)[0], MISMATCH)
+    assert trial.refused(signed_by(commit, stranger), stranger) == "WrongSessionKey"
+    for index in (63, 64):
+        _, hashed = trial.statement(audit, index, MISMATCH)
+        forged = make.commit_verdict(trial.at, stranger.pubkey(), audit, index, hashed)
+        assert trial.refused(forged, stranger) in ("WrongSessionKey", "IndexOutOfRange"), index
