@@ -2,8 +2,8 @@
 
 Owns: the population and how each kind of seat speaks. Sampling, seats, outcomes, committees and
 slashes are those of `troth_attestation`; the formulas beside them are `rules/economics.py`.
-Never: touches a network, a chain or a file, except `--out`. The seed is printed; the same seed
-gives the same table. Next: docs/simulation.md, which it writes.
+Never: touches a network, a chain or a file, except `--out` and `--plot`. The seed is printed; the
+same seed gives the same table. Next: docs/results.md, which it writes; `simulation_plot.py`.
 
 Adversaries skip their work in every round, clear each other, say mismatch about everybody else,
 and compute honest sketches to stay in the majority. Lazy witnesses always say ok and invent a
@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+
+from simulation_plot import draw
 
 from troth_attestation import quorum, sampling, slashing
 from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report
@@ -38,6 +40,7 @@ TRUE_SKETCH = (1000,) * 4
 """Four numbers stand for 64: only whether two agree matters here."""
 SHARES = (0.10, 0.20, 0.33, 0.40, 0.50)
 LAZY = (0.0, 0.2)
+START, END = "<!-- simulation -->", "<!-- end of simulation -->"
 HEAD = (
     "adversaries | lazy | d formula | d measured | 95 % caught: formula | measured "
     "| honest accused | honest slashed: formula | measured | lazy seats outvoted "
@@ -57,6 +60,27 @@ class Tally:
     lazy_seats: int = 0
     outvoted: int = 0
     recomputed: int = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what the formulas say, then what was played.
+
+    Rates are per round of cheating or per sampled honest payload; captures are rounds until 95 %
+    are caught.
+    """
+
+    share: float
+    lazy_share: float
+    detection: float
+    detected: float
+    capture: int
+    captured: int | None
+    accused: float
+    framing: float
+    framed: float
+    outvoted: float | None
+    work: float
 
 
 @dataclass(frozen=True)
@@ -163,38 +187,51 @@ def expected(world: World) -> tuple[Fraction, Fraction]:
     return d, framed
 
 
-def row(share: float, lazy_share: float, num_rounds: int, seed: int) -> str:
-    """Play one row and return it as a line of the table."""
+def row(share: float, lazy_share: float, num_rounds: int, seed: int) -> Row:
+    """Play one row."""
     world = populate(share, lazy_share, seed)
     tally = play(world, num_rounds)
     d, framed = expected(world)
-    measured = len(tally.gaps) / (num_rounds * len(world.bad))
     ordered = sorted(tally.gaps)
-    late = f"{ordered[int(0.95 * len(ordered))]}" if len(ordered) >= 20 else "-"
+    honest = max(1, tally.sampled_honest)
+    return Row(
+        share=share,
+        lazy_share=lazy_share,
+        detection=float(d),
+        detected=len(tally.gaps) / (num_rounds * len(world.bad)),
+        capture=economics.rounds_to_capture(d),
+        captured=ordered[int(0.95 * len(ordered))] if len(ordered) >= 20 else None,
+        accused=tally.accused_honest / honest,
+        framing=float(framed),
+        framed=tally.slashed_honest / honest,
+        outvoted=tally.outvoted / tally.lazy_seats if tally.lazy_seats else None,
+        work=tally.recomputed / (num_rounds * PEOPLE),
+    )
+
+
+def as_text(one: Row) -> str:
+    """Return a row as a line of the table."""
     funds = slashing.Funds(STAKE, 0, 0)
     lost = slashing.take(slashing.work(funds, is_repeated=False), funds).total
-    honest = max(1, tally.sampled_honest)
     cells = (
-        f"{share:.0%}",
-        f"{lazy_share:.0%}",
-        f"{float(d):.4f}",
-        f"{measured:.4f}",
-        f"{economics.rounds_to_capture(d)}",
-        late,
-        f"{tally.accused_honest / honest:.2%}",
-        f"{float(framed):.3%}",
-        f"{tally.slashed_honest / honest:.3%}",
-        f"{tally.outvoted / tally.lazy_seats:.0%}" if tally.lazy_seats else "-",
-        f"{tally.recomputed / (num_rounds * PEOPLE):.2f}",
-        f"{measured * lost / REWARD:.2f} R",
+        f"{one.share:.0%}",
+        f"{one.lazy_share:.0%}",
+        f"{one.detection:.4f}",
+        f"{one.detected:.4f}",
+        f"{one.capture}",
+        "-" if one.captured is None else f"{one.captured}",
+        f"{one.accused:.2%}",
+        f"{one.framing:.3%}",
+        f"{one.framed:.3%}",
+        "-" if one.outvoted is None else f"{one.outvoted:.0%}",
+        f"{one.work:.2f}",
+        f"{one.detected * lost / REWARD:.2f} R",
     )
     return "| " + " | ".join(cells) + " |"
 
 
-def table(num_rounds: int, seed: int) -> Iterator[str]:
-    """Yield the lines of the table as they are ready."""
-    yield f"| {HEAD} |"
-    yield "|" + "---|" * (HEAD.count("|") + 1)
+def rows(num_rounds: int, seed: int) -> Iterator[Row]:
+    """Yield the rows as they are ready."""
     for lazy_share in LAZY:
         for share in SHARES:
             yield row(share, lazy_share, num_rounds, seed)
@@ -206,17 +243,28 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="page whose table is replaced")
+    parser.add_argument("--plot", type=Path, help="SVG to write")
     args = parser.parse_args()
-    lines = [f"Seed {args.seed}, {args.rounds} rounds a row.", ""]
-    print(lines[0], file=sys.stderr)
-    for line in table(args.rounds, args.seed):
-        print(line, flush=True)
-        lines.append(line)
+    lines = [f"| {HEAD} |", "|" + "---|" * (HEAD.count("|") + 1)]
+    print(f"seed {args.seed}, {args.rounds} rounds a row", *lines, sep="\n")
+    played = []
+    for one in rows(args.rounds, args.seed):
+        played.append(one)
+        lines.append(as_text(one))
+        print(lines[-1], flush=True)
     if args.out is not None:
-        before, _, rest = args.out.read_text(encoding="utf-8").partition("<!-- table -->\n")
-        after = rest.partition("<!-- end -->")[2]
-        text = "\n".join(lines)
-        args.out.write_text(f"{before}<!-- table -->\n{text}\n<!-- end -->{after}", "utf-8")
+        replace_table(args.out, lines)
+    if args.plot is not None:
+        draw(played, args.plot)
+
+
+def replace_table(page: Path, lines: list[str]) -> None:
+    """Put the lines between the marks of a page."""
+    before, mark, rest = page.read_text(encoding="utf-8").partition(START)
+    _, end, after = rest.partition(END)
+    if not (mark and end):
+        sys.exit(f"expected the marks {START!r} and {END!r} in {page}; found none. Add them.")
+    page.write_text("\n".join([before + mark, *lines, end + after]), encoding="utf-8")
 
 
 if __name__ == "__main__":

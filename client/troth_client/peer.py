@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_client.audit.chamber import Chamber
 from troth_client.audit.docket import Docket
 from troth_client.audit.openings_desk import OpeningsDesk
 from troth_client.audit.residuals import ResidualArchive
@@ -109,6 +110,7 @@ class Peer:
     keep_rounds: int
     root_round: RoundIndex = field(default=RoundIndex(0))
     step: str = ""
+    chamber: Chamber = field(default_factory=Chamber)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     random: Random = field(default_factory=Random)
     endpoints: dict[int, tuple[Address, str]] = field(default_factory=dict)

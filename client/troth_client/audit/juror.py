@@ -37,7 +37,8 @@ async def serve(peer: Peer, view: NetworkView, audit: AuditView) -> None:
             await _send(peer, view, audit, said, act)
         return
     if said is None:
-        verdict = await _judge(peer, view, audit)
+        matter = (audit.key, audit.openings_root, audit.case_seed)
+        verdict = peer.chamber.hear(matter, lambda: _judge(peer, view, audit))
         if verdict is None:
             return
         peer.events.emit(
@@ -108,9 +109,7 @@ def _judge_root(peer: Peer, audit: AuditView) -> Verdict:
     return cases.judge_root(audit.root_vote, (audit.run, audit.round, audit.owner), replayed)
 
 
-async def _send(
-    peer: Peer, view: NetworkView, audit: AuditView, said: Said, act: Act
-) -> None:
+async def _send(peer: Peer, view: NetworkView, audit: AuditView, said: Said, act: Act) -> None:
     key = peer.identity.session.pubkey()
     if act is Act.COMMIT:
         step = make.commit_vote(peer.at, key, audit, peer.index, said.commit())

@@ -55,7 +55,11 @@ async def sit(peer: Peer, view: NetworkView, audit: AuditView) -> None:
         return
     if said is None:
         window = view.run.params.verdict_commit_slots
-        judgement = await _judge(peer, view, audit, is_last=is_late(audit, clock, window))
+        is_last = is_late(audit, clock, window)
+        judgement = peer.chamber.hear(
+            (audit.key, audit.openings_root),
+            lambda: _judge(peer, view, audit, is_last=is_last),
+        )
         if judgement is None:
             return
         said = peer.verdicts.seal_verdict(judgement.statement, judgement.sketch)
@@ -169,6 +173,9 @@ async def _judge(
         target=audit.target,
         verdict=found.verdict.kind.name,
         reason=found.verdict.explain(),
+        error=found.verdict.median_error,
+        far_tiles=found.verdict.num_bad_tiles,
+        residual=found.verdict.residual_ratio,
         seconds=None if begun is None or ended is None else round(ended - begun, 4),
     )
     return found

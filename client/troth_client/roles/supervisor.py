@@ -49,6 +49,12 @@ class Supervisor:
         Returns the last view. Raises RootDisputeError, LaggingError, ReplacedError, BarredError,
         and what the chain client raises when a node stays unreachable.
         """
+        try:
+            return await self._follow()
+        finally:
+            await self.peer.chamber.close()
+
+    async def _follow(self) -> NetworkView:
         is_started = False
         while True:
             try:

@@ -25,7 +25,7 @@ async def attend(peer: Peer, view: NetworkView) -> None:
     """Do what the audits of the run ask of us now. Safe to repeat at any slot."""
     await peer.docket.refresh(view)
     await show_openings(peer, view)
-    for audit in peer.docket.audits(view):
+    for audit in sorted(peer.docket.audits(view), key=lambda audit: audit.stage_end):
         await sit(peer, view, audit)
         await serve(peer, view, audit)
         if is_our_turn(peer, view):

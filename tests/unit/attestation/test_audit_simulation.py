@@ -19,21 +19,24 @@ def cells(line):
 
 def test_the_same_seed_gives_the_same_table_and_the_page_has_its_columns(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- table -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
+    page.write_text(
+        "before\n<!-- simulation -->\nold\n<!-- end of simulation -->\nafter\n", encoding="utf-8"
+    )
     first = played("--seed", "7", "--out", str(page))
     assert played("--seed", "7") == first
     text = page.read_text(encoding="utf-8")
-    assert text.startswith("before\n<!-- table -->\nSeed 7, 40 rounds a row.")
-    assert text.endswith("|\n<!-- end -->\nafter\n")
+    assert text.startswith("before\n<!-- simulation -->\n| adversaries |")
+    assert text.endswith("|\n<!-- end of simulation -->\nafter\n")
     assert "old" not in text
-    published = (REPOSITORY / "docs/simulation.md").read_text(encoding="utf-8").splitlines()
+    published = (REPOSITORY / "docs/results.md").read_text(encoding="utf-8").splitlines()
     lines = first.splitlines()
-    assert lines[0] in published
-    assert len(lines) == 12
+    assert lines[0] == "seed 7, 40 rounds a row"
+    assert lines[1] in published
+    assert len(lines) == 13
 
-    few = cells(lines[2])
+    few = cells(lines[3])
     assert few[0] == "10%"
     assert 0.05 < float(few[3]) < 0.14
     assert few[8] == "0.000%", "a tenth of the people cannot convict an honest one"
-    many = cells(lines[6])
+    many = cells(lines[7])
     assert float(many[3]) < float(few[3]) / 2

@@ -1,0 +1,79 @@
+"""A judge for whom recomputing takes longer than a phase: its rounds go on meanwhile."""
+
+import asyncio
+from dataclasses import replace
+
+from integration.inprocess_support import (
+    assert_finished,
+    assert_one_root_per_round,
+    enter,
+    events_of,
+)
+from integration.test_inprocess_audits import FIVE, WINDOWS
+
+from troth_client.audit.recompute import recompute
+
+SLOW = "emma"
+SLOTS = 25
+"""More than a whole round of these runs takes."""
+SPARSE = {"capacity": 8, "audit_cap": 1, "verdict_commit_slots": 6 * SLOTS}
+"""At most one seat a round, and time for all of them one after the other."""
+
+
+class Hourglass:
+    """Futures that are done so many slots after they were asked for."""
+
+    def __init__(self, chain):
+        self._chain = chain
+        self._due = []
+        chain.observers.append(self)
+
+    def slot_opened(self, slot, parent):
+        for until, future in self._due:
+            if slot >= until and not future.done():
+                future.set_result(None)
+
+    def transaction_landed(self, landed, changed):
+        """Only slots count."""
+
+    async def turn(self, slots):
+        future = asyncio.get_running_loop().create_future()
+        self._due.append((self._chain.slot + slots, future))
+        await future
+
+
+class SlowClock:
+    """A clock on which every recomputation takes `SLOTS` slots."""
+
+    def __init__(self, clock, hourglass):
+        self._clock = clock
+        self._hourglass = hourglass
+
+    def __getattr__(self, name):
+        return getattr(self._clock, name)
+
+    async def compute(self, function, *args, **kwargs):
+        if function is recompute:
+            await self._hourglass.turn(SLOTS)
+        return await self._clock.compute(function, *args, **kwargs)
+
+
+async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdicts(theatre):
+    run = await theatre.create(6, **(WINDOWS | SPARSE))
+    hourglass = Hourglass(run.chain)
+
+    def slowed(one, doors):
+        return (
+            replace(doors, clock=SlowClock(doors.clock, hourglass)) if one.name == SLOW else doors
+        )
+
+    run.wrap = slowed
+    await enter(run, FIVE)
+    await run.finish()
+    view = await assert_finished(run)
+    assert_one_root_per_round(run)
+    assert len(events_of(run, SLOW, "attested")) == 6
+    assert len(events_of(run, SLOW, "judged")) >= 2, "it did judge meanwhile"
+    assert sum(entry.strikes for entry in view.entries) == 0
+    stake = run.settings.chain.stake_lamports
+    assert [entry.stake for entry in view.entries[:5]] == [stake] * 5, "no seat was silent"
