@@ -49,6 +49,12 @@ def wealth(trial: Trial, index: int) -> int:
     return inside + balance(trial, trial.owners[index])
 
 
+def fees_of(trial: Trial, index: int) -> int:
+    """What a participant was paid for judging so far."""
+    ends = [e for e in trial.ledger.events if e.name in ("AuditSettled", "CaseSettled")]
+    return sum(event.fee for event in ends if event.paid >> index & 1)
+
+
 def commit_all(trial: Trial, audit: AuditView, said: Sequence[Said]) -> None:
     """The seats that were called commit to these, in order."""
     for seat, kind in zip(audit.judging, said, strict=False):
