@@ -10,6 +10,7 @@ from adversarial.judging_program import (
     balance,
     fees_of,
     penalties,
+    seats_of,
     wealth,
 )
 from program.audits import MISMATCH, OK
@@ -240,36 +241,34 @@ def test_an_acquittal_bought_from_oneself_costs_half_of_the_bond() -> None:
     assert_untouched(trial)
 
 
-@pytest.mark.parametrize("is_claimed", [True, False])
-def test_rewards_are_claimed_once_and_not_after_they_were_slashed(is_claimed: bool) -> None:
-    """A cheat claims what it had earned: before, while it is accused, afterwards, and twice.
+def test_rewards_are_claimed_once_and_not_after_they_were_slashed() -> None:
+    """A cheat claims what it had earned: before, twice, while it is accused, and afterwards.
 
-    What it had claimed is its own. What lies in a bucket is taken by the conviction, vested or
-    not, and does not come back when its window ends: who lets rewards lie, lets them be slashable.
-    Threat T35.
+    What had vested and was claimed is its own. What had not is taken by the conviction, and does
+    not come back when its window ends. Threat T35.
     """
-    trial = Trial.in_session()
-    owner, boss = trial.owners[TARGET], trial.authority
-    trial.send(life.pause_run(trial.at, boss.pubkey()), boss)
-    trial.play(1)
-    trial.chain.advance(2 * trial.params.vesting_slots)
+    trial = Trial.in_session(commit_slots=2_000, vesting_slots=4_800, unbond_slots=4_800)
+    owner = trial.owners[TARGET]
     claim = life.claim_reward(trial.at, owner.pubkey())
-    if is_claimed:
-        before = balance(trial, owner)
-        paid = trial.send(claim, owner).event("RewardClaimed")
-        assert (paid.vested, paid.lamports) == (2 * REWARD, 2 * REWARD)
-        assert balance(trial, owner) == before - TX_FEE + 2 * REWARD
+    for _ in range(3):
         assert trial.refused(claim, owner) == "NothingToClaim"
-    trial.send(life.resume_run(trial.at, boss.pubkey(), trial.run.round), boss)
+        trial.chain.advance(1_900)
+        trial.play(1)
+    trial.draw(3)
+    trial.chain.advance(7_201 - trial.slot)
+    before = balance(trial, owner)
+    paid = trial.send(claim, owner).event("RewardClaimed")
+    assert (paid.vested, paid.lamports) == (2 * REWARD, 2 * REWARD), "the first window's two"
+    assert balance(trial, owner) == before - TX_FEE + 2 * REWARD
+    assert trial.refused(claim, owner) == "NothingToClaim"
     trial.play(1)
-    trial.draw(2)
-    case = trial.accuse(2, TARGET)
+    trial.draw(4)
+    case = trial.accuse(4, TARGET)
     assert trial.refused(claim, owner) == "Frozen"
     settled = trial.decide(case, MISMATCH).event("CaseSettled")
-    assert (settled.stake, settled.unvested) == (STAKE // 2, REWARD * (1 if is_claimed else 3))
+    assert (settled.stake, settled.unvested) == (STAKE // 2, 3 * REWARD)
     assert trial.refused(claim, owner) == "Frozen", "while the escrow waits"
     trial.release(case)
-    assert trial.refused(claim, owner) == "NothingToClaim"
     trial.chain.advance(2 * trial.params.vesting_slots)
     assert trial.refused(claim, owner) == "NothingToClaim", "what was slashed never vests"
     contradicted = [seat.index for seat in case.seats[3:]]
@@ -340,25 +339,24 @@ def test_a_false_conviction_is_appealed_and_what_others_paid_for_it_is_not_retur
 
 
 def test_with_fewer_than_three_jurors_the_accused_is_excluded_and_keeps_its_stake() -> None:
-    """In a run of four somebody accuses another member: two are left to judge.
+    """In a run of four all three seats accuse the fourth, and one of them leaves before the draw.
 
-    Nobody is convicted by two. The accused sits out an epoch, without the reward of that round and
-    with all of its stake, and the bond returns. Three such cases empty a run of four for the price
-    of their transactions: the smallest runs belong among friends. Threat T24.
+    Two are left to judge, and nobody is convicted by two. The accused sits out an epoch without the
+    reward of that round; its stake, and what it earned before, stay its own. Threat T24, T23.
     """
-    trial = Trial.in_session(4)
-    griefer, pool = trial.owners[1], trial.run.reward_pool
-    before = balance(trial, griefer)
-    for target in (0, 2, 3):
-        trial.challenge(griefer, 0, target, PAYLOAD)
-        seated = trial.seat_jury(trial.case(0, target, PAYLOAD))
-        settled = trial.settle_case(seated).event("CaseSettled")
-        assert (settled.outcome, settled.stake, settled.bond_returned) == (4, 0, BOND)
-        assert (settled.reward_undone, settled.jailed) == (REWARD, 1 << target)
-        entry = trial.entries[target]
-        assert (entry.stake, entry.status, entry.frozen) == (STAKE, Status.JAILED, 0)
-        assert entry.jailed_until_round <= trial.run.round + 2 * trial.params.rounds_per_epoch
-    for target in (0, 2, 3):
-        trial.release(trial.case(0, target, PAYLOAD))
-    assert before - balance(trial, griefer) == 3 * TX_FEE, "rent and bonds came back"
-    assert (trial.run.reward_pool, trial.burned()) == (pool + 3 * REWARD, 0)
+    trial = Trial.in_session(4, 2)
+    trial.judge(1, TARGET, [MISMATCH] * 3)
+    case = trial.case(1, TARGET)
+    gone = trial.owners[seats_of(case)[0]]
+    trial.send(life.leave_run(trial.at, gone.pubkey()), gone)
+    trial.play(1)
+    pool, earned = trial.run.reward_pool, sum(trial.entries[TARGET].bucket_amount)
+    landed = trial.settle_case(trial.seat_jury(case))
+    settled = landed.event("CaseSettled")
+    assert (settled.outcome, settled.fault, settled.stake) == (4, 0, 0)
+    assert (settled.reward_undone, settled.jailed) == (REWARD, 1 << TARGET)
+    assert penalties(landed) == []
+    entry = trial.entries[TARGET]
+    assert (entry.stake, entry.status, entry.frozen) == (STAKE, Status.JAILED, 0)
+    assert sum(entry.bucket_amount) == earned - REWARD
+    assert (trial.run.reward_pool, trial.burned()) == (pool + REWARD, 0)
