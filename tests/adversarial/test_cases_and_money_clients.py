@@ -56,22 +56,28 @@ async def test_a_griefer_loses_its_bond_to_whom_it_accused(theatre, kind):
     await assert_only_paid(run, tale, [])
 
 
-async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(theatre, monkeypatch):
-    """Dan votes for a root that he did not compute, in the hope of a majority of the careless.
+@pytest.mark.parametrize("is_copied", [False, True])
+async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(
+    theatre, monkeypatch, is_copied
+):
+    """Dan votes for a root that he did not compute: for an invented one, or with ada's very vote.
 
-    He is in the minority and earns nothing. Anybody may hold his vote against the replay: each
-    juror has the weights of that round on its disk. A quarter of his stake is taken, of which the
-    challenger gets 5 % (P8). Threat T51.
+    A vote hides the root and names its owner, so a copy is as false as an invention. He is in the
+    minority and earns nothing. Anybody may hold his vote against the replay: each juror has the
+    weights of that round on its disk. A quarter of his stake is taken, of which the challenger gets
+    5 % (P8). Threat T51, T52.
     """
 
     def vote(run_, round_, owner, state_root):
         is_liar = owner == dan.here.identity.owner_address and round_ == LIE_ROUND
+        if is_liar and is_copied:
+            return root_vote(run_, round_, ada.here.identity.owner_address, state_root)
         return root_vote(run_, round_, owner, b"x" * 32 if is_liar else state_root)
 
     monkeypatch.setattr(commit_step, "root_vote", vote)
     run = await theatre.create(6, **JUDGED)
     await enter(run, SIX)
-    dan, tale = member(run, "dan"), Chronicle(run)
+    ada, dan, tale = member(run, "ada"), member(run, "dan"), Chronicle(run)
     await until_round(run, LIE_ROUND + 2)
     assert dan.index not in included(run, "ada")[LIE_ROUND]
     stranger, before = await accuse(run, LIE_ROUND, dan, AuditKind.ROOT)
@@ -84,30 +90,57 @@ async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(theatre, 
     await assert_only_paid(run, tale, [dan])
 
 
-async def test_blind_vouching_costs_two_percent_and_a_strike(theatre, monkeypatch):
+@pytest.mark.parametrize("is_copied", [False, True])
+async def test_blind_vouching_costs_two_percent_and_a_strike(theatre, monkeypatch, is_copied):
     """Dan attests with all ones and invents the bytes that should prove that he holds them.
 
-    The proof is a hash over payload and owner: whoever holds the payload sees that it is wrong.
-    A challenger names one payload; the jurors compare one byte (P10). Threat T41.
+    The proof is a hash over payload and owner: whoever holds the payload sees that it is wrong, and
+    ada's bytes, which dan copies in the second story, prove nothing for dan. A challenger names
+    one payload; the jurors compare one byte (P10). Threat T41, T42.
     """
     honest = attest_step.possession
 
     def possession(run_, round_, owner, payloads):
+        if owner != dan.here.identity.owner_address or round_ != LIE_ROUND:
+            return honest(run_, round_, owner, payloads)
+        if is_copied:
+            return honest(run_, round_, ada.here.identity.owner_address, payloads)
         proof = honest(run_, round_, owner, payloads)
-        is_blind = owner == dan.here.identity.owner_address and round_ == LIE_ROUND
-        invented = bytes(255 - byte if i in payloads else 0 for i, byte in enumerate(proof))
-        return invented if is_blind else proof
+        return bytes(255 - byte if i in payloads else 0 for i, byte in enumerate(proof))
 
     monkeypatch.setattr(attest_step, "possession", possession)
     run = await theatre.create(6, **JUDGED)
     await enter(run, SIX)
-    dan, tale = member(run, "dan"), Chronicle(run)
+    ada, dan, tale = member(run, "ada"), member(run, "dan"), Chronicle(run)
     await until_round(run, LIE_ROUND + 2)
     await accuse(run, LIE_ROUND, dan, AuditKind.POSSESSION, 1)
     settled = await until_event(run, tale, "CaseSettled", audit_kind=int(AuditKind.POSSESSION))
     await assert_convicted(run, tale, settled, (10, 2))
     assert (await entry_of(run, dan)).strikes == 1
     await assert_only_paid(run, tale, [dan])
+
+
+async def test_cleared_work_stands_before_a_second_committee_too(theatre):
+    """A stranger contests work that three seats have cleared, in the hope of 5 % of half a stake.
+
+    Five jurors recompute it in reference mode, on one thread, from the openings that the target
+    still serves, and acquit: the bond pays them, the target and the fire (P9). Threat T24.
+    """
+    run = await theatre.create(12, **JUDGED)
+    await enter(run, SIX)
+    tale = Chronicle(run)
+    cleared = await until_event(run, tale, "AuditSettled", outcome=1)
+    target = run.members[cleared.target]
+    await accuse(run, cleared.round, target, AuditKind.WORK)
+    about = {"round": cleared.round, "target": cleared.target}
+    settled = await until_event(run, tale, "CaseSettled", **about)
+    votes = tale.named("VoteRevealed", **about)
+    assert [one.verdict for one in votes] == [VerdictKind.OK] * 5
+    rest = BOND - 5 * FEE
+    assert (settled.outcome, settled.stake, settled.reward_undone) == (2, 0, 0)
+    assert (settled.bond_acquitted, settled.bond_burned) == (rest // 2, rest // 2)
+    assert (await entry_of(run, target)).claimable == rest // 2
+    await assert_only_paid(run, tale, [])
 
 
 async def assert_convicted(run, tale, settled, penalty) -> None:

@@ -1,0 +1,84 @@
+"""Seats that clear a partner, among honest clients who recompute."""
+
+from adversarial.judging import (
+    FEE,
+    JUDGED,
+    RECOMPUTE,
+    STAKE,
+    Chronicle,
+    accuse,
+    assert_only_paid,
+    computing,
+    entry_of,
+    released,
+    saying,
+    until_event,
+)
+from integration.inprocess_support import enter, member, until_round
+from solders.keypair import Keypair
+
+from troth_attestation.verdict import VerdictKind
+from troth_client.audit.judgement import make_verdict
+from troth_client.cli.demo.cheats import cheating
+from troth_coordinator.chain.audit_instructions import request_audit
+from troth_coordinator.rules.audit_view import AuditKind
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import Status
+from troth_localnet.faults.catalogue import CHEATS
+
+NINE = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "mal")
+FIRST_LIE = 3
+UNSAMPLED = {**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0}
+
+
+async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
+    """Mal computes nothing after three honest rounds. Whoever sits on its audit is its friend.
+
+    All three recompute, see an error of 1, and say ok: cleared, and paid. A stranger who recomputed
+    too had paid for the audit, and now posts a bond. Five others, drawn afterwards, recompute in
+    reference mode and convict. Mal loses half of its stake and all that has not vested (P3), each
+    friend ten recomputations (P7); the stranger has its bond but the fees, and 5 %.
+    Threat T22, T01.
+    """
+    run = await theatre.create(10, **UNSAMPLED)
+    tale = Chronicle(run)
+
+    def befriended(evidence, _honest):
+        is_over = bool(tale.named("CaseOpened"))
+        return VerdictKind.OK if evidence.header.index == mal.index and not is_over else None
+
+    def wrap(one, doors):
+        if one.name == "mal":
+            return cheating(CHEATS["free-rider"], doors)
+        return computing(doors, {make_verdict: saying(befriended)})
+
+    run.wrap = wrap
+    await enter(run, NINE)
+    mal = member(run, "mal")
+    await until_round(run, FIRST_LIE, Phase.ATTEST)
+    buyer = Keypair.from_seed(b"buyer".ljust(32, b"."))
+    run.chain.airdrop(buyer.pubkey(), 10**9)
+    asked = request_audit(run.at, buyer.pubkey(), FIRST_LIE, mal.index)
+    await run.client.send([asked], [buyer])
+    cleared = await until_event(run, tale, "AuditSettled", target=mal.index)
+    assert (cleared.round, cleared.outcome, cleared.fee) == (FIRST_LIE, 1, FEE)
+    friends = [one for one in run.members if cleared.paid >> one.index & 1]
+    assert len(friends) == 3 and mal not in friends
+
+    stranger, before = await accuse(run, FIRST_LIE, mal, AuditKind.WORK)
+    unvested = sum((await entry_of(run, mal)).bucket_amount)
+    settled = await until_event(run, tale, "CaseSettled", target=mal.index)
+    jurors = tale.named("VoteRevealed", target=mal.index)
+    assert [vote.verdict for vote in jurors] == [VerdictKind.MISMATCH] * 5
+    assert not {vote.index for vote in jurors} & {one.index for one in friends}
+    assert (settled.outcome, settled.fault, settled.stake) == (1, 3, STAKE // 2)
+    assert settled.unvested >= unvested > 0
+    paid = [(event.index, event.fault, event.stake) for event in tale.named("Penalised")]
+    assert sorted(paid) == sorted((one.index, 7, 10 * RECOMPUTE) for one in friends)
+    closed = await released(run, tale, settled)
+    taken = settled.stake + settled.unvested
+    assert (closed.challenger, closed.treasury) == (taken * 5 // 100, taken * 45 // 100)
+    assert closed.burned == taken - closed.challenger - closed.treasury
+    assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + closed.challenger
+    assert (await entry_of(run, mal)).status == Status.INACTIVE
+    await assert_only_paid(run, tale, [mal, *friends])
