@@ -1,11 +1,10 @@
 """Cheats about work: what a trainer does to its batch and to its gradient before it signs them.
 
-Owns: plain numpy transformations, and when a cheat begins. Never: torch, a model, a chain.
-Next: `catalogue.py`, which names them.
+Owns: plain numpy transformations. Never: torch, a model, a chain.
+Next: `signed.py` for cheats about what was signed, `cheat.py` for when one begins.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,35 +14,12 @@ Batch = NDArray[np.int64]
 Gradient = Mapping[str, NDArray[np.float32]]
 """Tensors by name."""
 
-HONEST_ROUNDS = 3
-"""Cheats earn their way in first: so many included payloads are honest."""
+_LAYER = "model.layers."
 
 
 def same_batch(batch: Batch) -> Batch:
     """Return the assigned batch."""
     return batch
-
-
-def same_gradient(gradient: Gradient) -> Gradient:
-    """Return the gradient as it was computed."""
-    return gradient
-
-
-@dataclass(frozen=True, slots=True)
-class Cheat:
-    """What somebody does instead of the assigned work, from its fourth included payload on.
-
-    `computes`: whether a gradient is computed at all; without, it is zero and what is sent is the
-    decayed residual. `stale_rounds`: how many rounds old the weights are that it is computed on.
-    """
-
-    name: str
-    story: str
-    honest_rounds: int = HONEST_ROUNDS
-    computes: bool = True
-    stale_rounds: int = 0
-    batch: Callable[[Batch], Batch] = same_batch
-    gradient: Callable[[Gradient], Gradient] = same_gradient
 
 
 def part_of_each(numerator: int, denominator: int) -> Callable[[Batch], Batch]:
@@ -56,11 +32,53 @@ def part_of_each(numerator: int, denominator: int) -> Callable[[Batch], Batch]:
     return shorten
 
 
+def part_of_batch(numerator: int, denominator: int) -> Callable[[Batch], Batch]:
+    """Keep that part of the sequences, whole, at least one; the others are skipped."""
+
+    def skip(batch: Batch) -> Batch:
+        return batch[: max(1, len(batch) * numerator // denominator)]
+
+    return skip
+
+
 def backwards(batch: Batch) -> Batch:
     """Read every sequence from its end: text, but not the text that was assigned."""
     return np.ascontiguousarray(batch[:, ::-1])
 
 
+def same_gradient(gradient: Gradient) -> Gradient:
+    """Return the gradient as it was computed."""
+    return gradient
+
+
 def negated(gradient: Gradient) -> Gradient:
     """Push the loss up instead of down."""
     return {name: -tensor for name, tensor in gradient.items()}
+
+
+def of_last_layers(gradient: Gradient) -> Gradient:
+    """Stop the backward pass half-way: the first half of the layers and the embedding get zeros."""
+    numbers = {name: _layer(name) for name in gradient}
+    first_kept = (max(numbers.values()) + 2) // 2
+    is_kept = {
+        name: number >= first_kept if number >= 0 else "embed" not in name
+        for name, number in numbers.items()
+    }
+    return {name: t if is_kept[name] else np.zeros_like(t) for name, t in gradient.items()}
+
+
+def bent(share: float) -> Callable[[Gradient], Gradient]:
+    """Move every value by that share of itself towards a target: here, every weight upwards.
+
+    The error of each tile is exactly that share of its norm.
+    """
+
+    def bend(gradient: Gradient) -> Gradient:
+        return {n: (t - share * np.abs(t)).astype(np.float32) for n, t in gradient.items()}
+
+    return bend
+
+
+def _layer(name: str) -> int:
+    """Return the number of the layer that a tensor belongs to, -1 for the others."""
+    return int(name.removeprefix(_LAYER).split(".")[0]) if name.startswith(_LAYER) else -1

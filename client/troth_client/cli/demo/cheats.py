@@ -2,92 +2,110 @@
 
 Owns: turning a cheat of `troth_localnet.faults` into doors. Never: changes a step of a round; what
 a cheat does is done behind the doors, as a real one would do it with a changed copy of the client.
-Next: `actor.py`, which opens such doors; `troth_localnet/faults` for the cheats.
+Next: `player.py`, which opens such doors; `cheating_work.py` for what is computed behind them;
+`troth_localnet/faults` for the cheats.
 """
 
-import copy
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ParamSpec, TypeVar
-
-import torch
+from functools import partial
+from typing import ParamSpec, TypeVar, cast
 
 from troth_client.assembly import Doors
+from troth_client.audit.openings_desk import OpeningsDesk
+from troth_client.audit.residuals import ResidualArchive
+from troth_client.cli.demo.cheating_work import Conduct, Forger, Idler
 from troth_client.clock import Clock, Work
-from troth_client.model.device import Device
-from troth_client.model.llama import Llama
-from troth_client.model.weights import trainable_parameters
+from troth_client.steps import produce
 from troth_client.telemetry.events import EventSink, JsonValue
-from troth_client.train.step import Gradient, gradient
-from troth_localnet.faults.work import Batch, Cheat
+from troth_client.train.step import gradient
+from troth_client.transport.base import BlobId, OpeningSets, PushResult, Transport
+from troth_localnet.faults.cheat import Cheat, Hidden
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def cheating(cheat: Cheat, doors: Doors) -> Doors:
-    """Return the same doors with a clock that cheats once enough payloads were included."""
-    record = _Record(doors.events)
-    return replace(doors, events=record, clock=_CheatingClock(doors.clock, cheat, record))
+    """Return the same doors, but they cheat once enough payloads were included."""
+    conduct = Conduct(cheat, doors.events.emit)
+    clock = _CheatingClock(doors.clock, conduct)
+    transport = cast(Transport, _HidingTransport(doors.transport, conduct))
+    return replace(doors, events=_Record(doors.events, conduct), clock=clock, transport=transport)
 
 
 class _Record:
     """An event sink that counts how many of our payloads were included."""
 
-    def __init__(self, events: EventSink) -> None:
+    def __init__(self, events: EventSink, conduct: Conduct) -> None:
         self._events = events
-        self.num_included = 0
+        self._conduct = conduct
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
-        self.num_included += event == "round_closed" and bool(fields.get("own"))
+        self._conduct.num_included += event == "round_closed" and bool(fields.get("own"))
         self._events.emit(event, **fields)
 
 
 class _CheatingClock:
-    """A clock that computes gradients its own way, and everything else as it is told."""
+    """A clock that does the work of a trainer its own way, and everything else as it is told."""
 
-    def __init__(self, clock: Clock, cheat: Cheat, record: _Record) -> None:
+    def __init__(self, clock: Clock, conduct: Conduct) -> None:
         self._clock = clock
-        self._cheat = cheat
-        self._record = record
-        self._has_begun = False
-        self._last_loss = 0
-        self._past: deque[Llama] = deque(maxlen=cheat.stale_rounds + 1)
+        self._idler = Idler(conduct)
+        self._forger = Forger(conduct)
 
     async def wait(self, work: Work[T] = ()) -> None:
         await self._clock.wait(work)
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        chosen: Callable[..., T] = function
-        if function is gradient:
-            chosen = self._gradient  # type: ignore[assignment]  # T is Gradient here
-        return await self._clock.compute(chosen, *args, **kwargs)
+        return await self._clock.compute(self._instead_of(function), *args, **kwargs)
 
     def seconds(self) -> float | None:
         return self._clock.seconds()
 
-    def _gradient(
-        self, model: Llama, batch: Batch, microbatch: int, clip_micro: int, device: Device
-    ) -> Gradient:
-        """Return what the cheat sends in place of the gradient that `train.step` describes."""
-        cheat = self._cheat
-        if cheat.stale_rounds:
-            self._past.append(copy.deepcopy(model))
-        if self._record.num_included < cheat.honest_rounds:
-            found = gradient(model, batch, microbatch, clip_micro, device)
-            self._last_loss = found.mean_loss_micro
-            return found
-        if not self._has_begun:
-            self._has_begun = True
-            self._record.emit("cheating", cheat=cheat.name, story=cheat.story)
-        if not cheat.computes:
-            parameters = trainable_parameters(model).items()
-            zeros = {name: torch.zeros_like(tensor) for name, tensor in parameters}
-            return Gradient(zeros, self._last_loss, 0.0)
-        used = self._past[0] if cheat.stale_rounds else model
-        found = gradient(used, cheat.batch(batch), microbatch, clip_micro, device)
-        tensors = {name: tensor.cpu().numpy() for name, tensor in found.tensors.items()}
-        sent = cheat.gradient(tensors)
-        changed = {name: torch.from_numpy(sent[name]).to(device.torch) for name in sent}
-        return replace(found, tensors=changed)
+    def _instead_of(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Return what is computed when this function is asked for."""
+        swaps: dict[object, Callable[..., object]] = {
+            gradient: self._idler.gradient,
+            produce._propose: self._forger.propose,
+            OpeningsDesk.make: self._forger.make,
+            ResidualArchive.pair: self._forger.pair,
+        }
+        own = getattr(function, "__func__", None)
+        if own in swaps:
+            return cast(Callable[P, T], partial(swaps[own], getattr(function, "__self__", None)))
+        return cast(Callable[P, T], swaps.get(function, function))
+
+
+class _HidingTransport:
+    """A transport that never serves what its owner hides."""
+
+    def __init__(self, transport: Transport, conduct: Conduct) -> None:
+        self._transport = transport
+        self._conduct = conduct
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._transport, name)
+
+    def hold(self, blob: BlobId, data: bytes) -> None:
+        if not self._conduct.is_hiding(Hidden.PAYLOADS, blob.round):
+            self._transport.hold(blob, data)
+
+    async def push(self, round_: int, holders: Sequence[str]) -> tuple[PushResult, ...]:
+        if self._conduct.is_hiding(Hidden.PAYLOADS, round_):
+            return ()
+        return await self._transport.push(round_, holders)
+
+    def show(self, sets: OpeningSets) -> None:
+        self._transport.show(_Unseen(sets, self._conduct))
+
+
+class _Unseen:
+    """Opening sets, some of which nobody may see."""
+
+    def __init__(self, sets: OpeningSets, conduct: Conduct) -> None:
+        self._sets = sets
+        self._conduct = conduct
+
+    def shown(self, root: bytes) -> bytes | None:
+        return None if root in self._conduct.hidden_roots else self._sets.shown(root)
