@@ -7,7 +7,7 @@ Time in the protocol is slots read from the chain; a clock only says when to loo
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
@@ -28,6 +28,10 @@ class Clock(Protocol):
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a heavy function and return its result."""
+        ...
+
+    async def beside(self, work: Awaitable[T]) -> T:
+        """Do work in a task of its own, beside the waiting."""
         ...
 
     def seconds(self) -> float | None:
@@ -51,6 +55,10 @@ class PollingClock:
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function in a worker thread."""
         return await asyncio.to_thread(function, *args, **kwargs)
+
+    async def beside(self, work: Awaitable[T]) -> T:
+        """Do the work; time goes on."""
+        return await work
 
     def seconds(self) -> float:
         """Return the process's monotonic time."""
@@ -90,6 +98,14 @@ class SteppedClock:
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function here and now: one thread, one order."""
         return function(*args, **kwargs)
+
+    async def beside(self, work: Awaitable[T]) -> T:
+        """Do the work before the slot advances: how long it takes must not decide a run."""
+        self.join()
+        try:
+            return await work
+        finally:
+            self.leave()
 
     def seconds(self) -> None:
         """Return None: all members share one thread, so a step's duration says nothing."""

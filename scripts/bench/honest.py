@@ -3,45 +3,55 @@
 Owns: whole runs in one process in which everybody is honest and two targets of each round are
 audited, and the count of everything that would hurt somebody.
 Never: a cheat. Next: `client/troth_client/cli/inprocess.py`; `verification.py` for the time.
+
+The judge's bounds are the protocol's. Calibration is asked first whether they suit this model, data
+and these precisions; a clip that most gradients reach keeps the residual bound out of reach.
 """
 
 import argparse
 import asyncio
-import random
+import json
 import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import torch
 
 from troth_attestation.quorum import AuditOutcome
+from troth_client.audit.calibrate import Plan, calibrate, ways_here
+from troth_client.audit.thresholds import in_the_way, propose_for
 from troth_client.cli.inprocess import InProcessRun
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
-from troth_client.data.sources import text_source
+from troth_client.data.sources import stdlib_source
 from troth_client.data.tokens import ByteTokenizer
 from troth_client.model.device import CPU, Device
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.audit_view import AuditStage
+from troth_coordinator.rules.config import MICRO
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.settings import RunSettings
 
 MIXED = Device(torch.device("cpu"), is_mixed=True)
-WORDS = ("slot", "round", "peer", "root", "vote", "stake", "seed", "tile", "holds", "gives", "not")
-TOKENS = 32
+TOKENS = 64
+TEXT_BYTES = 1_000_000
+HEADROOM = 2
+"""The accept bound lies at least so far above the worst honest error that calibration found."""
 MODEL = {
     "vocab_size": 256,
-    "hidden_size": 32,
-    "intermediate_size": 64,
+    "hidden_size": 64,
+    "intermediate_size": 128,
     "num_hidden_layers": 1,
     "num_attention_heads": 2,
     "num_key_value_heads": 2,
     "max_position_embeddings": TOKENS,
 }
 CHAIN = {
+    "min_members": 2,
+    "capacity": 16,
     "commit_slots": 40,
     "attest_slots": 30,
     "close_grace_slots": 5,
@@ -52,20 +62,23 @@ CHAIN = {
     "case_slots": 60,
     "p_base_ppm": 250_000,
     "p_new_ppm": 1_000_000,
-    "audit_cap": 2,
-    "capacity": 8,
+    "audit_cap": 4,
 }
 
 
 @dataclass
 class Tally:
-    """What happened in honest runs; everything after `verdicts` must stay 0."""
+    """What happened in honest runs; `harm` must stay 0."""
 
     participant_rounds: int = 0
     audits: int = 0
-    extended: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
-    not_cleared: int = 0
+    across: int = 0
+    highest_error: float = 0.0
+    most_far_tiles: int = 0
+    highest_residual: float = 0.0
+    unproven: int = 0
+    other_outcomes: int = 0
     cases: int = 0
     strikes: int = 0
     faults: int = 0
@@ -74,35 +87,33 @@ class Tally:
     @property
     def harm(self) -> int:
         """How often an honest participant was hurt in any way."""
-        return self.not_cleared + self.cases + self.strikes + self.faults + self.lost_lamports
+        hurt = self.unproven + self.other_outcomes + self.cases + self.strikes + self.faults
+        return hurt + self.lost_lamports
 
     def add(self, other: "Tally") -> None:
         """Count another run in."""
-        for name, value in vars(other).items():
-            getattr(self, name).update(value) if name == "verdicts" else setattr(
-                self, name, getattr(self, name) + value
-            )
+        for name in (one.name for one in fields(self)):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            is_extreme = name.startswith(("highest", "most"))
+            setattr(self, name, max(mine, theirs) if is_extreme else mine + theirs)
 
     def row(self) -> str:
         """Return one line of the table."""
         spoken = ", ".join(f"{n} {kind}" for kind, n in sorted(self.verdicts.items()))
         return (
-            f"{self.participant_rounds} participant-rounds, {self.audits} audits "
-            f"({self.extended} extended), verdicts {spoken}; not cleared {self.not_cleared}, "
-            f"cases {self.cases}, strikes {self.strikes}, faults of seats {self.faults}, "
-            f"lamports lost {self.lost_lamports}"
+            f"{self.participant_rounds} participant-rounds, {self.audits} audits, verdicts "
+            f"{spoken} ({self.across} between precisions); highest error {self.highest_error:.4f}, "
+            f"far tiles {self.most_far_tiles}, residual {self.highest_residual:.1f}; "
+            f"unproven {self.unproven} ({self.unproven / max(1, self.audits):.2%}), other "
+            f"outcomes {self.other_outcomes}, cases {self.cases}, strikes {self.strikes}, "
+            f"faults {self.faults}, lamports lost {self.lost_lamports}"
         )
 
 
-def make_data(folder: Path, seed: int) -> TokenData:
-    """Write some thousand sequences of words and return them as tokens."""
-    draw = random.Random(seed)
-    for number in range(40):
-        text = " ".join(draw.choice(WORDS) for _ in range(1_000))
-        (folder / f"text-{number:02d}.txt").write_text(text)
-    shape = PrepareOptions(sequence_tokens=TOKENS, validation_ppm=100_000)
-    manifest = prepare(folder / "out", text_source([folder]), ByteTokenizer(), shape)
-    return TokenData(folder / "out", manifest)
+def make_data(folder: Path) -> TokenData:
+    """Prepare a piece of the standard library."""
+    shape = PrepareOptions(sequence_tokens=TOKENS, limit_bytes=TEXT_BYTES)
+    return TokenData(folder, prepare(folder, stdlib_source(), ByteTokenizer(), shape))
 
 
 def settings_of(data: TokenData, rounds: int) -> RunSettings:
@@ -113,76 +124,107 @@ def settings_of(data: TokenData, rounds: int) -> RunSettings:
             "model": MODEL,
             "data": {"sequence_tokens": TOKENS},
             "demo": {"k": 8},
-            "schedule": {"rounds": rounds, "lr_nano": 3_000_000},
-            "train": {"sequences_per_payload": 2, "microbatch_sequences": 2},
-            "chain": {"min_members": 2, **CHAIN},
+            "schedule": {"rounds": rounds, "lr_nano": 1_000_000},
+            "train": {
+                "sequences_per_payload": 4,
+                "microbatch_sequences": 2,
+                "clip_micro": 100_000,
+            },
+            "chain": CHAIN,
         },
     )
     bound = found.config.with_manifest(data.manifest.hash)
     return found.model_copy(update={"config": bound})
 
 
-async def play(members: int, rounds: int, seed: int) -> Tally:
+def check_bounds(settings: RunSettings, data: TokenData, trainers: int) -> None:
+    """Ask calibration whether the bounds leave honest work alone; SystemExit if they do not."""
+    config, rounds = settings.config, settings.config.schedule.rounds
+    ways = [way for way in ways_here(config) if way.threads == 1]
+    plan = Plan(rounds, every=1, draws=2, trainers=trainers)
+    groups = calibrate(config, data, ways, plan)
+    found, obstacles = propose_for(groups), in_the_way(groups, config.judge)
+    honest = [group for group in groups if group.is_honest]
+    print(
+        f"calibrated over {rounds} rounds: honest errors to {found.worst_honest:.4f}, far tiles "
+        f"to {max(g.most_bad_tiles for g in honest)}, residuals to "
+        f"{max(g.highest_residual for g in honest):.1f}; mildest cheat from {found.mildest:.4f}",
+        flush=True,
+    )
+    if HEADROOM * found.worst_honest * MICRO > config.judge.ok_bound_micro or obstacles:
+        raise SystemExit("the bounds do not suit this config: honest people would be hurt")
+
+
+async def play(settings: RunSettings, data: TokenData, members: int, seed: int) -> Tally:
     """Play one run to its end; every second member computes in bf16."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "data").mkdir()
-        data = make_data(folder / "data", seed)
-        run = await InProcessRun.create(settings_of(data, rounds), data, folder, seed=seed)
+        run = await InProcessRun.create(settings, data, Path(name), seed=seed)
         for number in range(members):
             member = await run.add(f"member-{number}")
             member.device = MIXED if number % 2 else CPU
         for member in run.members:
             await run.start(member)
         await run.finish()
-        return await count(run)
+        found = await count(run)
+        if found.harm:
+            _write_events(run, Path(f"honest-{seed}.jsonl"))
+        return found
 
 
 async def count(run: InProcessRun) -> Tally:
     """Count what a finished run shows, on chain and in the events of its members."""
     view, found = await run.view(), Tally()
-    first = run.members[0].events
-    for closed in first.named("round_closed"):
+    events = run.members[0].events
+    for closed in events.named("round_closed"):
         found.participant_rounds += len(closed["included"])
     for one in run.members:
-        found.verdicts.update(event["verdict"] for event in one.events.named("judged"))
-    changes = first.named("audit_changed")
-    settled = [event for event in changes if event["stage"] == AuditStage.SETTLED.name]
-    audited = {(event["round"], event["target"]) for event in changes}
-    found.audits = len(audited)
-    found.extended = sum(
-        len(one.events.named("audit_heard")) for one in run.members
-    ) - len(audited)
-    cleared = {
-        (event["round"], event["target"])
-        for event in settled
-        if event["outcome"] == AuditOutcome.CLEARED
-    }
-    found.not_cleared = len(audited - cleared)
-    found.cases = sum(event["stage"] == AuditStage.ACCUSED.name for event in changes)
-    present = view.entries[: len(run.members)]
-    found.strikes = sum(entry.strikes for entry in present)
-    found.strikes += sum(r != NONE for entry in present for r in entry.unproven_rounds)
-    found.faults = sum(entry.seat_faults + entry.work_faults for entry in present)
+        for judged in one.events.named("judged"):
+            found.verdicts[judged["verdict"]] += 1
+            found.across += (one.index - judged["target"]) % 2
+            found.highest_error = max(found.highest_error, judged["error"] or 0)
+            found.most_far_tiles = max(found.most_far_tiles, judged["far_tiles"] or 0)
+            found.highest_residual = max(found.highest_residual, judged["residual"] or 0)
+    outcomes: dict[tuple[int, int], int] = {}
+    for change in events.named("audit_changed"):
+        outcomes[change["round"], change["target"]] = change["outcome"]
+        found.cases += change["stage"] == AuditStage.ACCUSED.name
+    found.audits = len(outcomes)
+    found.unproven = sum(how == AuditOutcome.UNPROVEN for how in outcomes.values())
+    cleared = sum(how == AuditOutcome.CLEARED for how in outcomes.values())
+    found.other_outcomes = found.audits - cleared - found.unproven
     stake = run.settings.chain.stake_lamports
-    found.lost_lamports = sum(stake - entry.stake for entry in present)
+    for entry in view.entries[: len(run.members)]:
+        found.strikes += entry.strikes + sum(r != NONE for r in entry.unproven_rounds)
+        found.faults += entry.seat_faults + entry.work_faults
+        found.lost_lamports += stake - entry.stake
     return found
+
+
+def _write_events(run: InProcessRun, path: Path) -> None:
+    """Leave behind what is needed to find out how somebody was hurt."""
+    lines = [{"who": one.index, **event} for one in run.members for event in one.events.events]
+    path.write_text("".join(json.dumps(line, default=str) + "\n" for line in lines))
+    print(f"somebody was hurt: {path}", flush=True)
 
 
 def main() -> int:
     """Play run after run until there are enough participant-rounds; 1 if anybody was hurt."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--participant-rounds", type=int, default=10_000)
-    parser.add_argument("--members", type=int, default=6)
+    parser.add_argument("--members", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     total, seed, begun = Tally(), arguments.seed, time.monotonic()
-    while total.participant_rounds < arguments.participant_rounds:
-        total.add(asyncio.run(play(arguments.members, arguments.rounds, seed)))
-        seed += 1
-        print(f"{time.monotonic() - begun:.0f} s, seeds to {seed - 1}: {total.row()}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        data = make_data(Path(folder))
+        settings = settings_of(data, arguments.rounds)
+        check_bounds(settings, data, arguments.members)
+        while total.participant_rounds < arguments.participant_rounds:
+            total.add(asyncio.run(play(settings, data, arguments.members, seed)))
+            print(f"{time.monotonic() - begun:.0f} s, seeds to {seed}: {total.row()}", flush=True)
+            seed += 1
     return 1 if total.harm else 0
 
 

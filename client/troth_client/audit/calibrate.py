@@ -5,9 +5,9 @@ carries weights and momentum on, and the audits between all of them by the judge
 Never: a threshold (`thresholds.py` proposes them), a chain, a file.
 Next: `thresholds.py`; `cli/commands/calibrate.py` prints the table.
 
-One trainer trains in the reference way. In measured rounds every way computes the same gradient,
-each is shown as a trainer's and judged by every other way; cheats are judged by every way. All of
-them start from the true momentum, as a cheat would.
+Some trainers train in the reference way. In each measured round it is the next one's turn: every
+way computes its gradient, each is shown as a trainer's and judged by every other way; cheats are
+judged by every way. All of them start from the true momentum, as a cheat would.
 """
 
 import os
@@ -29,7 +29,7 @@ from troth_client.demo.apply import update
 from troth_client.demo.known_answer import choose_path
 from troth_client.demo.residual import Residual
 from troth_client.demo.tiles import TileLayout
-from troth_client.demo.topk import select
+from troth_client.demo.topk import TopK, select
 from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
 from troth_client.payload import codec
@@ -66,12 +66,16 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Train for `rounds`, measure in every `every`-th, `draws` audits of each pair in those."""
+    """Train for `rounds`, measure in every `every`-th, `draws` audits of each pair in those.
+
+    `trainers` payloads are applied in each round: the more, the further the weights move.
+    """
 
     rounds: int = 40
     every: int = 2
     draws: int = 2
     seed: int = 0
+    trainers: int = 4
 
 
 @dataclass(slots=True)
@@ -82,6 +86,7 @@ class Group:
     is_honest: bool
     medians: list[float] = field(default_factory=list)
     most_bad_tiles: int = 0
+    highest_residual: float = 0.0
     verdicts: Counter[VerdictKind] = field(default_factory=Counter)
 
     def add(self, found: Distances, rule: Rule) -> None:
@@ -90,6 +95,7 @@ class Group:
         if found.has_gradient:
             self.medians.append(found.median_error)
             self.most_bad_tiles = max(self.most_bad_tiles, found.num_bad_tiles)
+            self.highest_residual = max(self.highest_residual, found.residual_ratio)
 
 
 def ways_here(config: RunConfig) -> list[Way]:
@@ -124,9 +130,10 @@ def calibrate(
     order = SequenceOrder(len(data), config.manifest_digest())
     per_payload = config.train.sequences_per_payload
     for round_ in range(plan.rounds):
-        start = rank_start(round_ * per_payload, 0, per_payload)
-        batch = data.sequences(order.sequences(start, per_payload))
-        study.round(round_, batch, is_measured=round_ % plan.every == 0)
+        cursor = round_ * plan.trainers * per_payload
+        starts = [rank_start(cursor, rank, per_payload) for rank in range(plan.trainers)]
+        batches = [data.sequences(order.sequences(start, per_payload)) for start in starts]
+        study.round(round_, batches, is_measured=round_ % plan.every == 0)
         report(round_ + 1, plan.rounds)
     return list(study.groups.values())
 
@@ -157,58 +164,88 @@ class _Study:
         shapes = {name: tuple(w.shape) for name, w in self._weights.items()}
         self._layout = TileLayout.from_shapes(shapes)
         self._residual = Residual(config.demo.beta_micro, config.demo.alpha_micro)
-        self._momentum: torch.Tensor | None = None
-        self._previous = np.zeros((self._layout.num_tiles, 64, 64), np.float32)
+        nothing = np.zeros((self._layout.num_tiles, 64, 64), np.float32)
+        self._trainers = [_Trainer(nothing) for _ in range(plan.trainers)]
         self._path = choose_path("cpu")
 
-    def round(self, round_: int, batch: Batch, is_measured: bool) -> None:
+    def round(self, round_: int, batches: Sequence[Batch], is_measured: bool) -> None:
         """Measure at w_r if asked to, then train on it."""
-        reference = self._ways[0].coefficients(self._config, self._weights, batch)
+        found = [self._ways[0].coefficients(self._config, self._weights, b) for b in batches]
         if is_measured:
-            self._measure(round_, batch, reference)
-        self._train(round_, reference)
+            turn = round_ // self._plan.every % len(batches)
+            self._measure(round_, batches[turn], found[turn], self._trainers[turn])
+        self._train(round_, found)
 
-    def _measure(self, round_: int, batch: Batch, reference: Float32) -> None:
+    def _measure(self, round_: int, batch: Batch, reference: Float32, trainer: "_Trainer") -> None:
         compute = [way.coefficients for way in self._ways[1:]]
         others = [function(self._config, self._weights, batch) for function in compute]
         found = [reference, *others]
         for number, way in enumerate(self._ways):
             witnesses = found[:number] + found[number + 1 :]
-            self._audit(Group(way.name, is_honest=True), found[number], witnesses, round_)
+            shown = trainer.shows(self._residual, found[number])
+            self._audit(Group(way.name, is_honest=True), shown, witnesses, round_)
         for name, part in cheats(batch):
             made = np.zeros_like(reference)
             if part is not None:
                 made = self._ways[0].coefficients(self._config, self._weights, part)
-            self._audit(Group(name, is_honest=False), made, found, round_)
+            shown = trainer.shows(self._residual, made)
+            self._audit(Group(name, is_honest=False), shown, found, round_)
 
     def _audit(
-        self, group: Group, shown: Float32, witnesses: Sequence[Float32], round_: int
+        self, group: Group, shown: "_Shown", witnesses: Sequence[Float32], round_: int
     ) -> None:
-        """Let every witness judge a trainer whose D(g) is `shown`, over several draws of tiles."""
+        """Let every witness judge what a trainer shows, over several draws of tiles."""
         group = self.groups.setdefault(group.name, group)
-        u = self._residual.accumulate(self._momentum, torch.from_numpy(shown)).numpy()
         for number in range(self._plan.draws):
             seed = H("troth:calibrate", u64(self._plan.seed), u64(round_), u64(number))
             draws = tile_draws(seed, TARGET, self._layout.num_tiles)
             tiles = tuple(sorted(set(draws)))
             rows = list(tiles)
             opened = Openings(
-                tiles, u[rows].reshape(-1, 4096), self._previous[rows].reshape(-1, 4096)
+                tiles, shown.after[rows].reshape(-1, 4096), shown.before[rows].reshape(-1, 4096)
             )
             for witness in witnesses:
                 own = witness[rows].reshape(-1, 4096).astype(np.float64)
                 distances = measure(opened, draws, own, self._rule)
                 group.add(distances, self._rule)
 
-    def _train(self, round_: int, coefficients: Float32) -> None:
-        """Send the reference payload, be included, apply it alone."""
+    def _train(self, round_: int, coefficients: Sequence[Float32]) -> None:
+        """Send the reference payloads, include all of them, apply them."""
         demo = self._config.demo
-        u = self._residual.accumulate(self._momentum, torch.from_numpy(coefficients))
-        sent = select(u, demo.k)
-        payload = codec.decode(codec.encode(sent), self._layout.num_tiles, demo.k)
-        self._momentum, self._previous = self._residual.after_included(u, sent), u.numpy()
+        payloads = []
+        for trainer, own in zip(self._trainers, coefficients, strict=True):
+            sent = trainer.send(self._residual, own, demo.k)
+            payloads.append(codec.decode(codec.encode(sent), self._layout.num_tiles, demo.k))
         constants = constants_of(self._config.schedule, round_)
-        update(self._weights, [payload], self._layout, (constants.a, constants.b), self._path)
+        update(self._weights, payloads, self._layout, (constants.a, constants.b), self._path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What an audit opens: u of the round and of the round before, fp32 [T, 64, 64]."""
+
+    after: Float32
+    before: Float32
+
+
+@dataclass(slots=True)
+class _Trainer:
+    """The momentum that one trainer carries on; `previous` is its u of the round before."""
+
+    previous: Float32
+    momentum: torch.Tensor | None = None
+
+    def shows(self, residual: Residual, coefficients: Float32) -> _Shown:
+        """Return what it would show had it computed this D(g)."""
+        u = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
+        return _Shown(u.numpy(), self.previous)
+
+    def send(self, residual: Residual, coefficients: Float32, k: int) -> TopK:
+        """Return what it sends for this D(g), and carry the rest on."""
+        u = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
+        sent = select(u, k)
+        self.momentum, self.previous = residual.after_included(u, sent), u.numpy()
+        return sent
 
 
 def _settings() -> Iterator[tuple[str, Device, int]]:

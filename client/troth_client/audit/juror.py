@@ -38,7 +38,7 @@ async def serve(peer: Peer, view: NetworkView, audit: AuditView) -> None:
         return
     if said is None:
         matter = (audit.key, audit.openings_root, audit.case_seed)
-        verdict = peer.chamber.hear(matter, lambda: _judge(peer, view, audit))
+        verdict = peer.chamber.hear(matter, lambda: peer.clock.beside(_judge(peer, view, audit)))
         if verdict is None:
             return
         peer.events.emit(

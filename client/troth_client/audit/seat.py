@@ -58,7 +58,7 @@ async def sit(peer: Peer, view: NetworkView, audit: AuditView) -> None:
         is_last = is_late(audit, clock, window)
         judgement = peer.chamber.hear(
             (audit.key, audit.openings_root),
-            lambda: _judge(peer, view, audit, is_last=is_last),
+            lambda: peer.clock.beside(_judge(peer, view, audit, is_last=is_last)),
         )
         if judgement is None:
             return

@@ -1,13 +1,15 @@
 """The two bounds of T2 from what was measured: where honest work ends and where cheating begins.
 
-Owns: the percentiles and the rule that proposes `ok_bound` and `mismatch_bound`, or says that there
-is no room for them. Never: measures. Next: `calibrate.py`, which does.
+Owns: the percentiles, the rule that proposes `ok_bound` and `mismatch_bound` or says that there is
+no room for them, and which of the other bounds stand in the way of honest work.
+Never: measures. Next: `calibrate.py`, which does.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from troth_coordinator.rules.config import MICRO
+from troth_client.audit.calibrate import Group
+from troth_coordinator.rules.config import MICRO, JudgeSection
 
 HONEST_PERCENT = 99.9
 HEADROOM = 5
@@ -38,6 +40,31 @@ class Proposal:
     def separates(self) -> bool:
         """Whether there are bounds that accept all honest work and never the mildest cheat."""
         return self.ok_bound_micro is not None
+
+
+def propose_for(groups: Sequence[Group]) -> Proposal:
+    """Propose bounds from what calibration measured."""
+    honest = [median for group in groups if group.is_honest for median in group.medians]
+    return propose(honest, {group.name: group.medians for group in groups if not group.is_honest})
+
+
+def in_the_way(groups: Sequence[Group], judge: JudgeSection) -> list[str]:
+    """Return the bounds, besides the two, that honest work went beyond; empty for a sound config.
+
+    No pair of bounds helps then: a few tiles far off or a large residual decide by themselves. In
+    bf16 the tiles of queries and keys are far off once attention has ceased to matter: what is left
+    of their gradient is noise. A residual is large where the gradient has become small.
+    """
+    honest = [group for group in groups if group.is_honest]
+    far = max(group.most_bad_tiles for group in honest)
+    residual = max(group.highest_residual for group in honest)
+    found = []
+    if far > judge.ok_tiles:
+        found.append(f"{far} of 32 tiles far off, judge.ok_tiles = {judge.ok_tiles}")
+    if residual * MICRO > judge.residual_bound_micro:
+        bound = f"judge.residual_bound_micro = {judge.residual_bound_micro}"
+        found.append(f"a residual of {residual:.1f} x gradient, {bound}")
+    return found
 
 
 def propose(honest: Sequence[float], cheats: Mapping[str, Sequence[float]]) -> Proposal:

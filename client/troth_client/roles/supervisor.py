@@ -88,7 +88,7 @@ class Supervisor:
             await self._round(view)
             return None
         await self._between_rounds(view)
-        if has_dispersed(view) and not is_needed(peer, view):
+        if has_dispersed(view) and not await is_needed(peer, view):
             return view
         await tend(peer, view)
         await peer.clock.wait()

@@ -36,11 +36,13 @@ async def attend(peer: Peer, view: NetworkView) -> None:
     _tidy(peer, view)
 
 
-def is_needed(peer: Peer, view: NetworkView) -> bool:
+async def is_needed(peer: Peer, view: NetworkView) -> bool:
     """Tell whether audits of a run that is over may still ask something of its participants.
 
-    Who left now would be silent on a seat, or without openings, and pay for it.
+    Who left now would be silent on a seat, or without openings, and pay for it. Reads the chain:
+    since the last look, another peer may have frozen the last seed and opened an audit.
     """
+    await peer.docket.refresh(view)
     is_open = any(audit.stage not in JUDGED for audit in peer.docket.audits(view))
     return is_open or bool(view.run.seeds_pending) or bool(peer.docket.to_open(view))
 

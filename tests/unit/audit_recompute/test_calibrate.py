@@ -125,7 +125,7 @@ def test_the_command_prints_the_table_and_the_bounds(tmp_path, capsys):
     capsys.readouterr()
     assert main.run(["calibrate", *tiny, *few, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["plan"] == {"rounds": 1, "every": 1, "draws": 1, "seed": 0}
+    assert found["plan"] == {"rounds": 1, "every": 1, "draws": 1, "seed": 0, "trainers": 4}
     assert {"cpu fp32", "cpu bf16"} <= {group["trainer"] for group in found["groups"]}
     assert found["proposal"]["separates"] in (True, False)
     assert main.run(["calibrate", *tiny, *few]) == 0

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth_client.audit.thresholds import percentile, propose
+from troth_client.audit.calibrate import Group
+from troth_client.audit.thresholds import in_the_way, percentile, propose, propose_for
+from troth_coordinator.rules.config import JudgeSection
 
 HONEST = [0.001 * n / 1000 for n in range(1, 1001)]
 
@@ -56,3 +58,29 @@ def test_percentiles_are_values_of_the_sample(percent, expected):
 def test_the_tails_of_few_values_are_the_extremes():
     assert percentile([3.0, 1.0, 2.0], 99.9) == 3.0
     assert percentile([3.0, 1.0, 2.0], 0.1) == 1.0
+
+
+def group(name, *, medians=(0.001,), far=0, residual=1.0):
+    is_honest = name.startswith("cpu")
+    return Group(name, is_honest, list(medians), most_bad_tiles=far, highest_residual=residual)
+
+
+CHEAT = group("half", medians=[0.5], far=32, residual=50.0)
+
+
+def test_the_proposal_pools_honest_ways_and_keeps_cheats_apart():
+    found = propose_for([group("cpu fp32"), group("cpu bf16", medians=[0.004]), CHEAT])
+    assert (found.worst_honest, found.mildest_cheat) == (0.004, CHEAT.name)
+
+
+def test_nothing_is_in_the_way_of_honest_work_within_all_bounds():
+    assert in_the_way([group("cpu fp32", far=2, residual=20.0), CHEAT], JudgeSection()) == []
+
+
+def test_far_tiles_and_residuals_of_honest_work_are_named_with_their_bounds():
+    """An honest bf16 trainer lost its stake to six far tiles while its median was 0.016."""
+    groups = [group("cpu fp32"), group("cpu bf16", medians=[0.016], far=6, residual=20.5), CHEAT]
+    assert propose_for(groups).separates, "the two bounds alone would promise safety"
+    far, residual = in_the_way(groups, JudgeSection())
+    assert "6 of 32 tiles far off, judge.ok_tiles = 2" in far
+    assert "20.5 x gradient, judge.residual_bound_micro = 20000000" in residual

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from troth_coordinator.rules.config import JudgeSection, RunConfig
 
 _STDLIB_BYTES = 2_000_000
-_COLUMNS = ("trainer", "audits", "lowest", "half", "99.9 %", "highest", "far tiles")
+_COLUMNS = ("trainer", "audits", "lowest", "half", "99.9 %", "highest", "far tiles", "residual")
 _VERDICTS = ("ok", "mismatch", "inconclusive")
 
 
@@ -47,6 +47,9 @@ class CalibrateOptions(Common):
     every: Annotated[
         int, typer.Option("--every", metavar="N", min=1, help="Measure in every N-th round.")
     ] = 2
+    trainers: Annotated[
+        int, typer.Option("--trainers", metavar="N", min=1, help="Payloads applied in a round.")
+    ] = 4
     draws: Annotated[
         int, typer.Option("--draws", metavar="N", min=1, help="Audits of each pair in a round.")
     ] = 2
@@ -70,11 +73,11 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
     run it on every kind of machine that will take part.
     """
     from troth_client.audit import calibrate as study
-    from troth_client.audit.thresholds import propose
+    from troth_client.audit.thresholds import in_the_way, propose_for
     from troth_client.cli.settings import run_settings
 
     config = run_settings(options.config, options.settings).config
-    plan = study.Plan(options.rounds, options.every, options.draws, options.seed)
+    plan = study.Plan(options.rounds, options.every, options.draws, options.seed, options.trainers)
     with _data(options, config) as data, output.progress("rounds", in_bytes=False) as report:
         groups = study.calibrate(
             config.with_manifest(data.manifest.hash),
@@ -83,16 +86,16 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
             plan,
             lambda done, total: report(done, total, ""),
         )
-    honest = [median for group in groups if group.is_honest for median in group.medians]
-    proposal = propose(honest, {g.name: g.medians for g in groups if not g.is_honest})
+    proposal, obstacles = propose_for(groups), in_the_way(groups, config.judge)
     rows = [_row(group) for group in groups]
     values = {
         "plan": asdict(plan),
         "machine": _machine(),
         "groups": rows,
         "proposal": asdict(proposal) | {"separates": proposal.separates},
+        "in_the_way": obstacles,
     }
-    output.result(values, *_blocks(rows, plan, proposal, config.judge))
+    output.result(values, *_blocks(rows, plan, proposal, config.judge), *_warnings(obstacles))
 
 
 @contextlib.contextmanager
@@ -135,6 +138,7 @@ def _row(group: "Group") -> dict[str, object]:
         "99.9 %": percentile(group.medians, 99.9),
         "highest": max(group.medians),
         "far tiles": group.most_bad_tiles,
+        "residual": round(group.highest_residual, 2),
     } | {kind.name.lower(): count for kind, count in group.verdicts.items()}
 
 
@@ -164,14 +168,39 @@ def _blocks(
     machine = ", ".join(f"{name} {value}" for name, value in _machine().items())
     facts: list[tuple[str, object]] = [
         ("machine", machine),
-        ("plan", f"{plan.rounds} rounds, every {plan.every}, seed {plan.seed}"),
+        (
+            "plan",
+            f"{plan.rounds} rounds of {plan.trainers}, every {plan.every}, seed {plan.seed}",
+        ),
         ("honest, 99.9 %", f"{proposal.honest:.6f}"),
+        ("headroom", _headroom(proposal)),
         ("mildest cheat", f"{proposal.mildest:.6f}, {proposal.mildest_cheat}"),
         ("in the config", f"{judge.ok_bound_micro} and {judge.mismatch_bound_micro} micro"),
         ("proposed", _proposed(proposal)),
     ]
     shown = [[_cell(row, name) for name in (*_COLUMNS, *_VERDICTS)] for row in rows]
     return [Grid((*_COLUMNS, *_VERDICTS), shown), "", Facts(facts)]
+
+
+def _headroom(proposal: "Proposal") -> str:
+    from troth_client.audit.thresholds import HEADROOM
+
+    if proposal.ok_bound_micro is None or not proposal.honest:
+        return "none"
+    found = proposal.ok_bound_micro / 10**6 / proposal.honest
+    short = "" if found > HEADROOM - 0.01 else f"; {HEADROOM} where the mildest cheat leaves room"
+    return f"{found:.1f} x honest{short}"
+
+
+def _warnings(obstacles: Sequence[str]) -> list[str]:
+    """Say what would hurt honest participants whatever the two bounds are."""
+    if not obstacles:
+        return []
+    advice = (
+        "Do not run this config: lower schedule.lr_nano, train on more tokens per payload or on a "
+        "larger model, lower train.clip_micro (residuals), or raise that bound."
+    )
+    return [*(f"Honest work went beyond {line}." for line in obstacles), advice]
 
 
 def _proposed(proposal: "Proposal") -> str:
