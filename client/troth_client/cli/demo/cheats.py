@@ -6,7 +6,7 @@ Next: `player.py`, which opens such doors; `cheating_work.py` for what is comput
 `troth_localnet/faults` for the cheats.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ParamSpec, TypeVar, cast
@@ -59,6 +59,9 @@ class _CheatingClock:
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._clock.compute(self._instead_of(function), *args, **kwargs)
+
+    async def beside(self, work: Awaitable[T]) -> T:
+        return await self._clock.beside(work)
 
     def seconds(self) -> float | None:
         return self._clock.seconds()
