@@ -68,7 +68,14 @@ def page(path: str, node: tree.Node) -> str:
     usage = " ".join([path, *map(argument, arguments), "[OPTIONS]"])
     paragraphs = [" ".join(part.split()) for part in (node.help or "").split("\n\n")]
     text = f"\n## {path}\n\n```\n{usage}\n```\n\n" + "\n\n".join(paragraphs) + "\n"
-    return text + ("\n" + table(shown) if shown else "")
+    return text + ("\n" + table(shown) if shown else "") + choices(node)
+
+
+def choices(node: tree.Node) -> str:
+    """Return the list that a command's help ends with, if it has one."""
+    listed = getattr(node, "listed", list)()
+    lines = [f"| `{name}` | {text} |\n" for name, text in listed]
+    return "".join(["\n| choice | meaning |\n| --- | --- |\n", *lines]) if lines else ""
 
 
 def argument(param: tree.Param) -> str:

@@ -1,4 +1,4 @@
-"""Trainer processes on a chain of their own, driven one by one; not a test itself.
+"""Honest participants on a chain of their own, driven one by one; not a test itself.
 
 Next: demo_support.py for reading logs and chains.
 """
@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from integration.demo_support import SMOKE, events_of
 
-from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.stage import create_run, trainer_tasks
-from troth_client.cli.demo.trainer import PRELOAD, train
+from troth_client.cli.demo.options import NOBODY, DemoOptions
+from troth_client.cli.demo.player import PRELOAD, take_part
+from troth_client.cli.demo.stage import create_run, player_tasks
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
@@ -40,15 +40,17 @@ class Troupe:
             folder=folder,
             config=SMOKE,
             num_trainers=num_trainers,
+            num_witnesses=0,
+            cheat=NOBODY,
             num_rounds=num_rounds,
             slot_milliseconds=SLOT,
         )
         folder.mkdir()
         self.launcher = launcher
         self.stage = asyncio.run(self._create())
-        tasks = trainer_tasks(self.options, self.stage, launcher.rpc_url)
+        tasks = player_tasks(self.options, self.stage, launcher.rpc_url)
         self.tasks = [self._own_data(task) for task in tasks]
-        self.fleet = Fleet(train, self.tasks, PRELOAD)
+        self.fleet = Fleet(take_part, self.tasks, PRELOAD)
 
     def data_of(self, name):
         return self.options.folder / f"data-{name}"

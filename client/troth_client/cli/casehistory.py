@@ -5,8 +5,9 @@ conviction proven, after its account is closed. Never: prints.
 Next: `commands/case.py`, `demo/trial.py`.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from troth_client.cli.casefile import CaseFile, Key, Said, of_account
@@ -29,6 +30,54 @@ async def read_case(
     events = [event for event in named if _key_of(event) == key]
     (account,) = await client.read_audits(at.run, [key])
     return (of_events(key, events) if account is None else of_account(account)), events
+
+
+@dataclass(frozen=True, slots=True)
+class Fine:
+    """A small penalty, which has neither escrow nor appeal. Amounts in lamports."""
+
+    round: int
+    target: int
+    index: int
+    fault: str
+    taken: int
+    treasury: int
+    acquitted: int
+    burned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slashes:
+    """What was decided in a run, whether or not its accounts are still open.
+
+    `cases` are those that ended, by round, target and kind; `events` all that they were read from,
+    oldest first.
+    """
+
+    cases: tuple[CaseFile, ...]
+    fines: tuple[Fine, ...]
+    events: tuple[Event, ...]
+
+
+async def read_slashes(
+    client: CoordinatorClient, at: RunAddresses, newest: int | None = None
+) -> Slashes:
+    """Return the cases and fines of a run from the transactions that name its vault.
+
+    `newest` bounds how many of them are read. Verdicts and votes are not among them: `read_case`.
+    """
+    events = await client.history(at.vault, newest)
+    of_key: defaultdict[Key, list[Event]] = defaultdict(list)
+    for event in events:
+        key = _key_of(event)
+        if key is not None:
+            of_key[key].append(event)
+    found = [of_events(key, told_of_it) for key, told_of_it in sorted(of_key.items())]
+    return Slashes(
+        tuple(case for case in found if case is not None and case.case_outcome),
+        tuple(_fine(event) for event in events if isinstance(event, told.Penalised)),
+        tuple(events),
+    )
 
 
 def of_events(key: Key, events: Iterable[Event]) -> CaseFile | None:
@@ -120,6 +169,12 @@ def _(event: told.AuditClosed, case: CaseFile) -> CaseFile:
         is_paid=True,
     )
     return replace(case, stage=CLOSED, money=money)
+
+
+def _fine(event: told.Penalised) -> Fine:
+    taken = event.stake + event.unbonding + event.unvested
+    parts = (event.treasury, event.acquitted, event.burned)
+    return Fine(event.round, event.target, event.index, f"P{event.fault}", taken, *parts)
 
 
 def _shown(places: tuple[Said, ...], index: int, verdict: int) -> tuple[Said, ...]:

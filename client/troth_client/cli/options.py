@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from troth_client.cli.listing import Choices, listing
 from troth_client.cli.output import Output
 from troth_client.cli.settings import use_config_files
 
@@ -98,9 +99,12 @@ Body = Callable[[Options, Output], None]
 
 
 def command(
-    app: typer.Typer, name: str, options: type[Options]
+    app: typer.Typer, name: str, options: type[Options], choices: Choices | None = None
 ) -> Callable[[Body[Options]], Body[Options]]:
-    """Register the decorated function as a command; its docstring is the help text."""
+    """Register the decorated function as a command; its docstring is the help text.
+
+    `choices` makes a list that its help ends with.
+    """
 
     def register(body: Body[Options]) -> Body[Options]:
         def call(context: typer.Context, **values: Any) -> None:  # noqa: ANN401
@@ -114,7 +118,7 @@ def command(
         call.__annotations__ = {p.name: p.annotation for p in parameters}
         call.__doc__ = body.__doc__
         call.__name__ = body.__name__
-        app.command(name)(call)
+        app.command(name, cls=None if choices is None else listing(choices))(call)
         return body
 
     return register

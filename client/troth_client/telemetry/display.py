@@ -4,6 +4,8 @@ Owns: how a board looks. Never: reads a file, counts, or decides.
 Next: `board.py` for the numbers.
 """
 
+from decimal import Decimal
+
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -107,14 +109,22 @@ def _row(peer: PeerLine, num_parameters: int) -> list[str]:
 
 def trial_text(board: Board, trial: Trial) -> str:
     """Return one audit in one line: what was found, what was decided, where the money went."""
-    text = f"round {trial.round}, {board.name_of(trial.target)}: {', '.join(trial.steps())}"
+    who = f"round {trial.round}, {board.name_of(trial.target)}"
+    text = " → ".join([who, *trial.steps()])
     money = trial.money()
     if money is None:
         return text
-    burned, treasury = (f"{amount / SOL:.9f}".rstrip("0") for amount in money)
-    where = f"{burned} SOL burned, {treasury} SOL to the treasury"
-    waits = "" if trial.is_closed else " when the escrow ends"
-    return f"{text}: {trial.taken / SOL:g} SOL taken, {where}{waits}"
+    if not trial.taken:
+        return f"{text} → nothing left to take"
+    burned, treasury = money
+    goes = "burned" if trial.is_closed else "will burn"
+    waits = "" if trial.is_closed else ", in escrow until the appeal window ends"
+    parts = f"{_sol(burned)} {goes}, {_sol(treasury)} to the treasury{waits}"
+    return f"{text} → {_sol(trial.taken)} taken → {parts}"
+
+
+def _sol(amount: int) -> str:
+    return f"{Decimal(amount) / SOL:f} SOL"
 
 
 def _trials(board: Board) -> list[RenderableType]:

@@ -5,9 +5,10 @@ Never: reads the chain: what is proven there, `troth case show` and the demo's s
 Next: `board.py`, which holds them; `display.py`, which draws those that matter.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
-from troth_attestation.quorum import CaseOutcome
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.slashing import split
 from troth_client.telemetry.events import Event
 from troth_coordinator.rules.audit_view import AuditStage
@@ -22,6 +23,7 @@ class Trial:
     round: int
     target: int
     stage: AuditStage = AuditStage.REQUESTED
+    outcome: int = 0
     case_outcome: int = 0
     taken: int = 0
     is_closed: bool = False
@@ -31,13 +33,21 @@ class Trial:
 
     @property
     def matters(self) -> bool:
-        """Whether anybody doubted the work, or accused it."""
-        return bool(self.doubters) or self.stage >= AuditStage.ACCUSED
+        """Whether anybody doubted the work, or it could not be judged, or is accused."""
+        is_in_doubt = self.outcome in (AuditOutcome.NO_OPENINGS, AuditOutcome.UNPROVEN)
+        return bool(self.doubters) or is_in_doubt or self.stage >= AuditStage.ACCUSED
 
     @property
     def is_conviction(self) -> bool:
         """Whether the second committee convicted."""
         return self.case_outcome == CaseOutcome.CONVICTED
+
+    @property
+    def chapter(self) -> tuple[int, ...]:
+        """What a log tells once: it changes with each step, not with each voice."""
+        is_drawn = self.stage >= AuditStage.CASE_COMMIT
+        is_accused = self.stage >= AuditStage.ACCUSED
+        return self.outcome, is_accused, is_drawn, self.case_outcome, self.is_closed
 
     def take(self, event: Event) -> None:
         """Fold one event of this audit in."""
@@ -45,6 +55,7 @@ class Trial:
         if name == "audit_changed":
             # Peers read the chain at different moments: the furthest of them is right.
             self.stage = max(self.stage, AuditStage[str(event["stage"])])
+            self.outcome = max(self.outcome, _int(event, "outcome"))
             self.case_outcome = max(self.case_outcome, _int(event, "case_outcome"))
             self.taken = max(self.taken, _int(event, "taken"))
         elif name == "audit_closed":
@@ -58,13 +69,22 @@ class Trial:
 
     def steps(self) -> list[str]:
         """Return what has happened so far, in words."""
-        steps = [f"{name} found {verdict}" for name, verdict in sorted(self.doubters.items())]
+        steps = [
+            f"{verdict} found by {count} of {self.num_judged}"
+            for verdict, count in sorted(Counter(self.doubters.values()).items())
+        ]
+        if self.outcome == AuditOutcome.NO_OPENINGS:
+            steps.append("no openings: fined at once")
+        elif self.outcome == AuditOutcome.UNPROVEN:
+            steps.append("not proven: no reward for that round")
         if self.stage >= AuditStage.ACCUSED:
             steps.append("accused")
         if self.stage in (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL):
-            steps.append(f"second committee: {len(self.votes)} judged")
+            steps.append("second committee drawn")
         if self.case_outcome:
-            steps.append(CaseOutcome(self.case_outcome).name.lower().replace("_", " "))
+            guilty = Counter(self.votes.values())["mismatch"]
+            outcome = CaseOutcome(self.case_outcome).name.lower().replace("_", " ")
+            steps.append(f"{outcome}, {guilty} of {len(self.votes)} votes for mismatch")
         return steps
 
     def money(self) -> tuple[int, int] | None:

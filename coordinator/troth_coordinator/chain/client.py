@@ -199,16 +199,19 @@ class CoordinatorClient:
         views = [self._reader.audit(address, account) for address, account in found]
         return sorted(views, key=lambda view: view.key)
 
-    async def history(self, address: Pubkey) -> list[Event]:
+    async def history(self, address: Pubkey, newest: int | None = None) -> list[Event]:
         """Return our events of all transactions that name an account, oldest first.
 
         This is how an account is known that is closed. Transactions that the node has forgotten
-        are left out.
+        are left out; `newest` bounds how many are read.
         """
         found: list[Signature] = []
         while page := await self.rpc.signatures(address, before=found[-1] if found else None):
             found += page
-        records = [await self.rpc.transaction(signature) for signature in reversed(found)]
+            if newest is not None and len(found) >= newest:
+                break
+        wanted = reversed(found[:newest])
+        records = [await self.rpc.transaction(signature) for signature in wanted]
         landed = [record for record in records if record is not None and record.failure is None]
         return [event for record in landed for event in self._events.read(record.logs).events]
 

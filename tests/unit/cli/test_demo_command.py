@@ -5,6 +5,7 @@ from pathlib import Path
 
 from troth_client.cli.commands.demo import DemoFlags, demo_options
 from troth_client.cli.demo.options import DemoOptions
+from troth_localnet.faults.catalogue import CHEATS
 
 
 def test_the_defaults_are_the_demos():
@@ -18,6 +19,8 @@ def test_flags_are_passed_on():
     flags = DemoFlags(
         out=Path("x"),
         trainers=3,
+        witnesses=2,
+        cheat="sign-flip",
         rounds=2,
         slot_ms=50,
         margin_micro=7,
@@ -28,6 +31,20 @@ def test_flags_are_passed_on():
     made = demo_options(flags)
     assert (made.folder, made.num_trainers, made.num_rounds) == (Path("x"), 3, 2)
     assert (made.slot_milliseconds, made.margin_micro, made.kill_round) == (50, 7, 0)
-    assert made.seed == 5
+    assert (made.num_witnesses, made.cheat, made.seed) == (2, "sign-flip", 5)
     assert not made.is_live
     assert demo_options(DemoFlags(no_display=True)).is_live is False
+
+
+def test_help_lists_every_cheat_with_its_story(cli):
+    shown = " ".join(cli.ok("demo", "--help").out.split())
+    for cheat in CHEATS.values():
+        assert f"{cheat.name} {cheat.story}" in shown
+    assert "none nobody cheats" in shown
+
+
+def test_an_unknown_cheat_is_refused_with_the_list(cli, tmp_path):
+    error = cli.refused("demo", "--cheat", "no-such-cheat", "--out", tmp_path / "demo")
+    assert error["found"] == "'no-such-cheat'"
+    assert all(name in error["expected"] for name in CHEATS)
+    assert not (tmp_path / "demo").exists()

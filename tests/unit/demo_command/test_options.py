@@ -6,8 +6,10 @@ import pytest
 from rich.console import Console
 
 from troth_client.cli.demo.errors import DemoOptionError, FolderUsedError
-from troth_client.cli.demo.options import DemoOptions
+from troth_client.cli.demo.options import NOBODY, DemoOptions
 from troth_client.cli.demo.show import run_demo
+from troth_coordinator.rules.view import Role
+from troth_localnet.faults.catalogue import CHEATS
 
 
 @pytest.mark.parametrize(
@@ -18,6 +20,8 @@ from troth_client.cli.demo.show import run_demo
         {"num_trainers": 2, "kill_round": 1},
         {"num_rounds": 8, "kill_round": 7},
         {"kill_round": -1},
+        {"num_witnesses": -1},
+        {"cheat": "no-such-cheat"},
     ],
 )
 def test_contradictions_are_refused(changes):
@@ -25,15 +29,31 @@ def test_contradictions_are_refused(changes):
         DemoOptions(**changes)
 
 
-def test_the_run_waits_for_all_trainers():
-    settings = DemoOptions(num_trainers=5, num_rounds=20).settings()
-    assert settings.chain.min_members == 5
+def test_an_unknown_cheat_is_refused_with_the_list():
+    with pytest.raises(DemoOptionError) as caught:
+        DemoOptions(cheat="no-such-cheat")
+    for name in (*CHEATS, NOBODY):
+        assert name in caught.value.expected
+
+
+def test_the_run_waits_for_everybody_honest():
+    settings = DemoOptions(num_trainers=5, num_witnesses=2, num_rounds=20).settings()
+    assert settings.chain.min_members == 7
     assert settings.config.schedule.rounds == settings.chain.max_rounds == 20
     assert settings.config.schedule.decay_from_round == 14
 
 
 def test_the_run_goes_on_without_the_one_that_is_killed():
-    assert DemoOptions(num_trainers=4, kill_round=3).settings().chain.min_members == 3
+    assert DemoOptions(num_trainers=4, kill_round=3).settings().chain.min_members == 4
+
+
+def test_one_of_them_trains_only_and_cheats():
+    players = {player.name: player for player in DemoOptions().players}
+    assert list(players) == [*(f"trainer-{i}" for i in range(4)), "witness-0", "free-rider"]
+    roles = [player.role for player in players.values()]
+    assert roles == [Role.TRAINER | Role.WITNESS] * 4 + [Role.WITNESS, Role.TRAINER]
+    assert [name for name, one in players.items() if one.cheat] == ["free-rider"]
+    assert not [one for one in DemoOptions(cheat=NOBODY).players if one.cheat]
 
 
 @pytest.mark.parametrize("num_rounds", range(1, 12))

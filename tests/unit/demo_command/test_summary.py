@@ -1,10 +1,27 @@
 """The verdict of a demo: every way to fail, one way to succeed."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from troth_client.cli.casefile import CaseFile, Money
+from troth_client.cli.demo import report
 from troth_client.cli.demo.summary import Summary
+from troth_client.cli.demo.trial import Standing, Trial
+
+STAKE = 100_000_000
+GUILTY = CaseFile(
+    (3, 5, 0), "CLOSED", outcome=3, case_outcome=1, money=Money(stake=50, burned=25, is_paid=True)
+)
+TRIAL = Trial(
+    cheat="free-rider",
+    story="computes nothing",
+    fault="P3",
+    index=5,
+    cases=(GUILTY,),
+    honest={"trainer-0": Standing(STAKE, is_untouched=True, fees=7)},
+)
 
 GOOD = Summary(
     run="Run1",
@@ -25,6 +42,7 @@ GOOD = Summary(
     killed_peers=[],
     events="events.jsonl",
     weights="weights",
+    trial=TRIAL,
 )
 
 
@@ -47,7 +65,54 @@ def test_success_is_agreement_and_the_margin():
     ],
 )
 def test_anything_else_is_failure(changes):
-    assert not replace(GOOD, **changes).is_success
+    bad = replace(GOOD, **changes)
+    assert not bad.is_success
+    assert report.verdict(bad).startswith("FAILED")
+
+
+def test_a_cheat_that_was_not_slashed_in_full_is_failure():
+    waiting = replace(GUILTY, money=replace(GUILTY.money, is_paid=False))
+    empty = replace(GUILTY, money=Money(is_paid=True))
+    acquitted = replace(GUILTY, case_outcome=2)
+    for cases in ((), (waiting,), (empty,), (acquitted,), (GUILTY, waiting)):
+        bad = replace(GOOD, trial=replace(TRIAL, cases=cases))
+        assert not bad.is_success, cases
+        assert "free-rider" in report.verdict(bad)
+
+
+def test_honest_stake_that_moved_is_failure_unless_its_owner_was_killed():
+    moved = {"trainer-0": Standing(STAKE - 1, is_untouched=False, fees=0)}
+    bad = replace(GOOD, trial=replace(TRIAL, honest=moved))
+    assert not bad.is_success
+    assert "trainer-0" in report.verdict(bad)
+    assert replace(bad, killed_peers=["trainer-0"]).is_success
+
+
+@pytest.mark.parametrize(
+    ("end", "is_caught"),
+    [
+        ({"fault": "P3", "cases": ()}, False),
+        ({"fault": "P5", "cases": (), "fined": 1}, True),
+        ({"fault": "P5", "cases": (), "fined": 0}, False),
+        ({"fault": "P4", "cases": (), "strikes": 1}, True),
+        ({"fault": "P4", "cases": (), "strikes": 0}, False),
+        ({"fault": "", "cases": ()}, True),
+        ({"fault": "", "cases": (GUILTY,)}, False),
+        ({"cheat": "", "fault": "", "cases": ()}, True),
+    ],
+)
+def test_each_kind_of_cheat_has_its_own_end(end, is_caught):
+    assert replace(TRIAL, **end).is_caught is is_caught
+
+
+def test_the_summary_is_plain_json_and_words():
+    values = json.loads(json.dumps(GOOD.to_json()))
+    assert values["trial"]["slashed_lamports"] == 50
+    assert values["trial"]["cases"][0]["is_conviction"]
+    assert values["is_success"]
+    words = str(report.blocks(GOOD))
+    for part in ("computes nothing", "0.00000005 SOL of its stake", "0.000000025 SOL burned"):
+        assert part in words, part
 
 
 def test_a_trainer_killed_on_purpose_is_no_missing_peer():

@@ -1,36 +1,50 @@
-"""`troth demo`: everything at once on this machine, and proof that it trained.
+"""`troth demo`: everything at once on this machine, and proof that it trained and that lies cost.
 
 Owns: the options. Never: the performance. Next: `../demo/`.
 """
 
+import contextlib
+import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_client.cli.amounts import sol
 from troth_client.cli.options import Common, command
-from troth_client.cli.output import Facts, Output
+from troth_client.cli.output import Output
 
 if TYPE_CHECKING:
     from troth_client.cli.demo.options import DemoOptions
     from troth_client.cli.demo.summary import Summary
-
-MICRO = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoFlags(Common):
     """Options of `troth demo`."""
 
+    cheat: Annotated[
+        str,
+        typer.Option(
+            "--cheat",
+            metavar="KIND",
+            help="What the one dishonest trainer does; listed below.",
+        ),
+    ] = "free-rider"
     out: Annotated[
         Optional[Path],  # noqa: UP045  typer reads it at run time
         typer.Option("--out", metavar="DIR", help="Folder for everything; else runs/demo-DATE."),
     ] = None
     trainers: Annotated[
-        int, typer.Option("--trainers", metavar="N", min=2, max=16, help="Trainer processes.")
+        int,
+        typer.Option(
+            "--trainers", metavar="N", min=2, max=14, help="Honest ones that train and witness."
+        ),
     ] = 4
+    witnesses: Annotated[
+        int, typer.Option("--witnesses", metavar="N", min=0, max=4, help="Those that only witness.")
+    ] = 1
     rounds: Annotated[
         int, typer.Option("--rounds", metavar="N", min=1, help="Rounds to train.")
     ] = 40
@@ -55,39 +69,64 @@ class DemoFlags(Common):
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--seed", metavar="N", min=0, help="Fix the run's address and first weights."),
     ] = None
+    stay: Annotated[
+        bool,
+        typer.Option(
+            "--stay", help="Keep the chain up until Ctrl-C: for troth status and troth case show."
+        ),
+    ] = False
     no_display: Annotated[
         bool, typer.Option("--no-display", help="No live display: a line per round.")
     ] = False
 
 
+def cheats() -> Iterator[tuple[str, str]]:
+    """Yield what `--cheat` takes, with the stories."""
+    from troth_client.cli.demo.options import NOBODY
+    from troth_localnet.faults.catalogue import CHEATS
+
+    yield from ((cheat.name, cheat.story) for cheat in CHEATS.values())
+    yield NOBODY, "nobody cheats"
+
+
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    command(app, "demo", DemoFlags)(demo)
+    command(app, "demo", DemoFlags, choices=cheats)(demo)
 
 
 def demo(options: DemoFlags, output: Output) -> None:
-    """Train a small model with four peers on an embedded chain and check that all agree.
+    """Train with honest peers and one cheat on an embedded chain, and convict the cheat.
 
-    Nothing is needed beforehand. Exit code 0 only if every peer holds the root that is on chain
-    and the validation loss fell by the margin.
+    Four honest participants train and witness, one only witnesses, and one only trains: honestly
+    for its first three included rounds, then it cheats. Witnesses recompute at most two payloads a
+    round. The display shows the mismatch, the accusation, the case, the slash, where it went.
+
+    Nothing is needed beforehand. Exit code 0 only if every honest peer holds the root that is on
+    chain, the validation loss fell by the margin, the cheat was convicted and slashed and the
+    escrow paid out, and no honest stake moved. The summary proves it from chain data.
     """
+    from troth_client.cli.demo.report import blocks
     from troth_client.cli.demo.show import run_demo
 
-    summary = run_demo(demo_options(options), output.console())
-    blocks = [Facts(_rows(summary), "demo")]
-    output.result(summary.to_json(), *blocks, _verdict(summary))
+    def tell(summary: "Summary", rpc_url: str) -> None:
+        output.result(summary.to_json(), *blocks(summary))
+        if options.stay:
+            _stay(summary, rpc_url, output)
+
+    summary = run_demo(demo_options(options), output.console(), tell=tell)
     if not summary.is_success:
         raise typer.Exit(1)
 
 
 def demo_options(flags: DemoFlags) -> "DemoOptions":
     """Return what the demo takes."""
-    from troth_client.cli.demo.options import DemoOptions
+    from troth_client.cli.demo.options import DemoOptions, new_folder
 
-    folder = {} if flags.out is None else {"folder": flags.out}
     return DemoOptions(
-        **folder,
+        folder=flags.out or new_folder(),
         num_trainers=flags.trainers,
+        num_witnesses=flags.witnesses,
+        cheat=flags.cheat,
         num_rounds=flags.rounds,
         slot_milliseconds=flags.slot_ms,
         margin_micro=flags.margin_micro,
@@ -97,41 +136,14 @@ def demo_options(flags: DemoFlags) -> "DemoOptions":
     )
 
 
-def _rows(summary: "Summary") -> list[tuple[str, object]]:
-    first, last = summary.loss_first_micro / MICRO, summary.loss_last_micro / MICRO
-    ratio = summary.dense_bytes / summary.payload_bytes if summary.payload_bytes else 0.0
-    return [
-        ("run", summary.run),
-        ("rounds", summary.num_rounds),
-        ("parameters", f"{summary.num_parameters:,}"),
-        (
-            "validation loss",
-            f"{first:.3f} -> {last:.3f} nats a byte (margin {summary.margin_micro / MICRO:g})",
-        ),
-        (
-            "payload",
-            f"{summary.payload_bytes:,} bytes a step, {summary.bytes_per_parameter:.4f} a"
-            f" parameter: {ratio:.0f} times less than dense bf16",
-        ),
-        ("payloads included", summary.num_included),
-        ("fees", sol(summary.fees_lamports)),
-        ("state root", summary.state_root),
-        ("root on chain", summary.chain_root),
-        ("peers that agree", f"{_num_agreeing(summary)} of {len(summary.peer_roots)}"),
-        ("missing peers", ", ".join(summary.missing_peers) or "none"),
-        ("killed peers", ", ".join(summary.killed_peers) or "none"),
-        ("events", summary.events),
-        ("weights", summary.weights),
+def _stay(summary: "Summary", rpc_url: str, output: Output) -> None:
+    """Keep the chain up until Ctrl-C, and say what there is to see."""
+    where = f"{summary.run} --rpc {rpc_url}"
+    looks = [f"troth status {where}"]
+    looks += [
+        f"troth case show {where} --round {case.key[0]} --target {case.key[1]}"
+        for case in summary.trial.convictions[:1]
     ]
-
-
-def _num_agreeing(summary: "Summary") -> int:
-    return sum(root == summary.chain_root for root in summary.peer_roots.values())
-
-
-def _verdict(summary: "Summary") -> str:
-    if summary.is_success:
-        return "Every peer holds the root on chain, and the loss fell by more than the margin."
-    if not summary.agrees:
-        return "FAILED: not every peer holds the root that is on chain."
-    return "FAILED: the validation loss did not fall by the margin."
+    output.note("\n  ".join(["The chain stays up; Ctrl-C ends it. Look around:", *looks]))
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()

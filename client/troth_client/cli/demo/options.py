@@ -20,7 +20,8 @@ NOBODY = "none"
 CONFIG = Path(str(files(__package__) / "demo.toml"))
 
 
-def _new_folder() -> Path:
+def new_folder() -> Path:
+    """Return a folder under `runs` that is named by the time."""
     return Path("runs") / time.strftime("demo-%Y%m%d-%H%M%S")
 
 
@@ -45,7 +46,7 @@ class DemoOptions:
     DemoOptionError.
     """
 
-    folder: Path = field(default_factory=_new_folder)
+    folder: Path = field(default_factory=new_folder)
     num_trainers: int = 4
     num_witnesses: int = 1
     cheat: str = FREE_RIDER.name

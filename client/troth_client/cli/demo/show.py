@@ -1,4 +1,4 @@
-"""The performance: start everything, draw the events until the trainers have ended, sum up.
+"""The performance: start everything, draw the events until all have ended, sum up.
 
 Owns: the life of the chain and of the fleet, whatever ends the demo. Never: takes part in the
 protocol. Next: `watch.py` for when it gives up, `summary.py` for what it proved.
@@ -9,7 +9,7 @@ import contextlib
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
@@ -30,12 +30,25 @@ from troth_localnet.launcher import Launcher
 SECONDS_PER_LOOK = 1 / REFRESHES_PER_SECOND
 
 
-def run_demo(options: DemoOptions, console: Console, launcher: Launcher | None = None) -> Summary:
+Tell = Callable[[Summary, str], None]
+"""Receives the summary while the chain, at that RPC address, is still up."""
+
+
+def _say_nothing(_summary: Summary, _rpc_url: str) -> None:
+    """Tell nobody."""
+
+
+def run_demo(
+    options: DemoOptions,
+    console: Console,
+    launcher: Launcher | None = None,
+    tell: Tell = _say_nothing,
+) -> Summary:
     """Run the whole demo and return what it proved; the display goes to `console`.
 
     The chain is the embedded one unless a launcher, not started yet, is given; it is stopped in any
-    case, as are all trainers. Raises DemoError when the demo cannot be carried through, and what
-    its parts raise while the stage is set.
+    case, as are all participants. Raises DemoError when the demo cannot be carried through, and
+    what its parts raise while the stage is set.
     """
     _take_folder(options)
     started = time.monotonic()
@@ -53,8 +66,9 @@ def run_demo(options: DemoOptions, console: Console, launcher: Launcher | None =
         events.emit("trainers_ended", seconds=round(time.monotonic() - started, 1))
         summary = asyncio.run(_sum_up(options, chain, stage, stream))
         events.emit("summarised", **summary.to_json())
-    if summary.is_success:
-        _drop_state(options)
+        if summary.is_success:
+            _drop_state(options)
+        tell(summary, chain.rpc_url)
     return summary
 
 
@@ -157,7 +171,7 @@ async def _sum_up(
     options: DemoOptions, launcher: Launcher, stage: Stage, stream: Stream
 ) -> Summary:
     async with HttpRpc(launcher.rpc_url) as rpc:
-        ledger = await read_ledger(_client(options, rpc), stage)
+        ledger = await read_ledger(_client(options, rpc), options, stage)
     return summarise(options, stage, stream.board, ledger)
 
 

@@ -49,11 +49,18 @@ class Stream:
         if self._live is not None:
             self._live.update(draw(self.board, self._num_parameters))
             return
-        told = [trial_text(self.board, one) for one in self.board.trials_that_matter()]
-        for line in (headline(self.board, self._num_parameters), *told):
-            if line not in self._printed:
-                self._console.print(line, highlight=False, markup=False, soft_wrap=True)
-                self._printed.add(line)
+        self._print("", headline(self.board, self._num_parameters))
+        for trial in self.board.trials_that_matter():
+            self._print(
+                f"{trial.round} {trial.target} {trial.chapter}", trial_text(self.board, trial)
+            )
+
+    def _print(self, chapter: str, line: str) -> None:
+        """Print a line of a log, once for each chapter; every new line where it has none."""
+        key = chapter or line
+        if key not in self._printed:
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self._printed.add(key)
 
     def __enter__(self) -> Self:
         if self._live is not None:

@@ -1,12 +1,12 @@
 """What a demo proved, computed from the chain, the exported weights and the payloads' sizes.
 
-Owns: the claims of the summary and their checks. Never: takes a trainer's word for a loss, a root
-or a fee: losses and roots are computed here from the weights that the trainers left behind, fees
-from the money that is missing on the chain.
-Next: `show.py`, which asks for it; `../commands/demo.py`, which prints it.
+Owns: the claims of the summary and their checks. Never: takes a participant's word for a loss, a
+root or a fee: losses and roots are computed here from the weights that they left behind, fees from
+the money that is missing on the chain.
+Next: `trial.py` for the cheat; `show.py`, which asks for it; `report.py`, which puts it in words.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 from numpy import float32
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from troth_attestation.state import state_root
 from troth_client.cli.demo.errors import DemoError
 from troth_client.cli.demo.options import DemoOptions
 from troth_client.cli.demo.stage import Stage
+from troth_client.cli.demo.trial import Trial, read_trial
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
 from troth_client.model.export import load_export
@@ -36,10 +37,11 @@ Weights = dict[str, NDArray[float32]]
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What the chain shows after a run: its account, and the lamports that fees have taken."""
+    """What the chain shows after a run: its account, the lamports that fees took, the trial."""
 
     run: RunView
     fees: int
+    trial: Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Summary:
     """The outcome of a demo; `is_success` is its exit code.
 
     Losses in micro-nats per token on held-out sequences; fees in lamports; `payload_bytes` is what
-    one trainer sends in one step, `dense_bytes` what a bf16 gradient would take.
+    one trainer sends in one step, `dense_bytes` what a bf16 gradient would take. `peer_roots`,
+    `missing_peers` and `killed_peers` are about the honest.
     """
 
     run: str
@@ -68,6 +71,7 @@ class Summary:
     killed_peers: list[str]
     events: str
     weights: str
+    trial: Trial
 
     @property
     def fell_by_micro(self) -> int:
@@ -80,22 +84,35 @@ class Summary:
         return set(self.peer_roots.values()) == {self.chain_root} and not self.missing_peers
 
     @property
+    def has_learnt(self) -> bool:
+        """Whether the loss fell by the margin."""
+        return self.fell_by_micro >= self.margin_micro
+
+    @property
+    def moved_stakes(self) -> list[str]:
+        """Whose stake moved of those who were honest and lived."""
+        return self.trial.moved(self.killed_peers)
+
+    @property
     def is_success(self) -> bool:
         """Whether the demo shows what it promises."""
-        return self.agrees and self.fell_by_micro >= self.margin_micro
+        is_right = self.trial.is_caught and not self.moved_stakes
+        return self.agrees and self.has_learnt and is_right
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return all fields and the verdicts, ready for JSON."""
         verdicts: dict[str, JsonValue] = {
             "fell_by_micro": self.fell_by_micro,
             "agrees": self.agrees,
+            "moved_stakes": self.moved_stakes,
             "is_success": self.is_success,
         }
-        return {**asdict(self), **verdicts}
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**plain, "trial": self.trial.to_json(), **verdicts}
 
 
-async def read_ledger(client: CoordinatorClient, stage: Stage) -> Ledger:
-    """Read the run, and count what is left of the money: the rest went into fees.
+async def read_ledger(client: CoordinatorClient, options: DemoOptions, stage: Stage) -> Ledger:
+    """Read the run, and count what is left of the money: the rest burned or went into fees.
 
     The chain is the demo's own, so every account of the program belongs to this run.
     """
@@ -103,22 +120,23 @@ async def read_ledger(client: CoordinatorClient, stage: Stage) -> Ledger:
     held = await client.rpc.get_program_accounts(client.program_id, [])
     _slot, accounts = await client.rpc.get_accounts(stage.addresses)
     left = sum(one.lamports for _, one in held) + sum(one.lamports for one in accounts if one)
-    return Ledger(run, stage.paid - left)
+    trial = await read_trial(client, options, stage)
+    return Ledger(run, stage.paid - left - trial.burned, trial)
 
 
 def summarise(options: DemoOptions, stage: Stage, board: Board, ledger: Ledger) -> Summary:
     """Check the run's end: one root everywhere, and the loss of the exported weights.
 
-    Raises DemoError when no trainer has left weights behind.
+    Raises DemoError when nobody honest has left weights behind.
     """
     run = ledger.run
     finished = [name for name in options.names if board.state_of(name) == "finished"]
     killed = [name for name in options.names if board.state_of(name) == "killed"]
     if not finished:
         raise DemoError(
-            "at least one trainer to finish",
+            "at least one honest participant to finish",
             ", ".join(f"{name} {board.state_of(name)}" for name in options.names),
-            f"Their event logs are {options.folder}/trainer-*/events.jsonl.",
+            f"Their event logs are {options.folder}/*/events.jsonl.",
         )
     roots: dict[str, str] = {}
     weights: Weights = {}
@@ -148,6 +166,7 @@ def summarise(options: DemoOptions, stage: Stage, board: Board, ledger: Ledger) 
         killed_peers=killed,
         events=str(options.events),
         weights=str(options.weights_folder(finished[0])),
+        trial=ledger.trial,
     )
 
 
