@@ -15,7 +15,7 @@ use crate::round::penalties::strike;
 use crate::rules::bits::{bit, contains};
 use crate::rules::quorum::{AuditOutcome, SeatFault};
 use crate::rules::strikes;
-use crate::rules::vesting::{scaled_reward, window_of};
+use crate::rules::vesting::scaled_reward;
 use crate::state::{Round, SeedStatus, Stage};
 
 /// Number of the outcome of an audit that never took place.
@@ -239,7 +239,7 @@ impl Scene<'_, '_> {
             fee,
             ..Paid::default()
         };
-        let window = window_of(self.slot, self.run.params.vesting_slots).unwrap_or(0);
+        let window = self.run.reward_window(self.slot);
         for (place, seat) in self.audit.seats.iter_mut().enumerate() {
             if !contains(u64::from(places), place) {
                 continue;

@@ -13,7 +13,7 @@ use crate::events::{record, AuditClosed};
 use crate::math::{add, sub};
 use crate::rules::penalties::split;
 use crate::rules::quorum::CaseOutcome;
-use crate::state::{Audit, Stage, Status};
+use crate::state::{Audit, AuditKind, Stage, Status};
 
 /// Where the escrow went.
 #[derive(Default)]
@@ -120,19 +120,21 @@ impl Scene<'_, '_> {
         })
     }
 
-    /// A conviction was reversed: everything is the target's to claim; bar and jail end.
+    /// A conviction was reversed: everything is the target's to claim. A bar, which takes two
+    /// convictions for work, ends with one of them; jail with the strike of a false possession.
     fn give_back(&mut self) -> Result<Released> {
         let returned = self.empty_escrow()?;
-        let is_work = self.audit.kind == crate::state::AuditKind::Work as u8;
+        let is_work = self.audit.kind == AuditKind::Work as u8;
+        let is_strike = self.audit.kind == AuditKind::Possession as u8;
         let entry = self.roster.entry_mut(self.audit.target)?;
         self.run.place_claimable(entry, returned)?;
         if is_work {
             entry.work_faults = entry.work_faults.saturating_sub(1);
         }
-        if entry.is(Status::Jailed) {
+        if is_strike && entry.is(Status::Jailed) {
             entry.jailed_until_round = self.run.round;
         }
-        if entry.is(Status::Barred) {
+        if is_work && entry.work_faults < 2 && entry.is(Status::Barred) {
             let owner = entry.owner;
             entry.set_status(Status::Left);
             let Some((account, mut participant)) = find(self.people, &self.key, &owner)? else {

@@ -177,7 +177,9 @@ impl Audit {
         let shown = |juror: &Juror| has(juror, SEAT_REVEALED) || !has(juror, SEAT_COMMITTED);
         let is_over = clock > self.stage_end || self.jury().iter().all(shown);
         ensure!(is_over, CoordinatorError::WindowOpen);
-        if self.case_seed == [0; 32] {
+        // A bond is no evidence: where nobody can judge what one person says, nobody is excluded.
+        let is_word = self.num_jurors == 0 && self.has_flag(AUDIT_BONDED);
+        if self.case_seed == [0; 32] || is_word {
             return Ok(CaseOutcome::NotProven);
         }
         let mut votes = [None; NUM_JURORS];
@@ -272,6 +274,9 @@ mod tests {
         audit.num_jurors = 0;
         audit.enter(Stage::CaseReveal, 10, 0).unwrap();
         assert_eq!(audit.decide(10).unwrap(), CaseOutcome::Excluded);
+        audit.flags = AUDIT_BONDED;
+        assert_eq!(audit.decide(10).unwrap(), CaseOutcome::NotProven);
+        audit.flags = 0;
         audit.case_seed = [0; 32];
         assert_eq!(audit.decide(10).unwrap(), CaseOutcome::NotProven);
     }

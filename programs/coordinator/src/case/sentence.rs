@@ -102,9 +102,12 @@ impl Scene<'_, '_> {
         let entries = self.roster.entries.iter();
         let present = entries.filter(|entry| entry.is_present()).count();
         let cap = u64::try_from(present.div_euclid(CONVICTED_PART).max(1)).unwrap_or(1);
-        let may_count = self.run.is(Phase::Finished) || self.run.num_convicted < cap;
-        ensure!(may_count, CoordinatorError::SlashCapReached);
-        self.run.num_convicted = add(self.run.num_convicted, 1)?;
+        // Whoever is barred has nothing left to lose: the others' cases do not wait for that.
+        if !self.roster.entry(self.audit.target)?.is(Status::Barred) {
+            let may_count = self.run.is(Phase::Finished) || self.run.num_convicted < cap;
+            ensure!(may_count, CoordinatorError::SlashCapReached);
+            self.run.num_convicted = add(self.run.num_convicted, 1)?;
+        }
         if breaker::holds(self.run) {
             self.audit.flags |= AUDIT_BREAKER;
         }
@@ -208,6 +211,11 @@ mod tests {
         assert!(scene.count_conviction().is_err());
         scene.run.epoch = 1;
         assert!(scene.count_conviction().is_ok() && scene.count_conviction().is_err());
+        let target = &mut scene.roster.entries[0];
+        target.set_status(Status::Barred);
+        assert!(scene.count_conviction().is_ok() && scene.run.num_convicted == 1);
+        scene.roster.entries[0].set_status(Status::Active);
+        assert!(scene.count_conviction().is_err());
         scene.run.phase = Phase::Finished as u8;
         assert!(scene.count_conviction().is_ok());
     }

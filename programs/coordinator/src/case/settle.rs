@@ -16,7 +16,7 @@ use crate::rules::bits::bit;
 use crate::rules::penalties::failed_case;
 use crate::rules::quorum::{CaseOutcome, SeatFault};
 use crate::rules::verdict::Verdict;
-use crate::rules::vesting::{scaled_reward, window_of};
+use crate::rules::vesting::scaled_reward;
 use crate::state::{Audit, Juror, Round, Stage};
 
 /// From where lamports leave the run, and to whom.
@@ -92,7 +92,7 @@ impl Scene<'_, '_> {
             from_bond,
             ..Paid::default()
         };
-        let window = window_of(self.slot, self.run.params.vesting_slots).unwrap_or(0);
+        let window = self.run.reward_window(self.slot);
         for juror in self.audit.jurors.iter_mut().filter(|j| is_paid(j)) {
             juror.flags |= SEAT_PAID;
             let entry = self.roster.entry_mut(juror.index)?;

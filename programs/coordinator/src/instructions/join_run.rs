@@ -124,7 +124,8 @@ impl<'info> JoinRun<'info> {
         Ok(Box::new(participant))
     }
 
-    /// An owner who left joins again once all rewards have vested; they move to the participant.
+    /// An owner who left joins again once no case can be opened about that life any more: its
+    /// tickets count for the new one from then on. Rewards, which have vested, move.
     fn settle_former_life(&self, participant: &mut Participant, slot: u64) -> Result<()> {
         if participant.index == NO_INDEX {
             return Ok(());
@@ -136,6 +137,9 @@ impl<'info> JoinRun<'info> {
         }
         let is_gone = entry.is(Status::Left) && entry.audits == 0;
         ensure!(is_gone, CoordinatorError::AlreadyJoined);
+        let is_past =
+            entry.is_free(run.round, run.params.ring) || participant.is_past_cases(&run, slot);
+        ensure!(is_past, CoordinatorError::AlreadyJoined);
         entry.unbonding = 0;
         run.release_vested(entry, slot)?;
         ensure!(entry.unvested()? == 0, CoordinatorError::AlreadyJoined);
@@ -212,9 +216,9 @@ impl<'info> JoinRun<'info> {
 
 /// Refuses an index that somebody holds; `RunFull` when there is no other.
 fn check_free(run: &Run, roster: &Roster, index: u16, slot: u64) -> Result<()> {
-    let params = &run.params;
+    let (params, clock) = (&run.params, run.clock(slot));
     let free = |entry: &Entry| {
-        entry.is_free(run.round, params.ring) && entry.has_vested(slot, params.vesting_slots)
+        entry.is_free(run.round, params.ring) && entry.has_vested(clock, params.vesting_slots)
     };
     if free(roster.entry(index)?) {
         return Ok(());

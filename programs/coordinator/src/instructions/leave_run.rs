@@ -35,7 +35,7 @@ impl LeaveRun<'_> {
     fn validate(&self) -> Result<()> {
         let roster = self.roster.load()?;
         let entry = self.participant.entry_of(&roster)?;
-        let is_going = entry.is(Status::Left) || entry.is_leaving();
+        let is_going = entry.is_gone() || entry.is_leaving();
         ensure!(!is_going, CoordinatorError::AlreadyLeaving);
         Ok(())
     }

@@ -102,7 +102,7 @@ impl WithdrawStake<'_> {
         let mut entries = roster.entries_of(self.owner.key());
         let is_target = entries.any(|entry| entry.targets > 0);
         let later = if is_target {
-            self.run.load()?.pauses(slot)
+            self.run.load()?.lengthened_by(slot)
         } else {
             0
         };

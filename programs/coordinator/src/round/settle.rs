@@ -12,7 +12,7 @@ use crate::events::{record, RewardsScaled, RoundSettled};
 use crate::math::add;
 use crate::rules::bits::{count, with_bits};
 use crate::rules::misses::{Duty, Misses};
-use crate::rules::vesting::{scaled_reward, window_of};
+use crate::rules::vesting::scaled_reward;
 use crate::state::{Entry, Round, Run, Status};
 
 /// What a close means for its members.
@@ -76,7 +76,7 @@ impl Scene<'_> {
         let full = run.params.reward_per_payload;
         let included = count(round.included);
         round.reward_paid = scaled_reward(full, run.reward_pool, included);
-        round.reward_window = window_of(self.slot, run.params.vesting_slots).unwrap_or(0);
+        round.reward_window = run.reward_window(self.slot);
         if included == 0 || round.reward_paid == full {
             return Ok(());
         }

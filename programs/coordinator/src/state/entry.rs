@@ -195,11 +195,11 @@ impl Entry {
         self.is(Status::Empty) || (self.is_gone() && is_clear && is_past)
     }
 
-    /// Whether everything in the buckets could be claimed in `slot`.
+    /// Whether everything in the buckets could be claimed at `clock`.
     #[must_use]
-    pub fn has_vested(&self, slot: u64, vesting_slots: u64) -> bool {
+    pub fn has_vested(&self, clock: u64, vesting_slots: u64) -> bool {
         let mut amounts = self.bucket_amount;
-        let released = vesting::release(&self.bucket_window, &mut amounts, slot, vesting_slots);
+        let released = vesting::release(&self.bucket_window, &mut amounts, clock, vesting_slots);
         released.is_some() && amounts.iter().all(|&amount| amount == 0)
     }
 

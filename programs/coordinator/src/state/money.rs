@@ -56,11 +56,28 @@ impl Run {
         Ok(taken)
     }
 
+    /// Slots by which pauses have lengthened what may still be judged in `slot`: those that ended
+    /// longer ago than an unbonding lasts do not count any more.
+    #[must_use]
+    pub fn lengthened_by(&self, slot: u64) -> u64 {
+        let unbond_slots = self.params.unbond_slots;
+        let is_past = slot >= self.pause_window_start_slot.saturating_add(unbond_slots);
+        let past = if is_past { self.pause_used_slots } else { 0 };
+        self.pauses(slot).saturating_sub(past)
+    }
+
+    /// The vesting window of a reward earned in `slot`: on the run clock, for a pause lengthens
+    /// every audit that may still take it.
+    #[must_use]
+    pub fn reward_window(&self, slot: u64) -> u64 {
+        vesting::window_of(self.clock(slot), self.params.vesting_slots).unwrap_or(0)
+    }
+
     /// Moves what has vested by `slot` to claimable. Returns how much.
     pub fn release_vested(&mut self, entry: &mut Entry, slot: u64) -> Result<u64> {
-        let windows = entry.bucket_window;
+        let (windows, clock) = (entry.bucket_window, self.clock(slot));
         let vesting_slots = self.params.vesting_slots;
-        let vested = vesting::release(&windows, &mut entry.bucket_amount, slot, vesting_slots)
+        let vested = vesting::release(&windows, &mut entry.bucket_amount, clock, vesting_slots)
             .ok_or_else(overflow)?;
         self.vested(entry, vested)
     }
@@ -95,6 +112,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::constants::NONE;
     use bytemuck::Zeroable;
 
     const VESTING: u64 = 100;
@@ -104,6 +122,7 @@ mod tests {
         let mut run = Box::new(Run::zeroed());
         run.params.vesting_slots = VESTING;
         run.reward_pool = 1_000;
+        run.paused_at_slot = NONE;
         let mut entry = Box::new(Entry::zeroed());
         run.deposit_stake(&mut entry, 600).unwrap();
         (run, entry)

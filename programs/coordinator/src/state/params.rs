@@ -247,7 +247,7 @@ impl Params {
             (
                 [p.capacity, p.ring, p.keep_rounds],
                 [p.rounds_per_epoch, p.residual_rounds],
-                [p.vesting_slots, p.unbond_slots],
+                [p.vesting_slots, p.unbond_slots, p.case_slots],
                 [p.sequences_per_payload, p.max_rounds],
                 p.admission,
             )

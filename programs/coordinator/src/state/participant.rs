@@ -8,7 +8,7 @@ use anchor_lang::prelude::*;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
-use crate::state::{Entry, Roster};
+use crate::state::{Entry, Roster, Run};
 
 /// Stake on its way out.
 #[derive(
@@ -139,6 +139,18 @@ impl Participant {
             }
         }
         Ok(self.claimable == 0 && self.num_tickets() == 0)
+    }
+
+    /// Whether every ticket was opened longer ago than the round under way then can be judged.
+    #[must_use]
+    pub fn is_past_cases(&self, run: &Run, slot: u64) -> bool {
+        let params = &run.params;
+        let moment = slot.saturating_sub(run.lengthened_by(slot));
+        let mut tickets = self.tickets.iter().filter(|ticket| ticket.lamports > 0);
+        tickets.all(|ticket| {
+            let opened = ticket.matures_slot.saturating_sub(params.unbond_slots);
+            opened.saturating_add(params.longest_path_slots()) < moment
+        })
     }
 
     /// Tickets in use.
