@@ -108,21 +108,37 @@ def test_slashing_oneself_through_a_second_identity_loses_money() -> None:
     assert gained > -BOND - 100_000
 
 
-def test_without_three_people_nobody_judges_and_nobody_is_slashed() -> None:
+def test_without_three_people_a_bond_proves_nothing_and_comes_back() -> None:
     trial = Trial.in_session(4)
-    friend = trial.owners[1]
-    pool = trial.run.reward_pool
+    friend, had = trial.owners[1], trial.entries[3]
     trial.challenge(friend, 0, 3, PAYLOAD)
     case = trial.case(0, 3, PAYLOAD)
     assert case.challenger_index == 1
     seated = trial.seat_jury(case)
     assert (seated.stage, seated.num_jurors) == (AuditStage.CASE_REVEAL, 0)
     settled = trial.settle_case(seated).event("CaseSettled")
-    assert (settled.outcome, settled.stake, settled.bond_returned) == (4, 0, BOND)
+    assert (settled.outcome, settled.stake, settled.bond_returned) == (3, 0, BOND)
+    assert (settled.reward_undone, settled.jailed) == (0, 0)
+    now = trial.entries[3]
+    assert (now.status, now.frozen, now.bucket_amount) == (had.status, 0, had.bucket_amount)
+    assert trial.release(case).event("AuditClosed").burned == 0
+
+
+def test_without_three_people_whom_three_seats_accused_is_excluded_and_not_slashed() -> None:
+    trial = Trial.in_session(4)
+    trial.judge(0, 3, [MISMATCH] * 3)
+    leaver = trial.owners[1]
+    trial.send(life.leave_run(trial.at, leaver.pubkey()), leaver)
+    trial.play(1)
+    pool = trial.run.reward_pool
+    seated = trial.seat_jury(trial.case(0, 3))
+    assert (seated.stage, seated.num_jurors) == (AuditStage.CASE_REVEAL, 0)
+    settled = trial.settle_case(seated).event("CaseSettled")
+    assert (settled.outcome, settled.stake, settled.bond_returned) == (4, 0, 0)
     assert settled.reward_undone == 1_000
     assert trial.run.reward_pool == pool + 1_000
     assert (settled.jailed, trial.entries[3].status) == (0b1000, Status.JAILED)
-    assert trial.release(case).event("AuditClosed").burned == 0
+    assert trial.release(seated).event("AuditClosed").burned == 0
 
 
 def test_a_challenger_that_takes_part_does_not_judge_its_own_case() -> None:

@@ -183,6 +183,7 @@ def test_parameters_change_at_the_first_epoch_boundary_after_the_delay():
         ("ImmutableParameter", {"residual_rounds": 51}),
         ("ImmutableParameter", {"vesting_slots": 3_001}),
         ("ImmutableParameter", {"unbond_slots": 3_601}),
+        ("ImmutableParameter", {"case_slots": 601}),
         ("ImmutableParameter", {"sequences_per_payload": 3}),
         ("ImmutableParameter", {"max_rounds": 41}),
         ("ImmutableParameter", {"admission": 1}),

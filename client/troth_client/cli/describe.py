@@ -14,6 +14,7 @@ from troth_client.cli.casefile import CaseFile, case_values
 from troth_client.cli.output import Facts, Grid, Json
 from troth_coordinator.chain.client import ConfirmedTransaction
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.progress import attendance, is_transition_due
 from troth_coordinator.rules.reward import Buckets, claimable_from, release
@@ -214,7 +215,8 @@ def _entry_values(
     index: int, entry: EntryView, view: NetworkView, participant: ParticipantView | None
 ) -> dict[str, Json]:
     buckets = Buckets(entry.bucket_window, entry.bucket_amount)
-    unvested, vested = release(buckets, view.slot, view.run.params.vesting_slots)
+    clock = run_clock(view.run, view.slot)
+    unvested, vested = release(buckets, clock, view.run.params.vesting_slots)
     acted = attendance(view)
     return {
         "index": index,
@@ -252,10 +254,9 @@ def owner_values(
     tickets = () if participant is None else participant.tickets
     vesting = view.run.params.vesting_slots
     rest, vested = Buckets((0, 0, 0), (0, 0, 0)), 0
+    clock = run_clock(view.run, view.slot)
     if entry is not None:
-        rest, vested = release(
-            Buckets(entry.bucket_window, entry.bucket_amount), view.slot, vesting
-        )
+        rest, vested = release(Buckets(entry.bucket_window, entry.bucket_amount), clock, vesting)
     moved = 0 if participant is None else participant.claimable
     return {
         "at_slot": view.slot,
@@ -265,7 +266,7 @@ def owner_values(
         "unvested_lamports": rest.unvested,
         "next_vesting_slot": min(
             (
-                claimable_from(window, vesting)
+                view.slot + claimable_from(window, vesting) - clock
                 for window, amount in zip(rest.windows, rest.amounts, strict=True)
                 if amount
             ),

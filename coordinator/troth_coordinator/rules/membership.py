@@ -85,8 +85,9 @@ def is_free(entry: EntryView, round_: int, ring: int) -> bool:
     if entry.status == Status.EMPTY:
         return True
     return (
-        entry.status == Status.LEFT
+        entry.status in (Status.LEFT, Status.BARRED)
         and entry.stake == 0
+        and entry.audits == 0
         # Who never was a member is named by no round and no audit: others need not wait.
         and (entry.active_round == NONE or entry.left_round + ring <= round_)
     )

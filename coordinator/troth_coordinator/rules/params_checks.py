@@ -31,6 +31,7 @@ IMMUTABLE: Final = (
     "residual_rounds",
     "vesting_slots",
     "unbond_slots",
+    "case_slots",
     "sequences_per_payload",
     "max_rounds",
     "admission",

@@ -113,6 +113,8 @@ LEFT = entry(2, status=Status.LEFT, left_round=10, stake=0)
         (entry(1), 99, False),
         (LEFT, 25, False),
         (LEFT, 26, True),
+        (entry(2, status=Status.BARRED, left_round=10, stake=0), 26, True),
+        (entry(2, status=Status.LEFT, left_round=10, stake=0, audits=1), 99, False),
         (entry(2, status=Status.LEFT, left_round=10), 99, False),
         (entry(2, status=Status.LEFT, left_round=NONE, stake=0), 99, False),
     ],
