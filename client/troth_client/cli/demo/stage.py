@@ -37,6 +37,8 @@ SOL = 10**9
 AUTHORITY_LAMPORTS = 100 * SOL
 SESSION_LAMPORTS = SOL // 2
 """Enough for the rent of all audits that one participant may open at a time."""
+OWNER_LAMPORTS = 2 * SOL
+"""Beside the stake: the session key's share, and as much again to fill it up."""
 NUM_SEATS, NUM_JURORS = 5, 7
 
 
@@ -113,7 +115,7 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
     acting = Authority.create_at(client, authority, terms)
     fund = _rewards_a_round(settings.chain, len(actors)) * options.num_rounds
     sent = await acting.create_run(terms, fund_lamports=fund)
-    each = settings.chain.stake_lamports + SOL
+    each = settings.chain.stake_lamports + OWNER_LAMPORTS
     await asyncio.gather(*(client.airdrop(actor.owner.pubkey(), each) for actor in actors))
     events.emit(
         "run_created",
