@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check setup format lint types layers budgets docs rust bench nightly clean
+.PHONY: help demo test judge check setup format lint types layers budgets docs rust bench nightly clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -13,8 +13,13 @@ help: ## print this list
 demo: $(VENV)/.train ## set everything up, then train a small model with four peers on an embedded chain
 	$(BIN)/troth demo
 
-test: $(VENV)/.dev ## set everything up, then run the tests
-	$(PYTEST) -m "not nightly"
+test: $(VENV)/.dev judge ## set everything up, then run the tests
+	$(PYTEST) -m "not nightly" --ignore=tests/unit/attestation
+
+# Who loses a stake is decided here: no line or branch without a test.
+judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
+	$(PYTEST) -q tests/unit/attestation --cov=troth_attestation --cov-branch --cov-fail-under=100 \
+		--cov-report=term-missing:skip-covered
 
 check: $(VENV)/.dev lint types layers budgets docs program-check rust test ## all that CI runs
 

@@ -1,0 +1,184 @@
+"""What verification costs beside training: `python scripts/bench/verification.py [--sequences N]`.
+
+Owns: a run in one process with audits, the processor time of every heavy function, and from both
+what audits cost at p = 0.05 with three seats, as a share of what training costs.
+Never: a cheat, waiting, or the chain's own work. Next: `honest.py` for whether it is fair.
+
+More is sampled than p = 0.05, to have enough calls of each function; the share is computed for p.
+It is a ratio of processor times of one thread in one run, so that load blurs it little.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import torch
+
+from troth_attestation.sketch import sketch
+from troth_attestation.state import Float32
+from troth_client.assembly import Doors
+from troth_client.audit.judgement import make_verdict
+from troth_client.cli.inprocess import InProcessRun, Member, run_members
+from troth_client.clock import Clock, Work
+from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.shards import TokenData
+from troth_client.data.sources import stdlib_source
+from troth_client.data.tokens import ByteTokenizer
+from troth_coordinator.config_files import load_config
+from troth_coordinator.rules.settings import RunSettings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEMO = Path("client/troth_client/cli/demo/demo.toml")
+TEXT_BYTES = 2_000_000
+SAMPLED = {"p_base_ppm": 250_000, "p_new_ppm": 1_000_000, "audit_cap": 4}
+RATE, SEATS = 0.05, 3
+OF_A_SEAT = {
+    "KeptWeights.load": "a seat: w_r from disk, its root",
+    "recompute": "a seat: gradient and DCT",
+    "make_verdict": "a seat: verdict and sketch",
+}
+OF_A_TARGET = {
+    "ResidualArchive.pair": "the target: u and its tree, twice",
+    "OpeningsDesk.make": "the target: the opening set",
+}
+OF_AUDITS = OF_A_SEAT | OF_A_TARGET
+GRADIENT = "gradient"
+TARGET_SHARE = 0.15
+
+
+class Meter:
+    """Processor seconds and calls by function."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+        self.sketching: list[float] = []
+
+    def wrap(self, _member: Member, doors: Doors) -> Doors:
+        """Put the meter on a member's clock."""
+        return replace(doors, clock=_MeteredClock(doors.clock, self))
+
+    def time_sketch(self, gradient: Float32) -> None:
+        """Note what the sketch of a verdict just given took, by making it once more."""
+        begun = time.thread_time()
+        sketch(gradient, bytes(32), 0)
+        self.sketching.append(time.thread_time() - begun)
+
+    def each(self, names: Iterable[str]) -> float:
+        """Return the seconds that one call of each of these functions takes."""
+        return sum(self.seconds[name] / self.calls[name] for name in names if self.calls[name])
+
+    @property
+    def audit(self) -> float:
+        """Seconds of one audit: its seats, and the target that shows its tiles."""
+        return SEATS * self.each(OF_A_SEAT) + self.each(OF_A_TARGET)
+
+    @property
+    def training(self) -> float:
+        """Seconds that one payload costs its trainer without audits, applying the others' too."""
+        names = self.seconds.keys() - OF_AUDITS
+        return sum(self.seconds[name] for name in names) / self.calls[GRADIENT]
+
+
+class _MeteredClock:
+    """A clock that notes what it computes."""
+
+    def __init__(self, clock: Clock, meter: Meter) -> None:
+        self._clock = clock
+        self._meter = meter
+
+    async def wait(self, work: Work[T] = ()) -> None:
+        await self._clock.wait(work)
+
+    async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        begun = time.thread_time()
+        try:
+            return await self._clock.compute(function, *args, **kwargs)
+        finally:
+            self._meter.seconds[function.__qualname__] += time.thread_time() - begun
+            self._meter.calls[function.__qualname__] += 1
+            if function is make_verdict:
+                self._meter.time_sketch(args[1])
+
+    async def beside(self, work: Awaitable[T]) -> T:
+        return await self._clock.beside(work)
+
+    def seconds(self) -> float | None:
+        return self._clock.seconds()
+
+
+def settings_of(data: TokenData, rounds: int, sequences: int) -> RunSettings:
+    """Return the demo's run with the sampling of the target."""
+    changes = {
+        "schedule": {"rounds": rounds, "warmup_rounds": 2},
+        "train": {"sequences_per_payload": sequences},
+        "chain": {"min_members": 2, "capacity": 16, **SAMPLED},
+    }
+    found = load_config([DEMO], changes)
+    bound = found.config.with_manifest(data.manifest.hash)
+    return found.model_copy(update={"config": bound})
+
+
+async def measure(settings: RunSettings, data: TokenData, members: int, seed: int) -> Meter:
+    """Play a run and return what its members computed."""
+    meter = Meter()
+    with tempfile.TemporaryDirectory() as name:
+        run = await InProcessRun.create(settings, data, Path(name), seed=seed)
+        run.wrap = meter.wrap
+        await run_members(run, [f"member-{number}" for number in range(members)])
+    return meter
+
+
+def table(meter: Meter) -> str:
+    """Return the functions by time, those of audits marked, and the shares."""
+    lines = ["| function | calls | ms a call | s in all | for |", "|---|---:|---:|---:|---|"]
+    for name, seconds in meter.seconds.most_common():
+        calls = meter.calls[name]
+        what = OF_AUDITS.get(name, "training")
+        lines.append(
+            f"| `{name}` | {calls} | {seconds / calls * 1e3:.1f} | {seconds:.2f} | {what} |"
+        )
+    cost = RATE * meter.audit
+    sketched = sum(meter.sketching) / len(meter.sketching)
+    lines += [
+        "",
+        f"one seat {meter.each(OF_A_SEAT) * 1e3:.0f} ms, of it the sketch {sketched * 1e3:.0f} ms; "
+        f"one payload {meter.training * 1e3:.0f} ms to its trainer",
+        f"at p = {RATE} and {SEATS} seats audits take {cost / meter.training:.1%} of what trainers "
+        f"compute (target at most {TARGET_SHARE:.0%}), {cost / meter.each([GRADIENT]):.1%} of the "
+        f"gradients alone; {RATE * SEATS:.0%} is what recomputing every sample costs",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--members", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--sequences", type=int, default=4, help="sequences per payload")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as name:
+        tokens = load_config([DEMO], {}).config.data.sequence_tokens
+        shape = PrepareOptions(sequence_tokens=tokens, limit_bytes=TEXT_BYTES)
+        manifest = prepare(Path(name), stdlib_source(), ByteTokenizer(), shape)
+        with TokenData(Path(name), manifest) as data:
+            settings = settings_of(data, arguments.rounds, arguments.sequences)
+            meter = asyncio.run(measure(settings, data, arguments.members, arguments.seed))
+    print(table(meter))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
