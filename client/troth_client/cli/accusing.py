@@ -1,12 +1,13 @@
-"""Opening a case and appealing against one: what can be checked before money moves.
+"""Opening a case, appealing against one, reversing one: what can be checked before money moves.
 
 Owns: the errors that say what a claim needs. Never: judges a claim; the second committee does.
-Next: `open_case` and `appeal_case` of the program.
+Next: `open_case`, `appeal_case` and `resolve_appeal` of the program.
 """
 
 from dataclasses import dataclass
 
 from solders.keypair import Keypair
+from solders.pubkey import Pubkey
 
 from troth_client.cli.amounts import sol
 from troth_client.cli.casefile import Key, kind_text
@@ -26,8 +27,8 @@ KINDS = tuple(kind.name.lower() for kind in AuditKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Challenger:
-    """Somebody who accuses or appeals: a key on a run."""
+class Signer:
+    """Somebody who accuses, appeals or reverses: a key on a run."""
 
     client: CoordinatorClient
     at: RunAddresses
@@ -59,11 +60,24 @@ class Challenger:
 
     async def appeal(self, key: Key) -> ConfirmedTransaction:
         """Ask the council to look at a conviction of one's own."""
+        step = make.appeal_case(self.at, self.key.pubkey(), await self._case(key))
+        return await self.client.send([step], [self.key])
+
+    async def reverse(self, key: Key) -> ConfirmedTransaction:
+        """As the council, give back what a conviction took."""
+        run = await self.client.read_run(self.at.run)
+        if run.council != bytes(self.key.pubkey()):
+            council = Pubkey.from_bytes(run.council)
+            advice = "Only the council reverses; a convicted owner asks it: troth case appeal."
+            raise _refused(key, f"the council's key, {council}", f"{self.key.pubkey()}", advice)
+        step = make.resolve_appeal(self.at, self.key.pubkey(), await self._case(key))
+        return await self.client.send([step], [self.key])
+
+    async def _case(self, key: Key) -> AuditView:
         (audit,) = await self.client.read_audits(self.at.run, [key])
         if audit is None:
             raise _refused(key, "an open case", "none", "See the open ones: troth case list.")
-        step = make.appeal_case(self.at, self.key.pubkey(), audit)
-        return await self.client.send([step], [self.key])
+        return audit
 
     async def _check_round(self, claim: Claim, view: NetworkView) -> None:
         (round_,) = await self.client.read_rounds(self.at.run, [claim.round])

@@ -1,4 +1,4 @@
-"""`troth case`: audits and cases of a run, what was said in them, and how to accuse or appeal.
+"""`troth case`: audits and cases of a run, what was said in them; accusing, appealing, reversing.
 
 Owns: options and printing. Never: what may be claimed; `../accusing.py` and the program know.
 Next: `../casefile.py`.
@@ -17,7 +17,7 @@ from troth_client.cli.output import Facts, Grid, Output
 if TYPE_CHECKING:
     from troth_client.cli.output import Json
 
-GROUP = typer.Typer(name="case", help="See audits and cases, accuse, appeal.", no_args_is_help=True)
+GROUP = typer.Typer(name="case", help="See audits and cases; accuse, appeal, reverse.", no_args_is_help=True)
 
 _KINDS = "work, payload, root or possession."
 
@@ -59,6 +59,13 @@ class AppealOptions(OfCase):
     key: Annotated[
         Path, typer.Option("--key", metavar="FILE", help="Key file of the convicted owner.")
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReverseOptions(OfCase):
+    """Options of `troth case reverse`."""
+
+    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file of the council.")]
 
 
 @command(GROUP, "list", OfRun)
@@ -151,7 +158,7 @@ def open_(options: OpenOptions, output: Output) -> None:
     async def work() -> None:
         async with connect(options.rpc) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
-            challenger = accusing.Challenger(client, at, key)
+            challenger = accusing.Signer(client, at, key)
             bond = await challenger.check(claim)
             values: dict[str, Json] = {
                 "run": str(run),
@@ -174,6 +181,21 @@ def open_(options: OpenOptions, output: Output) -> None:
 @command(GROUP, "appeal", AppealOptions)
 def appeal(options: AppealOptions, output: Output) -> None:
     """Ask the run's council to look at one's own conviction; the escrow waits as long again."""
+    said = "Appealed: the council may reverse it after the appeal window."
+    _answer(options, options.key, output, "appeal", said)
+
+
+@command(GROUP, "reverse", ReverseOptions)
+def reverse(options: ReverseOptions, output: Output) -> None:
+    """As the run's council, reverse a conviction that was appealed or that the breaker holds.
+
+    Everything that was taken becomes the target's to claim. The council can do nothing else.
+    """
+    _answer(options, options.key, output, "reverse", "Reversed: the escrow goes back.")
+
+
+def _answer(options: OfCase, key_file: Path, output: Output, deed: str, said: str) -> None:
+    """Send what a signer has to say to a conviction."""
     from troth_client.cli import accusing, describe
     from troth_client.cli.keyfiles import read_key
     from troth_client.cli.network import connect, run_async
@@ -181,15 +203,15 @@ def appeal(options: AppealOptions, output: Output) -> None:
     from troth_coordinator.rules.audit_view import AuditKind
 
     run = address(options.run_address, "RUN")
-    key = read_key(options.key, output.warn)
+    key = read_key(key_file, output.warn)
     kind = AuditKind[accusing.kind_name(options.kind)]
 
     async def work() -> None:
         async with connect(options.rpc) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
-            convicted = accusing.Challenger(client, at, key)
-            sent = await convicted.appeal((options.round, options.target, int(kind)))
-        values = {"run": str(run), **describe.transaction_values(sent)}
-        output.result(values, "Appealed: the council may reverse it after the appeal window.")
+            signer = accusing.Signer(client, at, key)
+            send = signer.appeal if deed == "appeal" else signer.reverse
+            sent = await send((options.round, options.target, int(kind)))
+        output.result({"run": str(run), **describe.transaction_values(sent)}, said)
 
     run_async(work())
