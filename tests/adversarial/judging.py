@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from integration.inprocess_support import SLOT_LIMIT, assert_conserved, raise_failures
+from integration.inprocess_support import assert_conserved, raise_failures
 from integration.test_inprocess_faults import Wrapped
 from program.audits import INCINERATOR
 from solders.keypair import Keypair
@@ -51,6 +51,8 @@ JUDGED = {
     "audit_cap": 1,
 }
 """Short windows, one audit a round; ten recomputations cost less than a tenth of the stake."""
+PATIENCE_SLOTS = 3_000
+"""Far more than a run of these windows lasts with all of its audits."""
 
 Judge = Callable[..., Judgement]
 Said = Callable[[Evidence, Judgement], VerdictKind | None]
@@ -115,7 +117,7 @@ async def until_event(run: InProcessRun, told_of: Chronicle, name: str, **fields
     """Let slots pass until the program has said so; return the first such event."""
     run.clock.join()
     try:
-        for _ in range(SLOT_LIMIT):
+        for _ in range(PATIENCE_SLOTS):
             found = told_of.named(name, **fields)
             if found:
                 return found[0]
@@ -145,7 +147,7 @@ async def released(run: InProcessRun, told_of: Chronicle, settled: Any) -> Any:
     about = {name: getattr(settled, name) for name in ("round", "target", "audit_kind")}
     run.clock.join()
     try:
-        for _ in range(SLOT_LIMIT):
+        for _ in range(PATIENCE_SLOTS):
             for event in told_of.named("AuditClosed", **about):
                 return event
             await _release(run, tuple(about.values()))
