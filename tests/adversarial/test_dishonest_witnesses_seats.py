@@ -11,7 +11,7 @@ from adversarial.judging_program import (
     penalties,
     seats_of,
 )
-from program.audits import LAZY, MISMATCH, OK
+from program.audits import LAZY, MISMATCH, OK, UNAVAILABLE
 from program.cases import FEE, STAKE, WORK, Trial
 
 from troth_attestation import sampling
@@ -173,6 +173,36 @@ def test_three_of_six_accuse_and_cannot_convict() -> None:
     trial.release(case)
     assert (trial.burned(), trial.run.treasury) == (0, 0)
     assert_untouched(trial)
+
+
+@pytest.mark.parametrize("num_liars", [2, 3])
+def test_seats_that_say_they_were_served_nothing_take_ten_rewards_at_most(num_liars: int) -> None:
+    """Colluding seats say of a target that serves everybody that nobody served them.
+
+    Two decide nothing. Three are a majority that no evidence can contradict: ten rewards and what
+    has not vested, at once (P5). It is no accusation: nothing freezes, nobody is convicted, and the
+    liars earn a fee each. With one third of dishonest witnesses a draw of three in five is the
+    price of having no second instance. Threat T19, T08.
+    """
+    trial = Trial.in_session()
+    unvested = sum(trial.entries[TARGET].bucket_amount)
+    said = [UNAVAILABLE, OK, UNAVAILABLE, UNAVAILABLE if num_liars == 3 else OK, OK]
+    landed = trial.judge(0, TARGET, said)
+    settled = landed.event("AuditSettled")
+    entry = trial.entries[TARGET]
+    assert (entry.frozen, entry.work_faults, entry.strikes) == (0, 0, 0)
+    if num_liars == 2:
+        assert (settled.outcome, settled.paid.bit_count()) == (1, 3), "liars earn nothing"
+        assert penalties(landed) == []
+        assert_untouched(trial)
+        return
+    assert (settled.outcome, settled.paid.bit_count()) == (4, 5)
+    (fine,) = penalties(landed)
+    assert (fine.index, fine.fault) == (TARGET, 5)
+    assert (fine.stake, fine.unbonding, fine.unvested) == (10 * REWARD, 0, unvested)
+    assert fine.treasury + fine.burned == 10 * REWARD + unvested
+    assert trial.burned() == fine.burned
+    assert_untouched(trial, [TARGET])
 
 
 def test_a_witness_that_sleeps_is_fined_three_times_and_jailed() -> None:
