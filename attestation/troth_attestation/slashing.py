@@ -139,10 +139,11 @@ def no_openings(
 ) -> SlashIntent:
     """P5: ten rewards and all unvested; as P3 for the second time within 500 rounds.
 
-    `last_round` is the round of the fault before, NONE without one; `is_convicted` tells whether
-    the participant already has a P3, so that the repeated refusal counts as the second.
+    `last_round` is the round under way when the fault before was decided, NONE without one: only a
+    later round is a second time, so that one outage counts once. `is_convicted` tells whether the
+    participant already has a P3, so that the repeated refusal counts as the second.
     """
-    if last_round != NONE and max(0, round_ - last_round) <= REPEAT_ROUNDS:
+    if last_round != NONE and 0 < round_ - last_round <= REPEAT_ROUNDS:
         return work(funds, is_repeated=is_convicted)
     rewards = Lamports(P5_REWARDS * prices.reward_per_payload)
     return SlashIntent(Fault.NO_OPENINGS, rewards, takes_unvested=True)

@@ -139,7 +139,7 @@ def penalty(given: dict[str, object], funds: list[int], prices: list[int]) -> di
     share = {name: principal * percent // 100 for name, percent in PERCENT.items()}
     if kind == "no_openings":
         ago = int(str(given["round"])) - int(str(given["last_round"]))
-        if given["last_round"] == NONE or ago > 500:
+        if given["last_round"] == NONE or ago > 500 or ago <= 0:
             return none | {"fault": 5, "principal": 10 * prices[0], "unvested": True}
         kind = "work"
     if kind == "work":
@@ -161,7 +161,7 @@ def slash(s: Stream) -> Cases:
     kinds: list[dict[str, object]] = [{"kind": kind} for kind in (*NUMBERS,)]
     kinds += [{"kind": "work", "is_repeated": repeated} for repeated in (False, True)]
     kinds += [{"kind": "seat", "seat_fault": number} for number in (1, 2, 3, 4, 5)]
-    rounds = ((9, NONE), (600, 99), (600, 100), (5, 9), (0, 0), (NONE - 1, NONE - 502))
+    rounds = ((9, NONE), (600, 99), (600, 100), (5, 9), (9, 9), (9, 8), (NONE - 1, NONE - 501))
     kinds += [
         {"kind": "no_openings", "round": now, "last_round": last, "is_repeated": repeated}
         for now, last in rounds

@@ -3,11 +3,12 @@
 import dataclasses
 
 import pytest
-from program.audits import MISMATCH
+from program.audits import MISMATCH, OK, UNAVAILABLE
 from program.cases import PAYLOAD, ROOT, STAKE, Trial
 from program.rounds import key
 from solders.instruction import Instruction
 
+from troth_attestation.quorum import AuditOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.view import Status
 
@@ -16,6 +17,7 @@ LIE = b"l" * 32
 PATIENT = {"commit_slots": 1_000, "attest_slots": 200}
 """Phases that outlast what happens beside them."""
 LONG = {"unbond_slots": 9_000, "vesting_slots": 9_000}
+REWARD = 1_000
 
 
 def leave(trial: Trial, index: int) -> None:
@@ -56,17 +58,32 @@ def test_nobody_is_jailed_by_a_bond_that_comes_back(
 
     Without a committee nobody hears that it is nonsense. If the accused were excluded and the bond
     went back, anybody could jail a whole run for fees alone: a small one, or any one in its first
-    rounds, when no witness may be seated yet. Threat T24.
+    rounds, when no witness may be seated yet. Nor does a friend of the accused use up the one case
+    that there may be. Threat T24.
     """
     trial = Trial.in_session(members, seat_after_rounds=seat_after)
     who = trial.owners[1] if is_member else trial.outsider("griefer")
-    had = trial.entries
     for victim in [index for index in range(members) if index != 1]:
-        trial.challenge(who, 0, victim, PAYLOAD)
-        trial.settle_case(trial.seat_jury(trial.case(0, victim, PAYLOAD)))
-        entry = trial.entries[victim]
-        assert (entry.status, entry.frozen) == (Status.ACTIVE, 0)
-        assert entry.bucket_amount == had[victim].bucket_amount
+        nonsense = trial.challenge_instruction(who, 0, victim, PAYLOAD)
+        assert trial.refused(nonsense, who) == "TooFewWitnesses"
+
+
+def test_a_griefer_that_empties_the_committee_gains_nothing() -> None:
+    """It accuses when three can judge, and takes its own identity away before they are drawn.
+
+    Threat T24.
+    """
+    trial = Trial.in_session(4)
+    trial.challenge(trial.outsider("griefer"), 0, 3, PAYLOAD)
+    leave(trial, 1)
+    trial.play(1)
+    had = trial.entries[3]
+    seated = trial.seat_jury(trial.case(0, 3, PAYLOAD))
+    assert seated.num_jurors == 0
+    trial.settle_case(seated)
+    entry = trial.entries[3]
+    assert (entry.status, entry.frozen) == (Status.ACTIVE, 0)
+    assert entry.bucket_amount == had.bucket_amount
 
 
 def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
@@ -229,3 +246,36 @@ def test_an_old_pause_does_not_hold_a_ticket_that_was_opened_after_it() -> None:
     assert trial.refused(withdraw, owner) == "NothingToWithdraw"
     trial.chain.advance(matures - trial.slot)
     assert trial.send(withdraw, owner).event("StakeWithdrawn").lamports == 7_000
+
+
+def test_three_seats_never_take_more_than_ten_rewards_by_their_word_alone() -> None:
+    """Three colluders sit in every audit of an honest participant, and say that it serves nothing.
+
+    `unavailable` is no fault and has no second instance: the second time would cost half the stake
+    and the third all of it, without a committee, an escrow or an appeal. Threat T23.
+    """
+    trial = Trial.in_session(12, 3, **PATIENT, **LONG)
+    for round_ in (0, 1):
+        trial.draw(round_)
+    for round_ in (0, 1, 2):
+        trial.judge(round_, 3, [UNAVAILABLE] * 3 + [OK] * 2)
+        assert trial.case(round_, 3).outcome == AuditOutcome.NO_OPENINGS
+    entry = trial.entries[3]
+    assert (entry.stake, entry.work_faults) == (STAKE - 30 * REWARD, 0)
+    assert entry.status == Status.INACTIVE
+
+
+def test_one_outage_is_one_refusal() -> None:
+    """Somebody cuts a participant off while two of its rounds are sampled and not yet opened.
+
+    A second refusal costs half of the stake: it is one only if the round was opened after the
+    first one had been punished. Threat T36.
+    """
+    trial = Trial.in_session(12, 2)
+    trial.draw(0)
+    for round_ in (0, 1):
+        trial.open_audit(round_, 3)
+    trial.run_to(max(trial.of(round_, 3).stage_end for round_ in (0, 1)))
+    for round_ in (0, 1):
+        assert trial.settle(round_, 3).event("Penalised").fault == 5
+    assert trial.entries[3].stake == STAKE - 20 * REWARD

@@ -32,7 +32,7 @@ def test_a_sampled_target_that_shows_nothing_pays_ten_rewards_and_its_unvested()
     assert (penalised.stake, penalised.unvested) == (10 * REWARD, 2 * REWARD)
     assert (penalised.treasury, penalised.burned) == (6_000, 6_000)
     entry = court.entries[2]
-    assert (entry.stake, entry.openings_fault_round) == (STAKE - 10 * REWARD, 1)
+    assert (entry.stake, entry.openings_fault_round) == (STAKE - 10 * REWARD, court.run.round)
     assert entry.status == Status.INACTIVE
     assert (court.burned(), court.run.treasury) == (6_000, 6_000)
     assert court.of(1, 2).stage == AuditStage.SETTLED

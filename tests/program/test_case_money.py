@@ -110,10 +110,14 @@ def test_slashing_oneself_through_a_second_identity_loses_money() -> None:
 
 def test_without_three_people_a_bond_proves_nothing_and_comes_back() -> None:
     trial = Trial.in_session(4)
-    friend, had = trial.owners[1], trial.entries[3]
-    trial.challenge(friend, 0, 3, PAYLOAD)
+    friend, stranger = trial.owners[1], trial.outsider("challenger")
+    early = trial.challenge_instruction(friend, 0, 3, PAYLOAD)
+    assert trial.refused(early, friend) == "TooFewWitnesses"
+    trial.challenge(stranger, 0, 3, PAYLOAD)
     case = trial.case(0, 3, PAYLOAD)
-    assert case.challenger_index == 1
+    trial.send(life.leave_run(trial.at, friend.pubkey()), friend)
+    trial.play(1)
+    had = trial.entries[3]
     seated = trial.seat_jury(case)
     assert (seated.stage, seated.num_jurors) == (AuditStage.CASE_REVEAL, 0)
     settled = trial.settle_case(seated).event("CaseSettled")

@@ -198,6 +198,7 @@ def test_parameters_change_at_the_first_epoch_boundary_after_the_delay():
         ],
         ("PenaltyGrows", {"absence_fee": 1_001}),
         ("PenaltyGrows", {"recompute_cost": 1_001}),
+        ("PenaltyGrows", {"witness_fee": 201}),
     ],
 )
 def test_what_layouts_and_training_depend_on_never_changes(error, changes):

@@ -53,7 +53,7 @@ NEVER_SHORTER: Final = (
     "breaker_slots",
 )
 """Time in which a participant acts or defends itself: no update may shorten it."""
-NEVER_LARGER: Final = ("absence_fee", "recompute_cost")
+NEVER_LARGER: Final = ("absence_fee", "witness_fee", "recompute_cost")
 """Penalties, or their unit: no update may raise them."""
 
 

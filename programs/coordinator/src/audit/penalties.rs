@@ -7,7 +7,7 @@
 use anchor_lang::prelude::*;
 
 use super::Scene;
-use crate::constants::SEAT_FAULTY;
+use crate::constants::{NONE, SEAT_FAULTY};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Penalised};
 use crate::math::add;
@@ -101,14 +101,20 @@ impl Scene<'_, '_> {
         entry.invariant()
     }
 
-    /// P5: the target showed nothing.
+    /// P5: the target showed nothing. What seats alone decide has no second instance: it neither
+    /// is a second time nor makes the next one a second time.
     pub fn penalise_no_openings(&mut self) -> Result<()> {
         let (index, round) = (self.audit.target, self.audit.round);
+        let is_by_seats = self.audit.openings_root != [0; 32];
         let prices = self.run.prices();
         let entry = self.roster.entry_mut(index)?;
-        let (last, is_convicted) = (entry.openings_fault_round, entry.work_faults > 0);
+        let (mut last, is_convicted) = (entry.openings_fault_round, entry.work_faults > 0);
+        if is_by_seats {
+            last = NONE;
+        } else {
+            entry.openings_fault_round = self.run.round;
+        }
         let intent = no_openings(&entry.funds()?, &prices, round, last, is_convicted);
-        entry.openings_fault_round = round;
         if intent.fault == Fault::Work {
             entry.work_faults = entry.work_faults.saturating_add(1);
         }

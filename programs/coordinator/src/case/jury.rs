@@ -16,7 +16,7 @@ use crate::rules::quorum::{case_outcome, CaseOutcome};
 use crate::rules::seats::{case_seed, committee};
 use crate::rules::slot_hashes::{first_at_or_after, Lookup};
 use crate::rules::verdict::Verdict;
-use crate::state::{Audit, AuditKind, Entry, Juror, Params, Stage, Status};
+use crate::state::{Audit, AuditKind, Entry, Juror, Params, Roster, Stage, Status};
 
 impl Scene<'_, '_> {
     /// Draws the committee from the slot hash that the accusation named; where it is gone, names
@@ -35,8 +35,8 @@ impl Scene<'_, '_> {
     }
 
     fn seat_jury(&mut self, found_slot: u64, slot_hash: &Digest) -> Result<()> {
-        let eligible = self.eligible_jurors();
         let audit = &mut *self.audit;
+        let eligible = eligible_jurors(self.roster, audit.eligible, audit.round);
         if audit.kind == AuditKind::Work as u8 && breaker::holds(self.run) {
             audit.flags |= AUDIT_BREAKER;
         }
@@ -75,18 +75,6 @@ impl Scene<'_, '_> {
             stage_end: audit.stage_end,
         };
         record(self.run, &event)
-    }
-
-    /// Witnesses that were eligible at the open of the round and have not fallen away since.
-    fn eligible_jurors(&self) -> u64 {
-        let stays = |entry: &Entry| {
-            let serves = entry.is(Status::Active) || entry.is(Status::Pending);
-            // An index that somebody else holds by now is not the witness of then.
-            serves && entry.joined_round <= self.audit.round
-        };
-        with_bits(&self.roster.entries)
-            .filter(|(bit, entry)| self.audit.eligible & bit != 0 && stays(entry))
-            .fold(0, |all, (bit, _)| all | bit)
     }
 
     fn retarget_case(&mut self) -> Result<()> {
@@ -189,6 +177,19 @@ impl Audit {
         let votes = votes.get(..self.jury().len()).unwrap_or_default();
         Ok(case_outcome(votes))
     }
+}
+
+/// Witnesses that were `eligible` at the open of `round` and have not fallen away since.
+#[must_use]
+pub fn eligible_jurors(roster: &Roster, eligible: u64, round: u64) -> u64 {
+    let stays = |entry: &Entry| {
+        let serves = entry.is(Status::Active) || entry.is(Status::Pending);
+        // An index that somebody else holds by now is not the witness of then.
+        serves && entry.joined_round <= round
+    };
+    with_bits(&roster.entries)
+        .filter(|(bit, entry)| eligible & bit != 0 && stays(entry))
+        .fold(0, |all, (bit, _)| all | bit)
 }
 
 fn has(juror: &Juror, flag: u8) -> bool {

@@ -4,13 +4,14 @@
 
 use anchor_lang::prelude::*;
 
+use super::jury::eligible_jurors;
 use crate::audit::open::{AuditId, Docket};
 use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::events::{record, CaseOpened};
 use crate::math::add;
 use crate::round::open::require_ring_account;
-use crate::rules::bits::contains;
+use crate::rules::bits::{bit, contains, count};
 use crate::rules::quorum::AuditOutcome;
 use crate::state::init::open_mut;
 use crate::state::{Audit, AuditKind, Round, Stage};
@@ -60,6 +61,7 @@ impl Docket<'_, '_> {
         }
         audit.challenger = challenger;
         audit.challenger_index = self.note_parties(id.target, &challenger)?;
+        self.require_judges(&audit)?;
         audit.bond = self.run.params.bond_lamports;
         audit.flags |= AUDIT_BONDED;
         audit.accuse(add(self.slot, self.run.params.seed_delay_slots)?);
@@ -94,6 +96,17 @@ impl Docket<'_, '_> {
             run.clock(self.slot) <= ends,
             CoordinatorError::CaseWindowOver
         );
+        Ok(())
+    }
+
+    /// Refuses a case that nobody could judge now: it would keep others from opening it later.
+    fn require_judges(&self, audit: &Audit) -> Result<()> {
+        let parties = [audit.target, audit.challenger_index];
+        let parties = parties.map(|index| bit(usize::from(index)));
+        let eligible = eligible_jurors(self.roster, audit.eligible, audit.round);
+        let judges = parties.iter().fold(eligible, |all, one| all & !one);
+        let suffices = count(judges) >= u64::try_from(FIRST_SEATS).unwrap_or(u64::MAX);
+        ensure!(suffices, CoordinatorError::TooFewWitnesses);
         Ok(())
     }
 

@@ -132,8 +132,9 @@ pub fn work(funds: &Funds, is_repeated: bool) -> Intent {
 
 /// P5: ten rewards and all unvested; as P3 for the second time within 500 rounds.
 ///
-/// `last_round` is the round of the fault before, `NONE` without one; `is_convicted` tells whether
-/// the participant already has a P3, so that the repeated refusal counts as the second.
+/// `last_round` is the round under way when the fault before was decided, `NONE` without one: only
+/// a later round is a second time, so that one outage counts once. `is_convicted` tells whether the
+/// participant already has a P3, so that the repeated refusal counts as the second.
 #[must_use]
 pub fn no_openings(
     funds: &Funds,
@@ -142,7 +143,8 @@ pub fn no_openings(
     last_round: u64,
     is_convicted: bool,
 ) -> Intent {
-    if last_round != NONE && round.saturating_sub(last_round) <= REPEAT_ROUNDS {
+    let since = round.saturating_sub(last_round);
+    if last_round != NONE && (1..=REPEAT_ROUNDS).contains(&since) {
         return work(funds, is_convicted);
     }
     Intent {
@@ -310,7 +312,9 @@ mod tests {
         assert_eq!(fault(99, true).fault, Fault::NoOpenings);
         assert_eq!(fault(100, false), work(&RICH, false));
         assert_eq!(fault(100, true), work(&RICH, true));
-        assert_eq!(fault(601, false).fault, Fault::Work);
+        assert_eq!(fault(599, false).fault, Fault::Work);
+        assert_eq!(fault(600, true).fault, Fault::NoOpenings);
+        assert_eq!(fault(601, true).fault, Fault::NoOpenings);
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub struct Entry {
     pub strikes: u8,
     /// Rounds of the last audits that ended unproven, or NONE.
     pub unproven_rounds: [u64; 3],
-    /// Round of the last missing openings (P5), or NONE.
+    /// Round under way when openings last were missing (P5), or NONE.
     pub openings_fault_round: u64,
     /// Open audits that name the participant in any role: the index is not given away.
     pub audits: u16,

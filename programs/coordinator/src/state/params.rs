@@ -276,7 +276,8 @@ impl Params {
         };
         let shrinks = times(self).iter().zip(times(new)).any(|(&a, b)| b < a);
         ensure!(!shrinks, CoordinatorError::WindowShrinks);
-        let grows = new.absence_fee > self.absence_fee || new.recompute_cost > self.recompute_cost;
+        let costs = |p: &Params| [p.absence_fee, p.witness_fee, p.recompute_cost];
+        let grows = costs(self).iter().zip(costs(new)).any(|(&a, b)| b > a);
         ensure!(!grows, CoordinatorError::PenaltyGrows);
         new.validate()
     }
