@@ -62,7 +62,7 @@ CHAIN = {
     "case_slots": 60,
     "p_base_ppm": 250_000,
     "p_new_ppm": 1_000_000,
-    "audit_cap": 4,
+    "audit_cap": 2,
 }
 
 
@@ -123,11 +123,11 @@ def settings_of(data: TokenData, rounds: int) -> RunSettings:
         {
             "model": MODEL,
             "data": {"sequence_tokens": TOKENS},
-            "demo": {"k": 8},
-            "schedule": {"rounds": rounds, "lr_nano": 1_000_000},
+            "demo": {"k": 64},
+            "schedule": {"rounds": rounds, "lr_nano": 700_000},
             "train": {
-                "sequences_per_payload": 4,
-                "microbatch_sequences": 2,
+                "sequences_per_payload": 8,
+                "microbatch_sequences": 4,
                 "clip_micro": 100_000,
             },
             "chain": CHAIN,
@@ -141,14 +141,15 @@ def check_bounds(settings: RunSettings, data: TokenData, trainers: int) -> None:
     """Ask calibration whether the bounds leave honest work alone; SystemExit if they do not."""
     config, rounds = settings.config, settings.config.schedule.rounds
     ways = [way for way in ways_here(config) if way.threads == 1]
-    plan = Plan(rounds, every=1, draws=2, trainers=trainers)
+    plan = Plan(rounds, every=2, draws=2, trainers=trainers)
     groups = calibrate(config, data, ways, plan)
     found, obstacles = propose_for(groups), in_the_way(groups, config.judge)
     honest = [group for group in groups if group.is_honest]
     print(
         f"calibrated over {rounds} rounds: honest errors to {found.worst_honest:.4f}, far tiles "
         f"to {max(g.most_bad_tiles for g in honest)}, residuals to "
-        f"{max(g.highest_residual for g in honest):.1f}; mildest cheat from {found.mildest:.4f}",
+        f"{max(g.highest_residual for g in honest):.1f}, distances of whole gradients to "
+        f"{max(g.highest_distance for g in honest):.4f}; mildest cheat from {found.mildest:.4f}",
         flush=True,
     )
     if HEADROOM * found.worst_honest * MICRO > config.judge.ok_bound_micro or obstacles:

@@ -80,13 +80,17 @@ class Plan:
 
 @dataclass(slots=True)
 class Group:
-    """The audits of one kind of trainer by all witnesses of another kind."""
+    """The audits of one kind of trainer by all witnesses of another kind.
+
+    `highest_distance` is that between whole gradients of honest ways, relative to the larger.
+    """
 
     name: str
     is_honest: bool
     medians: list[float] = field(default_factory=list)
     most_bad_tiles: int = 0
     highest_residual: float = 0.0
+    highest_distance: float = 0.0
     verdicts: Counter[VerdictKind] = field(default_factory=Counter)
 
     def add(self, found: Distances, rule: Rule) -> None:
@@ -183,7 +187,9 @@ class _Study:
         for number, way in enumerate(self._ways):
             witnesses = found[:number] + found[number + 1 :]
             shown = trainer.shows(self._residual, found[number])
-            self._audit(Group(way.name, is_honest=True), shown, witnesses, round_)
+            group = self._audit(Group(way.name, is_honest=True), shown, witnesses, round_)
+            apart = [_distance(found[number], witness) for witness in witnesses]
+            group.highest_distance = max([group.highest_distance, *apart])
         for name, part in cheats(batch):
             made = np.zeros_like(reference)
             if part is not None:
@@ -193,8 +199,8 @@ class _Study:
 
     def _audit(
         self, group: Group, shown: "_Shown", witnesses: Sequence[Float32], round_: int
-    ) -> None:
-        """Let every witness judge what a trainer shows, over several draws of tiles."""
+    ) -> Group:
+        """Let every witness judge what a trainer shows, over several draws; return the group."""
         group = self.groups.setdefault(group.name, group)
         for number in range(self._plan.draws):
             seed = H("troth:calibrate", u64(self._plan.seed), u64(round_), u64(number))
@@ -208,6 +214,7 @@ class _Study:
                 own = witness[rows].reshape(-1, 4096).astype(np.float64)
                 distances = measure(opened, draws, own, self._rule)
                 group.add(distances, self._rule)
+        return group
 
     def _train(self, round_: int, coefficients: Sequence[Float32]) -> None:
         """Send the reference payloads, include all of them, apply them."""
@@ -246,6 +253,12 @@ class _Trainer:
         sent = select(u, k)
         self.momentum, self.previous = residual.after_included(u, sent), u.numpy()
         return sent
+
+
+def _distance(first: Float32, second: Float32) -> float:
+    """Return ||a - b|| / max(||a||, ||b||): what two sketches of these show of it."""
+    larger = max(float(np.linalg.norm(first)), float(np.linalg.norm(second)))
+    return float(np.linalg.norm(first - second)) / larger if larger else 0.0
 
 
 def _settings() -> Iterator[tuple[str, Device, int]]:

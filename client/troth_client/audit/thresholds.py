@@ -8,6 +8,7 @@ Never: measures. Next: `calibrate.py`, which does.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from troth_attestation.sketch import DIFFERENCE_FACTOR
 from troth_client.audit.calibrate import Group
 from troth_coordinator.rules.config import MICRO, JudgeSection
 
@@ -16,6 +17,7 @@ HEADROOM = 5
 """The accept bound lies so far above the honest percentile: other machines are noisier."""
 CHEAT_SHARE = 3
 """The accept bound is at most this part of the mildest cheat."""
+SKETCH_BOUND = DIFFERENCE_FACTOR**-0.5
 CAUGHT_SHARE = 0.75
 """The mismatch bound lies at this share of the mildest cheat, so that a lucky draw is caught."""
 
@@ -53,17 +55,21 @@ def in_the_way(groups: Sequence[Group], judge: JudgeSection) -> list[str]:
 
     No pair of bounds helps then: a few tiles far off or a large residual decide by themselves. In
     bf16 the tiles of queries and keys are far off once attention has ceased to matter: what is left
-    of their gradient is noise. A residual is large where the gradient has become small.
+    of their gradient is noise. A residual is large where the gradient has become small. Where
+    honest gradients lie far apart, sketches contradict honest seats.
     """
     honest = [group for group in groups if group.is_honest]
     far = max(group.most_bad_tiles for group in honest)
     residual = max(group.highest_residual for group in honest)
+    apart = max(group.highest_distance for group in honest)
     found = []
     if far > judge.ok_tiles:
         found.append(f"{far} of 32 tiles far off, judge.ok_tiles = {judge.ok_tiles}")
     if residual * MICRO > judge.residual_bound_micro:
         bound = f"judge.residual_bound_micro = {judge.residual_bound_micro}"
         found.append(f"a residual of {residual:.1f} x gradient, {bound}")
+    if apart > SKETCH_BOUND:
+        found.append(f"gradients that differ by {apart:.3f}, sketches by {SKETCH_BOUND} at most")
     return found
 
 

@@ -82,6 +82,12 @@ def test_precisions_differ_measurably_and_a_free_rider_by_everything(groups):
     assert half > eighth
 
 
+def test_precisions_lie_apart_as_whole_gradients_and_residuals_are_noted(groups):
+    apart = {group.name: group.highest_distance for group in groups if group.is_honest}
+    assert 1e-4 < apart["cpu bf16"] < 0.05
+    assert all(group.highest_residual > 0 for group in groups)
+
+
 def test_the_measured_groups_separate(groups):
     honest = [median for group in groups if group.is_honest for median in group.medians]
     found = propose(honest, {g.name: g.medians for g in groups if not g.is_honest})

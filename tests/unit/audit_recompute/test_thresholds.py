@@ -60,9 +60,9 @@ def test_the_tails_of_few_values_are_the_extremes():
     assert percentile([3.0, 1.0, 2.0], 0.1) == 1.0
 
 
-def group(name, *, medians=(0.001,), far=0, residual=1.0):
+def group(name, *, medians=(0.001,), far=0, residual=1.0, apart=0.0):
     is_honest = name.startswith("cpu")
-    return Group(name, is_honest, list(medians), most_bad_tiles=far, highest_residual=residual)
+    return Group(name, is_honest, list(medians), far, residual, apart)
 
 
 CHEAT = group("half", medians=[0.5], far=32, residual=50.0)
@@ -84,3 +84,10 @@ def test_far_tiles_and_residuals_of_honest_work_are_named_with_their_bounds():
     far, residual = in_the_way(groups, JudgeSection())
     assert "6 of 32 tiles far off, judge.ok_tiles = 2" in far
     assert "20.5 x gradient, judge.residual_bound_micro = 20000000" in residual
+
+
+def test_gradients_so_far_apart_that_honest_sketches_differ_are_named():
+    """Two honest bf16 seats lost ten recompute costs each to three fp32 seats that agreed."""
+    assert in_the_way([group("cpu bf16", apart=0.1)], JudgeSection()) == []
+    (apart,) = in_the_way([group("cpu bf16", apart=0.11)], JudgeSection())
+    assert "gradients that differ by 0.110" in apart

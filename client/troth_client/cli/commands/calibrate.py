@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from troth_coordinator.rules.config import JudgeSection, RunConfig
 
 _STDLIB_BYTES = 2_000_000
-_COLUMNS = ("trainer", "audits", "lowest", "half", "99.9 %", "highest", "far tiles", "residual")
+_COLUMNS = (
+    "trainer",
+    "audits",
+    "lowest",
+    "half",
+    "99.9 %",
+    "highest",
+    "far tiles",
+    "residual",
+    "apart",
+)
 _VERDICTS = ("ok", "mismatch", "inconclusive")
 
 
@@ -139,6 +149,7 @@ def _row(group: "Group") -> dict[str, object]:
         "highest": max(group.medians),
         "far tiles": group.most_bad_tiles,
         "residual": round(group.highest_residual, 2),
+        "apart": group.highest_distance,
     } | {kind.name.lower(): count for kind, count in group.verdicts.items()}
 
 
