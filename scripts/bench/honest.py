@@ -51,7 +51,7 @@ MODEL = {
 }
 CHAIN = {
     "min_members": 2,
-    "capacity": 16,
+    "capacity": 10,
     "commit_slots": 40,
     "attest_slots": 30,
     "close_grace_slots": 5,
@@ -60,7 +60,7 @@ CHAIN = {
     "verdict_commit_slots": 30,
     "verdict_reveal_slots": 20,
     "case_slots": 60,
-    "p_base_ppm": 250_000,
+    "p_base_ppm": 200_000,
     "p_new_ppm": 1_000_000,
     "audit_cap": 2,
 }

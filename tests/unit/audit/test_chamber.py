@@ -97,3 +97,52 @@ async def test_closing_ends_what_is_under_way():
     await chamber.close()
     assert {task for task in asyncio.all_tasks() if task is not asyncio.current_task()} == set()
     await chamber.close()
+
+
+async def nothing():
+    """Nobody serves what has to be judged."""
+
+
+async def test_two_matters_that_come_to_nothing_do_not_keep_a_third_from_being_heard():
+    """Two targets post a root and serve nobody: an honest seat was silent on a third audit."""
+    chamber, third = Chamber(), Matter()
+    third.decided.set()
+    for _ in range(6):
+        chamber.hear("first", nothing)
+        chamber.hear("second", nothing)
+        if chamber.hear("third", third.judge) == "guilty":
+            break
+        await settle()
+    assert third.num_begun == 1
+    await chamber.close()
+
+
+async def test_a_matter_whose_window_has_closed_holds_up_nobody():
+    chamber, busy, later = Chamber(), Matter(), Matter()
+    chamber.hear("busy", busy.judge)
+    chamber.hear("closed since", nothing)
+    chamber.hear("later", later.judge)
+    busy.decided.set()
+    await settle()
+    chamber.hear("later", later.judge)
+    await settle()
+    assert later.num_begun == 1
+    assert chamber.hear("busy", busy.judge) == "guilty"
+    await chamber.close()
+
+
+async def test_who_still_asks_keeps_its_turn():
+    chamber, busy, first, second = Chamber(), Matter(), Matter(), Matter()
+    chamber.hear("busy", busy.judge)
+    for _ in range(2):
+        chamber.hear("first", first.judge)
+        chamber.hear("second", second.judge)
+    busy.decided.set()
+    await settle()
+    assert chamber.hear("second", second.judge) is None
+    await settle()
+    assert (first.num_begun, second.num_begun) == (0, 0), "the first has not asked yet"
+    chamber.hear("first", first.judge)
+    await settle()
+    assert (first.num_begun, second.num_begun) == (1, 0)
+    await chamber.close()
