@@ -196,9 +196,11 @@ class InProcessRun:
             await self.close()
 
     async def close(self) -> None:
-        """Stop whoever still runs; harmless when repeated."""
-        for member in self.members:
-            await self.stop(member)
+        """Stop whoever still runs, all at once; harmless when repeated.
+
+        One by one the last would be alone, and then no wait of its own ever lets us go on.
+        """
+        await asyncio.gather(*(self.stop(member) for member in self.members))
 
     async def view(self) -> NetworkView:
         """Return what the chain shows now."""
