@@ -38,7 +38,7 @@ from troth_coordinator.rules.settings import RunSettings
 MIXED = Device(torch.device("cpu"), is_mixed=True)
 TOKENS = 64
 TEXT_BYTES = 1_000_000
-HEADROOM = 2
+HEADROOM = 1.5
 """The accept bound lies at least so far above the worst honest error that calibration found."""
 MODEL = {
     "vocab_size": 256,

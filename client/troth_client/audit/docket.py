@@ -90,6 +90,13 @@ class Docket:
         clock = run_clock(view.run, view.slot)
         return clock > known.freeze_clock + params.openings_slots + FORK_SLOTS
 
+    def is_final(self, round_: RoundView, view: NetworkView) -> bool:
+        """Tell whether the seed of a round will not be drawn anew, on no fork worth waiting for.
+
+        What is lost or was never due stays open to that until the ring drops the round.
+        """
+        return run_clock(view.run, view.slot) > round_.freeze_clock + FORK_SLOTS
+
     def refuse(self, key: Key, step: str, view: NetworkView) -> None:
         """Remember that a step of an audit was refused, so that it is not sent at every slot."""
         until = view.slot + PATIENCE_SLOTS
@@ -108,12 +115,11 @@ class Docket:
     async def _read_rounds(self, view: NetworkView) -> None:
         run = view.run
         oldest = max(0, run.round - run.params.ring + 1)
-        settled = run_clock(run, view.slot) - FORK_SLOTS
         known = {r: self._rounds[r] for r in range(oldest, run.round) if r in self._rounds}
         final = {
             r: round_
             for r, round_ in known.items()
-            if round_.freeze_clock < settled and not _unopened(round_)
+            if self.is_final(round_, view) and not _unopened(round_)
         }
         unread = [r for r in range(oldest, run.round) if r not in final]
         for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:

@@ -80,6 +80,15 @@ class OpeningsDesk:
         root = self._roots.get((round_, index))
         return root if root is not None and self.shown(root) is not None else None
 
+    def find_set(self, sampled: Sampled) -> Digest | None:
+        """Return the root of this audit's set if it is here and shows the tiles drawn now.
+
+        Where a fork has drawn the seed anew, what lies here shows other tiles.
+        """
+        root = self._roots.get((sampled.round, sampled.index))
+        data = None if root is None else self.shown(root)
+        return root if data is not None and _is_readable(data, sampled) else None
+
     def shown(self, root: bytes) -> bytes | None:
         """Return the set with this root for whoever asks; None if it is not here, or damaged."""
         held = next((key for key, value in list(self._roots.items()) if value == root), None)

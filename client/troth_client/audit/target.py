@@ -11,6 +11,7 @@ from troth_client.audit.errors import ResidualLostError
 from troth_client.audit.sending import Purpose, send
 from troth_client.peer import Peer
 from troth_coordinator.chain import audit_instructions as make
+from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.ids import ZERO_DIGEST, Digest, RoundIndex
@@ -22,29 +23,30 @@ async def show_openings(peer: Peer, view: NetworkView) -> None:
     oldest = view.run.round - view.run.params.ring
     for number in peer.archive.waiting():
         round_ = peer.docket.round(number)
-        if round_ is not None:
-            await _show(peer, view, round_)
-        elif number <= oldest:
+        if round_ is None:
+            is_done = number <= oldest
+        else:
+            # Until then a fork may draw the seed anew, and ask for other tiles or for the first.
+            is_done = peer.docket.is_final(round_, view)
+            if not is_done and _is_asked(peer, view, round_):
+                await _show(peer, view, round_)
+        if is_done:
             peer.archive.release(number)
 
 
+def _is_asked(peer: Peer, view: NetworkView, round_: RoundView) -> bool:
+    """Tell whether this round's seed asks for our openings and has not got them."""
+    if round_.seed_status != SeedStatus.FROZEN or peer.index not in asked_for(round_):
+        return False
+    if run_clock(view.run, view.slot) > round_.freeze_clock + view.run.params.openings_slots:
+        return False
+    audit = peer.docket.find(round_.round, peer.index)
+    if audit is None:
+        return not bitmap.has(round_.audited, peer.index)
+    return audit.openings_root == ZERO_DIGEST
+
+
 async def _show(peer: Peer, view: NetworkView, round_: RoundView) -> None:
-    number = RoundIndex(round_.round)
-    is_frozen = round_.seed_status == SeedStatus.FROZEN
-    is_late = run_clock(view.run, view.slot) > round_.freeze_clock + view.run.params.openings_slots
-    if not is_frozen or is_late or peer.index not in asked_for(round_):
-        peer.archive.release(number)
-        return
-    audit = peer.docket.find(number, peer.index)
-    if audit is not None and audit.openings_root != ZERO_DIGEST:
-        peer.archive.release(number)
-        return
-    root = peer.desk.find(number, peer.index) or await _make(peer, round_)
-    if root is not None:
-        await _post(peer, view, number, root)
-
-
-async def _make(peer: Peer, round_: RoundView) -> Digest | None:
     submission = peer.store.load_submission(round_.round)
     try:
         if submission is None:
@@ -54,12 +56,15 @@ async def _make(peer: Peer, round_: RoundView) -> Digest | None:
         header = headers.decode(submission.header)
         num_tiles = peer.replica.layout.num_tiles
         sampled = sampled_payload(frozen_seed(round_), header, num_tiles)
-        after, before = await peer.clock.compute(peer.archive.pair, sampled)
+        root = await peer.clock.compute(peer.desk.find_set, sampled)
+        if root is None:
+            after, before = await peer.clock.compute(peer.archive.pair, sampled)
+            root = await peer.clock.compute(peer.desk.make, sampled, after, before)
     except ResidualLostError as error:
         peer.events.emit("openings_lost", round=round_.round, reason=str(error))
         peer.archive.release(RoundIndex(round_.round))
-        return None
-    return await peer.clock.compute(peer.desk.make, sampled, after, before)
+    else:
+        await _post(peer, view, round_.round, root)
 
 
 async def _post(peer: Peer, view: NetworkView, round_: int, root: Digest) -> None:
