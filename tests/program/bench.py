@@ -18,6 +18,7 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.transaction import Transaction
 
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator import artifacts
 from troth_coordinator.chain.accounts import AccountReader
 from troth_coordinator.chain.addresses import RunAddresses
@@ -27,7 +28,7 @@ from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.events import EventLog
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import Account
-from troth_coordinator.rules.audit_view import AuditView
+from troth_coordinator.rules.audit_view import AuditStage, AuditView
 from troth_coordinator.rules.view import EntryView, RoundView, RunView
 from troth_localnet.errors import RefusedTransactionError
 from troth_localnet.svm import Chain
@@ -236,8 +237,16 @@ class Bench:
         assert run.total_escrow == sum(audit.escrow for audit in audits)
         named = Counter(index for audit in audits for index in _named(audit))
         targets = Counter(audit.target for audit in audits)
+        frozen = Counter(audit.target for audit in audits if _freezes(audit))
         for index, entry in enumerate(entries):
-            assert (entry.audits, entry.targets) == (named[index], targets[index]), index
+            counted = (named[index], targets[index], frozen[index])
+            assert (entry.audits, entry.targets, entry.frozen) == counted, index
+
+
+def _freezes(audit: AuditView) -> bool:
+    """Whether an accusation is under way, or its escrow waits."""
+    is_open = AuditStage.ACCUSED <= audit.stage < AuditStage.DECIDED
+    return is_open or audit.case_outcome == CaseOutcome.CONVICTED
 
 
 def _named(audit: AuditView) -> list[int]:
