@@ -38,6 +38,7 @@ class Docket:
         self._next_look = 0
         self._audits: dict[Key, AuditView] = {}
         self._rounds: dict[int, RoundView] = {}
+        self._settled: set[int] = set()
         self._refused: dict[tuple[Key, str], int] = {}
 
     async def refresh(self, view: NetworkView) -> None:
@@ -115,17 +116,18 @@ class Docket:
     async def _read_rounds(self, view: NetworkView) -> None:
         run = view.run
         oldest = max(0, run.round - run.params.ring + 1)
-        known = {r: self._rounds[r] for r in range(oldest, run.round) if r in self._rounds}
-        final = {
-            r: round_
-            for r, round_ in known.items()
-            if self.is_final(round_, view) and not _unopened(round_)
-        }
-        unread = [r for r in range(oldest, run.round) if r not in final]
+        found = {r: self._rounds[r] for r in range(oldest, run.round) if r in self._settled}
+        unread = [r for r in range(oldest, run.round) if r not in found]
         for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:
             if round_ is not None and _is_ripe(round_):
-                final[round_.round] = round_
-        self._rounds = final
+                found[round_.round] = round_
+        self._rounds = found
+        # Read once more after the last moment at which a fork may change it, and then no more.
+        self._settled = {
+            r
+            for r, round_ in found.items()
+            if self.is_final(round_, view) and not _unopened(round_)
+        }
 
     def _is_open(self, key: Key) -> bool:
         known = self._audits.get(key)
