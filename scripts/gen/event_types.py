@@ -20,6 +20,8 @@ FOLDER = Path(__file__).parents[2] / "coordinator/troth_coordinator/chain"
 IN_BASE = ("run", "sequence", "slot")
 INTEGERS = {f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64, 128)}
 MAX_COLUMNS = 100
+MAX_ITEMS = 8
+"""Longer arrays are annotated as tuples of any length: the decoder knows the IDL's length."""
 FIRST_KINDS = {"life": 0, "rounds": 32, "audits": 64}
 """Modules by the first kind of event in them; the plain ones, without a kind, are of rounds."""
 TITLES = {
@@ -148,7 +150,7 @@ def annotation(kind: str | Mapping[str, Any]) -> str:
     if form == "array" and inner[0] == "u8":
         return "bytes"
     if form == "array":
-        return f"tuple[{', '.join([annotation(inner[0])] * inner[1])}]"
+        return array(annotation(inner[0]), inner[1])
     if form == "vec":
         return "bytes" if inner == "u8" else f"tuple[{annotation(inner)}, ...]"
     if form == "option":
@@ -156,6 +158,12 @@ def annotation(kind: str | Mapping[str, Any]) -> str:
     if inner["name"] != "Params":
         raise SystemExit(f"event field of type {inner['name']}: teach scripts/gen/event_types.py")
     return "ParamsView"
+
+
+def array(item: str, length: int) -> str:
+    """Return the annotation of a fixed array; a long one is a tuple of any length."""
+    whole = f"tuple[{', '.join([item] * length)}]"
+    return whole if length <= MAX_ITEMS else f"tuple[{item}, ...]"
 
 
 def main() -> int:

@@ -296,13 +296,16 @@ def test_accounts_of_other_types_are_refused_everywhere(trial: Trial, seated: Au
         "audit": trial.at.audit(0, 3, PAYLOAD), "participant": trial.at.participant(
             trial.owners[3].pubkey()),
     }  # fmt: skip
-    refusals = {"WrongStage", "WindowOpen", "NotConvicted"}
-    for name, instruction, signer in instructions:
-        for place in program_codec().instructions[name].accounts:
-            if place.name not in owned or place.name == "participant":
-                continue
-            for kind, address in owned.items():
-                if kind != place.name:
-                    bad = swapped(name, instruction, place.name, address)
-                    assert trial.refused(bad, signer) not in refusals, (name, place.name, kind)
+    late = {"WrongStage", "WindowOpen", "NotConvicted"}  # refusals that come after the accounts
+    swaps = [
+        (name, instruction, signer, place.name, kind)
+        for name, instruction, signer in instructions
+        for place in program_codec().instructions[name].accounts
+        if place.name in owned and place.name != "participant"
+        for kind in owned
+        if kind != place.name
+    ]
+    for name, instruction, signer, place_name, kind in swaps:
+        bad = swapped(name, instruction, place_name, owned[kind])
+        assert trial.refused(bad, signer) not in late, (name, place_name, kind)
     assert trial.case(0, 3, PAYLOAD).stage == AuditStage.CASE_COMMIT

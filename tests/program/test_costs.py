@@ -17,7 +17,7 @@ BOUNDS = {
     **{"settle_case": 150_000, "release_escrow": 30_000},
 }
 """What the project promises, measured with 64 participants, all of them sampled."""
-MAX_IMAGE_BYTES = 800_000
+MAX_IMAGE_BYTES = 500_000
 
 
 @pytest.fixture(scope="module")

@@ -186,6 +186,13 @@ def test_external_functions_with_too_many_arguments_are_refused():
         module.rewrite("declare void @far(i64, i64, i64, i64, i64, i64)", HELPERS)
 
 
+def test_minimal_size_is_forgotten_and_small_size_is_kept():
+    text = "attributes #0 = { cold minsize nounwind optsize }\nattributes #1 = { optsize }\n"
+    result = module.rewrite(text, HELPERS)
+    assert "attributes #0 = { cold nounwind optsize }" in result.text
+    assert result.num_fired["minimal-size"] == 1
+
+
 def test_memory_effects_are_forgotten():
     text = "attributes #3 = { nounwind memory(none) optsize }"
     assert module.rewrite(text, HELPERS).text.strip() == ("attributes #3 = { nounwind optsize }")

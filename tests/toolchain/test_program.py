@@ -1,5 +1,6 @@
 """From C through the whole link: what the loader would refuse is refused with its name."""
 
+import struct
 import subprocess
 
 import pytest
@@ -9,6 +10,7 @@ from troth_toolchain.errors import LinkError
 
 pytestmark = pytest.mark.usefixtures("packaged_compilers")
 
+LOCAL_CALL = b"\x85\x10"
 HEADER = """
 typedef unsigned long u64;
 extern u64 sol_log_64_(u64, u64, u64, u64, u64);
@@ -38,6 +40,21 @@ def test_a_program_links_for_both_versions(tmp_path):
     v0, v3 = image.write(linked, 0), image.write(linked, 3)
     assert v0 != v3
     assert [call.name for call in linked.program.syscalls] == ["sol_log_64_"]
+
+
+def test_a_frequent_syscall_has_one_place_and_a_rare_one_is_called_directly(tmp_path):
+    call = "sol_log_64_(i, i, 0, 0, 0);"
+    rare = link(tmp_path, f"u64 work(u64 i) {{ {call * 2} return 0; }}" + ENTRY).program
+    often = link(tmp_path, f"u64 work(u64 i) {{ {call * 5} return 0; }}" + ENTRY).program
+    assert [each.name for each in rare.syscalls] == ["sol_log_64_"] * 2
+    (shared,) = often.syscalls
+    assert (often.function_at(shared.at), shared.at) == ("sol_log_64_", len(often.text) - 16)
+    local_calls = [
+        at + 8 + 8 * struct.unpack_from("<i", often.text, at + 4)[0]
+        for at in range(0, len(often.text), 8)
+        if often.text[at : at + 2] == LOCAL_CALL
+    ]
+    assert local_calls == [shared.at] * 5
 
 
 def test_writable_data_is_refused(tmp_path):

@@ -77,7 +77,7 @@ class VerdictRevealed(Event):
     index: int
     verdict: int
     evidence: bytes
-    sketch: tuple[int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int]
+    sketch: tuple[int, ...]
     salt: bytes
 
 

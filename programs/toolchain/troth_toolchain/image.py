@@ -24,7 +24,7 @@ from troth_toolchain.process import build_environment, run
 RUNTIME = Path(__file__).parent / "runtime"
 STACK_FRAME_BYTES = 4096
 OPT_LEVELS = {"2": "O2", "3": "O3", "s": "Os", "z": "Oz"}
-DEFAULT_OPT_LEVEL = "s"
+DEFAULT_OPT_LEVEL = "z"
 _ENTRY = "entrypoint"
 _WRITERS = {0: image_v0.write, 3: image_v3.write}
 _MAX_SHOWN = 40
@@ -64,9 +64,10 @@ def write(linked: Linked, version: Version = 0) -> bytes:
 
 
 def _optimise(scratch: Path, level: str) -> None:
-    # mergefunc: generic code repeats itself. lower-atomic: one thread. instnamer: the rules need
-    # a name for each value.
-    passes = f"internalize,globaldce,default<{level}>,mergefunc,globaldce,lower-atomic,instnamer"
+    # mergefunc: generic code repeats itself, and again after inlining. lower-atomic: one thread.
+    # instnamer: the rules need a name for each value.
+    merge = "mergefunc,globaldce"
+    passes = f"internalize,globaldce,{merge},lto<{level}>,{merge},lower-atomic,instnamer"
     kept = ",".join((_ENTRY, *SOFT_FLOAT))
     run(
         [

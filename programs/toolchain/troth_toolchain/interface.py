@@ -29,7 +29,8 @@ def idl(described: Crate, cache_directory: Path) -> bytes:
 
 def layout(described: Crate, cache_directory: Path) -> bytes:
     """Return what the crate's example `export_layout` prints: seeds, sizes, offsets, codes."""
-    if not (described.directory / f"examples/{_LAYOUT_EXAMPLE}.rs").is_file():
+    place = described.directory / "examples" / _LAYOUT_EXAMPLE
+    if not place.with_suffix(".rs").is_file() and not (place / "main.rs").is_file():
         raise ArtifactError(
             f"expected the example {_LAYOUT_EXAMPLE} in {described.directory}, found none"
         )

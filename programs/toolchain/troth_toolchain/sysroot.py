@@ -24,6 +24,7 @@ edition = "2021"
 
 [profile.release]
 panic = "abort"
+opt-level = "z"
 overflow-checks = true
 codegen-units = 1
 """

@@ -9,7 +9,8 @@ use crate::errors::{refuse, CoordinatorError};
 use crate::pda;
 use crate::state::{Audit, Roster, Run};
 
-/// Accounts of `release_escrow`; beside them, the writable Participant of a target whose bar is lifted.
+/// Accounts of `release_escrow`; beside them, the writable Participant of a target whose bar is
+/// lifted.
 #[derive(Accounts)]
 pub struct ReleaseEscrow<'info> {
     /// Whoever sends the transaction.

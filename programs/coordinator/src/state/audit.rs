@@ -132,7 +132,8 @@ pub struct Audit {
     pub kind: u8,
     /// See `Stage`.
     pub stage: u8,
-    /// Outcome of the seats: 0 none, 1 cleared, 3 accused, 4 no openings, 5 unproven, 6 not audited.
+    /// Outcome of the seats: 0 none, 1 cleared, 3 accused, 4 no openings, 5 unproven,
+    /// 6 not audited.
     pub outcome: u8,
     /// Outcome of the committee: 0 none, 1 convicted, 2 acquitted, 3 not proven, 4 excluded.
     pub case_outcome: u8,

@@ -1,9 +1,10 @@
 """Writes sBPF V0 images, which every Solana runtime loads.
 
 Owns: the V0 file layout: a shared object whose text and read-only data lie at their file offsets
-and are moved to 2^32 by the loader, with a dynamic section, symbols for the syscalls and two kinds
-of relocation (8: add 2^32, 10: look up a syscall by name).
-Never: shows an address above 2^32 (V0's loader adds that). Next: `image_v3.py`.
+and are mapped at 2^32 by the loader, with a dynamic section, symbols for the syscalls and one kind
+of relocation (10: look up a syscall by name). Addresses are written as the machine sees them: the
+loader would add 2^32 only where a relocation of 16 bytes asks for it.
+Next: `image_v3.py`.
 """
 
 import struct
@@ -20,11 +21,11 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _PAIR = struct.Struct("<QQ")
 _IDENT = b"\x7fELF\x02\x01\x01" + bytes(9)
 _NUM_SEGMENTS = 3
-_NUM_DYNAMIC = 10
-_RELOCATION_RELATIVE = 8
+_NUM_DYNAMIC = 9
 _RELOCATION_SYSCALL = 10
 _GLOBAL_SYMBOL = 0x10
 _READ, _WRITE, _EXECUTE = 4, 2, 1
+_PROGRAM_START = 1 << 32
 
 
 def write(program: Program) -> bytes:
@@ -55,7 +56,7 @@ def write(program: Program) -> bytes:
 
 
 class _Layout:
-    """File offsets of the two blocks; they are the addresses as well."""
+    """File offsets of the two blocks; the machine maps them at `_PROGRAM_START`."""
 
     def __init__(self, program: Program) -> None:
         self.text_at = _HEADER.size + _NUM_SEGMENTS * _SEGMENT.size
@@ -63,7 +64,8 @@ class _Layout:
         self.rodata_at = end + -end % 16
 
     def address(self, place: Place) -> int:
-        return place.offset + (self.text_at if place.block == "text" else self.rodata_at)
+        block_at = self.text_at if place.block == "text" else self.rodata_at
+        return _PROGRAM_START + block_at + place.offset
 
 
 @dataclass
@@ -98,13 +100,11 @@ class _Tables:
         return self.relocations_at + self.num_relocation_bytes
 
     def content(self) -> bytes:
-        num_relative = sum(1 for _, info in self.relocations if info == _RELOCATION_RELATIVE)
         entries = [
             (0x1E, 4),  # FLAGS = TEXTREL
             (0x11, self.relocations_at),  # REL
             (0x12, self.num_relocation_bytes),  # RELSZ
             (0x13, _PAIR.size),  # RELENT
-            (0x6FFFFFFA, num_relative),  # RELCOUNT
             (0x06, self.symbols_at),  # SYMTAB
             (0x0B, _SYMBOL.size),  # SYMENT
             (0x05, self.strings_at),  # STRTAB
@@ -123,10 +123,10 @@ def _resolve(program: Program, layout: _Layout) -> tuple[bytearray, bytearray]:
     text = bytearray(program.text)
     rodata = bytearray(program.rodata)
     for load in program.loads:
-        struct.pack_into("<I4xI", text, load.at + 4, layout.address(load.target), 0)
+        address = layout.address(load.target)
+        struct.pack_into("<I4xI", text, load.at + 4, address & 0xFFFFFFFF, address >> 32)
     for pointer in program.pointers:
-        # The loader reads the address from the upper half of the slot (a rule of old).
-        struct.pack_into("<II", rodata, pointer.at, 0, layout.address(pointer.target))
+        struct.pack_into("<Q", rodata, pointer.at, layout.address(pointer.target))
     for syscall in program.syscalls:
         text[syscall.at + 1] = 0x10
         struct.pack_into("<i", text, syscall.at + 4, -1)
@@ -156,13 +156,10 @@ def _dynamic_symbols(program: Program) -> tuple[bytes, bytes, dict[str, int]]:
 def _relocations(
     program: Program, layout: _Layout, indices: dict[str, int]
 ) -> list[tuple[int, int]]:
-    found = [(layout.text_at + load.at, _RELOCATION_RELATIVE) for load in program.loads]
-    found += [(layout.rodata_at + each.at, _RELOCATION_RELATIVE) for each in program.pointers]
-    found += [
+    return [
         (layout.text_at + call.at, indices[call.name] << 32 | _RELOCATION_SYSCALL)
         for call in program.syscalls
     ]
-    return sorted(found)
 
 
 class _SectionTable:

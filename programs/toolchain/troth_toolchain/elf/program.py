@@ -6,6 +6,7 @@ Next: `image_v0.py`, `image_v3.py`.
 """
 
 import struct
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,6 +20,8 @@ _RELOCATION_LOAD_ADDRESS = 1
 _RELOCATION_POINTER = 2
 _RELOCATION_CALL = 10
 _ENTRY = "entrypoint"
+_SHARED = bytes.fromhex("85000000ffffffff 9500000000000000")  # call -1; exit
+_MIN_SHARED = 3
 
 Block = Literal["text", "rodata"]
 
@@ -103,6 +106,7 @@ class _Flattener:
                 "with the feature no-entrypoint, or without #[program]?"
             )
         program.entry = entries[0]
+        self._share_syscalls()
         return program
 
     def _place(self, section: Section) -> None:
@@ -159,7 +163,24 @@ class _Flattener:
             return
         # llc stores the callee's position in the section, counted in instructions, minus one.
         (stored,) = struct.unpack_from("<i", text, at + 4)
-        target = self._target(symbol).offset + (stored + 1) * INSTRUCTION_BYTES
+        self._link(at, self._target(symbol).offset + (stored + 1) * INSTRUCTION_BYTES)
+
+    def _share_syscalls(self) -> None:
+        """Give each frequent syscall one place: a call of it needs a relocation of 16 bytes."""
+        program = self._program
+        counts = Counter(syscall.name for syscall in program.syscalls)
+        shared = sorted(name for name in counts if counts[name] >= _MIN_SHARED)
+        places = {name: len(program.text) + i * len(_SHARED) for i, name in enumerate(shared)}
+        program.text += _SHARED * len(shared)
+        program.functions |= {place: name for name, place in places.items()}
+        single = [syscall for syscall in program.syscalls if syscall.name not in places]
+        for syscall in program.syscalls:
+            if syscall.name in places:
+                self._link(syscall.at, places[syscall.name])
+        program.syscalls = single + [Syscall(place, name) for name, place in places.items()]
+
+    def _link(self, at: int, target: int) -> None:
+        text = self._program.text
         struct.pack_into("<i", text, at + 4, (target - at) // INSTRUCTION_BYTES - 1)
         text[at + 1] = text[at + 1] & 0x0F | 0x10
 

@@ -1,6 +1,6 @@
 """Rules for calls: the BPF calling convention has five argument registers and no `sret`.
 
-Owns: stack arguments, memory intrinsics, traps. Next: `rules.py`.
+Owns: stack arguments, memory intrinsics, traps, attributes. Next: `rules.py`.
 """
 
 import re
@@ -58,6 +58,12 @@ def forget_memory_effects(line: str, scope: Scope) -> list[str] | None:
     """Drop `memory(...)` from attribute groups: stack arguments make functions read memory."""
     del scope
     return [_MEMORY_GROUP.sub("", line)]
+
+
+def forget_minimal_size(line: str, scope: Scope) -> list[str] | None:
+    """Drop `minsize` (`optsize` stays): llc expands comparisons of keys only without it."""
+    del scope
+    return [line.replace(" minsize", "")] if " minsize" in line else None
 
 
 @dataclass(frozen=True)

@@ -90,4 +90,10 @@ RULES: tuple[Rule, ...] = (
         ("attributes",),
         calls.forget_memory_effects,
     ),
+    Rule(
+        "minimal-size",
+        "a comparison of 32 bytes would be a byte loop of 250 compute units, not four loads",
+        ("attributes",),
+        calls.forget_minimal_size,
+    ),
 )
