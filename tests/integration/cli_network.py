@@ -1,6 +1,10 @@
 """A network, keys and data for tests of the command line; not a test itself."""
 
+import contextlib
 import json
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +13,9 @@ from solders.pubkey import Pubkey
 
 from troth_client.cli.keyfiles import read_key, write_key
 from troth_client.cli.network import connect, run_async
+from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.sources import text_source
+from troth_client.data.tokens import ByteTokenizer
 from troth_coordinator import artifacts
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.layouts import program_layout
@@ -19,6 +26,7 @@ from troth_coordinator.rules.root import root_vote
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 
 SOL = 10**9
+SECONDS = 120
 CONFIG = Path(__file__).parents[2] / "configs" / "smoke.toml"
 PROGRAM = program_layout().program_id
 
@@ -93,6 +101,9 @@ class Bench:
             *("--device", "cpu", "--rpc", self.rpc),
         )
 
+    def witness_arguments(self, run, key):
+        return ("witness", *self.join_arguments(run, key)[1:])
+
     def take_a_seat(self, run, *names):
         """Join on chain without any client at work."""
 
@@ -132,6 +143,61 @@ class Bench:
                 assert (await client.read_run(address)).phase == Phase.COMMIT
 
         run_async(work())
+
+
+class Joined:
+    """A process that takes part; its output lies in files, so that no pipe can fill up."""
+
+    def __init__(self, bench, arguments, name):
+        self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
+        command = [sys.executable, "-m", "troth_client.cli.main", *map(str, arguments), "--json"]
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(command, stdout=out, stderr=err)
+
+    def said(self):
+        return self._err.read_text()
+
+    def wait_for(self, words):
+        deadline = time.monotonic() + SECONDS
+        while words not in self.said():
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.05)
+
+    def end(self):
+        """Exit code and the JSON object on stdout, None if there is none."""
+        code = self.process.wait(SECONDS)
+        text = self._out.read_text()
+        return code, last_json(text) if text else None
+
+
+PANGRAM = "the quick brown fox jumps over the lazy dog\n"
+
+
+@contextlib.contextmanager
+def processes(bench):
+    """Starts processes that take part: `begin(arguments, name)`; ends what is left of them."""
+    started = []
+
+    def begin(arguments, name):
+        started.append(Joined(bench, arguments, name))
+        return started[-1]
+
+    try:
+        yield begin
+    finally:
+        for one in started:
+            if one.process.poll() is None:
+                one.process.kill()
+                one.process.wait()
+
+
+def prepare_text(folder, text=PANGRAM * 9_000):
+    """A small data set of text; return its folder."""
+    (folder / "text.txt").write_text(text)
+    options = PrepareOptions(sequence_tokens=64)
+    prepare(folder / "set", text_source([folder / "text.txt"]), ByteTokenizer(), options)
+    return folder / "set"
 
 
 async def until(client, run, test):

@@ -3,12 +3,13 @@
 import io
 import os
 import time
+import tomllib
 from pathlib import Path
 
 import httpx
 from rich.console import Console
 
-from troth_client.cli.demo.options import DemoOptions
+from troth_client.cli.demo.options import CONFIG, DemoOptions
 from troth_client.cli.demo.show import run_demo
 from troth_client.telemetry.events import EventTail
 from troth_coordinator.chain.client import CoordinatorClient
@@ -35,8 +36,17 @@ class KeptChain:
 def perform(folder, launcher, **changes):
     """Run a demo of the smallest model; return its summary and what it printed."""
     console = Console(file=io.StringIO(), width=160)
-    options = DemoOptions(folder=folder, config=SMOKE, **changes)
+    options = DemoOptions(**{"folder": folder, "config": SMOKE, **changes})
     return run_demo(options, console, launcher), console.file.getvalue()
+
+
+def small_config(path, **changes):
+    """Write a config of the smallest model under the demo's own rules for audits."""
+    rules = tomllib.loads(CONFIG.read_text())["chain"] | changes
+    model = SMOKE.read_text().partition("[chain]")[0]
+    chosen = (f"{name} = {value!r}\n" for name, value in rules.items())
+    path.write_text(f"{model}[chain]\n{''.join(chosen)}")
+    return path
 
 
 def events_of(folder, name):

@@ -20,7 +20,7 @@ from troth_localnet.fleet import Fleet
 
 # Slots are wall time: phases in which somebody is missing run to their ends.
 SLOT = 60
-# Nobody is sampled: who is away when an audit asks for its openings pays, and that is not told here.
+# Nobody is sampled: who is away when an audit asks for openings pays, and that is not told here.
 CHAIN = {
     "commit_slots": 80,
     "attest_slots": 60,
@@ -40,20 +40,25 @@ class Options(DemoOptions):
         return found.model_copy(update={"chain": found.chain.model_copy(update=CHAIN)})
 
 
-class Troupe:
-    """Trainers that have a data folder each. A context manager; leaving it ends them all."""
+def quiet(folder, num_trainers, num_rounds):
+    """Honest trainers of the smallest model, none of whom is audited."""
+    return Options(
+        folder=folder,
+        config=SMOKE,
+        num_trainers=num_trainers,
+        num_witnesses=0,
+        cheat=NOBODY,
+        num_rounds=num_rounds,
+        slot_milliseconds=SLOT,
+    )
 
-    def __init__(self, folder, launcher, num_trainers, num_rounds):
-        self.options = Options(
-            folder=folder,
-            config=SMOKE,
-            num_trainers=num_trainers,
-            num_witnesses=0,
-            cheat=NOBODY,
-            num_rounds=num_rounds,
-            slot_milliseconds=SLOT,
-        )
-        folder.mkdir()
+
+class Troupe:
+    """Participants that have a data folder each. A context manager; leaving it ends them all."""
+
+    def __init__(self, options, launcher):
+        self.options = options
+        options.folder.mkdir()
         self.launcher = launcher
         self.stage = asyncio.run(self._create())
         tasks = player_tasks(self.options, self.stage, launcher.rpc_url)
@@ -86,7 +91,7 @@ class Troupe:
         """Exit code of one trainer."""
         deadline = time.monotonic() + SECONDS
         while (code := self.fleet.exit_codes()[index]) is None:
-            assert time.monotonic() < deadline, self.events(self.options.names[index])[-5:]
+            assert time.monotonic() < deadline, self.events(self.tasks[index].name)[-5:]
             time.sleep(0.05)
         return code
 

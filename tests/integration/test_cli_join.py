@@ -2,23 +2,15 @@
 
 import signal
 import socket
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
-from integration.cli_network import SOL, Bench, last_json, start
+from integration.cli_network import SOL, Bench, last_json, prepare_text, processes, start
 from unit.cli.support import Cli
-
-from troth_client.data.prepare import PrepareOptions, prepare
-from troth_client.data.sources import text_source
-from troth_client.data.tokens import ByteTokenizer
 
 pytestmark = pytest.mark.processes
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
 PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
-SECONDS = 90
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +22,7 @@ def network():
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    (folder / "text.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 9_000)
-    options = PrepareOptions(sequence_tokens=64)
-    prepare(folder / "set", text_source([folder / "text.txt"]), ByteTokenizer(), options)
-    return folder / "set"
+    return prepare_text(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture
@@ -42,45 +30,10 @@ def bench(capsys, network, tmp_path, data):
     return Bench(Cli(capsys), network, tmp_path, data)
 
 
-class Joined:
-    """A `troth join` process; its output lies in files, so that no pipe can fill up."""
-
-    def __init__(self, bench, arguments, name):
-        self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
-        command = [sys.executable, "-m", "troth_client.cli.main", *map(str, arguments), "--json"]
-        with self._out.open("w") as out, self._err.open("w") as err:
-            self.process = subprocess.Popen(command, stdout=out, stderr=err)
-
-    def said(self):
-        return self._err.read_text()
-
-    def wait_for(self, words):
-        deadline = time.monotonic() + SECONDS
-        while words not in self.said():
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < deadline, self.said()
-            time.sleep(0.05)
-
-    def end(self):
-        """Exit code and the JSON object on stdout, None if there is none."""
-        code = self.process.wait(SECONDS)
-        text = self._out.read_text()
-        return code, last_json(text) if text else None
-
-
 @pytest.fixture
 def joined(bench):
-    started = []
-
-    def begin(arguments, name):
-        started.append(Joined(bench, arguments, name))
-        return started[-1]
-
-    yield begin
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait()
+    with processes(bench) as begin:
+        yield begin
 
 
 def free_port():
@@ -250,9 +203,7 @@ def test_the_config_or_data_of_another_run_is_refused(bench, tmp_path):
     unbound = [a for a in bench.join_arguments(other, "a") if a != "--config"]
     unbound.remove(bench.folder / "run.toml")
     assert bench.cli.refused(*unbound)["kind"] == "UnboundConfigError"
-    (tmp_path / "text.txt").write_text("other words\n" * 20_000)
-    options = PrepareOptions(sequence_tokens=64)
-    prepare(tmp_path / "set", text_source([tmp_path / "text.txt"]), ByteTokenizer(), options)
-    arguments = changed(bench.join_arguments(run, "a"), data=tmp_path / "set")
+    others = prepare_text(tmp_path, "other words\n" * 20_000)
+    arguments = changed(bench.join_arguments(run, "a"), data=others)
     assert bench.cli.refused(*arguments)["kind"] == "ManifestError"
     assert bench.balance("a") == 10 * SOL

@@ -1,4 +1,7 @@
-"""`troth demo` with real processes: its summary claims what the chain and the files show."""
+"""`troth demo` with real processes: its summary claims what the chain and the files show.
+
+The cheat is told in test_demo_trial.py; here nobody cheats, and nobody witnesses alone.
+"""
 
 import ast
 import asyncio
@@ -35,6 +38,7 @@ pytestmark = pytest.mark.processes
 # nothing, for a phase ends when all have acted; only the kill has to wait for deadlines.
 SLOT = 200
 KILL_SLOT = 60
+HONEST = {"num_witnesses": 0, "cheat": "none"}
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ def chain(request):
 def test_the_summary_says_what_the_chain_says(tmp_path, chain):
     folder = tmp_path / "demo"
     options = {"num_rounds": 8, "slot_milliseconds": SLOT, "margin_micro": 20_000, "seed": 1}
-    summary, printed = perform(folder, chain, **options)
+    summary, printed = perform(folder, chain, **options, **HONEST)
     assert chain.num_stops == 1
     assert summary.is_success, summary
     assert "round 8 of 8" in printed
@@ -60,8 +64,10 @@ def test_the_summary_says_what_the_chain_says(tmp_path, chain):
     included = sum(rounds[r].included.bit_count() for r in range(8))
     assert included == summary.num_included == 32
     assert summary.fees_lamports == asyncio.run(fees_of_all_transactions(chain, summary.run))
-    reward = view.params.reward_per_payload
-    assert view.total_unvested + view.total_claimable == included * reward
+    rewards = included * view.params.reward_per_payload
+    fees = sum(one.fees for one in summary.trial.honest.values())
+    assert fees > 0, "somebody was audited, and somebody was paid for it"
+    assert view.total_unvested + view.total_claimable == rewards + fees
 
     # What the live display adds up is what the chain is short of, to the lamport.
     logs = [folder, *(folder / name for name in summary.peer_roots)]
@@ -120,6 +126,7 @@ def assert_every_step_is_timed(events, num_rounds):
 
 def test_a_seed_gives_the_same_run_to_the_bit(tmp_path):
     options = {"num_rounds": 3, "slot_milliseconds": SLOT, "margin_micro": -(10**9), "seed": 7}
+    options |= HONEST
     first, _ = perform(tmp_path / "first", None, **options)
     second, _ = perform(tmp_path / "second", None, **options)
     assert first.is_success
@@ -140,6 +147,7 @@ def test_the_others_go_on_when_one_is_killed(tmp_path, chain):
         slot_milliseconds=KILL_SLOT,
         margin_micro=-(10**9),
         kill_round=4,
+        **HONEST,
     )
     assert summary.is_success, summary
     assert summary.killed_peers == ["trainer-3"]
@@ -159,9 +167,8 @@ def test_the_others_go_on_when_one_is_killed(tmp_path, chain):
 
 
 def test_a_margin_that_is_missed_is_a_failure(tmp_path):
-    summary, _ = perform(
-        tmp_path / "demo", None, num_rounds=1, slot_milliseconds=SLOT, margin_micro=10**7
-    )
+    options = {"num_rounds": 1, "slot_milliseconds": SLOT, "margin_micro": 10**7}
+    summary, _ = perform(tmp_path / "demo", None, **options, **HONEST)
     assert summary.agrees
     assert not summary.is_success
     kept = tmp_path / "demo" / "trainer-0" / "state"
@@ -172,7 +179,7 @@ def test_the_command_prints_one_json_object(tmp_path):
     """`troth demo --json`: progress on stderr, the result on stdout, nothing left running."""
     folder = tmp_path / "demo"
     command = [sys.executable, "-m", "troth_client.cli.main", "demo", "--json", "--rounds", "6"]
-    command += ["--margin-micro", "300000", "--out", str(folder)]
+    command += ["--margin-micro", "300000", "--out", str(folder), "--cheat", "none"]
     mark = str(tmp_path)
     done = subprocess.run(
         command,
@@ -190,6 +197,8 @@ def test_the_command_prints_one_json_object(tmp_path):
     assert set(result["peer_roots"].values()) == {result["chain_root"]}
     assert result["fell_by_micro"] >= 300_000
     assert "round 6 of 6" in done.stderr
+    assert result["trial"]["cheat"] is None
+    assert result["moved_stakes"] == []
     assert json.loads((folder / "events.jsonl").read_text().splitlines()[-1])["event"] == (
         "summarised"
     )

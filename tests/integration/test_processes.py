@@ -9,7 +9,7 @@ import signal
 
 import pytest
 from integration.demo_support import read_chain, roots_by_round
-from integration.process_support import SLOT, Troupe
+from integration.process_support import SLOT, Troupe, quiet
 from solders.system_program import TransferParams, transfer
 
 from troth_client.cli.demo.stage import start_chain
@@ -37,7 +37,7 @@ def chain():
 def test_stopped_or_killed_they_return_on_the_same_port_and_the_purse_is_filled(tmp_path, chain):
     """One is asked to stop, one dies by kill -9, one loses its money; all four finish."""
     stopped, robbed, killed = 0, 1, 3
-    with Troupe(tmp_path / "run", chain, num_trainers=4, num_rounds=12) as troupe:
+    with Troupe(quiet(tmp_path / "run", num_trainers=4, num_rounds=12), chain) as troupe:
         names = troupe.options.names
         troupe.wait_for_round("trainer-2", 1)
         asyncio.run(rob(chain, troupe.stage.actors[robbed].session))
@@ -83,7 +83,7 @@ async def rob(launcher, session):
 
 def test_data_that_is_damaged_in_the_middle_of_a_run_ends_that_participant_only(tmp_path, chain):
     """A shard cut short and a shard with one other byte: each is named, nobody trains on them."""
-    with Troupe(tmp_path / "run", chain, num_trainers=5, num_rounds=10) as troupe:
+    with Troupe(quiet(tmp_path / "run", num_trainers=5, num_rounds=10), chain) as troupe:
         names = troupe.options.names
         for name in names:
             troupe.wait_for_round(name, 1)

@@ -83,8 +83,12 @@ def status_values(
     view: NetworkView,
     participants: Mapping[int, ParticipantView | None],
     cases: Sequence[CaseFile] = (),
+    slashes: Sequence[Mapping[str, Json]] = (),
 ) -> dict[str, Json]:
-    """Return where a run stands, who takes part, what is judged; `participants` is by index."""
+    """Return where a run stands, who takes part, what is judged and what was taken.
+
+    `participants` is by index; `slashes` are rows of `slashes.py`.
+    """
     run = view.run
     who = attendance(view)
     ends = number_or_none(run.phase_end_slot)
@@ -109,6 +113,7 @@ def status_values(
         "bonds_lamports": run.total_bonds,
         "num_audits": run.num_audits,
         "accusations": [case_values(case) for case in cases if case.is_accused],
+        "slashes": list(slashes),
         "capacity": run.params.capacity,
         "min_members": run.params.min_members,
         "num_required": bitmap.count(who.required),
@@ -181,7 +186,7 @@ def _accusations(cases: Json) -> list[Grid]:
         for case in (cases if isinstance(cases, list) else [])
     ]
     columns = ("round", "accused", "stage", "outcome", "taken", "to burn", "to treasury")
-    return [Grid(columns, rows, "accusations; what is over: troth case show")] if rows else []
+    return [Grid(columns, rows, "open accusations")] if rows else []
 
 
 def taken(view: NetworkView) -> list[tuple[int, EntryView]]:

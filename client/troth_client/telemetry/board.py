@@ -37,14 +37,17 @@ class PeerLine:
 
 @dataclass(slots=True)
 class Board:
-    """All participants and the run, folded from events in any order of files."""
+    """All participants and the run, folded from events in any order of files.
+
+    `own_fees` are those of events that name no participant: who made the run and ends it pays them.
+    """
 
     run: str = ""
     num_rounds: int = 0
     phase: str = "SETTING UP"
     slot: int = 0
     round: int = 0
-    creation_fees: int = 0
+    own_fees: int = 0
     data_done: int = 0
     data_total: int = 0
     changed_at: float = 0.0
@@ -78,7 +81,7 @@ class Board:
     @property
     def fees(self) -> int:
         """All fees that events have named so far, in lamports."""
-        return self.creation_fees + sum(peer.fees for peer in self.peers.values())
+        return self.own_fees + sum(peer.fees for peer in self.peers.values())
 
     @property
     def num_closed(self) -> int:
@@ -114,9 +117,9 @@ class Board:
         ]
 
     def _take_own(self, name: str, event: Event) -> None:
+        self.own_fees += _int(event, "fee")
         if name == "run_created":
             self.run, self.num_rounds = str(event["run"]), _int(event, "rounds")
-            self.creation_fees = _int(event, "fee")
         elif name == "data_progress":
             self.data_done, self.data_total = _int(event, "done"), _int(event, "total")
 

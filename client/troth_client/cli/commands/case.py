@@ -17,7 +17,9 @@ from troth_client.cli.output import Facts, Grid, Output
 if TYPE_CHECKING:
     from troth_client.cli.output import Json
 
-GROUP = typer.Typer(name="case", help="See audits and cases; accuse, appeal, reverse.", no_args_is_help=True)
+GROUP = typer.Typer(
+    name="case", help="See audits and cases; accuse, appeal, reverse.", no_args_is_help=True
+)
 
 _KINDS = "work, payload, root or possession."
 

@@ -9,6 +9,9 @@ from troth_client.cli.amounts import address
 from troth_client.cli.options import OfRun, command
 from troth_client.cli.output import Output
 
+NEWEST = 1_000
+"""Transactions that are looked through for slashes: more would take a public node minutes."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
@@ -16,11 +19,17 @@ def register(app: typer.Typer) -> None:
 
 
 def status(options: OfRun, output: Output) -> None:
-    """Show phase, round, participants and accusations of a run, and where its money is."""
+    """Show phase, round, participants, accusations and slashes of a run, and where its money is.
+
+    Slashes are read from the newest transactions that moved its money: they are shown after their
+    cases are closed, as long as the node remembers.
+    """
     from solders.pubkey import Pubkey
 
-    from troth_client.cli import casefile, describe
+    from troth_client.cli import casefile, casehistory, describe
     from troth_client.cli.network import connect, run_async
+    from troth_client.cli.slashes import slash_grids, slash_values
+    from troth_coordinator.chain.addresses import RunAddresses
 
     run = address(options.run_address, "RUN")
 
@@ -31,9 +40,13 @@ def status(options: OfRun, output: Output) -> None:
             owners = [Pubkey.from_bytes(entry.owner) for _, entry in entries]
             found = await client.read_participants(run, owners) if owners else []
             audits = await client.find_audits(run) if view.run.num_audits else []
+            at = RunAddresses.of(view.run, client.program_id)
+            has_taken = view.run.treasury or view.run.total_escrow
+            past = await casehistory.read_slashes(client, at, NEWEST) if has_taken else None
         people = {index: one for (index, _), one in zip(entries, found, strict=True)}
         cases = [casefile.of_account(audit) for audit in audits]
-        values = describe.status_values(view, people, cases)
-        output.result(values, *describe.status_blocks(values))
+        rows = [] if past is None else slash_values(past)
+        values = describe.status_values(view, people, cases, rows)
+        output.result(values, *describe.status_blocks(values), *slash_grids(rows))
 
     run_async(work())

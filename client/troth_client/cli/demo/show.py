@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
+from troth_client.cli.closing import release_audits
 from troth_client.cli.demo.errors import FolderUsedError
 from troth_client.cli.demo.options import DemoOptions
 from troth_client.cli.demo.player import PRELOAD, PlayerTask, take_part
@@ -21,6 +22,7 @@ from troth_client.cli.demo.stream import REFRESHES_PER_SECOND, Stream
 from troth_client.cli.demo.summary import Summary, read_ledger, summarise
 from troth_client.cli.demo.watch import Watch, patience_seconds
 from troth_client.telemetry.events import EventLog
+from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
@@ -64,6 +66,8 @@ def run_demo(
             stage = asyncio.run(_create(options, chain, events, stream))
             _perform(options, player_tasks(options, stage, chain.rpc_url), events, stream)
         events.emit("trainers_ended", seconds=round(time.monotonic() - started, 1))
+        asyncio.run(_pay_out(options, chain, stage, events))
+        stream.refresh()
         summary = asyncio.run(_sum_up(options, chain, stage, stream))
         events.emit("summarised", **summary.to_json())
         if summary.is_success:
@@ -165,6 +169,23 @@ def _ended_at_once(fleet: "Fleet[PlayerTask]") -> Iterator[None]:
         for index in range(len(fleet)):
             fleet.signal(index, signal.SIGINT)
         raise
+
+
+async def _pay_out(
+    options: DemoOptions, launcher: Launcher, stage: Stage, events: EventLog
+) -> None:
+    """Wait for the appeal windows that the end of the run left open, then pay out; anyone may."""
+    async with HttpRpc(launcher.rpc_url) as rpc:
+        client = _client(options, rpc)
+        run, start = await client.read_run(stage.run), await rpc.get_slot()
+        params, at = run.params, RunAddresses.of(run, client.program_id)
+        patience = 2 * params.appeal_slots + params.breaker_slots
+        while run.total_escrow and await rpc.get_slot() <= start + patience:
+            sent = await release_audits(client, at, stage.authority)
+            if sent:
+                events.emit("paid_out", fee=sum(one.fee_lamports for one in sent))
+            await asyncio.sleep(options.slot_milliseconds / 1_000)
+            run = await client.read_run(stage.run)
 
 
 async def _sum_up(

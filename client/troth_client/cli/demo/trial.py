@@ -65,8 +65,8 @@ class Trial:
 
     @property
     def is_paid_out(self) -> bool:
-        """Whether no escrow waits any more."""
-        return all(case.money.is_paid for case in self.convictions)
+        """Whether no lamport waits in escrow any more."""
+        return all(case.money.is_paid or not case.money.taken for case in self.convictions)
 
     @property
     def is_caught(self) -> bool:
