@@ -18,6 +18,7 @@ from troth_attestation.verdict import Statement, VerdictKind
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.rules.audit_view import AuditStage, AuditView
+from troth_coordinator.rules.ids import NONE
 
 OK, MISMATCH = VerdictKind.OK, VerdictKind.MISMATCH
 UNAVAILABLE, INCONCLUSIVE = VerdictKind.UNAVAILABLE, VerdictKind.INCONCLUSIVE
@@ -69,6 +70,7 @@ class Court(Stage):
 
     def run_to(self, clock: int) -> None:
         """Move to the first moment after `clock`."""
+        assert clock != NONE, "this stage does not end by time"
         if self.clock <= clock:
             self.chain.advance(clock + 1 - self.clock)
 
