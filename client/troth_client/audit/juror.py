@@ -7,13 +7,14 @@ Never: convicts; the program counts. Next: `seat.py` for the pieces that it shar
 from troth_attestation import cases
 from troth_attestation import header as headers
 from troth_attestation.cases import Vote
-from troth_attestation.verdict import Verdict
+from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.judgement import Evidence, judge_payload, make_verdict
 from troth_client.audit.seat import (
     find_exhibit,
     find_openings,
     find_submission,
     gradient_of,
+    is_late,
     recall,
 )
 from troth_client.audit.sending import Purpose, send
@@ -28,7 +29,8 @@ from troth_coordinator.rules.view import NetworkView
 
 async def serve(peer: Peer, view: NetworkView, audit: AuditView) -> None:
     """Do what we owe as a juror of this case now, if we are one."""
-    act = juror_duty(audit, peer.index, run_clock(view.run, view.slot))
+    clock = run_clock(view.run, view.slot)
+    act = juror_duty(audit, peer.index, clock)
     if act is None:
         return
     said = recall(peer, audit, act, is_juror=True)
@@ -38,7 +40,10 @@ async def serve(peer: Peer, view: NetworkView, audit: AuditView) -> None:
         return
     if said is None:
         matter = (audit.key, audit.openings_root, audit.case_seed)
-        verdict = peer.chamber.hear(matter, lambda: peer.clock.beside(_judge(peer, view, audit)))
+        is_last = is_late(audit, clock, view.run.params.committee_commit_slots)
+        verdict = peer.chamber.hear(
+            matter, lambda: peer.clock.beside(_judge(peer, view, audit, is_last=is_last))
+        )
         if verdict is None:
             return
         peer.events.emit(
@@ -63,20 +68,32 @@ async def serve(peer: Peer, view: NetworkView, audit: AuditView) -> None:
     await _send(peer, view, audit, said, act)
 
 
-async def _judge(peer: Peer, view: NetworkView, audit: AuditView) -> Verdict | None:
-    """Return the verdict on a case; None where it is worth trying again in a later slot."""
+async def _judge(
+    peer: Peer, view: NetworkView, audit: AuditView, *, is_last: bool
+) -> Verdict | None:
+    """Return the verdict on a case; None where it is worth trying again in a later slot.
+
+    With `is_last` it is not: who got nothing to judge says so, and is not silent.
+    """
     try:
-        if audit.kind == AuditKind.WORK:
-            return await _judge_work(peer, view, audit)
-        if audit.kind == AuditKind.ROOT:
-            return _judge_root(peer, audit)
-        accused = audit.subject if audit.kind == AuditKind.POSSESSION else audit.target
-        submission = await find_submission(peer, view, audit, accused)
+        found = await _examine(peer, view, audit)
     except TransportError as error:
         peer.events.emit(
             "judging_delayed", round=audit.round, target=audit.target, reason=str(error)
         )
-        return None
+        found = None
+    if found is None and is_last:
+        return Verdict(VerdictKind.UNAVAILABLE, Reason.EVIDENCE_MISSING)
+    return found
+
+
+async def _examine(peer: Peer, view: NetworkView, audit: AuditView) -> Verdict | None:
+    if audit.kind == AuditKind.WORK:
+        return await _judge_work(peer, view, audit)
+    if audit.kind == AuditKind.ROOT:
+        return await peer.clock.compute(_judge_root, peer, audit)
+    accused = audit.subject if audit.kind == AuditKind.POSSESSION else audit.target
+    submission = await find_submission(peer, view, audit, accused)
     if submission is None:
         return None
     if audit.kind == AuditKind.PAYLOAD:

@@ -14,7 +14,7 @@ from troth_client.roles.membership import (
     has_left,
     is_short_of_stake,
 )
-from troth_client.roles.witness import is_needed
+from troth_client.roles.witness import is_needed, owes
 from troth_client.round import run_round
 from troth_client.steps.aggregate import has_dispersed
 from troth_client.steps.crank import tend
@@ -82,8 +82,10 @@ class Supervisor:
             self._phase = phase
             peer.events.emit("phase", phase=phase.name, round=view.run.round, slot=view.slot)
         self._tell_stake(view)
-        if peer.stop.is_set() or has_left(peer, view):
+        if peer.stop.is_set():
             return view
+        if has_left(peer, view):
+            return await self._after_leaving(view)
         if phase in (Phase.COMMIT, Phase.ATTEST):
             await self._round(view)
             return None
@@ -92,6 +94,14 @@ class Supervisor:
             return view
         await tend(peer, view)
         await peer.clock.wait()
+        return None
+
+    async def _after_leaving(self, view: NetworkView) -> NetworkView | None:
+        """Answer for what we did as a member; return the view when nobody can ask any more."""
+        if not await owes(self.peer, view):
+            return view
+        await tend(self.peer, view)
+        await self.peer.clock.wait()
         return None
 
     async def _round(self, view: NetworkView) -> None:

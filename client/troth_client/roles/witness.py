@@ -13,8 +13,8 @@ from troth_client.audit.steps import open_audit, take_step
 from troth_client.audit.target import show_openings
 from troth_client.audit.verdict_book import Duty
 from troth_client.peer import Peer
-from troth_client.steps.crank import is_our_turn
-from troth_coordinator.rules.audit_view import AuditStage
+from troth_client.steps.crank import is_our_turn, pending_seeds
+from troth_coordinator.rules.audit_view import AuditStage, AuditView
 from troth_coordinator.rules.view import NetworkView
 
 JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
@@ -45,6 +45,26 @@ async def is_needed(peer: Peer, view: NetworkView) -> bool:
     await peer.docket.refresh(view)
     is_open = any(audit.stage not in JUDGED for audit in peer.docket.audits(view))
     return is_open or bool(view.run.seeds_pending) or bool(peer.docket.to_open(view))
+
+
+async def owes(peer: Peer, view: NetworkView) -> bool:
+    """Tell whether audits may still ask something of us, who have left the run.
+
+    The stake unbonds meanwhile: silence on a seat or about our own work would be taken from it.
+    """
+    await peer.docket.refresh(view)
+    last = view.entries[peer.index].left_round
+    to_come = [*pending_seeds(view), *(round_ for round_, _, _ in peer.docket.to_open(view))]
+    is_named = any(
+        audit.stage not in JUDGED and peer.index in _named(audit)
+        for audit in peer.docket.audits(view)
+    )
+    return is_named or any(round_ <= last for round_ in to_come)
+
+
+def _named(audit: AuditView) -> set[int]:
+    seats = {seat.index for seat in audit.seats}
+    return {audit.target, *seats, *(juror.index for juror in audit.jurors)}
 
 
 def _tidy(peer: Peer, view: NetworkView) -> None:

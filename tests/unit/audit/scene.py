@@ -106,6 +106,7 @@ def closed_round(number=ROUND, **changes):
         "seed": SEED,
         "freeze_clock": FROZEN_AT,
         "included": 0b111111,
+        "eligible": 0b111111,
         "sampled": 1 << INDEX,
     }
     return round_view(round=number, **(about | changes))
