@@ -68,7 +68,7 @@ class Bench:
     """A chain with the program, and one run of it."""
 
     def __init__(self, run_id: bytes, ring: int) -> None:
-        self.chain = Chain()
+        self.chain = self._chain_of_its_own()
         self.chain.advance(10)
         self.ledger = Ledger()
         layout = program_layout()
@@ -80,6 +80,9 @@ class Bench:
         self._has_audits = False
         self.costs: dict[str, Cost] = {}
         self.chain.add_program(layout.program_id, artifacts.program_image())
+
+    def _chain_of_its_own(self) -> Chain:
+        return Chain()
 
     # Reading.
 
@@ -114,11 +117,12 @@ class Bench:
 
     @property
     def audits(self) -> tuple[AuditView, ...]:
-        """Every Audit account of the program, by address."""
+        """Every Audit account of the run, by address."""
         kind = program_layout().accounts["Audit"].discriminator
-        found = self.chain.accounts.of_program(self.at.program)
-        mine = [key for key, account in found if bytes(account.data[:8]) == kind]
-        return tuple(audit for key in mine if (audit := self._audit_at(key)) is not None)
+        owned = self.chain.accounts.of_program(self.at.program)
+        mine = [key for key, account in owned if bytes(account.data[:8]) == kind]
+        found = [audit for key in mine if (audit := self._audit_at(key)) is not None]
+        return tuple(audit for audit in found if audit.run == bytes(self.at.run))
 
     def audit(self, round_: int, target: int, kind: int = 0) -> AuditView | None:
         """The audit of a target in a round, or None where it is not open."""

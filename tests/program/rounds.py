@@ -51,11 +51,13 @@ def params_of(**changes: int | str) -> ParamsView:
 class Stage(Bench):
     """A run and its participants. `roles[i]` are those of index i."""
 
+    run_id = b"r" * 32
+
     def __init__(
         self, num: int = 4, *, roles: Sequence[int] = (), pool: int = SOL, **changes: int | str
     ) -> None:
         self.params = params_of(**changes)
-        super().__init__(b"r" * 32, self.params.ring)
+        super().__init__(self.run_id, self.params.ring)
         self.authority, self.cranker = key("authority"), key("cranker")
         self.owners = [key("owner", index) for index in range(num)]
         self.sessions = [key("session", index) for index in range(num)]
@@ -75,7 +77,7 @@ class Stage(Bench):
     def _create(self, pool: int) -> None:
         owner = self.authority.pubkey()
         terms = make.RunTerms(
-            b"r" * 32, b"c" * 32, b"m" * 32, root_of(0), key("council").pubkey(), self.params
+            self.run_id, b"c" * 32, b"m" * 32, root_of(0), key("council").pubkey(), self.params
         )
         create = make.create_run(self.at, owner, terms)
         roster = [make.init_roster(self.at, owner) for _ in range(3)]
