@@ -4,7 +4,7 @@ The docket, the archive, the desk, the book and the store are real. The node sho
 says and notes what is sent to it; whole runs on the real program are in tests/integration.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import opened
@@ -20,82 +20,17 @@ from troth_client.clock import SteppedClock
 from troth_client.store import Identity, ResidualEntry, Store, Submission
 from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.addresses import RunAddresses
-from troth_coordinator.rules.audit_view import (
-    AuditFlag,
-    AuditKind,
-    AuditStage,
-    AuditView,
-    JurorView,
-    SeatFlag,
-    SeatView,
-)
-from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import RoundFlag, SeedStatus
 
-from ..rules.builders import PARAMS, RUN_ADDRESS, key, network, round_view, run_view
+from ..rules.builders import PARAMS, RUN_ADDRESS, network, round_view, run_view
+from ..rules.trials import SEED, STAGE_END, audit_view, juror, seat
+
+__all__ = ["audit_view", "juror", "seat"]
 
 INDEX, ROUND, PREVIOUS = 5, 9, 7
-FROZEN_AT = 1_000
-SEED = b"s" * 32
+FROZEN_AT = STAGE_END - 60
 AUDIT = opened.opened(ROUND, INDEX, PREVIOUS, SEED)
-
-
-def seat(index, flags=0, verdict=0, sketch=(0,) * 64):
-    return SeatView(ZERO_DIGEST, sketch, index, verdict, SeatFlag(flags))
-
-
-def juror(index, flags=0, verdict=0):
-    return JurorView(ZERO_DIGEST, index, verdict, SeatFlag(flags))
-
-
-def audit_view(stage=AuditStage.COMMIT, **changes):
-    """The audit of participant 5 in round 9; seats 1, 2, 3 and two more in reserve."""
-    made = AuditView(
-        version=1,
-        bump=255,
-        kind=AuditKind.WORK,
-        stage=stage,
-        outcome=0,
-        case_outcome=0,
-        flags=AuditFlag(0),
-        num_seats=3,
-        num_available=5,
-        num_jurors=0,
-        target=INDEX,
-        subject=65_535,
-        challenger_index=65_535,
-        run=RUN_ADDRESS,
-        payer=key(9),
-        owner=key(6),
-        challenger=ZERO_DIGEST,
-        header_hash=ZERO_DIGEST,
-        root_vote=ZERO_DIGEST,
-        canonical_root=ZERO_DIGEST,
-        seed=SEED,
-        openings_root=ZERO_DIGEST,
-        case_seed=ZERO_DIGEST,
-        round=ROUND,
-        previous_included=PREVIOUS,
-        eligible=0b111111,
-        vouchers=0,
-        attest_bitmap=0,
-        reward_paid=0,
-        reward_window=0,
-        stage_end=FROZEN_AT + 60,
-        case_end=0,
-        case_seed_slot=NONE,
-        appeal_end=0,
-        prepaid=0,
-        bond=0,
-        escrow_stake=0,
-        escrow_unbonding=0,
-        escrow_unvested=0,
-        shortfall=0,
-        possession=bytes(64),
-        seats=tuple(seat(index) for index in (1, 2, 3, 4, 0)),
-        jurors=(),
-    )
-    return replace(made, **changes)
 
 
 def closed_round(number=ROUND, **changes):
