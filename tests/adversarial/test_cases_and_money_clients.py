@@ -14,10 +14,12 @@ from adversarial.judging import (
     until_event,
 )
 from integration.inprocess_support import enter, included, member, until_round
+from solders.keypair import Keypair
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.steps import attest as attest_step
 from troth_client.steps import commit as commit_step
+from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim, open_case
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
@@ -25,6 +27,7 @@ from troth_coordinator.rules.view import Status
 SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
 LIE_ROUND = 1
 EXACT = (AuditKind.PAYLOAD, AuditKind.ROOT, AuditKind.POSSESSION)
+UNSAMPLED = {**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0}
 
 
 @pytest.mark.parametrize("kind", EXACT)
@@ -140,6 +143,42 @@ async def test_cleared_work_stands_before_a_second_committee_too(theatre):
     assert (settled.outcome, settled.stake, settled.reward_undone) == (2, 0, 0)
     assert (settled.bond_acquitted, settled.bond_burned) == (rest // 2, rest // 2)
     assert (await entry_of(run, target)).claimable == rest // 2
+    await assert_only_paid(run, tale, [])
+
+
+async def test_a_flood_of_cases_stops_no_round_and_finds_no_juror_silent(theatre):
+    """A griefer accuses five members of four things each, in one slot, to drown the jurors in work.
+
+    It hopes that the run stands still, or that some juror misses its window and pays. Rounds go on,
+    every vote of every committee comes in time, everybody is acquitted, and the bonds pay for it.
+    Threat T24.
+    """
+    run = await theatre.create(8, **UNSAMPLED)
+    await enter(run, SIX)
+    tale = Chronicle(run)
+    await until_round(run, 3)
+    griefer = Keypair.from_seed(b"griefer".ljust(32, b"."))
+    run.chain.airdrop(griefer.pubkey(), 10**9)
+    claims = [
+        Claim(
+            round_, target, kind, (target + 1) % 6 if kind is AuditKind.POSSESSION else NO_SUBJECT
+        )
+        for target in range(5)
+        for round_, kind in ((1, EXACT[0]), (1, EXACT[1]), (1, EXACT[2]), (2, EXACT[1]))
+    ]
+    cases = [open_case(run.at, griefer.pubkey(), claim) for claim in claims]
+    for first in range(0, len(cases), 2):
+        await run.client.send(cases[first : first + 2], [griefer])
+    await until_round(run, 6)
+    for claim in claims:
+        about = {"round": claim.round, "target": claim.target, "audit_kind": int(claim.kind)}
+        settled = await until_event(run, tale, "CaseSettled", **about)
+        assert (settled.outcome, settled.paid.bit_count()) == (2, 5), claim
+    assert all(included(run, "ada")[round_] == list(range(6)) for round_ in range(6))
+    assert not tale.named("Penalised")
+    rest = BOND - 5 * FEE
+    for index in range(5):
+        assert (await run.view()).entries[index].claimable >= 4 * rest // 2
     await assert_only_paid(run, tale, [])
 
 
