@@ -109,9 +109,7 @@ async def _judge_work(peer: Peer, view: NetworkView, audit: AuditView) -> Verdic
     if exhibit is None:
         return None
     openings = await find_openings(peer, view, audit, exhibit.header)
-    gradient = await gradient_of(peer, exhibit, in_reference=True)
-    if gradient is None:
-        return None
+    gradient = await gradient_of(peer, audit, exhibit, in_reference=True)
     evidence = Evidence(
         audit.seed, exhibit.header, exhibit.submission.payload, openings, audit.openings_root
     )

@@ -24,7 +24,7 @@ from troth_client.store.entries import Submission, WeightState
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain.audit_instructions import Reveal
-from troth_coordinator.rules.assignment import SequenceOrder
+from troth_coordinator.rules.assignment import SequenceOrder, rank_start, sequences_of
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.audits import Act, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
@@ -117,14 +117,13 @@ async def find_submission(
     return (await obtain(peer, account, view, index)).submission
 
 
-async def gradient_of(peer: Peer, exhibit: Exhibit, *, in_reference: bool) -> Float32 | None:
-    """Return our own D(g), fp32 [tiles, 64, 64], of the audited payload's sequences."""
-    order = SequenceOrder(len(peer.data), peer.config.manifest_digest())
-    per_payload = peer.config.train.sequences_per_payload
-    ids = named_sequences(exhibit.header, order, exhibit.state.cursor, per_payload)
-    if ids is None:
-        return None
-    batch = await peer.clock.compute(peer.data.sequences, ids)
+async def gradient_of(
+    peer: Peer, audit: AuditView, exhibit: Exhibit, *, in_reference: bool
+) -> Float32:
+    """Return our own D(g), fp32 [tiles, 64, 64], of the sequences that the target had to take."""
+    batch = await peer.clock.compute(
+        peer.data.sequences, await assigned_sequences(peer, audit, exhibit)
+    )
     if in_reference:
         return await peer.clock.compute(
             recompute_reference, peer.config, exhibit.state.tensors, batch
@@ -132,6 +131,22 @@ async def gradient_of(peer: Peer, exhibit: Exhibit, *, in_reference: bool) -> Fl
     return await peer.clock.compute(
         recompute, peer.config, exhibit.state.tensors, batch, peer.device
     )
+
+
+async def assigned_sequences(peer: Peer, audit: AuditView, exhibit: Exhibit) -> tuple[int, ...]:
+    """Return the ids that the chain assigned to the target, whatever its header says.
+
+    Once the ring has dropped the round nobody knows its ranks: then those of the rank that the
+    header names, and if it names none, those of the first one, of which its work is not either.
+    """
+    order = SequenceOrder(len(peer.data), peer.config.manifest_digest())
+    per_payload = peer.config.train.sequences_per_payload
+    round_ = peer.docket.round(audit.round) or await read_round(peer, audit.round)
+    if round_ is not None:
+        return sequences_of(order, round_, audit.target, per_payload)
+    cursor = exhibit.state.cursor
+    named = named_sequences(exhibit.header, order, cursor, per_payload)
+    return named or order.sequences(rank_start(cursor, 0, per_payload), per_payload)
 
 
 async def find_openings(peer: Peer, view: NetworkView, audit: AuditView, header: Header) -> bytes:
@@ -155,9 +170,7 @@ async def _judge(
         if not is_last:
             return None
     begun = peer.clock.seconds()
-    gradient = await gradient_of(peer, exhibit, in_reference=False)
-    if gradient is None:
-        return None
+    gradient = await gradient_of(peer, audit, exhibit, in_reference=False)
     evidence = Evidence(
         sigma=audit.seed,
         header=exhibit.header,
