@@ -10,6 +10,7 @@ from adversarial.judging import (
     STAKE,
     Chronicle,
     MortalEvents,
+    accuse,
     assert_only_paid,
     computing,
     death_of,
@@ -18,7 +19,7 @@ from adversarial.judging import (
     told,
     until_event,
 )
-from integration.inprocess_support import enter, events_of, member, with_peer
+from integration.inprocess_support import enter, events_of, member, until_round, with_peer
 from integration.test_inprocess_faults import Wrapped
 
 from troth_attestation.verdict import VerdictKind
@@ -26,6 +27,7 @@ from troth_client.audit.judgement import make_verdict
 from troth_client.audit.recompute import recompute
 from troth_client.demo.tiles import TileLayout
 from troth_client.transport.errors import HolderLacksError
+from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status
 
 SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
@@ -116,15 +118,7 @@ async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_rest
     within the window and reveals exactly that: it is paid like the others. Threat T46.
     """
     run = await theatre.create(10, **JUDGED)
-    graves = []
-
-    def wrap(one, doors):
-        if one.name != "fay" or graves:
-            return doors
-        graves.append(MortalEvents(doors, "verdict_committed"))
-        return replace(doors, events=graves[0])
-
-    run.wrap = wrap
+    graves = mortal(run, "fay", "verdict_committed")
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     await death_of(fay)
@@ -143,6 +137,48 @@ async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_rest
     assert settled.outcome == 1 and settled.paid >> fay.index & 1
     assert (await entry_of(run, fay)).seat_faults == 0
     await assert_only_paid(run, tale, [])
+
+
+async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_same(theatre):
+    """The same on the second committee: a juror dies when its hidden vote has landed.
+
+    Its vote, too, lay on the disk before it was sent. It is revealed after the restart, as it was,
+    and paid; the case is decided by five. Threat T46.
+    """
+    run = await theatre.create(8, **{**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0})
+    graves = mortal(run, "fay", "vote_committed")
+    await enter(run, SIX)
+    ada, fay, tale = member(run, "ada"), member(run, "fay"), Chronicle(run)
+    await until_round(run, 3)
+    await accuse(run, 1, ada, AuditKind.ROOT)
+    await death_of(fay)
+    graves[0].bury()
+    run.clock.join()
+    for _ in range(3):
+        await run.clock.wait()
+    assert not tale.named("VoteRevealed", index=fay.index)
+    await run.start(fay)
+    run.clock.leave()
+    settled = await until_event(run, tale, "CaseSettled", target=ada.index)
+    assert len(tale.named("VoteCommitted", index=fay.index)) == 1
+    assert len(tale.named("VoteRevealed", index=fay.index)) == 1
+    assert (settled.outcome, settled.paid.bit_count()) == (2, 5)
+    assert (await entry_of(run, fay)).seat_faults == 0
+    await assert_only_paid(run, tale, [])
+
+
+def mortal(run, name, event):
+    """One member's first process is killed right after it has told of this."""
+    graves = []
+
+    def wrap(one, doors):
+        if one.name != name or graves:
+            return doors
+        graves.append(MortalEvents(doors, event))
+        return replace(doors, events=graves[0])
+
+    run.wrap = wrap
+    return graves
 
 
 async def test_a_false_unavailable_delays_and_earns_nothing(theatre):
