@@ -7,15 +7,20 @@ the first seats agree, as the program will. Next: `rules/audits.py` for when a s
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
-from troth_attestation.quorum import AuditOutcome, Report, outcome
+from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report, case_outcome, outcome
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.docket import Key
 from troth_client.audit.sending import Purpose, send
 from troth_client.peer import Peer
 from troth_coordinator.chain import audit_instructions, case_instructions
-from troth_coordinator.rules.audit_view import AuditView, SeatFlag, SeatView
+from troth_coordinator.rules.audit_view import AuditKind, AuditView, SeatFlag, SeatView
 from troth_coordinator.rules.audits import Step, due_step
-from troth_coordinator.rules.view import NetworkView
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import PRESENT
+from troth_coordinator.rules.view import NetworkView, Status
+
+CONVICTED_PART = 3
+"""Convictions for work of one epoch: at most one of so many participants, and at least one."""
 
 EVENTS = {
     Step.HEAR: "audit_heard",
@@ -38,9 +43,23 @@ async def open_audit(peer: Peer, view: NetworkView, key: Key) -> None:
 async def take_step(peer: Peer, view: NetworkView, audit: AuditView) -> None:
     """Send the step of an audit that is due, if one is."""
     due = due_step(audit, view.run, view.slot, peer.docket.round(audit.round))
-    if due is not None:
+    if due is not None and not (due is Step.DECIDE and waits_for_cap(view, audit)):
         step = _instruction(peer, view, audit, due)
         await send(peer, view, step, Purpose(EVENTS[due], audit.key))
+
+
+def waits_for_cap(view: NetworkView, audit: AuditView) -> bool:
+    """Tell whether this case would be a conviction too many, refused until the next epoch."""
+    run = view.run
+    is_exempt = run.phase == Phase.FINISHED or run.audit_epoch != run.epoch
+    if audit.kind != AuditKind.WORK or is_exempt:
+        return False
+    if view.entries[audit.target].status == Status.BARRED:
+        return False
+    votes = [VerdictKind(j.verdict) if j.flags & SeatFlag.REVEALED else None for j in audit.jurors]
+    present = sum(entry.status in PRESENT for entry in view.entries)
+    is_full = run.num_convicted >= max(1, present // CONVICTED_PART)
+    return is_full and case_outcome(votes) is CaseOutcome.CONVICTED
 
 
 def report_of(seat: SeatView) -> Report:

@@ -1,13 +1,16 @@
 """The steps that anyone may take: the right instruction, with the accounts that it needs."""
 
+from dataclasses import replace
+
 import pytest
 from solders.pubkey import Pubkey
 
-from troth_client.audit.steps import open_audit, report_of, take_step
+from troth_client.audit.steps import open_audit, report_of, take_step, waits_for_cap
 from troth_client.roles.witness import is_needed, owes
 from troth_coordinator.chain.addresses import participant_address
-from troth_coordinator.rules.audit_view import AuditFlag, AuditStage, SeatFlag
+from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import SeedStatus, Status
 
 from ..rules.builders import PARAMS, entry, key, roster
@@ -190,3 +193,39 @@ async def test_who_has_left_stays_for_the_seeds_of_its_rounds_and_no_longer(scen
 async def test_a_lost_seed_asks_nobody(scene):
     scene.node.rounds = {ROUND: closed_round(seed_status=SeedStatus.LOST, freeze_clock=NONE)}
     assert not await is_needed(scene.peer, view_at(FROZEN_AT + PARAMS.openings_slots))
+
+
+def convicting(num, **changes):
+    jurors = tuple(juror(n, BOTH, MISMATCH if n < num else OK) for n in range(3))
+    return audit_view(AuditStage.CASE_REVEAL, jurors=jurors, num_jurors=3, **changes)
+
+
+@pytest.mark.parametrize(
+    ("case", "run", "expected"),
+    [
+        (convicting(2), {"num_convicted": 1}, True),
+        (convicting(1), {"num_convicted": 1}, False),
+        (convicting(2), {"num_convicted": 0}, False),
+        (convicting(2), {"num_convicted": 1, "audit_epoch": 0, "epoch": 1}, False),
+        (convicting(2), {"num_convicted": 1, "phase": Phase.FINISHED}, False),
+        (convicting(2, kind=AuditKind.ROOT), {"num_convicted": 1}, False),
+    ],
+)
+async def test_a_conviction_too_many_for_the_epoch_is_not_sent_again_and_again(
+    scene, case, run, expected
+):
+    view = view_at(**run)
+    assert waits_for_cap(view, case) is expected
+    await take_step(scene.peer, view, case)
+    assert len(scene.node.sent) == (not expected)
+
+
+def test_the_cap_grows_with_those_present_and_spares_nobody_who_is_barred_already():
+    view = view_at(num_convicted=1)
+    six = replace(view, entries=roster(*(entry(n) for n in range(1, 7))))
+    assert not waits_for_cap(six, convicting(3))
+    gone = [entry(n, status=Status.LEFT) for n in range(1, 4)]
+    three = replace(view, entries=roster(*(entry(n) for n in range(1, 4)), *gone))
+    assert waits_for_cap(three, convicting(3))
+    barred = replace(three, entries=roster(*(entry(n, status=Status.BARRED) for n in range(6))))
+    assert not waits_for_cap(barred, convicting(3))
