@@ -6,10 +6,13 @@ from integration.inprocess_support import (
     assert_conserved,
     assert_finished,
     assert_one_root_per_round,
+    authority,
     enter,
     events_of,
     member,
     phases,
+    time_stopped,
+    until,
     until_round,
 )
 
@@ -74,6 +77,24 @@ async def test_who_leaves_answers_for_its_work_and_its_seats_first(theatre):
     judged = {(e["round"], e["target"]) for e in events_of(run, "emma", "verdict_committed")}
     shown = {(e["round"], e["target"]) for e in events_of(run, "emma", "verdict_revealed")}
     assert judged == shown
+    await assert_conserved(run)
+
+
+async def test_a_pause_longer_than_every_window_costs_nobody_anything(theatre):
+    run = await theatre.create(8, **WINDOWS)
+    await enter(run, FIVE)
+    await until(run, lambda view: view.run.num_audits >= 2 and view.run.round >= 3)
+    with time_stopped(run):
+        await authority(run).pause_run()
+        paused = (await run.view()).slot
+        await until(run, lambda view: view.slot > paused + 150, is_stopped=True)
+        await authority(run).resume_run()
+    await run.finish()
+    view = await assert_finished(run)
+    assert view.run.pause_total_slots >= 150
+    stake = run.settings.chain.stake_lamports
+    assert [entry.stake for entry in view.entries[:5]] == [stake] * 5
+    assert sum(entry.seat_faults + entry.strikes for entry in view.entries) == 0
     await assert_conserved(run)
 
 
