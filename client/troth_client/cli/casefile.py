@@ -6,7 +6,7 @@ Next: `casehistory.py` for audits that are closed; `commands/case.py` prints the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from solders.pubkey import Pubkey
 
@@ -64,6 +64,18 @@ class Money:
 
 
 @dataclass(frozen=True, slots=True)
+class Bond:
+    """What a challenger posted, and where it went when the case was decided; lamports."""
+
+    posted: int = 0
+    spent: int = 0
+    returned: int = 0
+    acquitted: int = 0
+    burned: int = 0
+    treasury: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CaseFile:
     """One audit from sample to end. `ends` is a moment on the run's clock, None once closed."""
 
@@ -73,7 +85,7 @@ class CaseFile:
     case_outcome: int = 0
     flags: AuditFlag = NO_FLAGS
     challenger: str = ""
-    bond: int = 0
+    bond: Bond = Bond()
     ends: int | None = None
     seats: tuple[Said, ...] = ()
     jurors: tuple[Said, ...] = ()
@@ -112,7 +124,7 @@ def of_account(audit: AuditView) -> CaseFile:
         case_outcome=audit.case_outcome,
         flags=audit.flags,
         challenger=_address(audit.challenger),
-        bond=audit.bond,
+        bond=Bond(posted=audit.bond),
         ends=audit.stage_end,
         seats=_said(audit.judging),
         jurors=_said(audit.jurors),
@@ -136,7 +148,8 @@ def case_values(case: CaseFile) -> dict[str, Json]:
         "is_conviction": case.is_conviction,
         "flags": [str(flag.name).lower() for flag in AuditFlag if flag in case.flags],
         "challenger": case.challenger or None,
-        "bond_lamports": case.bond,
+        "bond_lamports": case.bond.posted,
+        "bond": {f"{name}_lamports": amount for name, amount in asdict(case.bond).items()},
         "ends_at_clock": case.ends,
         "seats": [_said_values(one) for one in case.seats],
         "jurors": [_said_values(one) for one in case.jurors],
@@ -156,14 +169,14 @@ def case_blocks(case: CaseFile, history: Sequence[Event]) -> list[Facts | Grid]:
     ]
     if case.flags:
         facts.append(("flags", ", ".join(str(flag.name).lower() for flag in case.flags)))
-    if case.bond:
-        facts.append(("bond", sol(case.bond)))
     facts.append(("first seats", verdicts_text(case.seats)))
     if case.jurors:
         facts.append(("second committee", verdicts_text(case.jurors)))
     blocks: list[Facts | Grid] = [Facts(facts)]
     if case.money.taken or case.money.shortfall:
         blocks.append(Facts(money_rows(case.money), "money"))
+    if case.bond.posted:
+        blocks.append(Facts(bond_rows(case.bond), "bond"))
     steps = [(event.slot, event.sequence, event.name) for event in history]
     return [*blocks, Grid(("slot", "event", "what"), steps, "on chain")]
 
@@ -182,6 +195,19 @@ def money_rows(money: Money) -> list[tuple[str, object]]:
         )
     ]
     rows = [("taken", money.taken), *taken, ("not there", money.shortfall), *parts]
+    return [(label, sol(amount)) for label, amount in rows if amount]
+
+
+def bond_rows(bond: Bond) -> list[tuple[str, object]]:
+    """Return what was posted and where it went, the parts that are not zero."""
+    rows = [
+        ("posted", bond.posted),
+        ("to the committee", bond.spent),
+        ("back to the challenger", bond.returned),
+        ("to the acquitted", bond.acquitted),
+        ("burned", bond.burned),
+        ("to the treasury", bond.treasury),
+    ]
     return [(label, sol(amount)) for label, amount in rows if amount]
 
 

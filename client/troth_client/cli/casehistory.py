@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
-from troth_client.cli.casefile import CaseFile, Key, Said, of_account
+from troth_client.cli.casefile import Bond, CaseFile, Key, Said, of_account
 from troth_coordinator.chain import event_types_audits as told
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
@@ -26,10 +26,15 @@ async def read_case(
     client: CoordinatorClient, at: RunAddresses, key: Key
 ) -> tuple[CaseFile | None, list[Event]]:
     """Return an audit, open or closed, and its events; None where there never was one."""
+    # The account first: what it shows has been told by then.
+    (account,) = await client.read_audits(at.run, [key])
     named = await client.history(at.audit(*key))
     events = [event for event in named if _key_of(event) == key]
-    (account,) = await client.read_audits(at.run, [key])
-    return (of_events(key, events) if account is None else of_account(account)), events
+    told_of_it = of_events(key, events)
+    if account is None or told_of_it is None:
+        return told_of_it if account is None else of_account(account), events
+    # Where the bond went, the account no longer knows once the case is decided.
+    return replace(of_account(account), bond=told_of_it.bond), events
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,8 @@ def _(event: told.AuditSettled, case: CaseFile) -> CaseFile:
 @_after.register
 def _(event: told.CaseOpened, case: CaseFile) -> CaseFile:
     flags = case.flags | AuditFlag.BONDED
-    return replace(case, challenger=str(event.challenger), bond=event.bond, flags=flags)
+    bond = Bond(posted=event.bond)
+    return replace(case, challenger=str(event.challenger), bond=bond, flags=flags)
 
 
 @_after.register
@@ -144,7 +150,15 @@ def _(event: told.CaseSettled, case: CaseFile) -> CaseFile:
         shortfall=event.shortfall,
     )
     flags = AuditFlag(event.flags)
-    decided = replace(case, case_outcome=event.outcome, flags=flags, money=money)
+    bond = replace(
+        case.bond,
+        spent=event.bond_spent,
+        returned=event.bond_returned,
+        acquitted=event.bond_acquitted,
+        burned=event.bond_burned,
+        treasury=event.bond_treasury,
+    )
+    decided = replace(case, case_outcome=event.outcome, flags=flags, money=money, bond=bond)
     return replace(decided, stage=AuditStage.DECIDED.name)
 
 
@@ -168,7 +182,9 @@ def _(event: told.AuditClosed, case: CaseFile) -> CaseFile:
         returned=event.returned,
         is_paid=True,
     )
-    return replace(case, stage=CLOSED, money=money)
+    # Only a reversal gives anything back; it named the account, but perhaps not what was read here.
+    flags = case.flags | AuditFlag.REVERSED if event.returned else case.flags
+    return replace(case, stage=CLOSED, money=money, flags=flags)
 
 
 def _fine(event: told.Penalised) -> Fine:

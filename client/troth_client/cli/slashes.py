@@ -21,9 +21,14 @@ _FAULTS = {
 }
 
 
-def slash_values(slashes: Slashes) -> list[Mapping[str, Json]]:
-    """Return a row for each conviction and each fine, by round; none for what was reversed."""
-    rows = [(case.key[:2], _conviction(case)) for case in slashes.cases if case.is_conviction]
+def slash_values(slashes: Slashes, open_cases: Sequence[CaseFile] = ()) -> list[Mapping[str, Json]]:
+    """Return a row for each conviction and each fine, by round; none for what was reversed.
+
+    Of a case whose account is still open, that account is believed: it may have been reversed.
+    """
+    still_open = {case.key: case for case in open_cases}
+    cases = [still_open.get(case.key, case) for case in slashes.cases]
+    rows = [(case.key[:2], _conviction(case)) for case in cases if case.is_conviction]
     rows += [((fine.round, fine.index), _fine(fine)) for fine in slashes.fines]
     return [row for _, row in sorted(rows, key=lambda one: one[0])]
 

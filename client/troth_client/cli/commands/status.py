@@ -45,7 +45,7 @@ def status(options: OfRun, output: Output) -> None:
             past = await casehistory.read_slashes(client, at, NEWEST) if has_taken else None
         people = {index: one for (index, _), one in zip(entries, found, strict=True)}
         cases = [casefile.of_account(audit) for audit in audits]
-        rows = [] if past is None else slash_values(past)
+        rows = [] if past is None else slash_values(past, cases)
         values = describe.status_values(view, people, cases, rows)
         output.result(values, *describe.status_blocks(values), *slash_grids(rows))
 
