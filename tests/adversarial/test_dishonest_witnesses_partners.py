@@ -1,4 +1,4 @@
-"""Seats that clear a partner, among honest clients who recompute."""
+"""Seats that clear a partner, and a partner that nobody clears, among clients who recompute."""
 
 from adversarial.judging import (
     FEE,
@@ -15,11 +15,14 @@ from adversarial.judging import (
     until_event,
 )
 from integration.inprocess_support import enter, member, until_round
+from integration.test_inprocess_faults import Wrapped
 from solders.keypair import Keypair
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.judgement import make_verdict
 from troth_client.cli.demo.cheats import cheating
+from troth_client.transport.base import BlobKind
+from troth_client.transport.errors import HolderLacksError
 from troth_coordinator.chain.audit_instructions import request_audit
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.phase import Phase
@@ -27,6 +30,7 @@ from troth_coordinator.rules.view import Status
 from troth_localnet.faults.catalogue import CHEATS
 
 NINE = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "mal")
+ELEVEN = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "ian", "joy", "mal")
 FIRST_LIE = 3
 UNSAMPLED = {**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0}
 
@@ -55,11 +59,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
     run.wrap = wrap
     await enter(run, NINE)
     mal = member(run, "mal")
-    await until_round(run, FIRST_LIE, Phase.ATTEST)
-    buyer = Keypair.from_seed(b"buyer".ljust(32, b"."))
-    run.chain.airdrop(buyer.pubkey(), 10**9)
-    asked = request_audit(run.at, buyer.pubkey(), FIRST_LIE, mal.index)
-    await run.client.send([asked], [buyer])
+    await buy_audit(run, mal)
     cleared = await until_event(run, tale, "AuditSettled", target=mal.index)
     assert (cleared.round, cleared.outcome, cleared.fee) == (FIRST_LIE, 1, FEE)
     friends = [one for one in run.members if cleared.paid >> one.index & 1]
@@ -82,3 +82,57 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
     assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + closed.challenger
     assert (await entry_of(run, mal)).status == Status.INACTIVE
     await assert_only_paid(run, tale, [mal, *friends])
+
+
+async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copies(theatre):
+    """Mal computes nothing, opens what three seats ask for, and is accused. From then on it serves
+    its openings to nobody, so that the second committee has nothing to judge by.
+
+    The seats have them, checked against the root on chain, and serve them to whoever is drawn: five
+    who never saw them before convict. Half of the stake and all that has not vested (P3), of which
+    the challenger's part goes to the treasury: nobody posted a bond. Threat T36, T01.
+    """
+    run = await theatre.create(10, **UNSAMPLED)
+    tale, refused = Chronicle(run), []
+
+    def wrap(one, doors):
+        if one.name == "mal":
+            return cheating(CHEATS["free-rider"], doors)
+        wire = doors.transport._wire
+
+        async def read(holder, blob, into):
+            is_dark = blob.kind is BlobKind.OPENINGS and tale.named("AuditSettled", outcome=3)
+            if is_dark and holder == "mal":
+                refused.append(one.name)
+                raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
+            await wire.read(holder, blob, into)
+
+        doors.transport._wire = Wrapped(wire, read=read)
+        return doors
+
+    run.wrap = wrap
+    await enter(run, ELEVEN)
+    mal = member(run, "mal")
+    await buy_audit(run, mal)
+    settled = await until_event(run, tale, "CaseSettled", target=mal.index)
+    jurors = {vote.index for vote in tale.named("VoteRevealed", target=mal.index)}
+    seats = {said.index for said in tale.named("VerdictRevealed", target=mal.index)}
+    assert (len(seats), len(jurors), jurors & seats) == (5, 5, set())
+    assert {run.members[index].name for index in jurors} <= set(refused)
+    assert (settled.outcome, settled.fault, settled.stake) == (1, 3, STAKE // 2)
+    closed = await released(run, tale, settled)
+    taken = settled.stake + settled.unvested
+    assert closed.challenger == 0
+    assert closed.treasury == taken * 5 // 100 + taken * 45 // 100
+    assert closed.burned == taken - closed.treasury
+    assert not tale.named("Penalised")
+    await assert_only_paid(run, tale, [mal])
+
+
+async def buy_audit(run, target) -> None:
+    """A stranger pays in advance for an audit of the first round that is not honest."""
+    await until_round(run, FIRST_LIE, Phase.ATTEST)
+    buyer = Keypair.from_seed(b"buyer".ljust(32, b"."))
+    run.chain.airdrop(buyer.pubkey(), 10**9)
+    asked = request_audit(run.at, buyer.pubkey(), FIRST_LIE, target.index)
+    await run.client.send([asked], [buyer])

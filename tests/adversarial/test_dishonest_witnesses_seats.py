@@ -12,7 +12,7 @@ from adversarial.judging_program import (
     seats_of,
 )
 from program.audits import LAZY, MISMATCH, OK, UNAVAILABLE
-from program.cases import FEE, STAKE, WORK, Trial
+from program.cases import BOND, FEE, STAKE, WORK, Trial
 
 from troth_attestation import sampling
 from troth_coordinator.chain import audit_instructions as make
@@ -105,6 +105,25 @@ def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted()
     assert balance(trial, stranger) == before - TX_FEE - fees + closed.challenger
     assert trial.run.reward_pool == pool, "the bond paid the jurors"
     assert_untouched(trial, [TARGET, *cartel])
+
+
+def test_a_cleared_partner_that_withholds_its_openings_is_not_convicted() -> None:
+    """The same three seats, and then the partner serves its openings to nobody any more.
+
+    Only its friends have them. The second committee cannot judge what it cannot see, and nobody is
+    convicted for silence: not proven, and the challenger pays the fees of the jurors. Whoever wants
+    to contest a cleared audit must have fetched its openings while they were served. Threat T22.
+    """
+    trial = Trial.in_session()
+    trial.judge(0, TARGET, [(OK, LAZY)] * 3)
+    stranger = trial.outsider("diligent")
+    trial.challenge(stranger, 0, TARGET, WORK)
+    case = trial.case(0, TARGET)
+    settled = trial.decide(case, UNAVAILABLE).event("CaseSettled")
+    assert (settled.outcome, settled.stake, settled.reward_undone) == (3, 0, 0)
+    assert settled.bond_spent == settled.paid.bit_count() * FEE
+    assert settled.bond_returned == BOND - settled.bond_spent
+    assert_untouched(trial)
 
 
 @pytest.mark.parametrize("is_diligent", [True, False])
