@@ -186,10 +186,10 @@ def test_external_functions_with_too_many_arguments_are_refused():
         module.rewrite("declare void @far(i64, i64, i64, i64, i64, i64)", HELPERS)
 
 
-def test_minimal_size_is_forgotten_and_small_size_is_kept():
-    text = "attributes #0 = { cold minsize nounwind optsize }\nattributes #1 = { optsize }\n"
+def test_minimal_size_becomes_small_size():
+    text = "attributes #0 = { cold minsize nounwind }\nattributes #1 = { optsize }\n"
     result = module.rewrite(text, HELPERS)
-    assert "attributes #0 = { cold nounwind optsize }" in result.text
+    assert "attributes #0 = { cold optsize nounwind }" in result.text
     assert result.num_fired["minimal-size"] == 1
 
 

@@ -17,7 +17,7 @@ pub struct AnnounceManifest<'info> {
     /// The roster of the run.
     pub roster: AccountLoader<'info, Roster>,
     /// The participant.
-    #[account(mut, has_one = run @ refuse(CoordinatorError::WrongRun))]
+    #[account(mut, dup, has_one = run @ refuse(CoordinatorError::WrongRun))]
     pub participant: Box<Account<'info, Participant>>,
     /// The checkpoint.
     #[account(has_one = run @ refuse(CoordinatorError::WrongRun))]

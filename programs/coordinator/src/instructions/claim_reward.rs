@@ -27,6 +27,7 @@ pub struct ClaimReward<'info> {
     /// The participant.
     #[account(
         mut,
+        dup,
         has_one = run @ refuse(CoordinatorError::WrongRun),
         has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]

@@ -25,6 +25,7 @@ pub struct LeaveRun<'info> {
     /// The participant.
     #[account(
         mut,
+        dup,
         has_one = run @ refuse(CoordinatorError::WrongRun),
         has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]

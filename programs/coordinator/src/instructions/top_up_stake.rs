@@ -26,6 +26,7 @@ pub struct TopUpStake<'info> {
     /// The participant.
     #[account(
         mut,
+        dup,
         has_one = run @ refuse(CoordinatorError::WrongRun),
         has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]

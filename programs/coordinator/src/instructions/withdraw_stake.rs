@@ -28,6 +28,7 @@ pub struct WithdrawStake<'info> {
     /// The participant; closed once nothing is left.
     #[account(
         mut,
+        dup,
         has_one = run @ refuse(CoordinatorError::WrongRun),
         has_one = owner @ refuse(CoordinatorError::WrongOwner),
         has_one = payer @ refuse(CoordinatorError::WrongPayer),

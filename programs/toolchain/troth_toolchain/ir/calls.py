@@ -61,9 +61,9 @@ def forget_memory_effects(line: str, scope: Scope) -> list[str] | None:
 
 
 def forget_minimal_size(line: str, scope: Scope) -> list[str] | None:
-    """Drop `minsize` (`optsize` stays): llc expands comparisons of keys only without it."""
+    """`minsize` becomes `optsize`: llc expands comparisons of keys only without it."""
     del scope
-    return [line.replace(" minsize", "")] if " minsize" in line else None
+    return [line.replace(" minsize", " optsize")] if " minsize" in line else None
 
 
 @dataclass(frozen=True)
