@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.train ## set everything up, then train a small model with four peers on an embedded chain
+demo: $(VENV)/.train ## set everything up, then train a small model on an embedded chain and convict a cheat
 	$(BIN)/troth demo
 
 test: $(VENV)/.dev judge ## set everything up, then run the tests

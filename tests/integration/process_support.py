@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from integration.demo_support import SMOKE, events_of
 
-from troth_client.cli.demo.options import NOBODY, DemoOptions
+from troth_client.cli.demo.options import DemoOptions
 from troth_client.cli.demo.player import PRELOAD, take_part
 from troth_client.cli.demo.stage import create_run, player_tasks
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_localnet.faults.catalogue import NOBODY
 from troth_localnet.fleet import Fleet
 
 # Slots are wall time: phases in which somebody is missing run to their ends.

@@ -9,6 +9,8 @@ from typing import Final
 from troth_localnet.faults import signed, work
 from troth_localnet.faults.cheat import Cheat, Hidden
 
+NOBODY: Final = "none"
+"""What stands for a run in which nobody cheats."""
 FREE_RIDER: Final = Cheat(
     "free-rider",
     "computes nothing and sends its decayed residual",

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from troth_client.cli.demo.errors import DemoOptionError, FolderUsedError
-from troth_client.cli.demo.options import NOBODY, DemoOptions
+from troth_client.cli.demo.options import DemoOptions
 from troth_client.cli.demo.show import run_demo
 from troth_coordinator.rules.view import Role
-from troth_localnet.faults.catalogue import CHEATS
+from troth_localnet.faults.catalogue import CHEATS, NOBODY
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,7 @@ class DemoFlags(Common):
 
 def cheats() -> Iterator[tuple[str, str]]:
     """Yield what `--cheat` takes, with the stories."""
-    from troth_client.cli.demo.options import NOBODY
-    from troth_localnet.faults.catalogue import CHEATS
+    from troth_localnet.faults.catalogue import CHEATS, NOBODY
 
     yield from ((cheat.name, cheat.story) for cheat in CHEATS.values())
     yield NOBODY, "nobody cheats"

@@ -13,10 +13,8 @@ from troth_client.cli.demo.errors import DemoOptionError
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import Role
-from troth_localnet.faults.catalogue import CHEATS, FREE_RIDER
+from troth_localnet.faults.catalogue import CHEATS, FREE_RIDER, NOBODY
 
-NOBODY = "none"
-"""The cheat of a demo in which nobody cheats."""
 CONFIG = Path(str(files(__package__) / "demo.toml"))
 
 

@@ -1,0 +1,235 @@
+"""`troth witness`, `join --role both`, `case`, `status`: audits and cases by real processes.
+
+What a second committee decides of each kind of claim is tested on the program (tests/program) and
+in one process; here it is what a person at a terminal does, sees, and is told when it is refused.
+"""
+
+import time
+
+import pytest
+from integration.cli_network import SOL, Bench, prepare_text, processes, start
+from integration.demo_support import small_config
+from integration.process_support import SLOT, Troupe
+from unit.cli.support import Cli
+
+from troth_client.cli.demo.options import DemoOptions
+from troth_client.cli.demo.stage import start_chain
+from troth_client.telemetry.events import EventList
+from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
+from troth_localnet.faults.catalogue import FREE_RIDER
+
+pytestmark = pytest.mark.processes
+
+RING = 8
+RULES = ("commit_slots=600", "attest_slots=600", "warmup_slots=1500", "vesting_slots=40000")
+RULES += ("unbond_slots=40000", "p_new_ppm=1000000", "audit_cap=2")
+RULES += ("openings_slots=3000", "verdict_commit_slots=3000", "verdict_reveal_slots=3000")
+RULES += ("committee_commit_slots=3000", "committee_reveal_slots=3000", "case_slots=2500")
+RULES += (f"ring={RING}", "appeal_slots=100", "breaker_slots=100")
+TRAINERS = ("a", "b", "c")
+SECONDS = 240
+LONG = {"appeal_slots": 600, "breaker_slots": 600, "vesting_slots": 9_000, "unbond_slots": 9_000}
+
+
+@pytest.fixture
+def cli(capsys):
+    return Cli(capsys)
+
+
+@pytest.fixture
+def bench(cli, tmp_path):
+    launcher = start()
+    yield Bench(cli, launcher, tmp_path, prepare_text(tmp_path))
+    launcher.stop()
+
+
+def poll(look, condition, what):
+    """What `look()` returns as soon as the condition holds for it."""
+    deadline = time.monotonic() + SECONDS
+    while not condition(found := look()):
+        assert time.monotonic() < deadline, f"{what}: {found}"
+        time.sleep(0.1)
+    return found
+
+
+def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
+    settings = [f"chain.{rule}" for rule in RULES]
+    rounds = ("schedule.rounds=11", "schedule.warmup_rounds=0")
+    run = bench.create(*settings, *rounds, fund="1")
+    bench.key("x")
+    with processes(bench) as begin:
+        people = [begin((*bench.join_arguments(run, n), "--role", "both"), n) for n in TRAINERS]
+        people.append(begin(bench.witness_arguments(run, "w"), "w"))
+        cleared = poll(lambda: cleared_audits(bench, run), bool, "no audit was cleared")[0]
+        refuse_bad_claims(bench, run, cleared)
+        accuse(bench, run, cleared)
+        judged = poll(
+            lambda: show(bench, run, cleared), lambda case: case["case_outcome"], "nobody decided"
+        )
+        refuse_what_left_the_ring(bench, run)
+        ends = [person.end() for person in people]
+    assert [code for code, _ in ends] == [0] * 4, [person.said()[-900:] for person in people]
+    assert_bond_is_lost(bench, run, judged)
+    for _, end in ends:
+        assert_duties_are_told(end)
+    assert bench.cli.json(*bench.of_run("status", run=run))["bonds_lamports"] == 0
+
+
+def cleared_audits(bench, run):
+    cases = bench.cli.json(*bench.of_run("case", "list", run=run))["cases"]
+    return [case for case in cases if (case["stage"], case["outcome"]) == ("settled", "cleared")]
+
+
+def show(bench, run, case):
+    return bench.cli.json(*bench.of_run("case", "show", run=run), *which(case))
+
+
+def which(case):
+    return "--round", case["round"], "--target", case["target"]
+
+
+def open_case(run, bench, case, key, *more):
+    return (*bench.of_run("case", "open", run=run, key=key), *which(case), *more)
+
+
+def refuse_bad_claims(bench, run, case):
+    """Nothing is sent where the claim cannot succeed, and the error says why."""
+    bench.key("poor", amount=0.001)
+    poor = bench.cli.refused(*open_case(run, bench, case, "poor", "--yes"))
+    assert poor["kind"] == "FundsError"
+    assert "bond" in poor["expected"]
+    assert poor["found"] == "0.001 SOL"
+
+    stranger = bench.cli.refused(*open_case(run, bench, case | {"target": 9}, "x", "--yes"))
+    assert (stranger["kind"], stranger["found"]) == ("CaseError", "9")
+    assert "troth status" in stranger["next_step"]
+
+    owners = {
+        one["index"]: one["owner"]
+        for one in bench.cli.json(*bench.of_run("status", run=run))["participants"]
+    }
+    own = next(name for name in (*TRAINERS, "w") if is_owner(bench, name, owners[case["target"]]))
+    itself = bench.cli.refused(*open_case(run, bench, case, own, "--yes"))
+    assert itself["found"] == "its own"
+
+    future = bench.cli.refused(*open_case(run, bench, case | {"round": 999}, "x", "--yes"))
+    assert "a closed round" in future["expected"]
+    subject = bench.cli.refused(*open_case(run, bench, case, "x", "--subject", "1"))
+    assert "possession" in subject["expected"]
+    kind = bench.cli.refused(*open_case(run, bench, case, "x", "--kind", "magic"))
+    assert "possession" in kind["expected"]
+    nobody = bench.cli.refused(*bench.of_run("case", "show", run=run), "--round=0", "--target=9")
+    assert (nobody["kind"], "troth case list" in nobody["next_step"]) == ("CaseError", True)
+
+
+def is_owner(bench, name, owner):
+    return str(bench.address(name)) == owner
+
+
+def accuse(bench, run, case):
+    """First only the price, then the case; a second one and an appeal against it are refused."""
+    before = bench.balance("x")
+    price = bench.cli.json(*open_case(run, bench, case, "x"))
+    assert (price["is_open"], bench.balance("x")) == (False, before)
+    opened = bench.cli.json(*open_case(run, bench, case, "x", "--yes"))
+    assert opened["is_open"]
+    assert before - bench.balance("x") == opened["bond_lamports"] + opened["fee_lamports"]
+    assert bench.cli.json(*bench.of_run("status", run=run))["bonds_lamports"] > 0
+    second = bench.cli.refused(*open_case(run, bench, case, "x", "--yes"))
+    assert second["kind"] == "CaseError"
+    assert "in stage" in second["found"]
+    appeal = (*bench.of_run("case", "appeal", run=run, key="x"), *which(case))
+    assert bench.cli.refused(*appeal)["kind"] == "ProgramRefusedError"
+
+
+def refuse_what_left_the_ring(bench, run):
+    def status():
+        return bench.cli.json(*bench.of_run("status", run=run))
+
+    poll(status, lambda seen: seen["round"] > RING, "the run does not go on")
+    gone = {"round": 0, "target": 0}
+    error = bench.cli.refused(*open_case(run, bench, gone, "x", "--yes", "--kind", "root"))
+    assert error["kind"] == "CaseError"
+    assert error["expected"].startswith("a closed round from ")
+    assert error["found"] == "0"
+
+
+def assert_bond_is_lost(bench, run, judged):
+    """Acquitted: the bond pays the committee; of the rest the target gets half, half burns."""
+    assert judged["case_outcome"] == "acquitted"
+    assert judged["challenger"] == str(bench.address("x"))
+    posted, *parts = judged["bond"].values()
+    assert posted == judged["bond_lamports"] == sum(parts) > 0
+    bond = judged["bond"]
+    assert bond["spent_lamports"] > 0
+    assert 0 <= bond["burned_lamports"] - bond["acquitted_lamports"] <= 1
+    assert bond["returned_lamports"] == 0
+    assert judged["taken_lamports"] == 0
+    assert {juror["verdict"] for juror in judged["jurors"]} == {"ok"}
+    told = [event["event"] for event in judged["history"]]
+    for name in ("AuditOpened", "VerdictRevealed", "CaseOpened", "CommitteeDrawn", "CaseSettled"):
+        assert name in told
+    assert bench.balance("x") < 10 * SOL - judged["bond_lamports"]
+
+
+def assert_duties_are_told(end):
+    duties = end["duties"]
+    assert end["is_finished"]
+    assert duties["num_judged"] == duties["verdicts"]["ok"] > 0
+    assert duties["num_revealed"] == duties["num_judged"] + duties["num_cases"]
+    assert duties["rewards_lamports"] > 0
+    assert duties["findings"] == []
+
+
+@pytest.fixture
+def troupe(tmp_path):
+    """Four honest participants, a witness and a free-rider; convictions wait long for appeals."""
+    with EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=SLOT)) as launcher:
+        start_chain(launcher, EventList())
+        options = DemoOptions(
+            folder=tmp_path / "run",
+            config=small_config(tmp_path / "small.toml", **LONG),
+            num_rounds=16,
+            slot_milliseconds=SLOT,
+        )
+        with Troupe(options, launcher) as made:
+            yield made
+
+
+def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_council(cli, troupe):
+    run, rpc = str(troupe.stage.run), ("--rpc", troupe.launcher.rpc_url)
+    keys = troupe.options.folder / "keys"
+
+    def convictions():
+        cases = cli.json("case", "list", run, *rpc)["cases"]
+        return [case for case in cases if case["is_conviction"] and case["taken_lamports"]]
+
+    case = poll(convictions, bool, "nobody was convicted")[0]
+    status = cli.json("status", run, *rpc)
+    assert status["escrow_lamports"] >= case["taken_lamports"] > 0
+    assert any(one["taken_lamports"] for one in status["accusations"])
+    assert "open accusations" in cli.ok("status", run, *rpc).out
+
+    def appeal(name):
+        return ("case", "appeal", run, *rpc, *which(case), "--key", keys / f"{name}.json")
+
+    other = cli.refused(*appeal("trainer-0"))
+    assert other["kind"] == "ProgramRefusedError"
+    assert all(other[part] for part in ("expected", "found", "next_step"))
+    assert cli.json(*appeal(FREE_RIDER.name))["fee_lamports"] > 0
+    reverse = ("case", "reverse", run, *rpc, *which(case), "--key")
+    early = cli.refused(*reverse, keys / "authority.json")
+    assert early["kind"] == "ProgramRefusedError"
+    assert cli.refused(*appeal(FREE_RIDER.name))["kind"] == "ProgramRefusedError"
+    seen = cli.json("case", "show", run, *rpc, *which(case))
+    assert "appealed" in seen["flags"]
+    assert not seen["is_paid_out"]
+
+    assert "council" in cli.refused(*reverse, keys / "trainer-0.json")["expected"]
+    poll(lambda: cli(*reverse, keys / "authority.json"), lambda done: not done.code, "too early")
+    seen = cli.json("case", "show", run, *rpc, *which(case))
+    assert "reversed" in seen["flags"]
+    assert not seen["is_conviction"]
+    assert seen["split"]["returned_lamports"] == case["taken_lamports"]
+    slashed = cli.json("status", run, *rpc)["slashes"]
+    assert case["round"] not in [row["round"] for row in slashed]
