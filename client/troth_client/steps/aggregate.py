@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from troth_client.payload.codec import VerifiedPayload
 from troth_client.peer import Peer
-from troth_client.steps.crank import crank
+from troth_client.steps.crank import tend
 from troth_client.steps.errors import LaggingError, StoppedError
 from troth_client.steps.fetch import obtain
 from troth_client.steps.observe import look, observe, read_closed
@@ -81,7 +81,7 @@ async def collect(
         if has_dispersed(view):
             raise _lost(round_, lacking)
         reported |= await _report(peer, view, round_, set(lacking) - reported)
-        await crank(peer, view)
+        await tend(peer, view)
         await peer.clock.wait()
         view = await look(peer)
 

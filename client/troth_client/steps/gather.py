@@ -8,7 +8,7 @@ import asyncio
 
 from troth_attestation.errors import HeaderError
 from troth_client.peer import Peer
-from troth_client.steps.crank import crank
+from troth_client.steps.crank import tend
 from troth_client.steps.fetch import vouchable
 from troth_client.steps.observe import look
 from troth_client.steps.publish import Outbox
@@ -41,7 +41,7 @@ async def gather(peer: Peer, plan: RoundPlan, published: Published) -> dict[int,
             view = await look(peer)
             if collection.is_complete or _is_time(view, plan):
                 break
-            await crank(peer, view)
+            await tend(peer, view)
             if not collection.under_way:
                 await peer.clock.wait()
     finally:
