@@ -30,12 +30,16 @@ MODEL = {
     "max_position_embeddings": 16,
 }
 CHAIN = {"commit_slots": 40, "attest_slots": 30, "close_grace_slots": 5, "warmup_slots": 20}
+NO_AUDITS = {"p_base_ppm": 0, "p_new_ppm": 0}
+"""For tests of who is missing: a silent member is fined, and jailed, for its seats as well."""
 SLOT_LIMIT = 100_000
 BOTH = Role.TRAINER | Role.WITNESS
 
 
-def settings_of(manifest: Manifest, rounds: int, **chain: int) -> RunSettings:
-    """Settings of a tiny run on a data set."""
+def settings_of(
+    manifest: Manifest, rounds: int, *, sequences: int = 2, **chain: int
+) -> RunSettings:
+    """Settings of a tiny run on a data set, with so many sequences in a payload."""
     found = load_config(
         [],
         {
@@ -43,7 +47,7 @@ def settings_of(manifest: Manifest, rounds: int, **chain: int) -> RunSettings:
             "data": {"sequence_tokens": manifest.sequence_tokens},
             "demo": {"k": 8},
             "schedule": {"rounds": rounds, "lr_nano": 5_000_000},
-            "train": {"sequences_per_payload": 2, "microbatch_sequences": 2},
+            "train": {"sequences_per_payload": sequences, "microbatch_sequences": 2},
             "chain": {"min_members": 2, **CHAIN, **chain},
         },
     )
@@ -58,9 +62,11 @@ class Theatre:
         self._folder = folder
         self.runs: list[InProcessRun] = []
 
-    async def create(self, rounds: int = 6, *, seed: int = 0, **chain: int) -> InProcessRun:
+    async def create(
+        self, rounds: int = 6, *, seed: int = 0, sequences: int = 2, **chain: int
+    ) -> InProcessRun:
         folder, manifest = self._data
-        settings = settings_of(manifest, rounds, **chain)
+        settings = settings_of(manifest, rounds, sequences=sequences, **chain)
         tokens = TokenData(folder, manifest)
         own = self._folder / f"run-{len(self.runs)}"
         run = await InProcessRun.create(settings, tokens, own, seed=seed)

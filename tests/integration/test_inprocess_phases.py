@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from integration.inprocess_support import (
+    NO_AUDITS,
     assert_finished,
     authority,
     enter,
@@ -45,7 +46,7 @@ async def with_silent(run, working: list[str], silent: list[str]) -> None:
 
 
 async def test_a_silent_third_does_not_stop_the_run(theatre):
-    run = await theatre.create(6)
+    run = await theatre.create(6, **NO_AUDITS)
     await with_silent(run, ["ada", "bob", "cyd", "dan"], ["eve", "fay"])
     await run.finish()
     view = await assert_finished(run)
@@ -146,7 +147,7 @@ async def halted_after_progress(run) -> tuple[int, list[Member]]:
 
 async def test_a_halt_after_progress_goes_back_to_the_checkpoint(theatre):
     """Rounds after 4 are lost with the halt: weights, residuals and stored files follow."""
-    run = await theatre.create(16, checkpoint_every=4)
+    run = await theatre.create(16, checkpoint_every=4, **NO_AUDITS)
     halted, members = await halted_after_progress(run)
     # One of them comes back in the middle of the halt, one only when all is under way again.
     await run.start(members[2])
@@ -168,7 +169,7 @@ def is_ready_again(view) -> bool:
 
 async def test_killed_while_the_run_starts_again_after_a_halt(theatre):
     """Its newest stored state is the one before the halt, of the very round that opens now."""
-    run = await theatre.create(16, checkpoint_every=4)
+    run = await theatre.create(16, checkpoint_every=4, **NO_AUDITS)
     halted, members = await halted_after_progress(run)
     bob = members[1]
     with time_stopped(run):
@@ -225,7 +226,7 @@ async def test_a_member_killed_in_a_pause_comes_back(theatre):
 
 
 async def test_an_inactive_member_returns(theatre):
-    run = await theatre.start(12, cast="ada bob cyd dan")
+    run = await theatre.start(12, cast="ada bob cyd dan", **NO_AUDITS)
     dan = member(run, "dan")
     await until_round(run, 2)
     await run.stop(dan)
