@@ -41,8 +41,8 @@ def perform(folder, launcher, **changes):
 
 
 def small_config(path, **changes):
-    """Write a config of the smallest model under the demo's own rules for audits."""
-    rules = tomllib.loads(CONFIG.read_text())["chain"] | changes
+    """Write a config of the smallest model under the demo's own rules, with more audits."""
+    rules = tomllib.loads(CONFIG.read_text())["chain"] | {"p_new_ppm": 1_000_000} | changes
     model = SMOKE.read_text().partition("[chain]")[0]
     chosen = (f"{name} = {value!r}\n" for name, value in rules.items())
     path.write_text(f"{model}[chain]\n{''.join(chosen)}")

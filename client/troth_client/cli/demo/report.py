@@ -33,7 +33,8 @@ def verdict(summary: Summary) -> str:
     if not summary.trial.is_caught:
         return f"FAILED: {summary.trial.cheat} did not end as the threat model says."
     if summary.moved_stakes:
-        return f"FAILED: honest stake moved: {', '.join(summary.moved_stakes)}."
+        moved = ", ".join(summary.moved_stakes)
+        return f"FAILED: honest stake moved: {moved}. On a busy machine try --slot-ms 400."
     shown = "Every peer holds the root on chain, and the loss fell by more than the margin."
     return f"{shown} {_justice(summary.trial)}"
 

@@ -69,5 +69,5 @@ class Watch:
         return NoProgressError(
             f"a round to close within {self.patience_seconds:.0f} s",
             f"none for {waited:.0f} s in {board.phase.lower()} of round {board.round} ({states})",
-            f"Read the event logs in {self.folder}; on a busy machine try longer slots.",
+            f"Read the event logs in {self.folder}; on a busy machine try --slot-ms 400.",
         )
