@@ -16,16 +16,17 @@ import statistics
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import ParamSpec, TypeVar, cast
 
 import torch
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
+from troth_attestation.state import Float32
 from troth_client.assembly import Doors
-from troth_client.audit.judgement import make_verdict
+from troth_client.audit.judgement import Evidence, Judgement, make_verdict
 from troth_client.audit.recompute import recompute, recompute_reference
 from troth_client.cli.demo.cheats import cheating
 from troth_client.cli.inprocess import InProcessRun, Member
@@ -39,7 +40,10 @@ from troth_coordinator.rules.economics import detection, rounds_to_capture
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import Role
 from troth_localnet.faults.catalogue import CHEATS
+from troth_localnet.faults.work import Batch
 
+P = ParamSpec("P")
+T = TypeVar("T")
 PPM = 10**6
 WORDS = ("slot", "round", "peer", "root", "vote", "stake", "seed", "tile", "holds", "gives", "not")
 TOKENS = 16
@@ -65,8 +69,8 @@ WINDOWS = {
     "case_slots": 40,
 }
 BOTH = Role.TRAINER | Role.WITNESS
-HONEST = {"ada": BOTH, "bob": BOTH, "cyd": Role.WITNESS, "dan": Role.WITNESS, "eve": Role.WITNESS}
-"""Five witnesses as in the demo; fewer of them train, which only saves time. The cheat trains."""
+HONEST = {"ada": BOTH, "bob": Role.WITNESS, "cyd": Role.WITNESS, "dan": Role.WITNESS}
+"""Four may judge, one of them trains too; more would only take longer. The cheat trains only."""
 SAMPLING = {"new": 500_000, "base": 100_000}
 """p_new and p_base of the localnet preset: the first 20 included rounds, and all later ones."""
 MOST_ROUNDS = {"new": 60, "base": 120}
@@ -113,7 +117,7 @@ def settings_of(data: TokenData, sampling: str) -> RunSettings:
             "demo": {"k": 8},
             "schedule": {"rounds": 1_000, "lr_nano": 3_000_000},
             "train": {"sequences_per_payload": 8, "microbatch_sequences": 8},
-            "chain": {"min_members": 5, "p_new_ppm": SAMPLING[sampling], **WINDOWS},
+            "chain": {"min_members": 4, "p_new_ppm": SAMPLING[sampling], **WINDOWS},
         },
     )
     bound = found.config.with_manifest(data.manifest.hash)
@@ -130,21 +134,26 @@ class Shared:
         """Return a member's clock that looks here first."""
         return SharingClock(doors.clock, self)
 
-    def find(self, function: object, args: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
-        """Return the result of a function of the judge, computed now or before."""
+    def find(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of a function, computed now or, of the judge's, before."""
+
+        def compute() -> T:
+            return function(*args, **kwargs)
+
         if function in (recompute, recompute_reference):
-            return self._once((function, args[2].tobytes()), compute)
+            return self._once((function, cast(Batch, args[2]).tobytes()), compute)
         if function is make_verdict:
-            evidence, gradient, _, witness = args
+            evidence, gradient = cast(Evidence, args[0]), cast(Float32, args[1])
             of = (evidence.header.round, evidence.header.index, evidence.openings)
-            found = self._once((*of, gradient.tobytes()), compute)
-            return replace(found, statement=replace(found.statement, witness=witness))
+            found = cast(Judgement, self._once((*of, gradient.tobytes()), compute))
+            statement = replace(found.statement, witness=cast(int, args[3]))
+            return cast(T, replace(found, statement=statement))
         return compute()
 
-    def _once(self, key: object, compute: Callable[[], Any]) -> Any:
+    def _once(self, key: object, compute: Callable[[], T]) -> T:
         if key not in self._known:
             self._known[key] = compute()
-        return self._known[key]
+        return cast(T, self._known[key])
 
 
 class SharingClock:
@@ -154,16 +163,20 @@ class SharingClock:
         self._clock = clock
         self._shared = shared
 
-    async def wait(self, work: Work[Any] = ()) -> None:
+    async def wait(self, work: Work[T] = ()) -> None:
         """Wait as the clock does."""
         await self._clock.wait(work)
 
-    async def compute(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Compute a function unless its result is known."""
-        return self._shared.find(function, args, lambda: function(*args, **kwargs))
+        return self._shared.find(function, *args, **kwargs)
+
+    async def beside(self, work: Awaitable[T]) -> T:
+        """Work beside the waiting as the clock does."""
+        return await self._clock.beside(work)
 
     def seconds(self) -> float | None:
-        """Return nothing: the clock of a stepped run knows no seconds."""
+        """Return what the clock does."""
         return self._clock.seconds()
 
 

@@ -1,12 +1,11 @@
 """Whole runs with one cheat among honest members, and the books of what anybody lost.
 
 Owns: the cast, the windows, and the assertions that every story ends with: the verdict, the slash
-to the lamport, the vault, the stakes of the honest. What a cheat does is not here: work that is not
-done is in troth_localnet.faults, lies behind other doors are in cheats_doors.py.
+to the lamport, the vault, the stakes of the honest. What a cheat does is not here: those that the
+demo offers by name are in troth_localnet.faults, the others in cheats_doors.py.
 Next: the test_cheating_trainers_* files.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,18 +20,27 @@ from solders.pubkey import Pubkey
 
 from troth_attestation import slashing
 from troth_attestation.quorum import CaseOutcome
+from troth_attestation.sampling import FIRST_SEATS
 from troth_attestation.slashing import Funds, Prices, SlashIntent
+from troth_attestation.verdict import Reason, VerdictKind
 from troth_client.assembly import Doors
 from troth_client.cli.demo.cheats import cheating
 from troth_client.cli.inprocess import InProcessRun, Member
+from troth_client.steps.errors import BarredError
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.case_instructions import release_escrow
 from troth_coordinator.chain.codec import program_codec
-from troth_coordinator.chain.event_types_audits import AuditClosed, CaseSettled, Penalised
+from troth_coordinator.chain.event_types_audits import (
+    AuditClosed,
+    AuditSettled,
+    CaseSettled,
+    Penalised,
+)
 from troth_coordinator.chain.events import Event, EventLog
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.view import EntryView, Role, Status
 from troth_localnet.faults.catalogue import CHEATS
+from troth_localnet.faults.cheat import HONEST_ROUNDS
 from troth_localnet.history import LandedTransaction
 
 HONEST = ("ada", "bob", "cyd", "dan")
@@ -53,7 +61,10 @@ WINDOWS = {
     "case_slots": 40,
 }
 
-Wrap = Callable[[InProcessRun, Member, Doors], Doors]
+FIRST_LIE = HONEST_ROUNDS
+"""The round of the first payload that is not honest."""
+
+Wrap = Callable[[Member, Doors], Doors]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +114,11 @@ class Books:
     def convictions(self, index: int = MAL) -> list[Loss]:
         return [loss for loss in self.of(index) if isinstance(loss.event, CaseSettled)]
 
+    def settled(self, round_: int, target: int = MAL) -> list[AuditSettled]:
+        """What the seats decided about a payload."""
+        found = [event for event in self.events if isinstance(event, AuditSettled)]
+        return [event for event in found if (event.round, event.target) == (round_, target)]
+
     def closed(self, case: CaseSettled) -> AuditClosed | None:
         """How the audit of a case was closed; None while its escrow waits."""
         key = (case.round, case.target, case.audit_kind)
@@ -131,7 +147,9 @@ class Books:
 def changes(landed: LandedTransaction) -> dict[Pubkey, int]:
     """Lamports that a transaction added to each account that it names."""
     pairs = zip(landed.pre_balances, landed.post_balances, strict=True)
-    return {key: after - before for key, (before, after) in zip(landed.keys.all, pairs, strict=True)}
+    return {
+        key: after - before for key, (before, after) in zip(landed.keys.all, pairs, strict=True)
+    }
 
 
 def _index(event: CaseSettled | Penalised) -> int:
@@ -149,16 +167,17 @@ def prices(run: InProcessRun) -> Prices:
 
 def work_cheat(name: str) -> Wrap:
     """A cheat of the catalogue that `troth demo --cheat` offers."""
-    return lambda _run, _member, doors: cheating(CHEATS[name], doors)
+    return lambda one, doors: cheating(CHEATS[name], doors) if one.name == CHEAT else doors
 
 
-async def stage(theatre, wrap: Wrap, *, rounds: int = 4, seed: int = 0, **chain: int):
+async def stage(theatre, wrap: Wrap, *, num_lies: int = 1, sequences: int = 2, **chain: int):
     """A run with the honest and the cheat, who trains only; it is about to begin.
 
-    Of four rounds the first three are honest, so there is one payload to be convicted for.
+    It ends after so many payloads that are not honest.
     """
-    run = await theatre.create(rounds, seed=seed, **{"min_members": 3, **WINDOWS, **ALWAYS, **chain})
-    run.wrap = lambda one, doors: wrap(run, one, doors) if one.name == CHEAT else doors
+    settings = {"min_members": 3, **WINDOWS, **ALWAYS, **chain}
+    run = await theatre.create(FIRST_LIE + num_lies, sequences=sequences, **settings)
+    run.wrap = wrap
     books = Books(run)
     await enter(run, HONEST, BOTH)
     await enter(run, [CHEAT], Role.TRAINER)
@@ -169,10 +188,13 @@ async def stage(theatre, wrap: Wrap, *, rounds: int = 4, seed: int = 0, **chain:
 async def play_out(run: InProcessRun) -> None:
     """Let the run end, its audits be decided, and every escrow be paid once its time has come.
 
-    Nobody honest may fail; the cheat may, when it is barred.
+    Nobody may fail; but the cheat ends when it is barred.
     """
-    honest = [one.task for one in run.members if one.name != CHEAT and one.task is not None]
-    await asyncio.gather(*honest)
+    for one in run.members:
+        try:
+            await one.task
+        except BarredError:
+            assert one.name == CHEAT
     await run.close()
     for audit in await run.client.find_audits(run.at.run):
         view = await run.view()
@@ -213,15 +235,37 @@ def assert_convicted_of_work(books: Books, loss: Loss, *, is_repeated: bool = Fa
     assert_slashed(loss, slashing.work(loss.funds, is_repeated=is_repeated))
     assert loss.vault_change == 0, "the escrow stays in the vault"
     closed = books.closed(loss.event)
-    parts = slashing.split(loss.event.stake + loss.event.unbonding + loss.event.unvested, has_bond=False)
+    parts = slashing.split(
+        loss.event.stake + loss.event.unbonding + loss.event.unvested, has_bond=False
+    )
     assert closed is not None
     assert (closed.treasury, closed.burned) == (parts.treasury, parts.burned)
     assert (closed.challenger, closed.returned) == (0, 0)
     assert loss.after.status == (Status.BARRED if is_repeated else Status.INACTIVE)
 
 
+def verdicts(run: InProcessRun, round_: int, target: int = MAL) -> dict[str, str]:
+    """What each seat found in an audit, in its own words."""
+    return {
+        one.name: event["reason"]
+        for one in run.members
+        for event in one.events.named("judged")
+        if (event["round"], event["target"]) == (round_, target)
+    }
+
+
+def assert_found(
+    run: InProcessRun, round_: int, kind: VerdictKind, reason: Reason, target: int = MAL
+) -> None:
+    """All seats of an audit found the same, for the reason that the story tells."""
+    found = verdicts(run, round_, target)
+    assert len(found) >= FIRST_SEATS
+    for words in found.values():
+        assert words.startswith(f"{kind.name.lower()}: {reason.value}"), words
+
+
 async def assert_honest_untouched(run: InProcessRun, books: Books) -> None:
-    """No honest stake moved, nobody honest was struck, all hold the same weights, nothing is lost."""
+    """No honest stake moved, no honest was struck, all hold the same weights, nothing is lost."""
     view = await run.view()
     stake = run.settings.chain.stake_lamports
     for one in run.members:

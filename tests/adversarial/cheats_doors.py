@@ -1,0 +1,122 @@
+"""Cheats that need two people or another moment: leaks, last-second votes, holders that starve.
+
+A variant is the honest client whose clock computes something else, as in judging.py. Cheats that a
+single process can play are in troth_localnet.faults, where the demo finds them too.
+Next: the test_cheating_trainers_* files.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from adversarial.cheats import CHEAT, FIRST_LIE, Wrap
+from integration.test_inprocess_faults import Wrapped
+
+from troth_client.assembly import Doors
+from troth_client.cli.demo.cheating_work import signed
+from troth_client.residual_book import Proposal
+from troth_client.steps import produce
+from troth_client.train.step import Gradient, gradient
+from troth_client.transport.errors import HolderLacksError
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import phase_end_by_time
+
+Swap = Callable[..., Awaitable[object]]
+
+
+def behind(doors: Doors, swaps: dict[Callable, Swap]) -> Doors:
+    """The same doors, but some functions are computed by these coroutines instead."""
+
+    async def compute(function, *args, **kwargs):
+        if function in swaps:
+            return await swaps[function](*args, **kwargs)
+        return await doors.clock.compute(function, *args, **kwargs)
+
+    return replace(doors, clock=Wrapped(doors.clock, compute=compute))
+
+
+def leaked(giver: str, function: Callable, take: Callable[..., Awaitable[object]]) -> Wrap:
+    """Somebody passes each result of a function on to the cheat, who uses it in its own way.
+
+    take: called with the leaked result and the cheat's arguments.
+    """
+    results: list[object] = []
+
+    def wrap(one, doors):
+        async def keep(*args):
+            results.append(function(*args))
+            return results[-1]
+
+        async def use(*args):
+            use.calls += 1
+            while len(results) < use.calls:
+                await doors.clock.wait()
+            return await take(results[use.calls - 1], *args)
+
+        use.calls = 0
+        swaps = {giver: {function: keep}, CHEAT: {function: use}}
+        return behind(doors, swaps[one.name]) if one.name in swaps else doors
+
+    return wrap
+
+
+async def as_own_payload(theirs: Proposal, peer, plan, found: Gradient) -> Proposal:
+    """Sign for the u of somebody else, so that payload and openings fit each other."""
+    honest = produce._propose(peer, plan, found)
+    if plan.round < FIRST_LIE:
+        return honest
+    peer.residual.proposal = signed(theirs.u, honest, peer.config.demo.k)
+    return peer.residual.proposal
+
+
+def as_own_gradient() -> Callable[..., Awaitable[Gradient]]:
+    """Compute honestly for three rounds, then take what the twin has computed."""
+    num_made = 0
+
+    async def take(theirs: Gradient, *args) -> Gradient:
+        nonlocal num_made
+        num_made += 1
+        return gradient(*args) if num_made <= FIRST_LIE else theirs
+
+    return take
+
+
+def at_the_last_second(one, doors: Doors) -> Doors:
+    """The cheat sends its commits in the last slot in which they count."""
+
+    async def send_carrying(instructions, carried, signers):
+        while True:
+            view = await doors.chain.snapshot(one.here.at.run)
+            is_over = view.slot + 1 >= phase_end_by_time(view.run)
+            if view.run.phase != Phase.COMMIT or is_over:
+                return await doors.chain.send_carrying(instructions, carried, signers)
+            await doors.clock.wait()
+
+    if one.name != CHEAT:
+        return doors
+    return replace(doors, chain=Wrapped(doors.chain, send_carrying=send_carrying))
+
+
+def starving(hungry: str) -> Wrap:
+    """The cheat gives its payloads to everybody but one, and hands out no copies."""
+
+    def wrap(one, doors):
+        if one.name not in (CHEAT, hungry):
+            return doors
+        transport = doors.transport
+        if one.name == CHEAT:
+
+            async def push(round_, holders):
+                return ()
+
+            return replace(doors, transport=Wrapped(transport, push=push))
+        wire = transport._wire
+
+        async def read(holder, blob, into):
+            if holder == CHEAT:
+                raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
+            await wire.read(holder, blob, into)
+
+        transport._wire = Wrapped(wire, read=read)
+        return doors
+
+    return wrap

@@ -1,0 +1,102 @@
+"""Trainers that compute nothing and serve what proves nothing, so that nobody can show it.
+
+Nobody is convicted of what cannot be shown. But who was sampled must open, and pays if it does not.
+"""
+
+import pytest
+from adversarial.cheats import (
+    CHEAT,
+    FIRST_LIE,
+    MAL,
+    assert_found,
+    assert_honest_untouched,
+    assert_slashed,
+    assert_split_at_once,
+    play_out,
+    prices,
+    stage,
+    work_cheat,
+)
+from integration.inprocess_support import events_of, included
+
+from troth_attestation import slashing
+from troth_attestation.quorum import AuditOutcome
+from troth_attestation.verdict import Reason, VerdictKind
+from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.view import Status
+
+
+async def assert_pays_for_silence(theatre, kind: str):
+    """Ten rewards and all that has not vested (P5), split at once; the audit ends there."""
+    run, books = await stage(theatre, work_cheat(kind))
+    await play_out(run)
+    (settled,) = books.settled(FIRST_LIE)
+    assert settled.outcome == AuditOutcome.NO_OPENINGS
+    (loss,) = books.of(MAL)
+    assert (loss.event.fault, loss.event.round) == (5, FIRST_LIE)
+    rules = prices(run)
+    fine = slashing.no_openings(loss.funds, rules, FIRST_LIE, NONE, is_convicted=False)
+    assert_slashed(loss, fine)
+    assert loss.event.stake == slashing.P5_REWARDS * rules.reward_per_payload
+    assert_split_at_once(loss)
+    await assert_honest_untouched(run, books)
+    return run
+
+
+async def test_deleting_what_an_audit_needs_costs_ten_rewards(theatre):
+    """It computes nothing, and deletes its residuals as soon as they are signed for.
+
+    "My disk broke" cannot be refuted, and need not be: the sampled open, or pay. No seat is asked
+    for anything, the program itself sees that no root was posted in time. Threat T18, T36.
+    """
+    run = await assert_pays_for_silence(theatre, "deletes-residuals")
+    assert events_of(run, CHEAT, "openings_lost")[0]["round"] == FIRST_LIE
+
+
+async def test_a_root_without_its_openings_costs_as_much(theatre):
+    """It posts the root of its openings in time, and then serves them to nobody.
+
+    The program cannot see that; the seats can. Three of them that got nothing until late in their
+    window are as good as the missing root. Threat T36.
+    """
+    run = await assert_pays_for_silence(theatre, "hides-openings")
+    assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, Reason.NOT_SERVED)
+
+
+WRONG = {
+    "openings-of-another-round": Reason.OPENINGS_FIELD,
+    "openings-of-another-run": Reason.OPENINGS_FIELD,
+    "wrong-path": Reason.OPENINGS_PATH,
+    "swapped-tiles": Reason.OPENINGS_PATH,
+    "truncated-openings": Reason.NOT_SERVED,
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+async def test_openings_that_prove_nothing_are_none(theatre, kind):
+    """It opens something that is no opening, so that there is nothing to compare.
+
+    A set of another round or run, with a sibling changed, with the tiles of two rounds exchanged,
+    or one byte short: each seat names what is wrong with it, and counts it as not served. A set
+    that is too short is not even taken. Threat T44.
+    """
+    run = await assert_pays_for_silence(theatre, kind)
+    assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, WRONG[kind])
+
+
+async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(theatre):
+    """It commits to something, so that everybody waits for it, and serves nothing.
+
+    It hopes that they all miss something meanwhile; but whoever waits goes on with its audits. It is
+    not included, earns nothing, and takes a strike each round (P4); at the third it is jailed for
+    an epoch. No stake is taken for what a broken line may have done. Threat T16.
+    """
+    run, books = await stage(theatre, work_cheat("hides-payloads"), num_lies=3)
+    await play_out(run)
+    honest = list(range(MAL))
+    for round_ in range(FIRST_LIE, FIRST_LIE + 3):
+        assert included(run, "ada")[round_] == honest
+    entry = (await run.view()).entries[MAL]
+    assert (entry.status, entry.stake) == (Status.JAILED, run.settings.chain.stake_lamports)
+    assert books.of(MAL) == []
+    await assert_honest_untouched(run, books)
