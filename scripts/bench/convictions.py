@@ -38,7 +38,7 @@ from troth_client.data.tokens import ByteTokenizer
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.economics import detection, rounds_to_capture
 from troth_coordinator.rules.settings import RunSettings
-from troth_coordinator.rules.view import Role
+from troth_coordinator.rules.view import NetworkView, Role
 from troth_localnet.faults.catalogue import CHEATS
 from troth_localnet.faults.work import Batch
 
@@ -207,21 +207,27 @@ async def _play(data: TokenData, folder: Path, unknown: Trial) -> Trial:
 
 async def follow(run: InProcessRun, culprit: Member, unknown: Trial) -> Trial:
     """Let slots pass until it is over; return what happened to the cheat."""
+    cheat = CHEATS[unknown.kind]
+    most = MOST_ROUNDS[unknown.sampling] if cheat.fault else ENOUGH_ROUNDS
+    honest = [one for one in run.members if one is not culprit]
     run.clock.join()
     try:
         while True:
             await run.clock.wait()
-            for one in run.members:
-                if one is not culprit and one.task is not None and one.task.done():
-                    one.task.result()
-            first = CHEATS[unknown.kind].honest_rounds
+            for task in [one.task for one in honest]:
+                raise_failure(task)
             now = (await run.client.read_run(run.at.run)).round
-            found = look(run, culprit, unknown, first, now)
-            most = MOST_ROUNDS[unknown.sampling] if CHEATS[unknown.kind].fault else ENOUGH_ROUNDS
-            if found.convicted or now - first >= most:
+            found = look(run, culprit, unknown, cheat.honest_rounds, now)
+            if found.convicted or now - cheat.honest_rounds >= most:
                 return found
     finally:
         run.clock.leave()
+
+
+def raise_failure(task: "asyncio.Task[NetworkView] | None") -> None:
+    """Raise what ended somebody honest."""
+    if task is not None and task.done():
+        task.result()
 
 
 def look(run: InProcessRun, culprit: Member, unknown: Trial, first: int, now: int) -> Trial:

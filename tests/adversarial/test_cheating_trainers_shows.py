@@ -87,9 +87,9 @@ async def test_openings_that_prove_nothing_are_none(theatre, kind):
 async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(theatre):
     """It commits to something, so that everybody waits for it, and serves nothing.
 
-    It hopes that they all miss something meanwhile; but whoever waits goes on with its audits. It is
-    not included, earns nothing, and takes a strike each round (P4); at the third it is jailed for
-    an epoch. No stake is taken for what a broken line may have done. Threat T16.
+    It hopes that they all miss something meanwhile; but whoever waits goes on with its audits. It
+    is not included, earns nothing, and takes a strike each round (P4); at the third it is jailed
+    for an epoch. No stake is taken for what a broken line may have done. Threat T16.
     """
     run, books = await stage(theatre, work_cheat("hides-payloads"), num_lies=3)
     await play_out(run)
