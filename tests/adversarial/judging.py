@@ -51,6 +51,9 @@ JUDGED = {
     "audit_cap": 1,
 }
 """Short windows, one audit a round; ten recomputations cost less than a tenth of the stake."""
+UNSAMPLED = {**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0}
+"""Nobody is audited but by request or accusation."""
+SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
 PATIENCE_SLOTS = 3_000
 """Far more than a run of these windows lasts with all of its audits."""
 

@@ -5,7 +5,9 @@ from adversarial.judging import (
     BOND,
     FEE,
     JUDGED,
+    SIX,
     STAKE,
+    UNSAMPLED,
     Chronicle,
     accuse,
     assert_only_paid,
@@ -24,10 +26,8 @@ from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
 
-SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
 LIE_ROUND = 1
 EXACT = (AuditKind.PAYLOAD, AuditKind.ROOT, AuditKind.POSSESSION)
-UNSAMPLED = {**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0}
 
 
 @pytest.mark.parametrize("kind", EXACT)

@@ -6,8 +6,9 @@ import pytest
 from adversarial.judging import (
     BOND,
     FEE,
-    JUDGED,
+    SIX,
     STAKE,
+    UNSAMPLED,
     Chronicle,
     accuse,
     released,
@@ -30,9 +31,6 @@ from troth_client.payload import codec
 from troth_client.steps import produce
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status
-
-SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
-UNSAMPLED = {**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0}
 
 
 def descending(votes) -> bytes:

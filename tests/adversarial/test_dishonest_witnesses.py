@@ -7,7 +7,9 @@ from adversarial.judging import (
     FEE,
     JUDGED,
     RECOMPUTE,
+    SIX,
     STAKE,
+    UNSAMPLED,
     Chronicle,
     MortalEvents,
     accuse,
@@ -29,8 +31,6 @@ from troth_client.demo.tiles import TileLayout
 from troth_client.transport.errors import HolderLacksError
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status
-
-SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
 
 
 def liar(name, swaps):
@@ -145,7 +145,7 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     Its vote, too, lay on the disk before it was sent. It is revealed after the restart, as it was,
     and paid; the case is decided by five. Threat T46.
     """
-    run = await theatre.create(8, **{**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0})
+    run = await theatre.create(8, **UNSAMPLED)
     graves = mortal(run, "fay", "vote_committed")
     await enter(run, SIX)
     ada, fay, tale = member(run, "ada"), member(run, "fay"), Chronicle(run)

@@ -2,9 +2,9 @@
 
 from adversarial.judging import (
     FEE,
-    JUDGED,
     RECOMPUTE,
     STAKE,
+    UNSAMPLED,
     Chronicle,
     accuse,
     assert_only_paid,
@@ -32,7 +32,6 @@ from troth_localnet.faults.catalogue import CHEATS
 NINE = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "mal")
 ELEVEN = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "ian", "joy", "mal")
 FIRST_LIE = 3
-UNSAMPLED = {**JUDGED, "p_new_ppm": 0, "p_base_ppm": 0}
 
 
 async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
