@@ -8,6 +8,7 @@ from program import harness
 
 SOURCES = Path(__file__).parents[2] / "programs/coordinator/src"
 PUBLIC = re.compile(r"^\s*pub (?:const |static )?(?:fn|struct|enum|mod|const|trait) (\w+)")
+INSIDE_ATTRIBUTE = ("#[", ")", "]", "mut,", "dup,", "has_one", "constraint")
 FIELD = re.compile(r"^    pub (\w+): ")
 
 
@@ -20,7 +21,7 @@ def undocumented(path: Path) -> list[str]:
         if item is None or re.match(r"^\s*pub mod \w+;$", line):
             continue
         above = number - 1
-        while lines[above].lstrip().startswith(("#[", ")", "has_one", "mut,", "]", "constraint")):
+        while lines[above].lstrip().startswith(INSIDE_ATTRIBUTE):
             above -= 1
         if not lines[above].lstrip().startswith(("///", "//!")):
             found.append(f"{path.name}:{number + 1} {item[1]}")

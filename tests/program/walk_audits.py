@@ -122,10 +122,13 @@ def request(walk: Walk) -> None:
 
 def challenge(walk: Walk) -> None:
     stage, who = walk.stage, walk.owner()
-    round_ = max(0, stage.run.round - walk.dice.randrange(4))
+    round_ = max(0, stage.run.round - walk.dice.randrange(1, 4))
+    has_begun = stage.run.round > 0
+    included = stage.round(round_).included if has_begun else 0
+    likely = [index for index in range(8) if included >> index & 1 or walk.dice.random() < 0.1]
     kind = walk.dice.choice(tuple(AuditKind))
-    subject = walk.index() if kind == AuditKind.POSSESSION else NO_SUBJECT
-    claim = Claim(round_, walk.index(), kind, subject)
+    target, subject = (walk.dice.choice(likely or [walk.index()]) for _ in range(2))
+    claim = Claim(round_, target, kind, subject if kind == AuditKind.POSSESSION else NO_SUBJECT)
     walk.attempt(cases.open_case(stage.at, who.pubkey(), claim), who)
 
 
@@ -227,7 +230,7 @@ AUDIT_ACTIONS: tuple[tuple[int, Action], ...] = (
     (20, tend_twice),
     (25, open_sampled),
     (8, request),
-    (8, challenge),
+    (30, challenge),
     (12, run_out),
     (15, recover),
 )
