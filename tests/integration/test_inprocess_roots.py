@@ -3,6 +3,7 @@
 import pytest
 import torch
 from integration.inprocess_support import (
+    NO_AUDITS,
     assert_conserved,
     assert_finished,
     enter,
@@ -162,7 +163,8 @@ async def test_too_far_behind_the_ring_is_lagging(theatre):
 
 
 async def test_down_for_less_than_the_ring_is_replayed(theatre):
-    run = await theatre.start(16, cast="ada bob cyd dan", ring=8, keep_rounds=3)
+    quiet = {"ring": 8, "keep_rounds": 3, **NO_AUDITS}
+    run = await theatre.start(16, cast="ada bob cyd dan", **quiet)
     dan = member(run, "dan")
     await until_round(run, 3)
     await run.stop(dan)
