@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 import torch
+from solders.pubkey import Pubkey
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.state import Float32
@@ -35,12 +36,16 @@ from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import text_source
 from troth_client.data.tokens import ByteTokenizer
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.event_types_audits import AuditSettled, CaseSettled
+from troth_coordinator.chain.events import EventLog
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.economics import detection, rounds_to_capture
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
 from troth_localnet.faults.catalogue import CHEATS
 from troth_localnet.faults.work import Batch
+from troth_localnet.history import LandedTransaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -76,7 +81,7 @@ SAMPLING = {"new": 500_000, "base": 100_000}
 MOST_ROUNDS = {"new": 60, "base": 120}
 ENOUGH_ROUNDS = 24
 """For those that nothing catches."""
-DECIDED = {AuditOutcome.CLEARED, AuditOutcome.UNPROVEN, AuditOutcome.NO_OPENINGS}
+GUILTY = ("CONVICTED", AuditOutcome.NO_OPENINGS.name)
 
 
 @dataclass(frozen=True)
@@ -210,6 +215,8 @@ async def follow(run: InProcessRun, culprit: Member, unknown: Trial) -> Trial:
     cheat = CHEATS[unknown.kind]
     most = MOST_ROUNDS[unknown.sampling] if cheat.fault else ENOUGH_ROUNDS
     honest = [one for one in run.members if one is not culprit]
+    record = Record(culprit.index)
+    run.chain.observers.append(record)
     run.clock.join()
     try:
         while True:
@@ -217,7 +224,7 @@ async def follow(run: InProcessRun, culprit: Member, unknown: Trial) -> Trial:
             for task in [one.task for one in honest]:
                 raise_failure(task)
             now = (await run.client.read_run(run.at.run)).round
-            found = look(run, culprit, unknown, cheat.honest_rounds, now)
+            found = record.trial(unknown, now)
             if found.convicted or now - cheat.honest_rounds >= most:
                 return found
     finally:
@@ -230,25 +237,41 @@ def raise_failure(task: "asyncio.Task[NetworkView] | None") -> None:
         task.result()
 
 
-def look(run: InProcessRun, culprit: Member, unknown: Trial, first: int, now: int) -> Trial:
-    """Return what an honest member has heard of the audits of the cheat."""
-    last: dict[int, tuple[int, int]] = {}
-    for event in run.members[0].events.named("audit_changed"):
-        if event["target"] == culprit.index and event["round"] >= first:
-            last[event["round"]] = (event["outcome"], event["case_outcome"])
-    guilty = [
-        round_
-        for round_, (outcome, case) in last.items()
-        if case == CaseOutcome.CONVICTED or outcome == AuditOutcome.NO_OPENINGS
-    ]
-    outcomes = Counter(
-        "CONVICTED" if case == CaseOutcome.CONVICTED else AuditOutcome(outcome).name
-        for outcome, case in last.values()
-        if case or outcome in DECIDED
-    )
-    convicted = min(guilty) - first + 1 if guilty else 0
-    slashed = now - first + 1 if guilty else 0
-    return Trial(unknown.kind, unknown.sampling, unknown.seed, convicted, slashed, dict(outcomes))
+class Record:
+    """What the program said about the audits of one participant, as transactions land."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._log = EventLog(program_codec())
+        self.settled: dict[int, int] = {}
+        self.decided: dict[int, int] = {}
+
+    def slot_opened(self, slot: int, parent: int) -> None:
+        """Nothing is decided by time alone."""
+
+    def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
+        """Take down the outcomes of audits and cases."""
+        for event in self._log.read(landed.outcome.logs).events:
+            if isinstance(event, AuditSettled) and event.target == self._target:
+                self.settled[event.round] = event.outcome
+            elif isinstance(event, CaseSettled) and event.target == self._target:
+                self.decided[event.round] = event.outcome
+
+    def trial(self, unknown: Trial, now: int) -> Trial:
+        """Return the run as far as it has come, in round `now`."""
+        first = CHEATS[unknown.kind].honest_rounds
+        outcomes = {
+            round_: "CONVICTED"
+            if self.decided.get(round_) == CaseOutcome.CONVICTED
+            else AuditOutcome(outcome).name
+            for round_, outcome in self.settled.items()
+            if round_ >= first and (outcome != AuditOutcome.ACCUSED or round_ in self.decided)
+        }
+        guilty = [round_ for round_, outcome in outcomes.items() if outcome in GUILTY]
+        convicted = min(guilty) - first + 1 if guilty else 0
+        slashed = now - first + 1 if guilty else 0
+        counted = dict(Counter(outcomes.values()))
+        return replace(unknown, convicted=convicted, slashed=slashed, outcomes=counted)
 
 
 def row(trials: Sequence[Trial]) -> str:
