@@ -4,10 +4,11 @@ Owns: labels and sentences. Never: a claim; `summary.py` and `trial.py` have che
 Next: `../commands/demo.py`, which prints it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from troth_client.cli.amounts import sol
-from troth_client.cli.casefile import CaseFile, verdicts_text
+from troth_client.cli.casefile import CaseFile, Said, verdict_text
 from troth_client.cli.demo.summary import Summary
 from troth_client.cli.demo.trial import STRIKE, Trial
 from troth_client.cli.output import Facts, Grid
@@ -103,7 +104,12 @@ def _cases(trial: Trial) -> list[Grid]:
 def _case(case: CaseFile) -> Sequence[object]:
     outcome = "convicted" if case.is_conviction else case.stage.lower()
     taken = sol(case.money.taken) if case.money.taken else "nothing was left"
-    return case.key[0], verdicts_text(case.seats), verdicts_text(case.jurors), outcome, taken
+    return case.key[0], _counted(case.seats), _counted(case.jurors), outcome, taken
+
+
+def _counted(said: Sequence[Said]) -> str:
+    counts = Counter(verdict_text(one.verdict) for one in said)
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) or "none"
 
 
 def _honest(trial: Trial) -> Grid:
