@@ -1,5 +1,6 @@
 """README's commands exist: every `troth` line and its flags, every `make` target."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+PLAIN = {"PATH": "/usr/bin:/bin", "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text()
 
@@ -43,7 +45,7 @@ def help_of(words):
             text=True,
             check=False,
             timeout=60,
-            env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"},
+            env={**PLAIN, "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
         )
         if done.returncode == 0:
             return words[:length], done.stdout
