@@ -1,0 +1,90 @@
+"""How events add up to what was taken from whom, with and without the accounts."""
+
+from dataclasses import fields, replace
+
+from solders.pubkey import Pubkey
+
+from troth_client.cli.casefile import CaseFile, case_blocks
+from troth_client.cli.casehistory import Fine, Slashes, of_events
+from troth_client.cli.slashes import slash_grids, slash_values
+from troth_coordinator.chain import event_types_audits as told
+from troth_coordinator.rules.audit_view import AuditFlag
+
+KEY = (7, 5, 0)
+ZEROS = {"int": 0, "bool": False, "bytes": b"", "Pubkey": Pubkey.default()}
+
+
+def event(kind, **values):
+    """An event of round 7 about participant 5, zeros where nothing is said."""
+    known = {"round": 7, "target": 5} | values
+    plain = {
+        one.name: known.get(one.name, ZEROS.get(str(one.type), 0))
+        for one in fields(kind)
+        if one.name != "kind"
+    }
+    return kind(**plain)
+
+
+OPENED = event(told.AuditOpened, seats=(1, 2, 3, 4, 65_535))
+SHOWN = [event(told.VerdictRevealed, index=index, verdict=2) for index in (1, 2, 3, 4)]
+ACCUSED = event(told.AuditSettled, outcome=3)
+DRAWN = event(told.CommitteeDrawn, jurors=(1, 2, 3, *[65_535] * 4))
+CONVICTED = event(told.CaseSettled, outcome=1, stake=50, unvested=12)
+PAID = event(told.AuditClosed, burned=31, treasury=31)
+STORY = [OPENED, *SHOWN, ACCUSED, DRAWN, CONVICTED, PAID]
+
+
+def test_a_closed_conviction_is_told_from_its_events():
+    case = of_events(KEY, STORY)
+    assert case.is_conviction
+    assert case.is_accused
+    assert (case.stage, case.money.taken, case.money.is_paid) == ("CLOSED", 62, True)
+    assert [(seat.index, seat.verdict) for seat in case.seats] == [(i, 2) for i in (1, 2, 3, 4)]
+    assert [juror.index for juror in case.jurors] == [1, 2, 3]
+    words = str(case_blocks(case, STORY))
+    for part in ("convicted", "from stake", "from unvested", "burned", "CaseSettled"):
+        assert part in words, part
+
+
+def test_a_bond_is_followed_to_its_end():
+    opened = event(told.CaseOpened, bond=100)
+    lost = event(told.CaseSettled, outcome=2, bond_spent=40, bond_acquitted=30, bond_burned=30)
+    case = of_events(KEY, [opened, lost])
+    assert not case.is_conviction
+    assert (case.bond.posted, case.bond.spent, case.bond.burned) == (100, 40, 30)
+    assert "to the acquitted" in str(case_blocks(case, []))
+
+
+def test_what_was_given_back_is_no_slash():
+    back = event(told.AuditClosed, returned=62)
+    for story in (
+        [*STORY[:-1], event(told.CaseReversed), back],
+        [*STORY[:-1], back],
+    ):
+        assert not of_events(KEY, story).is_conviction
+
+
+def test_status_lists_convictions_and_fines_by_round():
+    fine = Fine(3, 9, 1, "P6", 2, 1, 0, 1)
+    rows = slash_values(Slashes((of_events(KEY, STORY),), (fine,), ()))
+    assert [(row["round"], row["index"], row["fault"]) for row in rows] == [
+        (3, 1, "P6"),
+        (7, 5, "P3"),
+    ]
+    assert [row["is_paid_out"] for row in rows] == [True, True]
+    (grid,) = slash_grids(rows)
+    assert "P6 absent seat" in grid.rows[0]
+    assert slash_grids([]) == []
+
+
+def test_an_open_account_is_believed_before_the_transactions():
+    decided = of_events(KEY, STORY[:-1])
+    reversed_ = replace(decided, flags=AuditFlag.REVERSED)
+    past = Slashes((decided,), (), ())
+    assert [row["is_paid_out"] for row in slash_values(past)] == [False]
+    assert slash_values(past, [reversed_]) == []
+
+
+def test_an_audit_without_events_is_none():
+    assert of_events(KEY, []) is None
+    assert isinstance(of_events(KEY, [OPENED]), CaseFile)

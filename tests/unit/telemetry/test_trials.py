@@ -1,0 +1,80 @@
+"""What the display tells of an audit: doubt, accusation, decision, money, in that order."""
+
+import pytest
+
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
+from troth_client.telemetry.board import Board
+from troth_client.telemetry.display import trial_text
+
+SOL = 10**9
+
+
+def board(*events):
+    made = Board()
+    made.take({"event": "joined", "peer": "free-rider", "index": 5})
+    for event in events:
+        made.take({"peer": "trainer-0", "round": 3, "target": 5, **event})
+    return made
+
+
+def judged(peer, verdict):
+    return {"event": "judged", "peer": peer, "verdict": verdict}
+
+
+def changed(stage, **fields):
+    return {"event": "audit_changed", "stage": stage, **fields}
+
+
+DECIDED = changed("DECIDED", outcome=3, case_outcome=CaseOutcome.CONVICTED, taken=SOL // 10)
+
+
+def only(made):
+    (trial,) = made.trials_that_matter()
+    return trial
+
+
+def test_cleared_work_does_not_matter():
+    made = board(judged("a", "OK"), changed("SETTLED", outcome=AuditOutcome.CLEARED))
+    assert made.trials_that_matter() == []
+
+
+def test_the_story_is_told_step_by_step():
+    made = board(judged("a", "MISMATCH"), judged("b", "OK"))
+    assert trial_text(made, only(made)) == "round 3, free-rider → mismatch found by 1 of 2"
+    made.take({"peer": "a", "round": 3, "target": 5, **changed("CASE_COMMIT", outcome=3)})
+    assert trial_text(made, only(made)).endswith("→ accused → second committee drawn")
+    for event in (DECIDED, {"event": "judged_case", "verdict": "MISMATCH"}):
+        made.take({"peer": "a", "round": 3, "target": 5, **event})
+    assert trial_text(made, only(made)).endswith(
+        "accused → convicted, 1 of 1 votes for mismatch → 0.1 SOL taken → 0.05 SOL will burn,"
+        " 0.05 SOL to the treasury, in escrow until the appeal window ends"
+    )
+    made.take({"peer": "a", "round": 3, "target": 5, "event": "audit_closed"})
+    assert trial_text(made, only(made)).endswith("→ 0.05 SOL burned, 0.05 SOL to the treasury")
+
+
+def test_a_second_conviction_may_find_nothing():
+    made = board(DECIDED | {"taken": 0})
+    assert trial_text(made, only(made)).endswith("→ nothing left to take")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"), [(AuditOutcome.NO_OPENINGS, "fined"), (AuditOutcome.UNPROVEN, "reward")]
+)
+def test_work_that_cannot_be_judged_is_told_too(outcome, words):
+    made = board(changed("SETTLED", outcome=outcome))
+    assert words in trial_text(made, only(made))
+
+
+def test_a_node_that_lags_behind_takes_nothing_back():
+    made = board(DECIDED, changed("ACCUSED", outcome=3))
+    assert only(made).is_conviction
+
+
+def test_a_log_tells_each_step_once():
+    made = board(judged("a", "MISMATCH"))
+    first = only(made).chapter
+    made.take({"round": 3, "target": 5, **judged("b", "MISMATCH")})
+    assert only(made).chapter == first, "another voice is no new step"
+    made.take({"peer": "a", "round": 3, "target": 5, **changed("ACCUSED", outcome=3)})
+    assert only(made).chapter != first
