@@ -44,6 +44,7 @@ from troth_coordinator.rules.economics import detection, rounds_to_capture
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
 from troth_localnet.faults.catalogue import CHEATS
+from troth_localnet.faults.cheat import Hidden
 from troth_localnet.faults.work import Batch
 from troth_localnet.history import LandedTransaction
 
@@ -73,12 +74,14 @@ WINDOWS = {
     "committee_reveal_slots": 10,
     "case_slots": 40,
 }
+PATIENT = {"verdict_commit_slots": 36}
+"""Where nothing is served, seats wait for two thirds of this, and then speak one after the other."""
 BOTH = Role.TRAINER | Role.WITNESS
 HONEST = {"ada": BOTH, "bob": Role.WITNESS, "cyd": Role.WITNESS, "dan": Role.WITNESS}
 """Four may judge, one of them trains too; more would only take longer. The cheat trains only."""
 SAMPLING = {"new": 500_000, "base": 100_000}
 """p_new and p_base of the localnet preset: the first 20 included rounds, and all later ones."""
-MOST_ROUNDS = {"new": 60, "base": 120}
+MOST_ROUNDS = {"new": 80, "base": 120}
 ENOUGH_ROUNDS = 24
 """For those that nothing catches."""
 GUILTY = ("CONVICTED", AuditOutcome.NO_OPENINGS.name)
@@ -89,7 +92,8 @@ class Trial:
     """One run. Rounds count from the first payload of the cheat, which is 1.
 
     `convicted` is the round whose payload it was convicted for, `slashed` the round under way when
-    its stake was taken; 0 where that did not happen. `outcomes` of the audits of its payloads.
+    its stake was taken; 0 where that did not happen. `outcomes` of the audits of its payloads up to
+    the convicted one: of later ones only the quick would be known.
     """
 
     kind: str
@@ -112,8 +116,10 @@ def make_data(folder: Path) -> TokenData:
     return TokenData(folder / "out", manifest)
 
 
-def settings_of(data: TokenData, sampling: str) -> RunSettings:
+def settings_of(data: TokenData, kind: str, sampling: str) -> RunSettings:
     """Return a run that is sampled as newcomers or as long-standing members are."""
+    patience = PATIENT if CHEATS[kind].hides is Hidden.OPENINGS else {}
+    chain = {"min_members": 4, "p_new_ppm": SAMPLING[sampling], **WINDOWS, **patience}
     found = load_config(
         [],
         {
@@ -122,7 +128,7 @@ def settings_of(data: TokenData, sampling: str) -> RunSettings:
             "demo": {"k": 8},
             "schedule": {"rounds": 1_000, "lr_nano": 3_000_000},
             "train": {"sequences_per_payload": 8, "microbatch_sequences": 8},
-            "chain": {"min_members": 4, "p_new_ppm": SAMPLING[sampling], **WINDOWS},
+            "chain": chain,
         },
     )
     bound = found.config.with_manifest(data.manifest.hash)
@@ -193,7 +199,9 @@ async def play(data: TokenData, kind: str, sampling: str, seed: int) -> Trial:
 
 async def _play(data: TokenData, folder: Path, unknown: Trial) -> Trial:
     kind, seed = unknown.kind, unknown.seed
-    run = await InProcessRun.create(settings_of(data, unknown.sampling), data, folder, seed=seed)
+    run = await InProcessRun.create(
+        settings_of(data, kind, unknown.sampling), data, folder, seed=seed
+    )
     cheat = CHEATS[kind]
     shared = Shared()
     run.wrap = lambda one, doors: (
@@ -268,10 +276,13 @@ class Record:
             if round_ >= first and (outcome != AuditOutcome.ACCUSED or round_ in self.decided)
         }
         guilty = [round_ for round_, outcome in outcomes.items() if outcome in GUILTY]
-        convicted = min(guilty) - first + 1 if guilty else 0
-        slashed = now - first + 1 if guilty else 0
-        counted = dict(Counter(outcomes.values()))
-        return replace(unknown, convicted=convicted, slashed=slashed, outcomes=counted)
+        last = min(guilty, default=now)
+        return replace(
+            unknown,
+            convicted=last - first + 1 if guilty else 0,
+            slashed=now - first + 1 if guilty else 0,
+            outcomes=dict(Counter(what for round_, what in outcomes.items() if round_ <= last)),
+        )
 
 
 def row(trials: Sequence[Trial]) -> str:
