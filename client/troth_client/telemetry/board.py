@@ -59,6 +59,9 @@ class Board:
         """Fold one event in; events that the board does not know change nothing."""
         name, peer = str(event["event"]), event.get("peer")
         self.slot = max(self.slot, _int(event, "slot"))
+        if name in _OF_TRIALS:
+            key = (_int(event, "round"), _int(event, "target"))
+            self.trials.setdefault(key, Trial(*key)).take(event)
         if peer is None:
             self._take_own(name, event)
             return
@@ -74,9 +77,6 @@ class Board:
         note = _NOTES.get(name)
         if note is not None:
             note(self, line, event)
-        if name in _OF_TRIALS:
-            key = (_int(event, "round"), _int(event, "target"))
-            self.trials.setdefault(key, Trial(*key)).take(event)
 
     @property
     def fees(self) -> int:

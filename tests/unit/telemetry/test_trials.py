@@ -53,6 +53,13 @@ def test_the_story_is_told_step_by_step():
     assert trial_text(made, only(made)).endswith("→ 0.05 SOL burned, 0.05 SOL to the treasury")
 
 
+def test_who_pays_out_need_not_take_part():
+    made = board(DECIDED)
+    made.take({"round": 3, "target": 5, "event": "audit_closed"})
+    assert only(made).is_closed
+    assert list(made.peers) == ["free-rider", "trainer-0"]
+
+
 def test_a_second_conviction_may_find_nothing():
     made = board(DECIDED | {"taken": 0})
     assert trial_text(made, only(made)).endswith("→ nothing left to take")

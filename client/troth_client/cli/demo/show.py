@@ -24,6 +24,7 @@ from troth_client.cli.demo.watch import Watch, patience_seconds
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
+from troth_coordinator.chain.event_types_audits import AuditClosed
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.fleet import Fleet
@@ -181,9 +182,10 @@ async def _pay_out(
         params, at = run.params, RunAddresses.of(run, client.program_id)
         patience = 2 * params.appeal_slots + params.breaker_slots
         while run.total_escrow and await rpc.get_slot() <= start + patience:
-            sent = await release_audits(client, at, stage.authority)
-            if sent:
-                events.emit("paid_out", fee=sum(one.fee_lamports for one in sent))
+            for sent in await release_audits(client, at, stage.authority):
+                closed = next(one for one in sent.events if isinstance(one, AuditClosed))
+                about = {"round": closed.round, "target": closed.target}
+                events.emit("audit_closed", fee=sent.fee_lamports, **about)
             await asyncio.sleep(options.slot_milliseconds / 1_000)
             run = await client.read_run(stage.run)
 
