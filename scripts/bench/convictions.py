@@ -75,7 +75,7 @@ WINDOWS = {
     "case_slots": 40,
 }
 PATIENT = {"verdict_commit_slots": 36}
-"""Where nothing is served, seats wait for two thirds of this, and then speak one after the other."""
+"""Where nothing is served, seats wait for two thirds of it, and then speak one by one."""
 BOTH = Role.TRAINER | Role.WITNESS
 HONEST = {"ada": BOTH, "bob": Role.WITNESS, "cyd": Role.WITNESS, "dan": Role.WITNESS}
 """Four may judge, one of them trains too; more would only take longer. The cheat trains only."""
