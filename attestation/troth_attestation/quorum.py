@@ -190,7 +190,8 @@ def _is_unanimous(reports: Sequence[Report]) -> bool:
 def _fault_of(report: Report, is_outvoted: bool, case: CaseOutcome | None) -> SeatFault | None:
     if report.kind is None:
         return SeatFault.NO_REVEAL if report.has_committed else SeatFault.NO_COMMIT
-    if is_outvoted:
+    # Who makes no claim cannot have made a false one; such a sketch is only not paid.
+    if is_outvoted and report.kind is not VerdictKind.INCONCLUSIVE:
         return SeatFault.OUTVOTED_SKETCH
     if (report.kind, case) == (VerdictKind.OK, CaseOutcome.CONVICTED):
         return SeatFault.WRONG_OK

@@ -17,7 +17,7 @@ Cases = Iterator[Case]
 Report = tuple[bool, int, int | None]
 """Committed, verdict (0: not revealed), the one value of all 64 places of the sketch."""
 
-OK, MISMATCH, UNAVAILABLE = 1, 2, 3
+OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE = 1, 2, 3, 4
 CLEARED, EXTEND, ACCUSED, NO_OPENINGS, UNPROVEN = 1, 2, 3, 4, 5
 CONVICTED, ACQUITTED, NOT_PROVEN, EXCLUDED = 1, 2, 3, 4
 VALUES = (1_000, 1_000, 1_000, 1_090, 1_200, -700, 0)
@@ -78,7 +78,7 @@ def fault(reports: list[Report], seat: int, case: int) -> int:
     committed, kind, _ = reports[seat]
     if not kind:
         return 2 if committed else 1
-    if seat in outvoted(reports):
+    if seat in outvoted(reports) and kind != INCONCLUSIVE:
         return 5
     return {(OK, CONVICTED): 3, (MISMATCH, ACQUITTED): 4}.get((kind, case), 0)
 

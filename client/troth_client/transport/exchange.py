@@ -34,18 +34,19 @@ from troth_client.transport.wire import Partial, Wire
 
 T = TypeVar("T")
 
-_THREAD_BYTES = 256 * 1024
-"""Larger blobs are hashed in a thread, so that the event loop goes on."""
-
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a holder may take, in seconds and bytes, before the next one is asked."""
+    """How long a holder may take, in seconds and bytes, before the next one is asked.
+
+    What is longer than `inline_bytes` is checked in a thread, so that the loop goes on meanwhile.
+    """
 
     grace_seconds: float = 5.0
     floor_bytes_per_second: float = 256 * 1024
     hedge_seconds: float = 1.5
     parallel: int = 32
+    inline_bytes: int = 256 * 1024
 
     def attempt_seconds(self, num_bytes: int) -> float:
         """Return the time for one attempt at `num_bytes` bytes."""
@@ -115,7 +116,7 @@ class Exchange:
         held = self._shelf.find(blob)
         if held is not None:
             with contextlib.suppress(HolderLiedError):  # the store was damaged: fetch it again
-                return await _judged(blob, held, check)
+                return await self._judged(blob, held, check)
         others = [holder for holder in holders if holder != self._endpoint]
         race = _Race(self, blob, num_bytes, check)
         data, value = await race.run(self.scores.ranked(others), self._patience.hedge_seconds)
@@ -142,7 +143,12 @@ class Exchange:
                 f"{part.num_bytes} bytes", f"{len(part.data)} bytes", "Asking another holder."
             )
         data = bytes(part.data)
-        return data, await _judged(blob, data, check)
+        return data, await self._judged(blob, data, check)
+
+    async def _judged(self, blob: BlobId, data: bytes, check: Check[T]) -> T:
+        if len(data) <= self._patience.inline_bytes:
+            return _judge(blob, data, check)
+        return await asyncio.to_thread(_judge, blob, data, check)
 
     async def _push_all(self, holder: str, blobs: Sequence[tuple[BlobId, bytes]]) -> PushResult:
         accepted = 0
@@ -225,12 +231,6 @@ class _Race(Generic[T]):
         elif self._may_resume and len(part.data) > len(self._prefix.data):
             self._prefix = part
         self._exchange.scores.failed(holder, error)
-
-
-async def _judged(blob: BlobId, data: bytes, check: Check[T]) -> T:
-    if len(data) < _THREAD_BYTES:
-        return _judge(blob, data, check)
-    return await asyncio.to_thread(_judge, blob, data, check)
 
 
 def _judge(blob: BlobId, data: bytes, check: Check[T]) -> T:

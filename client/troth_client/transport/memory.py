@@ -4,6 +4,8 @@ Owns: a network that is a dictionary. Never: sleeps, opens a socket or copies a 
 Next: `exchange.py`.
 """
 
+import sys
+
 from troth_client.transport.base import BlobId
 from troth_client.transport.errors import (
     BlobRefusedError,
@@ -15,6 +17,9 @@ from troth_client.transport.errors import (
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.shelf import MemoryBlobs, Shelf
 from troth_client.transport.wire import Partial
+
+ONE_THREAD = Patience(inline_bytes=sys.maxsize)
+"""No thread besides the loop's: a stepped run is the same each time it is repeated."""
 
 
 class MemoryNetwork:
@@ -88,4 +93,4 @@ class MemoryWire:
 
 def memory_transport(network: MemoryNetwork, endpoint: str) -> Exchange:
     """Make a transport of a whole run inside one process."""
-    return Exchange(Shelf(MemoryBlobs()), MemoryWire(network, endpoint), Patience())
+    return Exchange(Shelf(MemoryBlobs()), MemoryWire(network, endpoint), ONE_THREAD)

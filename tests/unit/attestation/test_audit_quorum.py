@@ -107,6 +107,13 @@ def test_a_lazy_seat_is_outvoted_by_three_that_agree():
     assert seat_faults(reports) == {0: SeatFault.OUTVOTED_SKETCH, 4: SeatFault.OUTVOTED_SKETCH}
 
 
+def test_who_makes_no_claim_is_not_paid_for_another_sketch_and_not_fined():
+    reports = [said(OK), said(INCONCLUSIVE, LAZY), said(OK, CLOSE), said(OK)]
+    assert outvoted(reports) == {1}
+    assert paid_seats(reports, AuditOutcome.CLEARED) == {0, 2, 3}
+    assert seat_faults(reports) == {}
+
+
 def test_three_seats_never_outvote_one_and_two_differing_pairs_nobody():
     assert not outvoted([said(OK, LAZY), said(OK), said(OK)])
     pairs = [said(OK, LAZY), said(OK, LAZY), said(OK), said(OK), said(OK, (0,) * 64)]

@@ -187,7 +187,8 @@ impl<'a> Panel<'a> {
                 SeatFault::NoCommit
             });
         };
-        if self.outvoted & bit != 0 {
+        // Who makes no claim cannot have made a false one; such a sketch is only not paid.
+        if self.outvoted & bit != 0 && verdict != Verdict::Inconclusive {
             return Some(SeatFault::OutvotedSketch);
         }
         match (verdict, case) {
@@ -310,6 +311,17 @@ mod tests {
             faults,
             [wrong, lazy, wrong, None, Some(SeatFault::NoCommit), None]
         );
+    }
+
+    #[test]
+    fn who_makes_no_claim_is_not_fined_for_its_sketch() {
+        let ok = said(Verdict::Ok, &TRUE);
+        let unsure = said(Verdict::Inconclusive, &LAZY);
+        let panel_of = [ok, unsure, ok, ok];
+        let panel = Panel::new(&panel_of);
+        assert_eq!(panel.outvoted(), 0b0010);
+        assert_eq!(panel.paid_seats(AuditOutcome::Cleared), 0b1101);
+        assert_eq!(panel.fault(1, None), None);
     }
 
     #[test]
