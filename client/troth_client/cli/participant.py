@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
+from threadpoolctl import threadpool_limits
 
 from troth_client.assembly import Doors, Workshop, assemble
 from troth_client.cli.purse import Purse
@@ -56,7 +57,7 @@ class ParticipantSettings:
     that is listened on; port 0 is any free port at join, and the announced one ever after; `state`
     is the folder of this participant. `session_lamports` are moved to the session key at join, to
     pay for its transactions, and up to `refill_lamports` more in the life of one process.
-    `num_threads` bounds what PyTorch and the hashing use; None leaves it to them.
+    `num_threads` bounds what PyTorch, NumPy and the hashing use; None leaves it to them.
     """
 
     rpc_url: str
@@ -107,6 +108,8 @@ async def participate(
     """
     if settings.num_threads is not None:
         torch.set_num_threads(settings.num_threads)
+        # NumPy's BLAS has threads of its own; they spin where others need the cores.
+        threadpool_limits(settings.num_threads)
     key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
     async with HttpRpc(settings.rpc_url) as rpc:
         chain = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=settings.poll_seconds))
