@@ -157,7 +157,7 @@ def test_too_little_money_is_named_before_anything_is_sent(bench):
     bench.key("poor", 0.1)
     error = bench.cli.refused(*bench.join_arguments(run, "poor"))
     assert (error["kind"], error["found"]) == ("FundsError", "0.1 SOL")
-    assert "0.16 SOL" in error["expected"]
+    assert "0.36 SOL" in error["expected"]
 
 
 def test_a_port_in_use_costs_no_stake(bench):

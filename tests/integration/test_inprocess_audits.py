@@ -61,7 +61,7 @@ async def stake_and_tickets(run, name):
 
 async def test_who_leaves_answers_for_its_work_and_its_seats_first(theatre):
     """Its stake is unbonding: no openings, or silence on a seat, would be paid from there."""
-    run = await theatre.create(10, **WINDOWS)
+    run = await theatre.create(24, **WINDOWS)
     await enter(run, FIVE)
     await until_round(run, 4)
     emma = member(run, "emma")
