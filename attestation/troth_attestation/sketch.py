@@ -1,10 +1,11 @@
-"""T3: 64 projections of a witness's own gradient, which nobody can guess without computing it.
+"""T3: a count sketch of a witness's own gradient, which nobody can guess without computing it.
 
-Owns: the projection under the seed, its fixed-point form, its hash, and when two sketches differ.
-Never: says which of two differing witnesses is right; `quorum.py` looks for a majority.
-Next: `quorum.py`.
+Owns: the buckets and signs under the seed, the fixed-point form, its hash, and when two sketches
+differ. Never: says which of two differing witnesses is right; `quorum.py` looks for a majority.
+Next: `quorum.py`; docs/decisions/0011 for why not 64 dense projections.
 
 Detects witnesses who compute nothing or copy the trainer, not witnesses who share one result.
+Source: Charikar, Chen, Farach-Colton, Finding Frequent Items in Data Streams (2002).
 """
 
 import hashlib
@@ -15,59 +16,54 @@ import numpy.typing as npt
 
 from troth_attestation.errors import ReportError, TensorError
 from troth_attestation.state import Float32
-from troth_coordinator.rules.hashing import H, b32, tag_prefix, u16
+from troth_coordinator.rules.hashing import H, b32, tag_prefix, u16, u64
 from troth_coordinator.rules.ids import Digest
 
-NUM_PROJECTIONS = 64
-BLOCK = 256
-"""Coefficients that one SHA-256 gives signs for."""
-SCALE = 2**20
+NUM_BUCKETS = 64
+CHUNK = 2**20
+"""Coefficients that one SHAKE-128 serves: it bounds the memory, whatever the size of the model."""
+SCALE = 2**23
 I32_MAX = 2**31 - 1
 I32_MIN = -(2**31)
-SKETCH_BYTES = 4 * NUM_PROJECTIONS
+SKETCH_BYTES = 4 * NUM_BUCKETS
 DIFFERENCE_FACTOR = 100
 """Two sketches differ beyond a tenth of the larger norm."""
-_BLOCKS_PER_CHUNK = 32
-"""4 MiB of signs at a time: they stay in the cache, which is worth more than larger products."""
 
 Sketch = tuple[int, ...]
 
 
 def sketch(gradient: Float32, sigma: bytes, target: int) -> Sketch:
-    """Return y_k, k = 0..63: round-half-even(2^20 * sum_e s_e * D(g)_e), saturated to int32.
+    """Return y_k, k = 0..63: round-half-even(2^23 * sum of s_e * D(g)_e over bucket k), saturated.
 
-    `gradient` is D(g) after the clip, fp32, any shape in tile order; s_e = -1 iff bit e mod 256
-    (low first) of H("troth:proj", sigma, target u16, k u8, floor(e / 256) u64) is 1. Sums are
-    fp64. Raises TensorError without coefficients or with a NaN or an infinity.
+    `gradient` is D(g) after the clip, fp32, any shape in tile order. Byte e mod 2^20 of
+    SHAKE-128(u32 length and "troth:sketch-stream", sigma, target u16, floor(e / 2^20) u64) holds
+    the bucket of e in its low six bits; s_e = -1 iff the next bit is 1. Sums are fp64, y int32.
+    Raises TensorError without coefficients or with a NaN or an infinity.
     """
-    values = gradient.reshape(-1).astype(np.float64)
+    values = gradient.reshape(-1)
     if not values.size or not np.isfinite(values).all():
         raise TensorError(
             "own gradient", "finite coefficients", f"{values.size} values", "recompute it"
         )
-    num_blocks = -(-values.size // BLOCK)
-    padded = np.zeros(num_blocks * BLOCK)
-    padded[: values.size] = values
-    prefix = tag_prefix("troth:proj") + b32(sigma, "sigma") + u16(target)
-    negative = np.zeros(NUM_PROJECTIONS)
-    for start in range(0, num_blocks, _BLOCKS_PER_CHUNK):
-        end = min(start + _BLOCKS_PER_CHUNK, num_blocks)
-        chunk = padded[start * BLOCK : end * BLOCK]
-        negative += _signs(prefix, start, end) @ chunk
-    sums = values.sum() - 2.0 * negative
-    return tuple(fixed_point(float(value)) for value in sums)
+    prefix = tag_prefix("troth:sketch-stream") + b32(sigma, "sigma") + u16(target)
+    sums = np.zeros(2 * NUM_BUCKETS)
+    for number, start in enumerate(range(0, values.size, CHUNK)):
+        chunk = values[start : start + CHUNK]
+        sums += np.bincount(_places(prefix + u64(number), chunk.size), chunk, sums.size)
+    signed = sums[:NUM_BUCKETS] - sums[NUM_BUCKETS:]
+    return tuple(fixed_point(float(value)) for value in signed)
 
 
 def fixed_point(value: float) -> int:
-    """Return round-half-even(2^20 * value), saturated to an int32."""
+    """Return round-half-even(2^23 * value), saturated to an int32."""
     return min(I32_MAX, max(I32_MIN, round(value * SCALE)))
 
 
 def encode(values: Sequence[int]) -> bytes:
     """Return the 256 bytes of a sketch: 64 little-endian int32; ReportError for anything else."""
-    if len(values) != NUM_PROJECTIONS or not all(I32_MIN <= v <= I32_MAX for v in values):
+    if len(values) != NUM_BUCKETS or not all(I32_MIN <= v <= I32_MAX for v in values):
         raise ReportError(
-            "sketch", f"{NUM_PROJECTIONS} int32", f"{len(values)} values", "sketch the gradient"
+            "sketch", f"{NUM_BUCKETS} int32", f"{len(values)} values", "sketch the gradient"
         )
     return b"".join(value.to_bytes(4, "little", signed=True) for value in values)
 
@@ -91,14 +87,7 @@ def differ(first: Sequence[int], second: Sequence[int]) -> bool:
     return DIFFERENCE_FACTOR * distance > norm
 
 
-def _signs(prefix: bytes, start: int, end: int) -> npt.NDArray[np.float64]:
-    """Return 1.0 where the sign is negative: fp64 [64, (end - start) * 256]."""
-    sha = hashlib.sha256
-    blocks = [block.to_bytes(8, "little") for block in range(start, end)]
-    digests = [
-        sha(projection + block).digest()
-        for projection in (prefix + bytes([k]) for k in range(NUM_PROJECTIONS))
-        for block in blocks
-    ]
-    bits = np.frombuffer(b"".join(digests), np.uint8).reshape(NUM_PROJECTIONS, -1)
-    return np.unpackbits(bits, axis=1, bitorder="little").astype(np.float64)
+def _places(name: bytes, num: int) -> npt.NDArray[np.uint8]:
+    """Return for each of `num` coefficients its bucket, plus 64 where its sign is negative."""
+    stream = np.frombuffer(hashlib.shake_128(name).digest(num), np.uint8)
+    return stream & np.uint8(2 * NUM_BUCKETS - 1)

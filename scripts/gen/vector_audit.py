@@ -4,6 +4,7 @@ Owns: the choice of cases, and definitions written from the protocol alone, slow
 Never: uses the packages. Next: vector_judge.py for what is decided and what it costs.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -12,6 +13,8 @@ from vector_stream import Stream
 
 Case = tuple[dict[str, object], object]
 Cases = Iterator[Case]
+
+STREAM_TAG = b"troth:sketch-stream"
 
 
 def x(tag: str, seed: bytes, *fields: bytes) -> int:
@@ -163,17 +166,15 @@ def sketch_pair(s: Stream) -> Cases:
 
 def audit_sketch(s: Stream) -> Cases:
     """Sketches of small integers times a power of two, so that no sum rounds; one saturates."""
-    for size, shift in ((1, 20), (255, 22), (256, 21), (257, 24), (2_000, 23), (40, 0)):
+    for size, shift in ((1, 23), (255, 25), (256, 24), (257, 27), (2_000, 26), (40, 0)):
         sigma, target = s.bytes(32), s.below(64)
-        numerators = [s.below(200) - 100 for _ in range(size)]
-        sketch = []
-        for k in range(64):
-            total = 0
-            for e, value in enumerate(numerators):
-                block = H("troth:proj", sigma, le(target, 2), le(k, 1), u64(e // 256))
-                total += -value if block[e % 256 // 8] >> e % 8 & 1 else value
-            exact = Fraction(total * 2**20, 2**shift)
-            sketch.append(max(-(2**31), min(2**31 - 1, round(exact))))
+        numerators = [s.below(20_000) - 10_000 for _ in range(size)]
+        name = le(len(STREAM_TAG), 4) + STREAM_TAG + sigma + le(target, 2) + u64(0)
+        totals = [0] * 64
+        for byte, value in zip(hashlib.shake_128(name).digest(size), numerators, strict=True):
+            totals[byte % 64] += -value if byte // 64 % 2 else value
+        exact = [Fraction(total * 2**23, 2**shift) for total in totals]
+        sketch = [max(-(2**31), min(2**31 - 1, round(value))) for value in exact]
         hash_ = H("troth:sketch", b"".join(le(value, 4) for value in sketch))
         given = {"sigma": sigma.hex(), "target": target, "shift": shift, "numerators": numerators}
         yield given, {"sketch": sketch, "hash": hash_.hex()}

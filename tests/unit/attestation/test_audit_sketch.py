@@ -48,21 +48,29 @@ def test_a_sketch_serves_one_target_of_one_round_only():
     assert sketch.differ(own, sketch.sketch(-OWN, SIGMA, 3))
 
 
-def test_a_projection_has_the_size_of_the_gradient():
-    values = np.array(sketch.sketch(OWN, SIGMA, 3)) / 2**20
-    assert np.sqrt((values**2).mean()) == pytest.approx(1, rel=0.25)
+def test_a_sketch_has_the_norm_of_the_gradient():
+    values = np.array(sketch.sketch(OWN, SIGMA, 3)) / sketch.SCALE
+    assert np.linalg.norm(values) == pytest.approx(1, rel=0.25)
+
+
+def test_buckets_and_signs_are_even():
+    """64 buckets of both signs: none is a third away from its share of 2^17 bytes."""
+    places = sketch._places(b"any", 2**17)
+    counts = np.bincount(places, minlength=128)
+    assert counts.size == 128
+    assert abs(counts / 2**10 - 1).max() < 1 / 3
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (0.5 / 2**20, 0),
-        (1.5 / 2**20, 2),
-        (-0.5 / 2**20, 0),
-        (-2.5 / 2**20, -2),
+        (0.5 / 2**23, 0),
+        (1.5 / 2**23, 2),
+        (-0.5 / 2**23, 0),
+        (-2.5 / 2**23, -2),
         (1e300, 2**31 - 1),
         (-1e300, -(2**31)),
-        (2047.9999999, 2**31 - 1),
+        (255.99999999, 2**31 - 1),
     ],
 )
 def test_rounding_is_half_to_even_and_saturates(value, expected):
@@ -107,11 +115,14 @@ def test_gradients_that_cannot_be_projected_are_refused(values):
         sketch.sketch(np.array(values, np.float32), SIGMA, 0)
 
 
-def test_chunks_do_not_show():
-    size = sketch._BLOCKS_PER_CHUNK * 256
-    values = np.zeros(2 * size + 5, np.float32)
-    values[[0, size - 1, size, 2 * size + 4]] = [1, 2, 4, 8]
-    made = sketch.sketch(values, SIGMA, 1)
-    assert len({value // 2**20 for value in made}) > 8
-    assert {value % 2**20 for value in made} == {0}
-    assert all(abs(value) <= 15 * 2**20 and value // 2**20 % 2 for value in made)
+def test_every_chunk_has_a_stream_of_its_own():
+    """The first coefficients of four chunks each count once, not all in the same bucket."""
+    values = np.zeros(3 * sketch.CHUNK + 1, np.float32)
+    values[:: sketch.CHUNK] = [1, 2, 4, 8]
+    made = np.array(sketch.sketch(values, SIGMA, 1)) / sketch.SCALE
+    alone = [np.zeros(3 * sketch.CHUNK + 1, np.float32) for _ in range(4)]
+    for number, one in enumerate(alone):
+        one[number * sketch.CHUNK] = 2**number
+    parts = [np.array(sketch.sketch(one, SIGMA, 1)) / sketch.SCALE for one in alone]
+    assert np.array_equal(sum(parts), made)
+    assert len({int(abs(part).argmax()) for part in parts}) > 1
