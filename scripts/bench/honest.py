@@ -4,32 +4,38 @@ Owns: whole runs in one process in which everybody is honest and two targets of 
 audited, and the count of everything that would hurt somebody.
 Never: a cheat. Next: `client/troth_client/cli/inprocess.py`; `verification.py` for the time.
 
+Every run is a line of JSON in --out; a run that is there already is counted, not played again.
+Two processes may share the file if their --seed lie far apart.
+
 The judge's bounds are the protocol's. Calibration is asked first whether they suit this model, data
 and these precisions; a clip that most gradients reach keeps the residual bound out of reach.
 """
 
 import argparse
 import asyncio
+import itertools
 import json
+import os
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import torch
+from whole_runs import Journal, model_of, prepared, settings_on
 
 from troth_attestation.quorum import AuditOutcome
 from troth_client.audit.calibrate import Plan, calibrate, ways_here
 from troth_client.audit.thresholds import in_the_way, propose_for
 from troth_client.cli.inprocess import InProcessRun
-from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
-from troth_client.data.tokens import ByteTokenizer
 from troth_client.model.device import CPU, Device
-from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.config import MICRO
 from troth_coordinator.rules.ids import NONE
@@ -40,18 +46,8 @@ TOKENS = 64
 TEXT_BYTES = 1_000_000
 HEADROOM = 1.5
 """The accept bound lies at least so far above the worst honest error that calibration found."""
-MODEL = {
-    "vocab_size": 256,
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": TOKENS,
-}
 CHAIN = {
     "min_members": 2,
-    "capacity": 10,
     "commit_slots": 40,
     "attest_slots": 30,
     "close_grace_slots": 5,
@@ -68,8 +64,10 @@ CHAIN = {
 
 @dataclass
 class Tally:
-    """What happened in honest runs; `harm` must stay 0."""
+    """What happened in honest runs; `harm` must stay 0. `highest_load` is that of the machine."""
 
+    seconds: float = 0.0
+    highest_load: float = 0.0
     participant_rounds: int = 0
     audits: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -83,6 +81,9 @@ class Tally:
     strikes: int = 0
     faults: int = 0
     lost_lamports: int = 0
+
+    def __post_init__(self) -> None:
+        self.verdicts = Counter(self.verdicts)
 
     @property
     def harm(self) -> int:
@@ -101,6 +102,7 @@ class Tally:
         """Return one line of the table."""
         spoken = ", ".join(f"{n} {kind}" for kind, n in sorted(self.verdicts.items()))
         return (
+            f"{self.seconds:.0f} s at load {self.highest_load:.1f} or less: "
             f"{self.participant_rounds} participant-rounds, {self.audits} audits, verdicts "
             f"{spoken} ({self.across} between precisions); highest error {self.highest_error:.4f}, "
             f"far tiles {self.most_far_tiles}, residual {self.highest_residual:.1f}; "
@@ -113,35 +115,27 @@ class Tally:
 def make_data(folder: Path) -> TokenData:
     """Prepare a piece of the standard library."""
     shape = PrepareOptions(sequence_tokens=TOKENS, limit_bytes=TEXT_BYTES)
-    return TokenData(folder, prepare(folder, stdlib_source(), ByteTokenizer(), shape))
+    return prepared(folder, stdlib_source(), shape)
 
 
-def settings_of(data: TokenData, rounds: int) -> RunSettings:
-    """Return a run of so many rounds on the data, every round audited."""
-    found = load_config(
-        [],
-        {
-            "model": MODEL,
-            "data": {"sequence_tokens": TOKENS},
-            "demo": {"k": 64},
-            "schedule": {"rounds": rounds, "lr_nano": 700_000},
-            "train": {
-                "sequences_per_payload": 8,
-                "microbatch_sequences": 4,
-                "clip_micro": 100_000,
-            },
-            "chain": CHAIN,
-        },
-    )
-    bound = found.config.with_manifest(data.manifest.hash)
-    return found.model_copy(update={"config": bound})
+def settings_of(data: TokenData, members: int, rounds: int) -> RunSettings:
+    """Return a run of so many members and rounds on the data, every round audited."""
+    changes = {
+        "model": model_of(width=64, layers=1, tokens=TOKENS),
+        "data": {"sequence_tokens": TOKENS},
+        "demo": {"k": 64},
+        "schedule": {"rounds": rounds, "lr_nano": 700_000},
+        "train": {"sequences_per_payload": 8, "microbatch_sequences": 4, "clip_micro": 100_000},
+        "chain": {"capacity": members, **CHAIN},
+    }
+    return settings_on(data, changes)
 
 
-def check_bounds(settings: RunSettings, data: TokenData, trainers: int) -> None:
+def check_bounds(settings: RunSettings, data: TokenData) -> None:
     """Ask calibration whether the bounds leave honest work alone; SystemExit if they do not."""
     config, rounds = settings.config, settings.config.schedule.rounds
     ways = [way for way in ways_here(config) if way.threads == 1]
-    plan = Plan(rounds, every=2, draws=2, trainers=trainers)
+    plan = Plan(rounds, every=2, draws=2, trainers=settings.chain.capacity)
     groups = calibrate(config, data, ways, plan)
     found, obstacles = propose_for(groups), in_the_way(groups, config.judge)
     honest = [group for group in groups if group.is_honest]
@@ -156,19 +150,21 @@ def check_bounds(settings: RunSettings, data: TokenData, trainers: int) -> None:
         raise SystemExit("the bounds do not suit this config: honest people would be hurt")
 
 
-async def play(settings: RunSettings, data: TokenData, members: int, seed: int) -> Tally:
+async def play(settings: RunSettings, data: TokenData, seed: int) -> Tally:
     """Play one run to its end; every second member computes in bf16."""
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         run = await InProcessRun.create(settings, data, Path(name), seed=seed)
-        for number in range(members):
+        for number in range(settings.chain.capacity):
             member = await run.add(f"member-{number}")
             member.device = MIXED if number % 2 else CPU
         for member in run.members:
             await run.start(member)
         await run.finish()
         found = await count(run)
+        found.seconds, found.highest_load = time.monotonic() - begun, os.getloadavg()[0]
         if found.harm:
-            _write_events(run, Path(f"honest-{seed}.jsonl"))
+            _write_events(run, Path(f"honest-{seed}-events.jsonl"))
         return found
 
 
@@ -214,19 +210,32 @@ def main() -> int:
     parser.add_argument("--participant-rounds", type=int, default=10_000)
     parser.add_argument("--members", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="the first; the others follow it")
+    parser.add_argument("--out", type=Path, default=Path("runs/honest.jsonl"))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    total, seed, begun = Tally(), arguments.seed, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         data = make_data(Path(folder))
-        settings = settings_of(data, arguments.rounds)
-        check_bounds(settings, data, arguments.members)
-        while total.participant_rounds < arguments.participant_rounds:
-            total.add(asyncio.run(play(settings, data, arguments.members, seed)))
-            print(f"{time.monotonic() - begun:.0f} s, seeds to {seed}: {total.row()}", flush=True)
-            seed += 1
+        settings = settings_of(data, arguments.members, arguments.rounds)
+        check_bounds(settings, data)
+        journal = Journal(arguments.out)
+        while True:
+            known = journal.read(settings)
+            total = sum_of(known.values())
+            print(total.row(), flush=True)
+            if total.participant_rounds >= arguments.participant_rounds:
+                break
+            seed = next(n for n in itertools.count(arguments.seed) if str(n) not in known)
+            journal.add(settings, str(seed), vars(asyncio.run(play(settings, data, seed))))
     return 1 if total.harm else 0
+
+
+def sum_of(runs: Iterable[dict[str, Any]]) -> Tally:
+    """Return what happened in all runs of a journal."""
+    total = Tally()
+    for one in runs:
+        total.add(Tally(**one))
+    return total
 
 
 if __name__ == "__main__":

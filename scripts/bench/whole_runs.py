@@ -1,0 +1,74 @@
+"""What benchmarks that play whole runs share: data, settings, and what was played before.
+
+Owns: the small model, data and settings bound to each other, the journal.
+Never: plays a run. Next: `convictions.py`, `honest.py`, `verification.py`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.shards import TokenData
+from troth_client.data.sources import Source
+from troth_client.data.tokens import ByteTokenizer
+from troth_coordinator import artifacts
+from troth_coordinator.config_files import load_config
+from troth_coordinator.rules.settings import RunSettings
+
+
+def prepared(folder: Path, source: Source, shape: PrepareOptions) -> TokenData:
+    """Return a text as bytes, prepared in a folder."""
+    return TokenData(folder, prepare(folder, source, ByteTokenizer(), shape))
+
+
+def model_of(width: int, layers: int, tokens: int) -> dict[str, int]:
+    """Return the model section of a small model on bytes."""
+    return {
+        "vocab_size": 256,
+        "hidden_size": width,
+        "intermediate_size": 2 * width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": tokens,
+    }
+
+
+def settings_on(
+    data: TokenData, changes: Mapping[str, object], files: Iterable[Path] = ()
+) -> RunSettings:
+    """Return the settings of defaults < files < changes, bound to the data."""
+    found = load_config(files, changes)
+    return found.model_copy(update={"config": found.config.with_manifest(data.manifest.hash)})
+
+
+class Journal:
+    """Runs that were played, a line of JSON each: an interruption loses only the one under way.
+
+    A run is known by its name and by the program and settings that it was played on. The Python
+    code is not in it: begin another file where that has changed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def read(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
+        """Return what was found on these settings, by the names of the runs."""
+        lines = map(json.loads, self._path.read_text().splitlines())
+        world = _world(settings)
+        return {line["name"]: line["found"] for line in lines if line["world"] == world}
+
+    def add(self, settings: RunSettings, name: str, found: Mapping[str, object]) -> None:
+        """Append a run."""
+        line = {"name": name, "world": _world(settings), "found": found}
+        with self._path.open("a") as out:
+            out.write(json.dumps(line) + "\n")
+
+
+def _world(settings: RunSettings) -> str:
+    return sha256(artifacts.program_image() + settings.model_dump_json().encode()).hexdigest()[:16]

@@ -1,0 +1,74 @@
+"""The benchmarks that play whole runs, each with as little as shows that it still works.
+
+Next: scripts/bench, docs/results.md; test_inprocess_honest.py for what honest.py plays.
+"""
+
+import sys
+
+import convictions
+import honest
+import pytest
+import torch
+import verification
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """The text of convictions.py."""
+    return convictions.make_data(tmp_path_factory.mktemp("words") / "data")
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Calls a script as from a shell; returns its exit status and what it printed."""
+
+    def call(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
+        threads = torch.get_num_threads()
+        try:
+            return script.main(), *capsys.readouterr()
+        finally:
+            torch.set_num_threads(threads)
+
+    return call
+
+
+async def test_a_free_rider_is_convicted_for_a_round_of_its_own(words):
+    found = await convictions.play(words, "free-rider", "new", seed=0)
+    assert found.outcomes == {"CONVICTED": 1}, "its first audit is its last"
+    assert 1 <= found.convicted < found.slashed
+
+
+async def test_who_serves_nothing_is_jailed_for_its_third_payload(words):
+    found = await convictions.play(words, "hides-payloads", "new", seed=0)
+    assert found.outcomes == {"STRUCK": 2, "JAILED": 1}
+    assert found.convicted == convictions.STRIKES
+    row = convictions.row([found]).split(" | ")
+    assert row[2:8] == ["P4", "1 of 1", "1 of 3", "3.0", "3.0", "3"]
+
+
+def test_a_table_of_convictions_is_printed_again_without_playing(call, tmp_path):
+    arguments = ("--seeds", 1, "--out", tmp_path / "runs/played.jsonl", "openings-of-another-run")
+    status, table, played = call(convictions, *arguments)
+    assert status == 0 and "NO_OPENINGS" in played
+    assert "| openings-of-another-run | 0.50 | P5 | 1 of 1 | 1 of 1 | 2.0 |" in table
+    assert call(convictions, *arguments) == (0, table, "")
+
+
+def test_honest_runs_go_on_where_they_were_interrupted(call, tmp_path):
+    shape = ("--members", 4, "--rounds", 2, "--out", tmp_path / "played.jsonl")
+    _, first, _ = call(honest, *shape, "--participant-rounds", 1)
+    status, both, _ = call(honest, *shape, "--participant-rounds", 9)
+    assert status == 0
+    assert [len(text.splitlines()) for text in (first, both)] == [3, 3]
+    assert first.splitlines()[2] == both.splitlines()[1], "what was played is counted, not played"
+    assert " 16 participant-rounds, " in both
+
+
+def test_what_verification_costs_is_told_of_functions_that_were_called(call):
+    status, table, _ = call(verification, "--members", 4, "--rounds", 2, "--sequences", 1)
+    assert status == 0
+    rows = dict(line.strip("| ").split(" | ", 1) for line in table.splitlines() if "`" in line)
+    told = verification.OF_AUDITS.keys() | {verification.GRADIENT}
+    assert told <= {name.strip("`") for name in rows}
+    assert "audits take" in table
