@@ -127,7 +127,8 @@ def test_who_leaves_after_a_fraud_is_still_there_when_the_slowest_court_decides(
     withdraw = life.withdraw_stake(trial.at, owner.pubkey(), 0)
 
     def nothing_leaves() -> None:
-        assert trial.refused(withdraw, owner) in ("NothingToWithdraw", "Frozen")
+        refusal = "Frozen" if trial.entries[TARGET].frozen else "NothingToWithdraw"
+        assert trial.refused(withdraw, owner) == refusal
 
     trial.chain.advance(trial.round(0).seed_slot + 513 - trial.slot)
     trial.send(life.retarget(trial.at, trial.cranker.pubkey(), 0), trial.cranker)
@@ -181,7 +182,7 @@ def test_dust_tickets_hide_no_stake_from_a_slash() -> None:
         trial.send(dust, owner)
     assert trial.refused(dust, owner) == "TicketsFull"
     below = life.withdraw_stake(trial.at, owner.pubkey(), 5)
-    assert trial.refused(below, owner) in ("StakeBelowMinimum", "TicketsFull")
+    assert trial.refused(below, owner) == "StakeBelowMinimum"
     trial.send(life.leave_run(trial.at, owner.pubkey()), owner)
     assert (trial.entries[TARGET].stake, trial.entries[TARGET].unbonding) == (0, STAKE + 7)
     case = trial.accuse(0, TARGET)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from program.audits import LAZY, OK, UNAVAILABLE, Court
+from program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, Court
 from program.rounds import SOL, key
 from program.test_round_missing import report
 from solders.system_program import TransferParams, transfer
@@ -188,6 +188,14 @@ def test_a_requested_audit_is_paid_from_what_was_paid_in_advance() -> None:
     assert (court.run.sampled, court.run.accused) == (0, 0), "the breaker does not count it"
 
 
+def test_a_requested_accusation_does_not_count_for_the_breaker() -> None:
+    """Whoever pays for audits chooses their targets: a third of the accused would prove nothing."""
+    court = requested()
+    finish(court)
+    assert court.judge(0, 1, [MISMATCH] * 5).event("AuditSettled").outcome == 3
+    assert (court.entries[1].frozen, court.run.sampled, court.run.accused) == (1, 0, 0)
+
+
 def test_a_request_for_a_sampled_target_is_refunded_and_the_pool_pays() -> None:
     court = requested(p_base_ppm=1_000_000, p_new_ppm=1_000_000)
     finish(court)
@@ -217,7 +225,11 @@ def test_a_request_that_nobody_opens_is_refunded_after_the_openings() -> None:
     assert court.refused(court.settle_instruction(0, 1), court.cranker) == "SeedNotFrozen"
     court.draw(0)
     assert court.refused(court.settle_instruction(0, 1), court.cranker) == "WindowOpen"
-    court.run_to(court.round(0).freeze_clock + court.params.openings_slots)
+    ends = court.round(0).freeze_clock + court.params.openings_slots
+    court.chain.advance(ends - court.clock)
+    assert court.refused(court.settle_instruction(0, 1), court.cranker) == "WindowOpen"
+    court.chain.advance()
+    assert court.refused(court.open_instruction(0, 1), court.cranker) == "WindowOver"
     assert court.settle(0, 1).event("AuditSettled").outcome == 6
 
 

@@ -2,14 +2,17 @@
 
 import pytest
 from program.audits import MISMATCH, OK
-from program.cases import PAYLOAD, STAKE, Trial
+from program.cases import PAYLOAD, POSSESSION, STAKE, Trial
 
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain import instructions as life
+from troth_coordinator.chain.case_instructions import NO_SUBJECT
 from troth_coordinator.rules.audit_view import AuditFlag, AuditView
 from troth_coordinator.rules.view import Status
 
 ALL_MISMATCH = [MISMATCH] * 5
+PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
+"""Cases end while the next round is still in its Commit."""
 
 
 def convicted(trial: Trial, target: int = 3) -> AuditView:
@@ -115,6 +118,34 @@ def test_the_breaker_makes_convictions_wait_for_the_council() -> None:
     assert closed.returned == settled.stake + settled.unvested
 
 
+def test_the_breaker_is_read_at_the_conviction_too() -> None:
+    """When the committee was drawn, one of twelve was accused; when it convicts, five are."""
+    trial = Trial.in_session()
+    trial.judge(0, 0, ALL_MISMATCH)
+    seated = trial.seat_jury(trial.case(0, 0))
+    assert not seated.flags & AuditFlag.BREAKER
+    for target in range(1, 5):
+        trial.judge(0, target, ALL_MISMATCH)
+    trial.poll(seated, [MISMATCH] * len(seated.jurors))
+    settled = trial.settle_case(seated).event("CaseSettled")
+    assert settled.flags & AuditFlag.BREAKER
+    assert settled.stage_end == settled.appeal_end + trial.params.breaker_slots
+
+
+def test_the_breaker_of_the_draw_holds_although_a_new_epoch_starts_new_counts() -> None:
+    trial = Trial.in_session(rounds_per_epoch=4)
+    for target in range(5):
+        trial.judge(0, target, ALL_MISMATCH)
+    seated = trial.seat_jury(trial.case(0, 0))
+    assert seated.flags & AuditFlag.BREAKER
+    trial.play(4)
+    assert trial.run.epoch == 1
+    trial.poll(seated, [MISMATCH] * len(seated.jurors))
+    settled = trial.settle_case(seated).event("CaseSettled")
+    assert (trial.run.accused, trial.run.num_convicted) == (0, 1)
+    assert settled.stage_end == settled.appeal_end + trial.params.breaker_slots
+
+
 def test_convictions_beyond_the_cap_wait_for_the_next_epoch() -> None:
     trial = Trial.in_session(6, rounds_per_epoch=4, min_members=2, keep_rounds=4)
     for target in range(3):
@@ -154,6 +185,35 @@ def test_the_second_conviction_takes_everything_and_bars_for_good() -> None:
     terms = life.JoinTerms(12, 3, trial.sessions[3].pubkey(), "http://again")
     again = life.join_run(trial.at, owner.pubkey(), terms)
     assert trial.refused(again, owner) == "ParticipantBarred"
+
+
+@pytest.mark.parametrize("is_reversed", [True, False])
+def test_a_reversal_ends_the_jail_of_a_false_possession(is_reversed: bool) -> None:
+    """The third strike jails for an epoch; reversed, the way back is open again at once."""
+    trial = Trial.in_session(**PATIENT)
+    stranger = trial.outsider("challenger")
+    for target, kind, subject in ((1, PAYLOAD, NO_SUBJECT), (2, PAYLOAD, NO_SUBJECT),
+                                  (3, POSSESSION, 4)):  # fmt: skip
+        trial.challenge(stranger, 0, target, kind, subject)
+        landed = trial.decide(trial.case(0, target, kind), MISMATCH)
+    assert landed.event("CaseSettled").jailed == 1 << 3
+    case = trial.case(0, 3, POSSESSION)
+    trial.appeal(case)
+    trial.run_to(case.appeal_end)
+    if is_reversed:
+        trial.reverse(case)
+    trial.release(case)
+    entry, owner = trial.entries[3], trial.owners[3]
+    assert entry.status == Status.JAILED
+    assert entry.jailed_until_round == trial.run.round + (0 if is_reversed else 51)
+    missing = trial.params.stake_lamports - entry.stake
+    trial.send(life.top_up_stake(trial.at, owner.pubkey(), missing), owner)
+    if not is_reversed:
+        assert trial.refused(trial.ready_instruction(3), trial.sessions[3]) == "StillJailed"
+        return
+    trial.ready(3)
+    trial.play(1)
+    trial.activate(3)
 
 
 @pytest.mark.parametrize("people", [[], [3]])

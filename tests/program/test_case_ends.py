@@ -1,10 +1,12 @@
-"""How cases end: in a finished run, in a paused one, closed once and for all."""
+"""How cases end: in a finished run, in a paused one, paid once, closed once and for all."""
 
-from program.audits import MISMATCH, OK
-from program.cases import CLEARED, PAYLOAD, ROOT, STAKE, Trial
+from program.audits import LAZY, MISMATCH, OK
+from program.cases import CLEARED, PAYLOAD, ROOT, STAKE, WORK, Trial
 from program.rounds import key
 from program.test_close_run import checkpoint_pairs, close, round_pairs
-from solders.instruction import Instruction
+from program.test_round_missing import report
+from solders.account import Account
+from solders.instruction import AccountMeta, Instruction
 from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 
@@ -12,6 +14,8 @@ from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import Status
+
+REWARD = 1_000
 
 
 def wind_up(trial: Trial, barred: int) -> None:
@@ -47,7 +51,7 @@ def test_a_run_with_convictions_ends_and_leaves_nothing_behind() -> None:
     case = trial.case(1, 4, ROOT)
     settled = trial.decide(case, MISMATCH).event("CaseSettled")
     assert settled.paid.bit_count() >= 3, "in a finished run a committee still sits"
-    assert trial.refused(close(trial), trial.authority) in ("CasesMayBeOpen", "AuditsOpen")
+    assert trial.refused(close(trial), trial.authority) == "CasesMayBeOpen"
     for case in trial.audits:
         trial.release(case)
     wind_up(trial, barred=3)
@@ -103,6 +107,62 @@ def test_the_same_participant_passed_twice_is_slashed_once() -> None:
     settled = trial.decide(case, MISMATCH, people=[3, 3, 4]).event("CaseSettled")
     assert settled.unbonding == STAKE // 2
     assert trial.entries[3].unbonding == STAKE // 2
+
+
+def test_an_exclusion_undoes_no_reward_that_the_members_took_back_before() -> None:
+    """Accused, then struck as withheld, then without judges: that of the other round stays."""
+    trial = Trial.in_session(4, 2)
+    trial.judge(1, 3, [MISMATCH] * 3)
+    for index in (0, 1):
+        landed = trial.send(report(trial, index, 3), trial.sessions[index])
+    assert landed.event("PayloadStruck").reward_undone == REWARD
+    assert sum(trial.entries[3].bucket_amount) == REWARD
+    leaver = trial.owners[1]
+    trial.send(life.leave_run(trial.at, leaver.pubkey()), leaver)
+    trial.close_void()
+    settled = trial.settle_case(trial.seat_jury(trial.case(1, 3))).event("CaseSettled")
+    assert (settled.outcome, settled.reward_undone) == (4, 0)
+    assert sum(trial.entries[3].bucket_amount) == REWARD
+
+
+def test_a_seat_that_paid_for_its_sketch_does_not_pay_for_its_verdict_again() -> None:
+    """Outvoted at the end of the audit, contradicted by the committee: one seat, one fine."""
+    trial = Trial.in_session()
+    trial.post(0, 3)
+    said = [OK, (OK, LAZY), OK]
+    trial.hear(0, 3, said)
+    trial.extend(0, 3)
+    trial.hear(0, 3, [OK, OK])
+    landed = trial.settle(0, 3)
+    lazy = trial.case(0, 3).seats[1].index
+    (fined,) = [event for event in landed.events if event.name == "Penalised"]
+    assert (fined.index, fined.fault) == (lazy, 7)
+    trial.challenge(trial.outsider("challenger"), 0, 3, WORK)
+    landed = trial.decide(trial.case(0, 3), MISMATCH)
+    others = [seat.index for seat in trial.case(0, 3).seats if seat.index != lazy]
+    assert [e.index for e in landed.events if e.name == "Penalised"] == others
+    assert trial.entries[lazy].stake == trial.entries[others[0]].stake == STAKE - 10 * REWARD
+
+
+def test_a_copy_of_a_participant_under_another_program_is_passed_over() -> None:
+    """It has the right bytes, and somebody could put it before the real one to stop a slash."""
+    trial = Trial.in_session()
+    owner = trial.owners[3]
+    trial.send(life.leave_run(trial.at, owner.pubkey()), owner)
+    seated = trial.seat_jury(trial.accuse(0, 3))
+    trial.poll(seated, [MISMATCH] * len(seated.jurors))
+    real = trial.chain.accounts.get(trial.at.participant(owner.pubkey()))
+    copy = key("copy").pubkey()
+    forged = Account(real.lamports, bytes(real.data), key("thief program").pubkey())
+    trial.chain.accounts.set(copy, forged)
+    alone = life.with_accounts(trial.settle_case_instruction(seated), [copy])
+    assert trial.refused(alone, trial.cranker) == "ParticipantMissing"
+    honest = trial.settle_case_instruction(seated, people=[3])
+    *accounts, mine = honest.accounts
+    before = Instruction(
+        honest.program_id, honest.data, [*accounts, AccountMeta(copy, False, True), mine]
+    )
+    assert trial.send(before, trial.cranker).event("CaseSettled").unbonding == STAKE // 2
 
 
 def test_an_index_named_by_a_case_is_not_given_away() -> None:
