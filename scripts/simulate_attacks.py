@@ -149,7 +149,8 @@ def second_committee(world: World, tally: Tally, sigma: bytes, target: int) -> C
     seats = sampling.seats_of(sigma, target, EVERYBODY)
     members = sampling.committee(seed, EVERYBODY, [target], seats)
     tally.recomputed += sum(member not in world.lazy for member in members)
-    return quorum.case_outcome([world.says(member, target, True) for member in members])
+    votes = [world.says(member, target, True) for member in members]
+    return quorum.case_outcome(votes, is_work=True)
 
 
 def play(world: World, num_rounds: int) -> Tally:

@@ -31,12 +31,17 @@ class AuditOutcome(IntEnum):
 
 
 class CaseOutcome(IntEnum):
-    """What a second committee decided; EXCLUDED: too few people to decide anything."""
+    """What a second committee decided.
+
+    EXCLUDED: too few people to decide anything. NO_OPENINGS: the target served nothing to judge its
+    work by (P5).
+    """
 
     CONVICTED = 1
     ACQUITTED = 2
     NOT_PROVEN = 3
     EXCLUDED = 4
+    NO_OPENINGS = 5
 
 
 class SeatFault(IntEnum):
@@ -146,12 +151,13 @@ def seat_faults(reports: Sequence[Report], case: CaseOutcome | None = None) -> d
     return faults
 
 
-def case_outcome(votes: Sequence[VerdictKind | None]) -> CaseOutcome:
+def case_outcome(votes: Sequence[VerdictKind | None], *, is_work: bool) -> CaseOutcome:
     """Return what a second committee decided; None is a member who did not reveal.
 
-    `votes` has one entry per member, so that silence counts against both sides: conviction needs
-    mismatch from ceil(2m/3), acquittal ok from as many. In the exact cases (payload, root,
-    possession) mismatch stands for "the fault is there" and ok for "it is not".
+    `votes` has one entry per member, so that silence counts against every side: conviction needs
+    mismatch from ceil(2m/3), acquittal ok from as many, and in a case of work a refusal of openings
+    unavailable. In the exact cases (payload, root, possession) mismatch stands for "the fault is
+    there", ok for "it is not", and nobody owes the evidence.
     """
     num_members = len(votes)
     if num_members > COMMITTEE_SEATS:
@@ -163,6 +169,8 @@ def case_outcome(votes: Sequence[VerdictKind | None]) -> CaseOutcome:
         return CaseOutcome.CONVICTED
     if votes.count(VerdictKind.OK) >= needed:
         return CaseOutcome.ACQUITTED
+    if is_work and votes.count(VerdictKind.UNAVAILABLE) >= needed:
+        return CaseOutcome.NO_OPENINGS
     return CaseOutcome.NOT_PROVEN
 
 

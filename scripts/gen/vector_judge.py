@@ -19,7 +19,7 @@ Report = tuple[bool, int, int | None]
 
 OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE = 1, 2, 3, 4
 CLEARED, EXTEND, ACCUSED, NO_OPENINGS, UNPROVEN = 1, 2, 3, 4, 5
-CONVICTED, ACQUITTED, NOT_PROVEN, EXCLUDED = 1, 2, 3, 4
+CONVICTED, ACQUITTED, NOT_PROVEN, EXCLUDED, REFUSED = 1, 2, 3, 4, 5
 VALUES = (1_000, 1_000, 1_000, 1_090, 1_200, -700, 0)
 """1,000 and 1,200 differ, and 1,090 agrees with both."""
 
@@ -100,7 +100,7 @@ def audit_panel(s: Stream) -> Cases:
     for number in range(275):
         count, available = sizes[number % len(sizes)]
         reports = [draw_report(s, 1 + number // len(sizes) % 4) for _ in range(count)]
-        case = number % 5
+        case = number % 6
         given = {"reports": reports, "num_available": available, "case": case}
         settled = outcome(reports, available)
         if settled is None:
@@ -116,16 +116,19 @@ def audit_panel(s: Stream) -> Cases:
 def case_outcome(s: Stream) -> Cases:
     """Count committees of every size at both edges."""
     for size in range(8):
-        for number in range(12):
-            usual, other = (MISMATCH, OK) if number % 2 else (OK, MISMATCH)
+        for number in range(18):
+            usual = (OK, MISMATCH, UNAVAILABLE)[number % 3]
             silent = s.below(3)
-            votes = [usual if s.below(4) else (0, other, 3, 4)[s.below(4)] for _ in range(size)]
-            votes = votes if number < 8 else [usual] * (size - silent) + [0] * silent
+            votes = [usual if s.below(4) else s.below(5) for _ in range(size)]
+            votes = votes if number < 12 else [usual] * (size - silent) + [0] * silent
             votes = votes[:size]
-            convict, acquit = (Fraction(votes.count(k), max(1, size)) for k in (MISMATCH, OK))
-            out = CONVICTED if convict >= Fraction(2, 3) else NOT_PROVEN
-            out = ACQUITTED if acquit >= Fraction(2, 3) else out
-            yield {"votes": votes}, out if size >= 3 else EXCLUDED
+            for is_work in (False, True):
+                named = {MISMATCH: CONVICTED, OK: ACQUITTED}
+                named |= {UNAVAILABLE: REFUSED} if is_work else {}
+                share = {kind: Fraction(votes.count(kind), max(1, size)) for kind in named}
+                decided = [named[kind] for kind in named if share[kind] >= Fraction(2, 3)]
+                out = decided[0] if decided else NOT_PROVEN
+                yield {"votes": votes, "is_work": is_work}, out if size >= 3 else EXCLUDED
 
 
 PERCENT = {"malformed": 10, "work": 50, "false_root": 25, "false_possession": 2}

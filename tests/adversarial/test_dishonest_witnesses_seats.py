@@ -16,8 +16,10 @@ from program.cases import BOND, FEE, STAKE, WORK, Trial
 
 from troth_attestation import sampling
 from troth_coordinator.chain import audit_instructions as make
+from troth_coordinator.chain import case_instructions as case_make
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import Status
 
 TARGET = 3
@@ -107,23 +109,57 @@ def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted()
     assert_untouched(trial, [TARGET, *cartel])
 
 
-def test_a_cleared_partner_that_withholds_its_openings_is_not_convicted() -> None:
+def test_a_cleared_partner_that_withholds_its_openings_pays_for_refusing_them() -> None:
     """The same three seats, and then the partner serves its openings to nobody any more.
 
-    Only its friends have them. The second committee cannot judge what it cannot see, and nobody is
-    convicted for silence: not proven, and the challenger pays the fees of the jurors. Whoever wants
-    to contest a cleared audit must have fetched its openings while they were served. Threat T22.
+    Only its friends have them. The second committee cannot judge what it cannot see, and says so:
+    that is a refusal (P5), ten rewards and all that has not vested, split at once. It is no
+    conviction: no appeal, no place in the cap, and the friends who said ok are not shown to have
+    lied. The bond pays the jurors and the rest comes back; nobody earns by it. Threat T22.
     """
     trial = Trial.in_session()
     trial.judge(0, TARGET, [(OK, LAZY)] * 3)
     stranger = trial.outsider("diligent")
+    before, pool = balance(trial, stranger), trial.run.reward_pool
+    unvested = sum(trial.entries[TARGET].bucket_amount)
     trial.challenge(stranger, 0, TARGET, WORK)
     case = trial.case(0, TARGET)
-    settled = trial.decide(case, UNAVAILABLE).event("CaseSettled")
-    assert (settled.outcome, settled.stake, settled.reward_undone) == (3, 0, 0)
-    assert settled.bond_spent == settled.paid.bit_count() * FEE
-    assert settled.bond_returned == BOND - settled.bond_spent
-    assert_untouched(trial)
+    owner = trial.owners[TARGET]
+    claim = life.claim_reward(trial.at, owner.pubkey())
+    assert trial.refused(claim, owner) == "Frozen"
+    seated = trial.seat_jury(case)
+    seats = len(seated.jurors)
+    trial.poll(seated, [UNAVAILABLE] * (seats - 1) + [OK])
+    vault = trial.chain.accounts.balance(trial.at.vault)
+    landed = trial.settle_case(seated)
+    settled = landed.event("CaseSettled")
+    assert (seats, settled.outcome, settled.fault) == (7, 5, 5)
+    assert (settled.stake, settled.unvested, settled.reward_undone) == (0, 0, 0)
+    assert settled.paid == sum(1 << juror.index for juror in seated.jurors[:-1])
+    (fine,) = penalties(landed)
+    taken = 10 * REWARD + unvested
+    assert (fine.index, fine.fault, fine.stake) == (TARGET, 5, 10 * REWARD)
+    assert (fine.unbonding, fine.unvested, fine.shortfall, fine.acquitted) == (0, unvested, 0, 0)
+    assert (fine.treasury, fine.burned) == (taken // 2, taken - taken // 2)
+    assert (trial.run.treasury, trial.burned()) == (fine.treasury, fine.burned)
+    fees = (seats - 1) * FEE
+    assert (settled.bond_spent, settled.bond_returned) == (fees, BOND - fees)
+    assert balance(trial, stranger) == before - TX_FEE - fees
+    assert trial.run.reward_pool == pool, "the bond paid the jurors"
+    # The fees stay in the vault as rewards of the jurors; the fire and the challenger are paid.
+    left = vault - trial.chain.accounts.balance(trial.at.vault)
+    assert left == fine.burned + settled.bond_returned
+    entry = trial.entries[TARGET]
+    assert (entry.frozen, entry.work_faults, entry.openings_fault_round) == (0, 0, NONE)
+    assert (trial.run.total_escrow, trial.run.num_convicted) == (0, 0)
+    appeal = case_make.appeal_case(trial.at, owner.pubkey(), case)
+    assert trial.refused(appeal, owner) == "NotConvicted"
+    again = trial.challenge_instruction(stranger, 0, TARGET, WORK)
+    assert trial.refused(again, stranger) == "WrongStage"
+    assert trial.refused(claim, owner) == "NothingToClaim", "not frozen any more"
+    closed = trial.release(case).event("AuditClosed")
+    assert (closed.returned, closed.treasury, closed.burned) == (0, 0, 0)
+    assert_untouched(trial, [TARGET])
 
 
 @pytest.mark.parametrize("is_diligent", [True, False])

@@ -145,7 +145,8 @@ def audit_panel(given: Given) -> Any:
 
 
 def case_outcome(given: Given) -> Any:
-    return quorum.case_outcome([kind_of(number) for number in given["votes"]])
+    votes = [kind_of(number) for number in given["votes"]]
+    return quorum.case_outcome(votes, is_work=given["is_work"])
 
 
 def intent_of(given: Given, funds: slashing.Funds) -> slashing.SlashIntent:

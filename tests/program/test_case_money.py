@@ -1,17 +1,30 @@
 """What a case finds to take, and what nobody gets out while it is open."""
 
 import pytest
-from program.audits import MISMATCH, OK
-from program.cases import BOND, FEE, PAYLOAD, ROOT, STAKE, WORK, Trial
+from program.audits import INCONCLUSIVE, MISMATCH, OK, UNAVAILABLE
+from program.cases import (
+    BOND,
+    FEE,
+    NO_SUBJECT,
+    PAYLOAD,
+    POSSESSION,
+    ROOT,
+    STAKE,
+    WORK,
+    Trial,
+)
 from program.rounds import key
 from solders.system_program import TransferParams, transfer
 
 from troth_coordinator.chain import instructions as life
-from troth_coordinator.rules.audit_view import AuditStage
+from troth_coordinator.rules.audit_view import AuditKind, AuditStage
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import Status
 
+REWARD = 1_000
 ALL_MISMATCH = [MISMATCH] * 5
+PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
 
 
 def test_nothing_is_paid_out_while_a_case_is_open() -> None:
@@ -234,3 +247,63 @@ def test_nobody_is_paid_for_the_outcome_but_for_judging() -> None:
         case = trial.accuse(0, 3)
         fees.append(trial.decide(case, verdict).event("CaseSettled").fee)
     assert fees == [FEE, FEE]
+
+
+def test_who_hides_from_the_second_committee_pays_a_refusal_that_never_grows() -> None:
+    """Twice within 500 rounds: the word of judges is no second time and makes none."""
+    trial = Trial.in_session(12, 2, **PATIENT)
+    owner = trial.owners[3]
+    trial.judge(1, 3, ALL_MISMATCH)
+    case = trial.case(1, 3)
+    pool, unvested = trial.run.reward_pool, sum(trial.entries[3].bucket_amount)
+    landed = trial.decide(case, UNAVAILABLE)
+    settled, fine = landed.event("CaseSettled"), landed.event("Penalised")
+    assert (settled.outcome, settled.fault, settled.stake) == (5, 5, 0)
+    assert (fine.index, fine.fault) == (3, 5)
+    assert (fine.stake, fine.unvested) == (10 * REWARD, unvested)
+    assert pool - trial.run.reward_pool == settled.paid.bit_count() * FEE, "no bond: the pool pays"
+    now = trial.entries[3]
+    assert (now.frozen, now.work_faults, now.openings_fault_round) == (0, 0, NONE)
+    assert now.status == Status.INACTIVE, "less than the minimum at stake"
+    trial.send(life.top_up_stake(trial.at, owner.pubkey(), 10 * REWARD), owner)
+    trial.play(1)
+    trial.draw(2)
+    trial.judge(2, 3, ALL_MISMATCH)
+    fine = trial.decide(trial.case(2, 3), UNAVAILABLE).event("Penalised")
+    assert (fine.fault, fine.stake) == (5, 10 * REWARD)
+    assert (trial.run.num_convicted, trial.run.total_escrow) == (0, 0)
+
+
+def test_a_hidden_round_was_not_paid_for_however_its_audit_had_ended() -> None:
+    """Unproven by the seats, its reward is undone already; the refusal takes other rounds' only."""
+    trial = Trial.in_session(12, 2)
+    undone = trial.judge(1, 3, [OK, MISMATCH, OK, MISMATCH, INCONCLUSIVE]).event("AuditSettled")
+    assert undone.reward_undone == REWARD
+    unvested = sum(trial.entries[3].bucket_amount)
+    trial.challenge(trial.outsider("challenger"), 1, 3, WORK)
+    landed = trial.decide(trial.case(1, 3), UNAVAILABLE)
+    assert landed.event("CaseSettled").reward_undone == 0
+    assert landed.event("Penalised").unvested == unvested
+    assert trial.round(1).unpaid >> 3 & 1
+
+
+def test_two_thirds_must_have_asked_in_vain_and_silence_is_on_no_side() -> None:
+    trial = Trial.in_session()
+    seated = trial.seat_jury(trial.accuse(0, 3))
+    assert len(seated.jurors) == 6
+    trial.poll(seated, [UNAVAILABLE] * 3 + [None] * 3)
+    trial.run_to(trial.case(0, 3).stage_end)
+    landed = trial.settle_case(seated)
+    settled = landed.event("CaseSettled")
+    assert (settled.outcome, settled.fault, settled.paid.bit_count()) == (3, 0, 3)
+    fined = [event.index for event in landed.events if event.name == "Penalised"]
+    assert fined == [juror.index for juror in seated.jurors[3:]], "for silence, and nobody else"
+
+
+@pytest.mark.parametrize(("kind", "subject"), [(PAYLOAD, NO_SUBJECT), (POSSESSION, 4)])
+def test_nobody_owes_the_evidence_of_an_exact_case(kind: AuditKind, subject: int) -> None:
+    trial = Trial.in_session()
+    trial.challenge(trial.outsider("challenger"), 0, 3, kind, subject)
+    landed = trial.decide(trial.case(0, 3, kind), UNAVAILABLE)
+    assert landed.event("CaseSettled").outcome == 3
+    assert trial.entries[3].stake == STAKE

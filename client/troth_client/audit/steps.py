@@ -59,7 +59,7 @@ def waits_for_cap(view: NetworkView, audit: AuditView) -> bool:
     votes = [VerdictKind(j.verdict) if j.flags & SeatFlag.REVEALED else None for j in audit.jurors]
     present = sum(entry.status in PRESENT for entry in view.entries)
     is_full = run.num_convicted >= max(1, present // CONVICTED_PART)
-    return is_full and case_outcome(votes) is CaseOutcome.CONVICTED
+    return is_full and case_outcome(votes, is_work=True) is CaseOutcome.CONVICTED
 
 
 def report_of(seat: SeatView) -> Report:

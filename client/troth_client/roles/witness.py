@@ -15,10 +15,11 @@ from troth_client.audit.verdict_book import Duty
 from troth_client.peer import Peer
 from troth_client.steps.crank import is_our_turn, pending_seeds
 from troth_coordinator.rules.audit_view import AuditStage, AuditView
+from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.view import NetworkView
 
 JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
-"""Stages in which nobody owes anything any more."""
+"""Stages in which nobody owes a verdict or a vote."""
 
 
 async def attend(peer: Peer, view: NetworkView) -> None:
@@ -39,11 +40,15 @@ async def attend(peer: Peer, view: NetworkView) -> None:
 async def is_needed(peer: Peer, view: NetworkView) -> bool:
     """Tell whether audits of a run that is over may still ask something of its participants.
 
-    Who left now would be silent on a seat, or without openings, and pay for it. Reads the chain:
-    since the last look, another peer may have frozen the last seed and opened an audit.
+    Who left now would be silent on a seat, or without openings, and pay for it: also where an audit
+    cleared it, while anybody may still contest that. Reads the chain: since the last look, another
+    peer may have frozen the last seed and opened an audit.
     """
     await peer.docket.refresh(view)
-    is_open = any(audit.stage not in JUDGED for audit in peer.docket.audits(view))
+    is_open = any(
+        audit.stage not in JUDGED or _is_contestable(audit, view)
+        for audit in peer.docket.audits(view)
+    )
     return is_open or bool(view.run.seeds_pending) or bool(peer.docket.to_open(view))
 
 
@@ -56,7 +61,8 @@ async def owes(peer: Peer, view: NetworkView) -> bool:
     last = view.entries[peer.index].left_round
     to_come = [*pending_seeds(view), *(round_ for round_, _, _ in peer.docket.to_open(view))]
     is_named = any(
-        audit.stage not in JUDGED and peer.index in _named(audit)
+        (audit.stage not in JUDGED and peer.index in _named(audit))
+        or (audit.target == peer.index and _is_contestable(audit, view))
         for audit in peer.docket.audits(view)
     )
     return is_named or any(round_ <= last for round_ in to_come)
@@ -65,6 +71,12 @@ async def owes(peer: Peer, view: NetworkView) -> bool:
 def _named(audit: AuditView) -> set[int]:
     seats = {seat.index for seat in audit.seats}
     return {audit.target, *seats, *(juror.index for juror in audit.jurors)}
+
+
+def _is_contestable(audit: AuditView, view: NetworkView) -> bool:
+    """Whether a bonded case may still follow, whose committee asks for the openings again."""
+    clock = run_clock(view.run, view.slot)
+    return audit.stage == AuditStage.SETTLED and clock <= audit.stage_end
 
 
 def _tidy(peer: Peer, view: NetworkView) -> None:

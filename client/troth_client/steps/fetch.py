@@ -120,11 +120,15 @@ def expect_pushes(peer: Peer, round_: RoundView, view: NetworkView) -> None:
 
 
 async def endpoints(peer: Peer, view: NetworkView, first: int) -> list[str]:
-    """Return everybody's address, that of `first` in front; asks the chain about new owners."""
+    """Return everybody's address, that of `first` in front; asks the chain about new owners.
+
+    Who has left is asked only for what is its own: it stays until its last audit is over.
+    """
     living = {
         index: entry.owner
         for index, entry in enumerate(view.entries)
         if entry.status in (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
+        or (index == first and entry.status != Status.EMPTY)
     }
     known = {index: owner for index, (owner, _) in peer.endpoints.items()}
     unknown = {index: owner for index, owner in living.items() if known.get(index) != owner}

@@ -147,23 +147,38 @@ def test_wrong_verdicts_are_faults_once_a_committee_has_decided():
     )
     assert seat_faults(reports, CaseOutcome.NOT_PROVEN) == {}
     assert seat_faults(reports, CaseOutcome.EXCLUDED) == {}
+    assert seat_faults(reports, CaseOutcome.NO_OPENINGS) == {}
 
 
 @pytest.mark.parametrize(("members", "needed"), [(3, 2), (4, 3), (5, 4), (6, 4), (7, 5)])
 @pytest.mark.parametrize(
-    ("kind", "expected"), [(MISMATCH, CaseOutcome.CONVICTED), (OK, CaseOutcome.ACQUITTED)]
+    ("kind", "expected"),
+    [
+        (MISMATCH, CaseOutcome.CONVICTED),
+        (OK, CaseOutcome.ACQUITTED),
+        (UNAVAILABLE, CaseOutcome.NO_OPENINGS),
+        (INCONCLUSIVE, CaseOutcome.NOT_PROVEN),
+    ],
 )
 def test_two_thirds_of_all_members_decide(members, needed, kind, expected):
     silent = [None] * members
-    assert case_outcome([kind] * needed + silent[needed:]) == expected
-    assert case_outcome([kind] * (needed - 1) + silent[needed - 1 :]) == CaseOutcome.NOT_PROVEN
+    full, short = [kind] * needed + silent[needed:], [kind] * (needed - 1) + silent[needed - 1 :]
+    assert case_outcome(full, is_work=True) == expected
+    assert case_outcome(short, is_work=True) == CaseOutcome.NOT_PROVEN
+
+
+@pytest.mark.parametrize("said_of_it", [[], [OK], [MISMATCH], [None], [INCONCLUSIVE]])
+def test_only_the_openings_of_work_are_owed(said_of_it):
+    votes = [UNAVAILABLE] * 3 + said_of_it
+    assert case_outcome(votes, is_work=True) == CaseOutcome.NO_OPENINGS
+    assert case_outcome(votes, is_work=False) == CaseOutcome.NOT_PROVEN
 
 
 def test_too_small_and_too_large_committees():
-    assert case_outcome([MISMATCH, MISMATCH]) == CaseOutcome.EXCLUDED
-    assert case_outcome([]) == CaseOutcome.EXCLUDED
+    assert case_outcome([MISMATCH, MISMATCH], is_work=True) == CaseOutcome.EXCLUDED
+    assert case_outcome([], is_work=False) == CaseOutcome.EXCLUDED
     with pytest.raises(ReportError, match="at most 7"):
-        case_outcome([OK] * 8)
+        case_outcome([OK] * 8, is_work=True)
 
 
 @given(st.lists(st.sampled_from([TRUE, CLOSE, LAZY, LAZY_TOO]), min_size=5, max_size=5))

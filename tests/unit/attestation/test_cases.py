@@ -130,5 +130,7 @@ def test_a_claim_of_another_length_is_refused():
 def test_those_who_lack_the_evidence_count_for_neither_side():
     fault = judge_root(b"v" * 32, (bytes(32), 1, bytes(32)), bytes(32))
     missing = judge_root(b"v" * 32, (bytes(32), 1, bytes(32)), None)
-    assert case_outcome([fault.kind] * 2 + [missing.kind]) == CaseOutcome.CONVICTED
-    assert case_outcome([fault.kind] + [missing.kind] * 2) == CaseOutcome.NOT_PROVEN
+    votes = [fault.kind] * 2 + [missing.kind]
+    assert case_outcome(votes, is_work=False) == CaseOutcome.CONVICTED
+    votes = [fault.kind] + [missing.kind] * 2
+    assert case_outcome(votes, is_work=False) == CaseOutcome.NOT_PROVEN

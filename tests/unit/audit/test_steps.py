@@ -1,12 +1,14 @@
 """The steps that anyone may take: the right instruction, with the accounts that it needs."""
 
+import random
 from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
 
 from troth_client.audit.steps import open_audit, report_of, take_step, waits_for_cap
-from troth_client.roles.witness import is_needed, owes
+from troth_client.audit.weights import KeptWeights
+from troth_client.roles.witness import attend, is_needed, owes
 from troth_coordinator.chain.addresses import participant_address
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
 from troth_coordinator.rules.ids import NONE
@@ -15,6 +17,7 @@ from troth_coordinator.rules.view import SeedStatus, Status
 
 from ..rules.builders import PARAMS, entry, key, roster
 from .scene import (
+    AUDIT,
     FROZEN_AT,
     INDEX,
     ROUND,
@@ -151,10 +154,36 @@ async def test_nobody_goes_before_the_last_audit_is_heard_however_old_the_last_l
     scene.node.audits = [audit_view(AuditStage.OPENINGS)]
     assert await is_needed(scene.peer, view_at(sequence=2))
     scene.node.audits = [audit_view(AuditStage.SETTLED)]
-    assert not await is_needed(scene.peer, view_at(sequence=3))
+    assert not await is_needed(scene.peer, view_at(END + 1, sequence=3))
     scene.node.rounds, scene.node.audits = {ROUND: closed_round()}, []
     assert await is_needed(scene.peer, view_at(sequence=4)), "it is not opened yet"
     assert await is_needed(scene.peer, view_at(sequence=5, seeds_pending=1 << 10))
+
+
+async def test_who_was_cleared_serves_its_openings_while_anybody_may_contest_that(scene):
+    """Somebody waits for an honest member's process to end, opens a bonded case, and has it fined.
+
+    A second committee that is served nothing says so, and that is a refusal (P5). So members stay,
+    with the opening set on their desk, until no case may follow. Threat T22.
+    """
+    scene.peer.kept = KeptWeights(scene.store, b"c" * 32)
+    scene.peer.random = random.Random(0)
+    scene.propose()
+    await attend(scene.peer, view_at())
+    assert scene.peer.desk.find(ROUND, INDEX) == AUDIT.root
+    cleared = audit_view(AuditStage.SETTLED, openings_root=AUDIT.root, stage_end=5_000)
+    scene.node.audits = [cleared]
+    await attend(scene.peer, view_at(5_000, sequence=2))
+    assert await is_needed(scene.peer, view_at(5_000, sequence=3))
+    assert scene.peer.desk.shown(AUDIT.root) is not None
+    scene.node.audits = [replace(cleared, stage=AuditStage.CASE_COMMIT, stage_end=6_000)]
+    await attend(scene.peer, view_at(5_100, sequence=4))
+    assert await is_needed(scene.peer, view_at(5_100, sequence=5))
+    assert scene.peer.desk.shown(AUDIT.root) is not None
+    scene.node.audits = []
+    await attend(scene.peer, view_at(6_200, sequence=6))
+    assert not await is_needed(scene.peer, view_at(6_200, sequence=7))
+    assert scene.peer.desk.held == []
 
 
 def left(round_, sequence, **changes):
@@ -169,7 +198,9 @@ def left(round_, sequence, **changes):
     ("audit", "expected"),
     [
         (audit_view(), True),
-        (audit_view(AuditStage.SETTLED), False),
+        (audit_view(AuditStage.SETTLED), True),
+        (audit_view(AuditStage.SETTLED, stage_end=FROZEN_AT), False),
+        (audit_view(AuditStage.SETTLED, target=0, seats=heard(OK, OK, OK, OK, OK)), False),
         (audit_view(target=0), False),
         (audit_view(target=0, seats=heard(OK, OK, OK, OK, OK)), True),
         (audit_view(target=0, seats=(), jurors=(juror(INDEX),)), True),

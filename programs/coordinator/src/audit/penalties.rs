@@ -14,7 +14,7 @@ use crate::math::add;
 use crate::round::penalties::{jail, strike};
 use crate::rules::penalties::{no_openings, seat, split, Fault, Intent, Split, Taken};
 use crate::rules::quorum::SeatFault;
-use crate::state::{Entry, Participant, Run, Status};
+use crate::state::{Entry, Participant, Round, Run, Status};
 
 /// Duties missed on seats (P6) that jail.
 const SEAT_FAULTS_TO_JAIL: u8 = 3;
@@ -101,15 +101,16 @@ impl Scene<'_, '_> {
         entry.invariant()
     }
 
-    /// P5: the target showed nothing. What seats alone decide has no second instance: it neither
-    /// is a second time nor makes the next one a second time.
-    pub fn penalise_no_openings(&mut self) -> Result<()> {
+    /// P5: the target showed nothing, and is not paid for it either. What judges alone decide
+    /// neither is a second time nor makes the next one a second time: nobody can check it.
+    pub fn penalise_no_openings(&mut self, ring: &mut Round) -> Result<()> {
         let (index, round) = (self.audit.target, self.audit.round);
-        let is_by_seats = self.audit.openings_root != [0; 32];
+        ring.mark_unpaid(round, index);
+        let is_by_judges = self.audit.openings_root != [0; 32];
         let prices = self.run.prices();
         let entry = self.roster.entry_mut(index)?;
         let (mut last, is_convicted) = (entry.openings_fault_round, entry.work_faults > 0);
-        if is_by_seats {
+        if is_by_judges {
             last = NONE;
         } else {
             entry.openings_fault_round = self.run.round;

@@ -159,8 +159,7 @@ impl Scene<'_, '_> {
     ) -> Result<Undone> {
         match outcome {
             Some(AuditOutcome::NoOpenings) => {
-                round.mark_unpaid(self.audit.round, self.audit.target);
-                self.penalise_no_openings()?;
+                self.penalise_no_openings(round)?;
                 Ok(Undone::default())
             }
             Some(AuditOutcome::Unproven) => self.leave_unproven(round),
@@ -312,7 +311,7 @@ impl Scene<'_, '_> {
 
 impl Round {
     /// Remembers that an audit took the reward of `target` back, if this is still that round.
-    fn mark_unpaid(&mut self, number: u64, target: u16) {
+    pub fn mark_unpaid(&mut self, number: u64, target: u16) {
         if self.round == number {
             self.unpaid |= bit(usize::from(target));
         }

@@ -175,7 +175,7 @@ impl Audit {
             *vote = Verdict::from_number(juror.verdict);
         }
         let votes = votes.get(..self.jury().len()).unwrap_or_default();
-        Ok(case_outcome(votes))
+        Ok(case_outcome(votes, self.kind == AuditKind::Work as u8))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::math::add;
 use crate::round::penalties::jail;
 use crate::rules::bits::{bit, with_bits};
 use crate::rules::penalties::{
-    false_possession, false_root, malformed, vouched_for_malformed, work, Intent,
+    false_possession, false_root, malformed, vouched_for_malformed, work, Fault, Intent,
 };
 use crate::rules::quorum::CaseOutcome;
 use crate::state::{AuditKind, Phase, Round, Status};
@@ -40,10 +40,11 @@ impl Scene<'_, '_> {
             return self.convict();
         }
         self.thaw()?;
-        if outcome == CaseOutcome::Excluded {
-            return self.exclude(round);
+        match outcome {
+            CaseOutcome::Excluded => self.exclude(round),
+            CaseOutcome::NoOpenings => self.fine(round),
+            _ => Ok(Sentence::default()),
         }
-        Ok(Sentence::default())
     }
 
     /// Slashes into escrow. The target stays frozen until that is released.
@@ -136,6 +137,15 @@ impl Scene<'_, '_> {
         entry.invariant()?;
         Ok(Sentence {
             reward_undone,
+            ..Sentence::default()
+        })
+    }
+
+    /// P5: what the target showed to the first seats, if anything, it withheld from the second.
+    fn fine(&mut self, round: &mut Round) -> Result<Sentence> {
+        self.penalise_no_openings(round)?;
+        Ok(Sentence {
+            fault: Fault::NoOpenings as u8,
             ..Sentence::default()
         })
     }

@@ -130,7 +130,10 @@ impl Scene<'_, '_> {
         let (wrong, fault) = match outcome {
             CaseOutcome::Convicted => (Verdict::Ok, SeatFault::WrongOk),
             CaseOutcome::Acquitted => (Verdict::Mismatch, SeatFault::FalseMismatch),
-            CaseOutcome::NotProven | CaseOutcome::Excluded => return Ok(()),
+            // Nobody has seen the work: who said ok is not shown to have lied.
+            CaseOutcome::NotProven | CaseOutcome::Excluded | CaseOutcome::NoOpenings => {
+                return Ok(());
+            }
         };
         for place in 0..usize::from(self.audit.num_seats) {
             let said = self.audit.seats.get(place).map_or(0, |seat| seat.verdict);
@@ -229,6 +232,7 @@ fn earns(juror: &Juror, outcome: CaseOutcome) -> bool {
     match outcome {
         CaseOutcome::Convicted => vote == Some(Verdict::Mismatch),
         CaseOutcome::Acquitted => vote == Some(Verdict::Ok),
+        CaseOutcome::NoOpenings => vote == Some(Verdict::Unavailable),
         CaseOutcome::NotProven => vote.is_some(),
         CaseOutcome::Excluded => false,
     }

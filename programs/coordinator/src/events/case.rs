@@ -191,7 +191,7 @@ pub struct CaseSettled {
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
-    /// 1 convicted, 2 acquitted, 3 not proven, 4 excluded.
+    /// 1 convicted, 2 acquitted, 3 not proven, 4 excluded, 5 no openings.
     pub outcome: u8,
     /// `AUDIT_*` flags from now on.
     pub flags: u8,

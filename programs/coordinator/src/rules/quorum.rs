@@ -43,6 +43,8 @@ pub enum CaseOutcome {
     NotProven = 3,
     /// Too few people to decide anything.
     Excluded = 4,
+    /// The target served nothing to judge its work by (P5).
+    NoOpenings = 5,
 }
 
 /// What a seat did wrong.
@@ -232,11 +234,12 @@ impl<'a> Panel<'a> {
 
 /// What a second committee decided; `None` is a member who did not reveal.
 ///
-/// `votes` has one entry per member, so that silence counts against both sides: conviction needs
-/// mismatch from two thirds, rounded up, acquittal ok from as many. In the exact cases mismatch
-/// stands for "the fault is there" and ok for "it is not".
+/// `votes` has one entry per member, so that silence counts against every side: conviction needs
+/// mismatch from two thirds, rounded up, acquittal ok from as many, and in a case of work a refusal
+/// of openings unavailable. In the exact cases mismatch stands for "the fault is there", ok for "it
+/// is not", and nobody owes the evidence.
 #[must_use]
-pub fn case_outcome(votes: &[Option<Verdict>]) -> CaseOutcome {
+pub fn case_outcome(votes: &[Option<Verdict>], is_work: bool) -> CaseOutcome {
     if votes.len() < FIRST_SEATS {
         return CaseOutcome::Excluded;
     }
@@ -246,6 +249,8 @@ pub fn case_outcome(votes: &[Option<Verdict>]) -> CaseOutcome {
         CaseOutcome::Convicted
     } else if saying(Verdict::Ok) >= needed {
         CaseOutcome::Acquitted
+    } else if is_work && saying(Verdict::Unavailable) >= needed {
+        CaseOutcome::NoOpenings
     } else {
         CaseOutcome::NotProven
     }
@@ -326,15 +331,24 @@ mod tests {
 
     #[test]
     fn two_thirds_of_all_members_decide_a_case() {
-        let votes = |mismatch, all| {
+        let votes = |verdict, saying, all, is_work| {
             let mut votes = [None; 7];
-            votes[..mismatch].fill(Some(Verdict::Mismatch));
-            case_outcome(&votes[..all])
+            votes[..saying].fill(Some(verdict));
+            case_outcome(&votes[..all], is_work)
         };
-        for (all, needed) in [(3, 2), (4, 3), (5, 4), (6, 4), (7, 5)] {
-            assert_eq!(votes(needed, all), CaseOutcome::Convicted);
-            assert_eq!(votes(needed - 1, all), CaseOutcome::NotProven);
+        for (verdict, is_work, outcome) in [
+            (Verdict::Mismatch, false, CaseOutcome::Convicted),
+            (Verdict::Ok, true, CaseOutcome::Acquitted),
+            (Verdict::Unavailable, true, CaseOutcome::NoOpenings),
+            (Verdict::Unavailable, false, CaseOutcome::NotProven),
+            (Verdict::Inconclusive, true, CaseOutcome::NotProven),
+        ] {
+            for (all, needed) in [(3, 2), (4, 3), (5, 4), (6, 4), (7, 5)] {
+                assert_eq!(votes(verdict, needed, all, is_work), outcome);
+                let fewer = votes(verdict, needed - 1, all, is_work);
+                assert_eq!(fewer, CaseOutcome::NotProven);
+            }
+            assert_eq!(votes(verdict, 2, 2, is_work), CaseOutcome::Excluded);
         }
-        assert_eq!(votes(2, 2), CaseOutcome::Excluded);
     }
 }

@@ -121,6 +121,7 @@ fn case(number: u64) -> Option<CaseOutcome> {
         CaseOutcome::Acquitted,
         CaseOutcome::NotProven,
         CaseOutcome::Excluded,
+        CaseOutcome::NoOpenings,
     ];
     all.into_iter().find(|one| u64::from(*one as u8) == number)
 }
@@ -128,7 +129,8 @@ fn case(number: u64) -> Option<CaseOutcome> {
 /// `case_outcome.json`.
 pub fn case_outcome(input: &Value) -> Value {
     let votes: Vec<Option<Verdict>> = list(&input["votes"]).map(verdict).collect();
-    (quorum::case_outcome(&votes) as u8).into()
+    let is_work = input["is_work"] == true;
+    (quorum::case_outcome(&votes, is_work) as u8).into()
 }
 
 /// `slash.json`.
