@@ -40,7 +40,7 @@ class Scene:
         self.stage = stage = Stage(5, min_members=2, checkpoint_every=1)
         stage.chain.airdrop(key("stranger").pubkey(), 10**9)
         self._open_other_run()
-        # Four members; the fifth stays pending, leaves later.
+        # Four members; the fifth stays pending until it posts ready.
         stage.tick()
         for index in range(4):
             stage.ready(index)
@@ -211,7 +211,8 @@ CASES = [
     *("open_case", "draw_committee", "vote_case", "settle_case", "appeal_case"),
     *("resolve_appeal", "release_escrow"),
 ]
-# Tested where they are created and closed: they take accounts that do not exist yet, or lists.
+# Tested in test_create.py, test_join.py and test_close_run.py: they take accounts that do not exist
+# yet, or lists.
 ELSEWHERE = ["create_run", "init_roster", "init_round", "admit", "close_run"]
 # Optional, and not read by this instruction as it stands.
 UNUSED = {("join_run", "previous"), ("settle_audit", "challenger")}

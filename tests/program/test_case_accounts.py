@@ -26,7 +26,7 @@ class CaseScene(Scene):
         }
 
     def drive(self, name: str) -> Case:
-        return getattr(self, f"_until_{name}")()
+        return self.cases[name] if name in self.cases else getattr(self, f"_until_{name}")()
 
     def _until_open_case(self) -> Case:
         who = self.trial.outsider("challenger")
@@ -46,6 +46,14 @@ class CaseScene(Scene):
         index = case.jurors[0].index
         commit, _ = self.trial.vote_instructions(case, index, MISMATCH)
         return Case(commit, self.trial.sessions[index])
+
+    def _until_reveal(self) -> Case:
+        case = self.trial.seat_jury(self._opened())
+        index = case.jurors[0].index
+        commit, reveal = self.trial.vote_instructions(case, index, MISMATCH)
+        self.trial.send(commit, self.trial.sessions[index])
+        self.trial.run_to(case.stage_end)
+        return Case(reveal, self.trial.sessions[index])
 
     def _until_settle_case(self) -> Case:
         case = self.trial.seat_jury(self._opened())
@@ -76,3 +84,10 @@ class CaseScene(Scene):
 @pytest.mark.parametrize("name", CASES)
 def test_no_wrong_account_is_accepted(name: str) -> None:
     check(CaseScene(), name)
+
+
+def test_no_wrong_account_is_accepted_where_a_vote_is_shown() -> None:
+    """`vote_case` hides a vote and shows it: by now the case is in its second window."""
+    scene = CaseScene()
+    scene.cases["vote_case"] = scene.drive("reveal")
+    check(scene, "vote_case")

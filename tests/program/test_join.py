@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from program.rounds import SOL, Stage, key
+from program.test_accounts_swapped import swapped
 from solders.keypair import Keypair
 
 from troth_coordinator.chain import instructions as make
@@ -129,14 +130,8 @@ def test_a_foreign_participant_account_is_refused():
     owner = newcomer(stage)
     built = join(stage, owner, terms(1))
     theirs = stage.at.participant(stage.owners[0].pubkey())
-    metas = [
-        type(meta)(theirs, meta.is_signer, meta.is_writable)
-        if meta.pubkey == stage.at.participant(owner.pubkey())
-        else meta
-        for meta in built.accounts
-    ]
-    swapped = type(built)(built.program_id, bytes(built.data), metas)
-    assert stage.refused(swapped, owner) == "WrongOwner"
+    place = [meta.pubkey for meta in built.accounts].index(stage.at.participant(owner.pubkey()))
+    assert stage.refused(swapped(built, place, theirs), owner) == "WrongOwner"
 
 
 def test_an_allowlist_admits_only_whom_the_authority_named():
@@ -147,6 +142,8 @@ def test_an_allowlist_admits_only_whom_the_authority_named():
     by_stranger = make.admit(stage.at, owner.pubkey(), owner.pubkey())
     assert stage.refused(by_stranger, owner) == "WrongAuthority"
     admit = make.admit(stage.at, authority.pubkey(), owner.pubkey())
+    elsewhere = swapped(admit, 2, stage.at.participant(authority.pubkey()))
+    assert stage.refused(elsewhere, authority) == "WrongAddress"
     stage.send(admit, authority)
     assert participant(stage, owner).index == 65_535
     assert stage.refused(admit, authority) == "AccountAlreadyExists"

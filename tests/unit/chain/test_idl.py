@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import struct
 
 import pytest
@@ -254,8 +255,11 @@ def test_what_the_legacy_form_cannot_say_is_refused(case):
 def test_the_packaged_idl_converts_and_anchorpy_reads_it():
     idl = artifacts.read_json(artifacts.IDL)
     read = parsed(idl)
-    assert len(read.instructions) == len(idl["instructions"])
-    assert len(read.errors) == len(idl["errors"])
+    names = [spec["name"] for spec in idl["instructions"]]
+    assert [re.sub("[A-Z]", r"_\g<0>", each.name).lower() for each in read.instructions] == names
+    assert sorted(program_codec().instruction_names.values()) == sorted(names)
+    errors = [(error["code"], error["name"]) for error in idl["errors"]]
+    assert [(each.code, each.name) for each in read.errors] == errors
     assert {event.name for event in read.events} == {event["name"] for event in idl["events"]}
 
 
