@@ -139,7 +139,9 @@ class Docket:
             if before is None or _state(before) != _state(audit):
                 self._events.emit("audit_changed", **_described(audit))
         for key in self._audits.keys() - found.keys():
-            self._events.emit("audit_closed", round=key[0], target=key[1], kind=int(key[2]))
+            round_, target, kind = key
+            name = AuditKind(kind).name
+            self._events.emit("audit_closed", round=round_, target=target, kind=name)
         self._audits = found
 
 

@@ -82,9 +82,11 @@ class Trial:
         if self.stage in (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL):
             steps.append("second committee drawn")
         if self.case_outcome:
-            guilty = Counter(self.votes.values())["mismatch"]
+            is_refusal = self.case_outcome == CaseOutcome.NO_OPENINGS
+            charge = "unavailable" if is_refusal else "mismatch"
+            num = Counter(self.votes.values())[charge]
             outcome = CaseOutcome(self.case_outcome).name.lower().replace("_", " ")
-            steps.append(f"{outcome}, {guilty} of {len(self.votes)} votes for mismatch")
+            steps.append(f"{outcome}, {num} of {len(self.votes)} votes for {charge}")
         return steps
 
     def money(self) -> tuple[int, int] | None:

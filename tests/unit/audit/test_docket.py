@@ -165,7 +165,7 @@ async def test_changes_are_told_and_nothing_twice(scene, docket):
     told = [(event["stage"], event["outcome"]) for event in scene.named("audit_changed")]
     assert told == [("COMMIT", 0), ("SETTLED", 1)]
     (closed,) = scene.named("audit_closed")
-    assert (closed["round"], closed["target"], closed["kind"]) == WORK
+    assert (closed["round"], closed["target"], closed["kind"]) == (*WORK[:2], "WORK")
 
 
 async def test_the_stage_shown_is_that_of_the_slot(scene, docket):

@@ -55,6 +55,16 @@ def test_a_bond_is_followed_to_its_end():
     assert "to the acquitted" in str(case_blocks(case, []))
 
 
+def test_openings_withheld_from_the_second_committee_are_a_fine_and_no_conviction():
+    votes = [event(told.VoteRevealed, index=index, verdict=3) for index in (1, 2, 3)]
+    refused = event(told.CaseSettled, outcome=5, fault=5)
+    case = of_events(KEY, [OPENED, DRAWN, *votes, refused])
+    assert (case.stage, case.is_conviction, case.money.taken) == ("DECIDED", False, 0)
+    assert "no openings" in str(case_blocks(case, []))
+    rows = slash_values(Slashes((case,), (Fine(7, 5, 5, "P5", 20, 10, 0, 10),), ()))
+    assert [(row["fault"], row["taken_lamports"]) for row in rows] == [("P5", 20)]
+
+
 def test_what_was_given_back_is_no_slash():
     back = event(told.AuditClosed, returned=62)
     for story in (

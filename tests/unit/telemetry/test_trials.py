@@ -73,6 +73,14 @@ def test_work_that_cannot_be_judged_is_told_too(outcome, words):
     assert words in trial_text(made, only(made))
 
 
+def test_openings_withheld_from_the_second_committee_are_told_as_no_conviction():
+    said = {"event": "judged_case", "verdict": "UNAVAILABLE"}
+    made = board(said, changed("DECIDED", outcome=1, case_outcome=CaseOutcome.NO_OPENINGS))
+    text = trial_text(made, only(made))
+    assert text.endswith("no openings, 1 of 1 votes for unavailable")
+    assert not only(made).is_conviction
+
+
 def test_a_node_that_lags_behind_takes_nothing_back():
     made = board(DECIDED, changed("ACCUSED", outcome=3))
     assert only(made).is_conviction
