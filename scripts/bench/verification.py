@@ -20,17 +20,14 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import torch
+from whole_runs import prepared, settings_on
 
-from troth_attestation.sketch import sketch
-from troth_attestation.state import Float32
 from troth_client.assembly import Doors
-from troth_client.audit.judgement import make_verdict
 from troth_client.cli.inprocess import InProcessRun, Member, run_members
 from troth_client.clock import Clock, Work
-from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
-from troth_client.data.tokens import ByteTokenizer
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
 
@@ -44,7 +41,8 @@ RATE, SEATS = 0.05, 3
 OF_A_SEAT = {
     "KeptWeights.load": "a seat: w_r from disk, its root",
     "recompute": "a seat: gradient and DCT",
-    "make_verdict": "a seat: verdict and sketch",
+    "judge_work": "a seat: verdict",
+    "sketch": "a seat: sketch",
 }
 OF_A_TARGET = {
     "ResidualArchive.pair": "the target: u and its tree, twice",
@@ -61,21 +59,14 @@ class Meter:
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
-        self.sketching: list[float] = []
 
     def wrap(self, _member: Member, doors: Doors) -> Doors:
         """Put the meter on a member's clock."""
         return replace(doors, clock=_MeteredClock(doors.clock, self))
 
-    def time_sketch(self, gradient: Float32) -> None:
-        """Note what the sketch of a verdict just given took, by making it once more."""
-        begun = time.thread_time()
-        sketch(gradient, bytes(32), 0)
-        self.sketching.append(time.thread_time() - begun)
-
     def each(self, names: Iterable[str]) -> float:
         """Return the seconds that one call of each of these functions takes."""
-        return sum(self.seconds[name] / self.calls[name] for name in names if self.calls[name])
+        return sum(self.seconds[name] / self.calls[name] for name in names)
 
     @property
     def audit(self) -> float:
@@ -106,8 +97,6 @@ class _MeteredClock:
         finally:
             self._meter.seconds[function.__qualname__] += time.thread_time() - begun
             self._meter.calls[function.__qualname__] += 1
-            if function is make_verdict:
-                self._meter.time_sketch(args[1])
 
     async def beside(self, work: Awaitable[T]) -> T:
         return await self._clock.beside(work)
@@ -123,9 +112,7 @@ def settings_of(data: TokenData, rounds: int, sequences: int) -> RunSettings:
         "train": {"sequences_per_payload": sequences},
         "chain": {"min_members": 2, "capacity": 16, **SAMPLED},
     }
-    found = load_config([DEMO], changes)
-    bound = found.config.with_manifest(data.manifest.hash)
-    return found.model_copy(update={"config": bound})
+    return settings_on(data, changes, [DEMO])
 
 
 async def measure(settings: RunSettings, data: TokenData, members: int, seed: int) -> Meter:
@@ -148,10 +135,9 @@ def table(meter: Meter) -> str:
             f"| `{name}` | {calls} | {seconds / calls * 1e3:.1f} | {seconds:.2f} | {what} |"
         )
     cost = RATE * meter.audit
-    sketched = sum(meter.sketching) / len(meter.sketching)
     lines += [
         "",
-        f"one seat {meter.each(OF_A_SEAT) * 1e3:.0f} ms, of it the sketch {sketched * 1e3:.0f} ms; "
+        f"one seat {meter.each(OF_A_SEAT) * 1e3:.0f} ms; "
         f"one payload {meter.training * 1e3:.0f} ms to its trainer",
         f"at p = {RATE} and {SEATS} seats audits take {cost / meter.training:.1%} of what trainers "
         f"compute (target at most {TARGET_SHARE:.0%}), {cost / meter.each([GRADIENT]):.1%} of the "
@@ -172,8 +158,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         tokens = load_config([DEMO], {}).config.data.sequence_tokens
         shape = PrepareOptions(sequence_tokens=tokens, limit_bytes=TEXT_BYTES)
-        manifest = prepare(Path(name), stdlib_source(), ByteTokenizer(), shape)
-        with TokenData(Path(name), manifest) as data:
+        with prepared(Path(name), stdlib_source(), shape) as data:
             settings = settings_of(data, arguments.rounds, arguments.sequences)
             meter = asyncio.run(measure(settings, data, arguments.members, arguments.seed))
     print(table(meter))

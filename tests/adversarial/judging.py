@@ -15,10 +15,9 @@ from integration.test_inprocess_faults import Wrapped
 from program.audits import INCINERATOR
 from solders.keypair import Keypair
 
-from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.assembly import Doors
-from troth_client.audit.judgement import Evidence, Judgement, make_verdict
+from troth_client.audit.judgement import Evidence, judge_work
 from troth_client.cli.inprocess import InProcessRun, Member
 from troth_coordinator.chain.case_instructions import (
     NO_SUBJECT,
@@ -57,8 +56,8 @@ SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
 PATIENCE_SLOTS = 3_000
 """Far more than a run of these windows lasts with all of its audits."""
 
-Judge = Callable[..., Judgement]
-Said = Callable[[Evidence, Judgement], VerdictKind | None]
+Judge = Callable[..., Verdict]
+Said = Callable[[Evidence, Verdict], VerdictKind | None]
 """What a witness says instead of what it found; None: what it found."""
 
 
@@ -74,19 +73,12 @@ def computing(doors: Doors, swaps: Mapping[Callable[..., Any], Callable[..., Any
 def saying(said: Said) -> Judge:
     """A judge that recomputes as it should and then says something else."""
 
-    def judge(evidence, gradient, config, witness):
-        honest = make_verdict(evidence, gradient, config, witness)
+    def judge(evidence, gradient, config):
+        honest = judge_work(evidence, gradient, config)
         kind = said(evidence, honest)
-        return honest if kind is None else told(honest, kind)
+        return honest if kind is None else Verdict(kind, Reason.WORK_DIFFERS)
 
     return judge
-
-
-def told(honest: Judgement, kind: VerdictKind, sketch: tuple[int, ...] | None = None) -> Judgement:
-    """A judgement with another verdict, and another sketch where one is given."""
-    shown = honest.sketch if sketch is None else sketch
-    statement = replace(honest.statement, kind=kind, sketch_hash=sketch_hash(shown))
-    return Judgement(Verdict(kind, Reason.WORK_DIFFERS), shown, statement)
 
 
 class Chronicle:

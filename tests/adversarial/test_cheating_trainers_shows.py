@@ -100,3 +100,17 @@ async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(theatr
     assert (entry.status, entry.stake) == (Status.JAILED, run.settings.chain.stake_lamports)
     assert books.of(MAL) == []
     await assert_honest_untouched(run, books)
+
+
+async def test_hiding_in_many_rounds_silences_no_honest_seat(theatre):
+    """It posts root after root and serves none, so that its seats wait for many things at once.
+
+    They speak in the last slots of a window of twelve, each about several audits at a time. It
+    hopes that they come too late and pay for their silence. None does, and it pays each time.
+    Threat T36.
+    """
+    short = {"verdict_commit_slots": 12, "verdict_reveal_slots": 10, "openings_slots": 10}
+    run, books = await stage(theatre, work_cheat("hides-openings"), num_lies=6, **short)
+    await play_out(run)
+    await assert_honest_untouched(run, books)
+    assert [loss.event.fault for loss in books.of(MAL)] == [5] * 6

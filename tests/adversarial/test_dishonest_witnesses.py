@@ -18,14 +18,14 @@ from adversarial.judging import (
     death_of,
     entry_of,
     saying,
-    told,
     until_event,
 )
 from integration.inprocess_support import enter, events_of, member, until_round, with_peer
 from integration.test_inprocess_faults import Wrapped
 
+from troth_attestation.sketch import sketch
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.judgement import make_verdict
+from troth_client.audit.judgement import judge_work
 from troth_client.audit.recompute import recompute
 from troth_client.demo.tiles import TileLayout
 from troth_client.transport.errors import HolderLacksError
@@ -50,12 +50,9 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(theatre):
         tiles = TileLayout.from_shapes({name: w.shape for name, w in weights.items()})
         return np.zeros((tiles.num_tiles, 64, 64), np.float32)
 
-    def always_ok(evidence, gradient, config, witness):
-        found = make_verdict(evidence, gradient, config, witness)
-        return told(found, VerdictKind.OK, tuple(range(64)))
-
     run = await theatre.create(12, **JUDGED)
-    run.wrap = liar("fay", {recompute: nothing, make_verdict: always_ok})
+    made_up = {judge_work: saying(lambda *_: VerdictKind.OK), sketch: lambda *_: tuple(range(64))}
+    run.wrap = liar("fay", {recompute: nothing, **made_up})
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     paid = await until_event(run, tale, "Penalised")
@@ -77,7 +74,7 @@ async def test_one_framing_witness_costs_its_victim_nothing(theatre):
     accused, no stake moves and no reward is undone. Threat T23.
     """
     run = await theatre.create(12, **JUDGED)
-    run.wrap = liar("fay", {make_verdict: saying(lambda *_: VerdictKind.MISMATCH)})
+    run.wrap = liar("fay", {judge_work: saying(lambda *_: VerdictKind.MISMATCH)})
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     said = await until_event(run, tale, "VerdictRevealed", verdict=int(VerdictKind.MISMATCH))
@@ -188,7 +185,7 @@ async def test_a_false_unavailable_delays_and_earns_nothing(theatre):
     more seats judge, the target is cleared, and fay is not paid. Threat T19.
     """
     run = await theatre.create(12, **JUDGED)
-    run.wrap = liar("fay", {make_verdict: saying(lambda *_: VerdictKind.UNAVAILABLE)})
+    run.wrap = liar("fay", {judge_work: saying(lambda *_: VerdictKind.UNAVAILABLE)})
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     said = await until_event(run, tale, "VerdictRevealed", index=fay.index)

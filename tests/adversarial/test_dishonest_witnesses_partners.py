@@ -19,7 +19,7 @@ from integration.test_inprocess_faults import Wrapped
 from solders.keypair import Keypair
 
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.judgement import make_verdict
+from troth_client.audit.judgement import judge_work
 from troth_client.cli.demo.cheats import cheating
 from troth_client.transport.base import BlobKind
 from troth_client.transport.errors import HolderLacksError
@@ -53,7 +53,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
     def wrap(one, doors):
         if one.name == "mal":
             return cheating(CHEATS["free-rider"], doors)
-        return computing(doors, {make_verdict: saying(befriended)})
+        return computing(doors, {judge_work: saying(befriended)})
 
     run.wrap = wrap
     await enter(run, NINE)

@@ -1,17 +1,16 @@
-"""From recomputed work to what a seat or a juror says: verdict, sketch, statement.
+"""From the pieces of one audit to a verdict.
 
-Owns: putting the pieces of one audit in front of the judge. Never: judges (`troth_attestation`
-does), fetches, recomputes, or sends.
-Next: `verdict_book.py`, which keeps the result until it may be revealed.
+Owns: putting them in front of the judge. Never: judges (`troth_attestation` does), fetches,
+recomputes, or sends.
+Next: `verdict_book.py`, which keeps what was found until it may be revealed.
 """
 
 from dataclasses import dataclass
 
 from troth_attestation import cases
 from troth_attestation.header import Header
-from troth_attestation.sketch import Sketch, sketch, sketch_hash
 from troth_attestation.state import Float32
-from troth_attestation.verdict import Statement, Verdict
+from troth_attestation.verdict import Verdict
 from troth_attestation.work import Rule, Votes, judge
 from troth_client.audit.drawn import sampled_payload
 from troth_client.payload import codec
@@ -23,10 +22,10 @@ from troth_coordinator.rules.ids import Digest
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One sampled payload as a judge has it in hand.
+    """One payload as a judge has it in hand.
 
     `sigma` is the seed of the round's audits; `header` the committed one; `payload` the included
-    bytes; `openings` what somebody served for `openings_root`, None if nobody did.
+    bytes; `openings` what somebody served for `openings_root`, None where work is not judged.
     """
 
     sigma: Digest
@@ -36,42 +35,19 @@ class Evidence:
     openings_root: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What one witness found, and the statement that it commits to."""
-
-    verdict: Verdict
-    sketch: Sketch
-    statement: Statement
-
-
-def make_verdict(
-    evidence: Evidence, gradient: Float32, config: RunConfig, witness: int
-) -> Judgement:
+def judge_work(evidence: Evidence, gradient: Float32, config: RunConfig) -> Verdict:
     """Judge a sampled payload against one's own D(g), fp32 [T, 64, 64].
 
-    Raises TensorError if `gradient` is not usable: that is the witness's own fault.
+    Raises TensorError if `gradient` is not usable: that is the judge's own fault.
     """
-    header = evidence.header
-    verdict = judge(
+    return judge(
         evidence.openings,
-        sampled_payload(evidence.sigma, header, len(gradient)),
+        sampled_payload(evidence.sigma, evidence.header, len(gradient)),
         evidence.openings_root,
         _votes(evidence.payload, len(gradient), config),
         gradient,
         Rule(config.demo, config.judge),
     )
-    values = sketch(gradient, evidence.sigma, header.index)
-    statement = Statement(
-        run=header.run,
-        round=header.round,
-        target=header.index,
-        witness=witness,
-        kind=verdict.kind,
-        evidence=evidence.openings_root,
-        sketch_hash=sketch_hash(values),
-    )
-    return Judgement(verdict, values, statement)
 
 
 def judge_payload(

@@ -85,6 +85,12 @@ class VerdictBook:
         self._salt_key = salt_key
         self._report = on_damaged
         self._durable = durable
+        matches = (_NAME.match(path.name) for path in folder.iterdir())
+        self._duties = {
+            Duty(int(match[2]), int(match[3]), int(match[4]), match[1] == "juror")
+            for match in matches
+            if match
+        }
 
     def seal_verdict(self, statement: Statement, sketch: Sketch) -> Entry:
         """Keep what a seat says of work and return the entry that counts: the first one kept.
@@ -117,15 +123,11 @@ class VerdictBook:
 
     def duties(self) -> list[Duty]:
         """Return the duties with an entry, by round: what a restarted process still owes."""
-        matches = (_NAME.match(path.name) for path in self._folder.iterdir())
-        return sorted(
-            Duty(int(match[2]), int(match[3]), int(match[4]), match[1] == "juror")
-            for match in matches
-            if match
-        )
+        return sorted(self._duties)
 
     def drop(self, duty: Duty) -> None:
         """Forget an entry whose audit or case is settled; harmless when there is none."""
+        self._duties.discard(duty)
         (self._folder / duty.file_name).unlink(missing_ok=True)
 
     def _seal(self, entry: Entry) -> Entry:
@@ -134,6 +136,7 @@ class VerdictBook:
             return known
         path = self._folder / entry.duty.file_name
         write_record(path, _to_record(entry), self._durable)
+        self._duties.add(entry.duty)
         return entry
 
     def _salt(self, duty: Duty) -> Digest:

@@ -7,6 +7,8 @@ Next: `audit/docket.py` for what is known; `target.py`, `seat.py`, `juror.py`, `
 A trainer that does not witness has the first duty only; the program seats nobody else.
 """
 
+import asyncio
+
 from troth_client.audit.juror import serve
 from troth_client.audit.seat import sit
 from troth_client.audit.steps import open_audit, take_step
@@ -26,11 +28,14 @@ async def attend(peer: Peer, view: NetworkView) -> None:
     """Do what the audits of the run ask of us now. Safe to repeat at any slot."""
     await peer.docket.refresh(view)
     await show_openings(peer, view)
-    for audit in sorted(peer.docket.audits(view), key=lambda audit: audit.stage_end):
-        await sit(peer, view, audit)
-        await serve(peer, view, audit)
-        if is_our_turn(peer, view):
-            await take_step(peer, view, audit)
+    # Together: what is sent waits for its confirmation, and several windows may end in one slot.
+    audits = sorted(peer.docket.audits(view), key=lambda audit: audit.stage_end)
+    answers = await asyncio.gather(
+        *(_answer(peer, view, audit) for audit in audits), return_exceptions=True
+    )
+    for error in answers:
+        if error is not None:
+            raise error
     for key in peer.docket.to_open(view):
         if is_our_turn(peer, view):
             await open_audit(peer, view, key)
@@ -68,6 +73,14 @@ async def owes(peer: Peer, view: NetworkView) -> bool:
     return is_named or any(round_ <= last for round_ in to_come)
 
 
+async def _answer(peer: Peer, view: NetworkView, audit: AuditView) -> None:
+    """Do what one audit or case asks of us, then the step that anyone may take."""
+    await sit(peer, view, audit)
+    await serve(peer, view, audit)
+    if is_our_turn(peer, view):
+        await take_step(peer, view, audit)
+
+
 def _named(audit: AuditView) -> set[int]:
     seats = {seat.index for seat in audit.seats}
     return {audit.target, *seats, *(juror.index for juror in audit.jurors)}
@@ -81,6 +94,7 @@ def _is_contestable(audit: AuditView, view: NetworkView) -> bool:
 
 def _tidy(peer: Peer, view: NetworkView) -> None:
     """Keep what open audits may still ask for, and forget what they no longer do."""
+    peer.chamber.tidy()
     open_rounds = peer.docket.held_rounds
     for round_ in peer.kept.held - open_rounds:
         peer.kept.release(round_)

@@ -1,5 +1,6 @@
 """A seat: says the same again after a restart, judges anew after a fork, knows when it is late."""
 
+import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,28 +8,26 @@ import opened
 import pytest
 
 from troth_attestation.header import encode, header_hash
+from troth_attestation.sketch import sketch_hash
 from troth_attestation.state import data_root
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_client.audit.errors import WeightsLostError
-from troth_client.audit.seat import (
-    Exhibit,
-    assigned_sequences,
-    find_exhibit,
-    find_submission,
-    is_late,
-    recall,
-    sit,
-)
+from troth_client.audit.evidence import assigned_sequences, find_submission
+from troth_client.audit.seat import LAST_SHARE, recall, sit
 from troth_client.store import Submission
+from troth_client.transport.errors import FetchError
 from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
 from troth_coordinator.rules.audits import Act
 
-from ..rules.builders import RUN_ADDRESS
+from ..rules.builders import PARAMS, RUN_ADDRESS, key
 from .scene import AUDIT, FROZEN_AT, INDEX, ROUND, Scene, audit_view, closed_round, seat, view_at
 
 SKETCH = tuple(range(64))
 WITNESS = 1
+ENDPOINTS = {index: (key(index + 1), f"peer-{index}") for index in range(6)}
+WINDOW = PARAMS.verdict_commit_slots
+EARLY, LATE = FROZEN_AT + 1, FROZEN_AT + WINDOW - WINDOW // LAST_SHARE
 SEATS = tuple(seat(index) for index in (WITNESS, 2, 3, 4, 0))
 
 
@@ -47,6 +46,11 @@ def say(scene, kind=VerdictKind.OK, evidence=AUDIT.root):
 def shown(stage=AuditStage.COMMIT, flags=0, **changes):
     seats = (seat(WITNESS, flags), *SEATS[1:])
     return audit_view(stage, seats=seats, openings_root=AUDIT.root, **changes)
+
+
+def hidden():
+    """An audit of the payload on disk that has just come to its commits."""
+    return shown(header_hash=header_hash(AUDIT.header), stage_end=FROZEN_AT + WINDOW)
 
 
 def last_data(scene):
@@ -111,16 +115,6 @@ async def test_who_has_no_seat_or_has_acted_sends_nothing(scene):
     assert scene.node.sent == []
 
 
-def test_the_last_third_of_the_window_is_late():
-    audit = shown(stage_end=1_090)
-    assert [is_late(audit, clock, 90) for clock in (1_000, 1_059, 1_060, 1_090)] == [
-        False,
-        False,
-        True,
-        True,
-    ]
-
-
 def submission(audit=AUDIT):
     return Submission(ROUND, INDEX, encode(audit.header), b"s" * 64, b"payload")
 
@@ -146,26 +140,11 @@ async def test_a_submission_that_left_the_ring_and_the_disk_is_out_of_reach(scen
     assert await find_submission(scene.peer, view_at(), audit_view(), INDEX) is None
 
 
-async def test_lost_weights_delay_the_judgement_and_are_told(scene):
-    """Who cannot recompute says nothing: another seat is drawn, and no honest work is doubted."""
-    scene.store.save_peer(submission())
-    scene.peer.kept = Lost()
-    audit = audit_view(header_hash=header_hash(AUDIT.header))
-    assert await find_exhibit(scene.peer, view_at(FROZEN_AT + 1), audit) is None
-    (told,) = scene.named("judging_delayed")
-    assert (told["round"], told["target"]) == (ROUND, INDEX)
-
-
 class Data:
     """A data set of so many sequences."""
 
     def __len__(self):
         return 100
-
-
-def exhibit_of(cursor=0, data_root=bytes(32)):
-    header = replace(AUDIT.header, data_root=data_root)
-    return Exhibit(submission(), header, SimpleNamespace(cursor=cursor))
 
 
 @pytest.fixture
@@ -183,20 +162,19 @@ async def test_the_chain_says_on_which_data_the_work_must_be_whatever_the_header
     """The target signed the data root of another rank, and copied that trainer's gradient."""
     scene, ids = assigned
     scene.node.rounds[ROUND] = closed_round(trainers=0b111111, cursor=700)
-    copied = exhibit_of(700, data_root(ids[2]))
-    assert await assigned_sequences(scene.peer, audit_view(), copied) == ids[INDEX]
+    copied = replace(AUDIT.header, data_root=data_root(ids[2]))
+    assert await assigned_sequences(scene.peer, audit_view(), copied, 700) == ids[INDEX]
     await scene.peer.docket.refresh(view_at())
-    assert await assigned_sequences(scene.peer, audit_view(), copied) == ids[INDEX]
+    assert await assigned_sequences(scene.peer, audit_view(), copied, 700) == ids[INDEX]
 
 
 async def test_beyond_the_ring_the_header_names_the_data_and_no_rank_is_a_mismatch(assigned):
     """Judges that said nothing about a false data root would pay for their silence."""
     scene, ids = assigned
     scene.node.rounds = {}
-    named = exhibit_of(700, data_root(ids[3]))
-    assert await assigned_sequences(scene.peer, audit_view(), named) == ids[3]
-    false = exhibit_of(700, b"?" * 32)
-    assert await assigned_sequences(scene.peer, audit_view(), false) == ids[0]
+    for root, expected in ((data_root(ids[3]), ids[3]), (b"?" * 32, ids[0])):
+        header = replace(AUDIT.header, data_root=root)
+        assert await assigned_sequences(scene.peer, audit_view(), header, 700) == expected
 
 
 class Lost:
@@ -204,3 +182,71 @@ class Lost:
 
     def load(self, round_, root):
         raise WeightsLostError(f"weights of round {round_}", "none on disk", "Judge others.")
+
+
+class Served:
+    """A transport that brings these in turn, None for nothing, and then never answers."""
+
+    def __init__(self, *answers):
+        self._answers = list(answers)
+
+    async def fetch(self, blob, _holders, _num_bytes, check):
+        if not self._answers:
+            await asyncio.Event().wait()
+        data = self._answers.pop(0)
+        if data is None:
+            raise FetchError(blob.address, ())
+        return check(data)
+
+
+async def hold(scene, transport, *slots):
+    """Sit through these slots, all weights lost."""
+    scene.peer.kept, scene.peer.transport, scene.peer.endpoints = Lost(), transport, ENDPOINTS
+    for slot in slots:
+        await sit(scene.peer, view_at(slot), hidden())
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+async def test_who_is_kept_waiting_says_in_time_that_nothing_was_served(scene):
+    """The target took the second call and has not answered yet; the window is nearly over."""
+    scene.store.save_peer(submission())
+    await hold(scene, Served(None), EARLY, EARLY, LATE - 1)
+    assert scene.node.sent == []
+    await hold(scene, Served(), LATE)
+    (judged,) = scene.named("judged")
+    assert (judged["verdict"], judged["seconds"]) == ("UNAVAILABLE", None)
+    (duty,) = scene.peer.verdicts.duties()
+    said = scene.peer.verdicts.find(duty)
+    assert not any(said.sketch), "nothing was recomputed"
+    about = (RUN_ADDRESS, ROUND, INDEX, WITNESS, VerdictKind.UNAVAILABLE, AUDIT.root)
+    statement = Statement(*about, sketch_hash(said.sketch))
+    assert last_data(scene).endswith(statement.commit(said.salt))
+    await scene.peer.chamber.close()
+
+
+async def test_who_comes_late_asks_before_it_says_that_nothing_was_served(scene):
+    """It trained, or was restarted; its word may cost the target ten rewards."""
+    scene.store.save_peer(submission())
+    await hold(scene, Served(None), LATE)
+    assert scene.node.sent == []
+    await hold(scene, Served(), LATE + 1)
+    assert [one["verdict"] for one in scene.named("judged")] == ["UNAVAILABLE"]
+    await scene.peer.chamber.close()
+
+
+async def test_a_payload_that_only_we_lack_is_not_held_against_its_target(scene):
+    """Three such seats would fine somebody who serves all that it owes."""
+    scene.node.rounds = {}
+    await hold(scene, Served(), EARLY, LATE, LATE + 1)
+    assert scene.named("judged") == []
+    await scene.peer.chamber.close()
+
+
+async def test_who_cannot_recompute_says_nothing_and_tells_why(scene):
+    """Another seat is drawn, and no honest work is doubted."""
+    scene.store.save_peer(submission())
+    await hold(scene, Served(AUDIT.data), EARLY, EARLY, LATE, LATE)
+    assert scene.named("judged") == scene.node.sent == []
+    assert {told["round"] for told in scene.named("judging_delayed")} == {ROUND}
+    await scene.peer.chamber.close()
