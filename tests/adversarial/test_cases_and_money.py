@@ -19,6 +19,7 @@ from program.rounds import SLOTS_LISTED, params_of
 
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditFlag
+from troth_coordinator.rules.bitmap import indices_of
 from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.view import Status
 
@@ -221,6 +222,10 @@ def test_slashing_oneself_through_a_friend_loses_what_burns_and_what_the_treasur
     assert closed.challenger == taken * 5 // 100
     after = wealth(trial, TARGET) + balance(trial, friend)
     assert before - after == taken - closed.challenger + settled.bond_spent + TX_FEE
+    assert closed.burned == taken - closed.challenger - taken * 45 // 100
+    fined = [] if kind != WORK else seats_of(case)
+    assert trial.burned() == closed.burned + len(fined) * 5_000, "wrong verdicts burn at once"
+    assert_untouched(trial, [TARGET, *fined, *indices_of(settled.vouchers)])
 
 
 def test_an_acquittal_bought_from_oneself_costs_half_of_the_bond() -> None:

@@ -3,8 +3,9 @@
 import dataclasses
 
 import pytest
+from adversarial.judging_program import REWARD, TX_FEE, assert_untouched, balance
 from program.audits import MISMATCH, OK, UNAVAILABLE
-from program.cases import PAYLOAD, ROOT, STAKE, Trial
+from program.cases import FEE, PAYLOAD, ROOT, STAKE, Trial
 from program.rounds import key
 from solders.instruction import Instruction
 
@@ -17,7 +18,6 @@ LIE = b"l" * 32
 PATIENT = {"commit_slots": 1_000, "attest_slots": 200}
 """Phases that outlast what happens beside them."""
 LONG = {"unbond_slots": 9_000, "vesting_slots": 9_000}
-REWARD = 1_000
 
 
 def leave(trial: Trial, index: int) -> None:
@@ -66,6 +66,8 @@ def test_nobody_is_jailed_by_a_bond_that_comes_back(
     for victim in [index for index in range(members) if index != 1]:
         nonsense = trial.challenge_instruction(who, 0, victim, PAYLOAD)
         assert trial.refused(nonsense, who) == "TooFewWitnesses"
+    assert (trial.run.total_bonds, trial.burned()) == (0, 0)
+    assert_untouched(trial)
 
 
 def test_a_griefer_that_empties_the_committee_gains_nothing() -> None:
@@ -74,7 +76,9 @@ def test_a_griefer_that_empties_the_committee_gains_nothing() -> None:
     Threat T24.
     """
     trial = Trial.in_session(4)
-    trial.challenge(trial.outsider("griefer"), 0, 3, PAYLOAD)
+    griefer = trial.outsider("griefer")
+    before = balance(trial, griefer)
+    trial.challenge(griefer, 0, 3, PAYLOAD)
     leave(trial, 1)
     trial.play(1)
     had = trial.entries[3]
@@ -84,6 +88,10 @@ def test_a_griefer_that_empties_the_committee_gains_nothing() -> None:
     entry = trial.entries[3]
     assert (entry.status, entry.frozen) == (Status.ACTIVE, 0)
     assert entry.bucket_amount == had.bucket_amount
+    trial.release(seated)
+    assert before - balance(trial, griefer) == TX_FEE
+    assert trial.burned() == 0
+    assert_untouched(trial, [1])
 
 
 def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
@@ -103,11 +111,17 @@ def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
     trial.close()
     assert trial.entries[3].status == Status.LEFT and trial.entries[3].unbonding == STAKE
     assert trial.refused(second_life(trial, 3, 12), trial.owners[3]) == "AlreadyJoined"
-    trial.challenge(trial.outsider("challenger"), 0, 3, ROOT)
-    trial.decide(trial.case(0, 3, ROOT), MISMATCH, people=[3])
+    stranger = trial.outsider("challenger")
+    before = balance(trial, stranger)
+    trial.challenge(stranger, 0, 3, ROOT)
+    settled = trial.decide(trial.case(0, 3, ROOT), MISMATCH, people=[3]).event("CaseSettled")
     case = trial.case(0, 3, ROOT)
     assert (case.escrow, case.shortfall) == (STAKE // 4, 0)
     trial.release(case)
+    assert trial.burned() == STAKE // 8
+    fees = settled.paid.bit_count() * FEE
+    assert balance(trial, stranger) == before - TX_FEE - fees + STAKE // 4 * 5 // 100
+    assert_untouched(trial, [3])
     # Once no case about the first life can be opened any more, there may be a second one.
     trial.chain.advance(trial.params.unbond_slots)
     trial.send(second_life(trial, 3, 12), trial.owners[3])
@@ -138,6 +152,8 @@ def test_a_pause_does_not_vest_what_an_audit_may_still_take() -> None:
     trial.settle(0, 3)
     trial.decide(trial.case(0, 3), MISMATCH)
     assert trial.case(0, 3).escrow >= STAKE // 2 + earned
+    assert trial.burned() == 0
+    assert_untouched(trial, [3])
 
 
 def test_nobody_is_slashed_twice_for_one_fault() -> None:
@@ -150,12 +166,16 @@ def test_nobody_is_slashed_twice_for_one_fault() -> None:
     trial.challenge(stranger, 0, 3, ROOT)
     trial.decide(trial.case(0, 3, ROOT), MISMATCH)
     trial.release(trial.case(0, 3, ROOT))
+    had = balance(trial, stranger)
     assert trial.entries[3].stake == STAKE - STAKE // 4
     longer = dataclasses.replace(trial.run.params, case_slots=2_000)
     update = life.update_params(trial.at, trial.authority.pubkey(), longer)
     assert trial.refused(update, trial.authority) == "ImmutableParameter"
     again = trial.challenge_instruction(stranger, 0, 3, ROOT)
     assert trial.refused(again, stranger) == "CaseWindowOver"
+    assert (balance(trial, stranger), trial.run.total_bonds) == (had, 0)
+    assert trial.burned() == STAKE // 8
+    assert_untouched(trial, [3])
 
 
 def test_a_bar_ends_only_with_a_conviction_that_set_it() -> None:
@@ -175,6 +195,8 @@ def test_a_bar_ends_only_with_a_conviction_that_set_it() -> None:
     assert trial.entries[3].status == Status.BARRED
     back = second_life(trial, 3, 12)
     assert trial.refused(back, trial.owners[3]) == "ParticipantBarred"
+    assert trial.burned() == 0
+    assert_untouched(trial, [3])
 
 
 def test_one_that_was_barred_cannot_leave_and_lose_the_way_back() -> None:
@@ -192,6 +214,8 @@ def test_one_that_was_barred_cannot_leave_and_lose_the_way_back() -> None:
     trial.reverse(case)
     trial.release(case, people=[3])
     assert trial.entries[3].status == Status.LEFT
+    assert trial.burned() == 0
+    assert_untouched(trial, [3])
 
 
 def test_a_cheat_without_anything_left_does_not_fill_the_cap_for_the_rich() -> None:
@@ -221,6 +245,8 @@ def test_a_cheat_without_anything_left_does_not_fill_the_cap_for_the_rich() -> N
     assert trial.entries[poor].status == Status.BARRED
     trial.settle_case(wanted)
     assert trial.entries[rich].stake == STAKE // 2
+    assert trial.burned() == 0, "everything waits in escrow"
+    assert_untouched(trial, [poor, rich])
 
 
 def test_an_old_pause_does_not_hold_a_ticket_that_was_opened_after_it() -> None:
@@ -246,6 +272,7 @@ def test_an_old_pause_does_not_hold_a_ticket_that_was_opened_after_it() -> None:
     assert trial.refused(withdraw, owner) == "NothingToWithdraw"
     trial.chain.advance(matures - trial.slot)
     assert trial.send(withdraw, owner).event("StakeWithdrawn").lamports == 7_000
+    assert_untouched(trial)
 
 
 def test_three_seats_never_take_more_than_ten_rewards_by_their_word_alone() -> None:
@@ -263,6 +290,8 @@ def test_three_seats_never_take_more_than_ten_rewards_by_their_word_alone() -> N
     entry = trial.entries[3]
     assert (entry.stake, entry.work_faults) == (STAKE - 30 * REWARD, 0)
     assert entry.status == Status.INACTIVE
+    assert trial.burned() == (30 + 3) * REWARD // 2, "half of that and of three unvested rewards"
+    assert_untouched(trial, [3])
 
 
 def test_one_outage_is_one_refusal() -> None:
@@ -279,3 +308,5 @@ def test_one_outage_is_one_refusal() -> None:
     for round_ in (0, 1):
         assert trial.settle(round_, 3).event("Penalised").fault == 5
     assert trial.entries[3].stake == STAKE - 20 * REWARD
+    assert trial.burned() == (20 + 2) * REWARD // 2, "half of that and of two unvested rewards"
+    assert_untouched(trial, [3])
