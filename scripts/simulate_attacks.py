@@ -201,7 +201,7 @@ def row(share: float, lazy_share: float, num_rounds: int, seed: int) -> Row:
         detection=float(d),
         detected=len(tally.gaps) / (num_rounds * len(world.bad)),
         capture=economics.rounds_to_capture(d),
-        captured=ordered[int(0.95 * len(ordered))] if len(ordered) >= 20 else None,
+        captured=ordered[-1 - len(ordered) // 20] if len(ordered) >= 20 else None,
         accused=tally.accused_honest / honest,
         framing=float(framed),
         framed=tally.slashed_honest / honest,

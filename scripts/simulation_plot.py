@@ -37,7 +37,7 @@ def _panel(
     formula: Callable[["Row"], float],
     played: Callable[["Row"], float | None],
 ) -> None:
-    for colour, lazy in zip(COLOURS, _lazy_shares(rows), strict=False):
+    for colour, lazy in zip(COLOURS, _lazy_shares(rows), strict=True):
         mine = [one for one in rows if one.lazy_share == lazy]
         name = f"{lazy:.0%} of the others lazy" if lazy else "the others diligent"
         axes.plot(*_above_zero(mine, formula), color=colour, label=f"formula, {name}")

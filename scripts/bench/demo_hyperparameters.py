@@ -3,8 +3,8 @@ r"""Which settings make a short run fall clearly: four DeMo trainers simulated i
 Owns: the experiment behind the demo's defaults, on the project's own model, data, DeMo and apply.
 Never: a chain or a socket; every payload is included. Results are in docs/results.md.
 
-    OMP_NUM_THREADS=1 python scripts/bench/demo_hyperparameters.py --data FOLDER \
-        --rounds 60 --grid lr_nano=2000000,4000000 --grid hidden_size=128 --out results.jsonl
+    OMP_NUM_THREADS=1 python scripts/bench/demo_hyperparameters.py --rounds 60 \
+        --grid lr_nano=2000000,4000000 --grid hidden_size=128 --out results.jsonl
 
 Each line of the output is one run: its settings, validation loss every ten rounds, milliseconds
 per gradient and for the rest of a trainer's round.
@@ -179,7 +179,7 @@ def data(folder: Path, sequence_tokens: int) -> Manifest:
 def main() -> None:
     """Run the grid and append one JSON line per run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, required=True, help="folder for the token data")
+    parser.add_argument("--data", type=Path, default=Path("runs/stdlib"), help="token data")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--sequence-tokens", type=int, default=128)
     parser.add_argument("--grid", action="append", default=[], metavar="NAME=A,B,C")
