@@ -145,7 +145,7 @@ def select(u: Float32, k: int) -> Votes:
     magnitude = (bits & _MAGNITUDE).astype(np.int64)
     # One key per entry that no other shares: magnitude first, then the lowest index.
     inverted = np.arange(TILE_COEFFICIENTS - 1, -1, -1, dtype=np.int64)
-    order = np.argsort((magnitude << _INDEX_BITS) | inverted, axis=1)[:, -k:]
+    order = np.argpartition((magnitude << _INDEX_BITS) | inverted, -k, axis=1)[:, -k:]
     present: Bools = np.any(magnitude != 0, axis=1).reshape(-1)
     indices = np.sort(order, axis=1) * present[:, None]
     signs = np.take_along_axis(bits, indices, axis=1)
