@@ -12,9 +12,10 @@ from enum import IntEnum
 from itertools import combinations
 
 from troth_attestation.errors import ReportError
-from troth_attestation.sampling import COMMITTEE_SEATS, FIRST_SEATS, MAX_SEATS
+from troth_attestation.sampling import COMMITTEE_SEATS, MAX_SEATS
 from troth_attestation.sketch import Sketch, differ
 from troth_attestation.verdict import VerdictKind
+from troth_coordinator.rules.audits import FIRST_SEATS
 
 QUORUM = 3
 """Equal verdicts that decide an audit, and agreeing sketches that exclude another."""

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from troth_coordinator.rules import bitmap as bitmaps
+from troth_coordinator.rules.audits import FIRST_SEATS
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.hashing import H, b32, u8, u16, u64
 from troth_coordinator.rules.ids import Bitmap, Digest, ParticipantIndex
@@ -19,8 +20,6 @@ PPM: Final = 10**6
 SCORES: Final = 2**64
 """Scores lie in 0 .. SCORES - 1."""
 
-FIRST_SEATS: Final = 3
-"""Seats that judge a target at first, and the least that an audit needs."""
 MAX_SEATS: Final = 5
 """Seats after the extension."""
 COMMITTEE_SEATS: Final = 7

@@ -11,12 +11,10 @@ from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.audits import FIRST_SEATS, now, run_clock
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
 
-Key = tuple[int, int, int]
-"""Round, target, kind."""
 WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
 REREAD_SLOTS = 16
 """The chain is asked again after so many slots even if nothing seems to have changed: the node that
@@ -36,10 +34,10 @@ class Docket:
         self._events = events
         self._seen: tuple[int, bytes] | None = None
         self._next_look = 0
-        self._audits: dict[Key, AuditView] = {}
+        self._audits: dict[AuditKey, AuditView] = {}
         self._rounds: dict[int, RoundView] = {}
         self._settled: set[int] = set()
-        self._refused: dict[tuple[Key, str], int] = {}
+        self._refused: dict[tuple[AuditKey, str], int] = {}
 
     async def refresh(self, view: NetworkView) -> None:
         """Read what is new since the last call.
@@ -69,7 +67,7 @@ class Docket:
         """Return a round of the ring once it is closed and its seed frozen, lost or never due."""
         return self._rounds.get(round_)
 
-    def to_open(self, view: NetworkView) -> list[Key]:
+    def to_open(self, view: NetworkView) -> list[AuditKey]:
         """Return the audits that the seeds ask for and nobody has opened, while that may be."""
         clock, params = run_clock(view.run, view.slot), view.run.params
         wanted = [
@@ -98,13 +96,13 @@ class Docket:
         """
         return run_clock(view.run, view.slot) > round_.freeze_clock + FORK_SLOTS
 
-    def refuse(self, key: Key, step: str, view: NetworkView) -> None:
+    def refuse(self, key: AuditKey, step: str, view: NetworkView) -> None:
         """Remember that a step of an audit was refused, so that it is not sent at every slot."""
         until = view.slot + PATIENCE_SLOTS
         self._refused = {about: end for about, end in self._refused.items() if end > view.slot}
         self._refused[key, step] = until
 
-    def may_try(self, key: Key, step: str, view: NetworkView) -> bool:
+    def may_try(self, key: AuditKey, step: str, view: NetworkView) -> bool:
         """Tell whether a step was not refused lately."""
         return self._refused.get((key, step), 0) <= view.slot
 
@@ -129,11 +127,11 @@ class Docket:
             if self.is_final(round_, view) and not _unopened(round_)
         }
 
-    def _is_open(self, key: Key) -> bool:
+    def _is_open(self, key: AuditKey) -> bool:
         known = self._audits.get(key)
         return known is not None and known.stage != AuditStage.REQUESTED
 
-    def _tell(self, found: dict[Key, AuditView]) -> None:
+    def _tell(self, found: dict[AuditKey, AuditView]) -> None:
         for key, audit in found.items():
             before = self._audits.get(key)
             if before is None or _state(before) != _state(audit):

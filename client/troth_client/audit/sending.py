@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from solders.instruction import Instruction
 
-from troth_client.audit.docket import Key
 from troth_client.peer import Peer
 from troth_coordinator.chain.errors import ProgramRefusedError, TransactionError
+from troth_coordinator.rules.audit_view import AuditKey
 from troth_coordinator.rules.view import NetworkView
 
 
@@ -19,17 +19,16 @@ class Purpose:
     """What is sent for which audit: the event that tells of it, the audit's key."""
 
     event: str
-    key: Key
+    key: AuditKey
 
 
-async def send(peer: Peer, view: NetworkView, step: Instruction, purpose: Purpose) -> str | None:
+async def send(peer: Peer, view: NetworkView, step: Instruction, purpose: Purpose) -> None:
     """Send `step`, signed by the session, unless it failed lately.
 
-    Emits the event, or `<event>_refused` with the error's name. Returns that name, None if it
-    landed or was not sent. Raises RpcError.
+    Emits the event, or `<event>_refused` with the error's name. Raises RpcError.
     """
     if not peer.docket.may_try(purpose.key, purpose.event, view):
-        return None
+        return
     about = {"round": purpose.key[0], "target": purpose.key[1]}
     try:
         sent = await peer.chain.send([step], [peer.identity.session])
@@ -38,6 +37,5 @@ async def send(peer: Peer, view: NetworkView, step: Instruction, purpose: Purpos
         name = error.name if isinstance(error, ProgramRefusedError) else type(error).__name__
         peer.docket.refuse(purpose.key, purpose.event, view)
         peer.events.emit(f"{purpose.event}_refused", **about, name=name)
-        return name
-    peer.events.emit(purpose.event, **about, fee=sent.fee_lamports)
-    return None
+    else:
+        peer.events.emit(purpose.event, **about, fee=sent.fee_lamports)

@@ -9,18 +9,19 @@ from solders.pubkey import Pubkey
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report, case_outcome, outcome
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.docket import Key
 from troth_client.audit.sending import Purpose, send
 from troth_client.peer import Peer
 from troth_coordinator.chain import audit_instructions, case_instructions
-from troth_coordinator.rules.audit_view import AuditKind, AuditView, SeatFlag, SeatView
-from troth_coordinator.rules.audits import Step, due_step
-from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.progress import PRESENT
-from troth_coordinator.rules.view import NetworkView, Status
-
-CONVICTED_PART = 3
-"""Convictions for work of one epoch: at most one of so many participants, and at least one."""
+from troth_coordinator.rules.audit_view import (
+    AuditKey,
+    AuditKind,
+    AuditView,
+    JurorView,
+    SeatFlag,
+    SeatView,
+)
+from troth_coordinator.rules.audits import Step, due_step, is_cap_reached
+from troth_coordinator.rules.view import NetworkView
 
 EVENTS = {
     Step.HEAR: "audit_heard",
@@ -32,7 +33,7 @@ EVENTS = {
 }
 
 
-async def open_audit(peer: Peer, view: NetworkView, key: Key) -> None:
+async def open_audit(peer: Peer, view: NetworkView, key: AuditKey) -> None:
     """Open an audit that nobody has opened, also for a target that hides."""
     round_, target, _kind = key
     payer = peer.identity.session.pubkey()
@@ -50,26 +51,24 @@ async def take_step(peer: Peer, view: NetworkView, audit: AuditView) -> None:
 
 def waits_for_cap(view: NetworkView, audit: AuditView) -> bool:
     """Tell whether this case would be a conviction too many, refused until the next epoch."""
-    run = view.run
-    is_exempt = run.phase == Phase.FINISHED or run.audit_epoch != run.epoch
-    if audit.kind != AuditKind.WORK or is_exempt:
+    if audit.kind != AuditKind.WORK or not is_cap_reached(view, audit.target):
         return False
-    if view.entries[audit.target].status == Status.BARRED:
-        return False
-    votes = [VerdictKind(j.verdict) if j.flags & SeatFlag.REVEALED else None for j in audit.jurors]
-    present = sum(entry.status in PRESENT for entry in view.entries)
-    is_full = run.num_convicted >= max(1, present // CONVICTED_PART)
-    return is_full and case_outcome(votes, is_work=True) is CaseOutcome.CONVICTED
+    votes = [_revealed(juror) for juror in audit.jurors]
+    return case_outcome(votes, is_work=True) is CaseOutcome.CONVICTED
 
 
 def report_of(seat: SeatView) -> Report:
     """Return what a seat has delivered, as the judge counts it."""
-    is_shown = bool(seat.flags & SeatFlag.REVEALED)
+    kind = _revealed(seat)
     return Report(
         has_committed=bool(seat.flags & SeatFlag.COMMITTED),
-        kind=VerdictKind(seat.verdict) if is_shown else None,
-        sketch=seat.sketch if is_shown else None,
+        kind=kind,
+        sketch=None if kind is None else seat.sketch,
     )
+
+
+def _revealed(place: SeatView | JurorView) -> VerdictKind | None:
+    return VerdictKind(place.verdict) if place.flags & SeatFlag.REVEALED else None
 
 
 def _instruction(peer: Peer, view: NetworkView, audit: AuditView, due: Step) -> Instruction:

@@ -10,13 +10,13 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_client.cli.amounts import sol
-from troth_client.cli.casefile import Key, kind_text
+from troth_client.cli.casefile import kind_text
 from troth_client.cli.errors import CaseError, FundsError, InputError
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
-from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView, RoundFlag, Status
@@ -58,12 +58,12 @@ class Signer:
         step = make.open_case(self.at, self.key.pubkey(), claim)
         return await self.client.send([step], [self.key])
 
-    async def appeal(self, key: Key) -> ConfirmedTransaction:
+    async def appeal(self, key: AuditKey) -> ConfirmedTransaction:
         """Ask the council to look at a conviction of one's own."""
         step = make.appeal_case(self.at, self.key.pubkey(), await self._case(key))
         return await self.client.send([step], [self.key])
 
-    async def reverse(self, key: Key) -> ConfirmedTransaction:
+    async def reverse(self, key: AuditKey) -> ConfirmedTransaction:
         """As the council, give back what a conviction took."""
         run = await self.client.read_run(self.at.run)
         if run.council != bytes(self.key.pubkey()):
@@ -73,7 +73,7 @@ class Signer:
         step = make.resolve_appeal(self.at, self.key.pubkey(), await self._case(key))
         return await self.client.send([step], [self.key])
 
-    async def _case(self, key: Key) -> AuditView:
+    async def _case(self, key: AuditKey) -> AuditView:
         (audit,) = await self.client.read_audits(self.at.run, [key])
         if audit is None:
             raise _refused(key, "an open case", "none", "See the open ones: troth case list.")
@@ -142,11 +142,11 @@ def _check_work(claim: Claim, audit: AuditView | None) -> None:
         raise _refused(_key(claim), "an audit with openings", "one without any", step)
 
 
-def _key(claim: Claim) -> Key:
+def _key(claim: Claim) -> AuditKey:
     return claim.round, claim.target, int(claim.kind)
 
 
-def _refused(key: Key, expected: str, found: str, next_step: str) -> CaseError:
+def _refused(key: AuditKey, expected: str, found: str, next_step: str) -> CaseError:
     round_, target, kind = key
     what = f"{kind_text(kind)} case, round {round_}, target {target}"
     return CaseError(expected, found, next_step, what)

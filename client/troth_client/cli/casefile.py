@@ -18,14 +18,12 @@ from troth_client.cli.output import Facts, Grid, Json
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.audit_view import (
     AuditFlag,
+    AuditKey,
     AuditKind,
     AuditView,
     JurorView,
     SeatView,
 )
-
-Key = tuple[int, int, int]
-"""Round, target, kind."""
 
 NO_FLAGS = AuditFlag(0)
 NOT_AUDITED = 6
@@ -79,7 +77,7 @@ class Bond:
 class CaseFile:
     """One audit from sample to end. `ends` is a moment on the run's clock, None once closed."""
 
-    key: Key
+    key: AuditKey
     stage: str
     outcome: int = 0
     case_outcome: int = 0

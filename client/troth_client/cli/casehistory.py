@@ -10,20 +10,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
-from troth_client.cli.casefile import Bond, CaseFile, Key, Said, of_account
+from troth_client.cli.casefile import Bond, CaseFile, Said, of_account
 from troth_coordinator.chain import event_types_audits as told
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.event_base import Event
-from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage
+from troth_coordinator.rules.audit_view import AuditFlag, AuditKey, AuditKind, AuditStage
+from troth_coordinator.rules.audits import FIRST_SEATS
+from troth_coordinator.rules.ids import NO_INDEX
 
-NOBODY = 65_535
-FIRST_SEATS = 3
 CLOSED = "CLOSED"
 
 
 async def read_case(
-    client: CoordinatorClient, at: RunAddresses, key: Key
+    client: CoordinatorClient, at: RunAddresses, key: AuditKey
 ) -> tuple[CaseFile | None, list[Event]]:
     """Return an audit, open or closed, and its events; None where there never was one."""
     # The account first: what it shows has been told by then.
@@ -72,7 +72,7 @@ async def read_slashes(
     `newest` bounds how many of them are read. Verdicts and votes are not among them: `read_case`.
     """
     events = await client.history(at.vault, newest)
-    of_key: defaultdict[Key, list[Event]] = defaultdict(list)
+    of_key: defaultdict[AuditKey, list[Event]] = defaultdict(list)
     for event in events:
         key = _key_of(event)
         if key is not None:
@@ -85,7 +85,7 @@ async def read_slashes(
     )
 
 
-def of_events(key: Key, events: Iterable[Event]) -> CaseFile | None:
+def of_events(key: AuditKey, events: Iterable[Event]) -> CaseFile | None:
     """Return what the events of one audit, oldest first, add up to; None without any."""
     found: CaseFile | None = None
     for event in events:
@@ -93,7 +93,7 @@ def of_events(key: Key, events: Iterable[Event]) -> CaseFile | None:
     return found
 
 
-def _key_of(event: Event) -> Key | None:
+def _key_of(event: Event) -> AuditKey | None:
     if not hasattr(event, "target") or not hasattr(event, "round"):
         return None
     return event.round, event.target, getattr(event, "audit_kind", int(AuditKind.WORK))
@@ -107,7 +107,7 @@ def _after(_event: Event, case: CaseFile) -> CaseFile:
 
 @_after.register
 def _(event: told.AuditOpened, case: CaseFile) -> CaseFile:
-    seats = [index for index in event.seats if index != NOBODY]
+    seats = [index for index in event.seats if index != NO_INDEX]
     seated = tuple(Said(index, 0) for index in seats[:FIRST_SEATS])
     return replace(case, stage=AuditStage.OPENINGS.name, seats=seated)
 
@@ -131,7 +131,7 @@ def _(event: told.CaseOpened, case: CaseFile) -> CaseFile:
 
 @_after.register
 def _(event: told.CommitteeDrawn, case: CaseFile) -> CaseFile:
-    drawn = tuple(Said(index, 0) for index in event.jurors if index != NOBODY)
+    drawn = tuple(Said(index, 0) for index in event.jurors if index != NO_INDEX)
     return replace(case, stage=AuditStage.CASE_COMMIT.name, jurors=drawn)
 
 

@@ -17,9 +17,9 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.audit_instructions import address_of, challenger_of
 from troth_coordinator.chain.instructions import build, with_accounts
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
-from troth_coordinator.rules.ids import ZERO_DIGEST
+from troth_coordinator.rules.ids import NO_INDEX, ZERO_DIGEST
 
-NO_SUBJECT = 65535
+NO_SUBJECT = NO_INDEX
 """A case that is not about somebody else's payload."""
 
 

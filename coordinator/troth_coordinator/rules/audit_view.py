@@ -18,6 +18,9 @@ from troth_coordinator.rules.ids import (
     Slot,
 )
 
+AuditKey = tuple[int, int, int]
+"""Round, target, kind: what tells the audits of one run apart."""
+
 
 class AuditKind(IntEnum):
     """What is judged: work is sampled or accused, the others are exact cases."""
@@ -147,6 +150,6 @@ class AuditView:
         return Lamports(self.escrow_stake + self.escrow_unbonding + self.escrow_unvested)
 
     @property
-    def key(self) -> tuple[RoundIndex, ParticipantIndex, AuditKind]:
-        """What tells the audits of one run apart."""
+    def key(self) -> AuditKey:
+        """Round, target and kind."""
         return self.round, self.target, self.kind

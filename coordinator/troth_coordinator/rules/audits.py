@@ -1,6 +1,7 @@
 """What is due in an audit or case: whose turn it is, and which step anyone may take.
 
-Owns: the run clock, the stage that a look at the account must assume, duties and due steps.
+Owns: the run clock, the stage that a look at the account must assume, duties, due steps, and the
+cap of convictions.
 Never: counts verdicts (`troth_attestation.quorum` does) or sends anything.
 Next: `audit_view.py` for the fields.
 
@@ -10,6 +11,7 @@ Reveal (`now`), exactly as the program takes it.
 
 from dataclasses import replace
 from enum import Enum
+from typing import Final
 
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import (
@@ -21,9 +23,21 @@ from troth_coordinator.rules.audit_view import (
     SeatView,
 )
 from troth_coordinator.rules.ids import Slot
-from troth_coordinator.rules.view import ParamsView, RoundView, RunView, SeedStatus
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import num_present
+from troth_coordinator.rules.view import (
+    NetworkView,
+    ParamsView,
+    RoundView,
+    RunView,
+    SeedStatus,
+    Status,
+)
 
-FIRST_SEATS = 3
+FIRST_SEATS: Final = 3
+"""Seats that judge a target at first, and the least that an audit needs."""
+CONVICTED_PART: Final = 3
+"""Convictions for work of one epoch: at most one of so many participants, and at least one."""
 
 
 class Step(Enum):
@@ -104,6 +118,18 @@ def due_step(
         stage == AuditStage.DECIDED and clock > audit.case_end
     )
     return Step.RELEASE if is_past and is_over else None
+
+
+def is_cap_reached(view: NetworkView, target: int) -> bool:
+    """Tell whether another conviction for work would be one too many until the next epoch.
+
+    A finished run has no cap, and who is barred has nothing left to lose.
+    """
+    run = view.run
+    is_exempt = run.phase == Phase.FINISHED or run.audit_epoch != run.epoch
+    if is_exempt or view.entries[target].status == Status.BARRED:
+        return False
+    return run.num_convicted >= max(1, num_present(view) // CONVICTED_PART)
 
 
 def _is_forgone(audit: AuditView, run: RunView, clock: int, round_: RoundView | None) -> bool:

@@ -1,6 +1,6 @@
 """Names for the numbers and keys that must not be mixed up.
 
-Owns: the `NewType`s of the project and the protocol's one marker for "none".
+Owns: the `NewType`s of the project and the protocol's markers for "none".
 Never: checks values; the encoders of `hashing.py` do that.
 Next: `view.py`, which uses them in every record.
 """
@@ -33,6 +33,9 @@ Bitmap = NewType("Bitmap", int)
 
 NONE: Final = 2**64 - 1
 """Marks "no round" and "no slot" in every u64 field of the protocol."""
+
+NO_INDEX: Final = 65_535
+"""Marks "nobody" in every field that holds an index."""
 
 MAX_PARTICIPANTS: Final = 64
 """Entries of the roster and slots of a round account."""

@@ -95,6 +95,11 @@ def num_pending(view: NetworkView) -> int:
     return bitmap.count(pending(view))
 
 
+def num_present(view: NetworkView) -> int:
+    """Return how many participants take part or may come back."""
+    return sum(entry.status in PRESENT for entry in view.entries)
+
+
 def can_begin(view: NetworkView) -> bool:
     """Tell whether enough wait for Warmup, one of them a trainer, and a round is left for them."""
     params, waiting = view.run.params, pending(view)
@@ -139,5 +144,4 @@ def _can_leave_waiting(view: NetworkView) -> bool:
     params = view.run.params
     if view.run.round >= params.max_rounds or can_begin(view):
         return True
-    num_present = sum(entry.status in PRESENT for entry in view.entries)
-    return view.run.round > params.join_until_round and num_present < params.min_members
+    return view.run.round > params.join_until_round and num_present(view) < params.min_members

@@ -25,6 +25,8 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.layouts import program_layout, read_layout
 from troth_coordinator.chain.rpc import Account
+from troth_coordinator.rules import ids
+from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import (
     Admission,
@@ -280,11 +282,21 @@ def test_enums_are_those_of_the_program():
         "run_flag": RunFlag,
         "entry_flag": EntryFlag,
         "round_flag": RoundFlag,
+        "audit_kind": AuditKind,
+        "audit_stage": AuditStage,
+        "audit_flag": AuditFlag,
+        "seat_flag": SeatFlag,
     }
     for name, ours in pairs.items():
         theirs = {snake(key) if key[0].isupper() else key.upper(): value
                   for key, value in LAYOUT.enums[name].items()}  # fmt: skip
         assert theirs == {member.name: member.value for member in ours}, name
+
+
+def test_markers_are_those_of_the_program():
+    theirs = artifacts.read_json(artifacts.LAYOUT)["constants"]
+    ours = (ids.NONE, ids.NO_INDEX, ids.MAX_PARTICIPANTS)
+    assert ours == (theirs["none"], theirs["no_index"], theirs["max_participants"])
 
 
 def test_errors_form_one_tree():
