@@ -98,7 +98,7 @@ pub const AUDIT_RETARGETED: u8 = 4;
 pub const AUDIT_APPEALED: u8 = 8;
 /// Audit flag: the council reversed the conviction.
 pub const AUDIT_REVERSED: u8 = 16;
-/// Audit flag: convicted while the breaker held.
+/// Audit flag: the breaker held when the committee was drawn, or at the conviction.
 pub const AUDIT_BREAKER: u8 = 32;
 /// Audit flag: a bonded case; the bond is in the vault.
 pub const AUDIT_BONDED: u8 = 64;

@@ -2,7 +2,7 @@
 //!
 //! Owns the transitions that several instructions share. Decisions come from `crate::rules`,
 //! layouts and money from `crate::state`; signers and accounts are checked by the instructions.
-//! Reading order: `open`, `seats`, `settle`, `penalties`, `breaker`; `crate::case` goes on with
+//! Reading order: `open`, `seats`, `settle`, `fees`, `penalties`, `breaker`; `crate::case` goes on with
 //! an accusation.
 
 use anchor_lang::prelude::*;
@@ -10,6 +10,7 @@ use anchor_lang::prelude::*;
 use crate::state::{Audit, Roster, Run};
 
 pub mod breaker;
+pub mod fees;
 pub mod open;
 pub mod penalties;
 pub mod seats;

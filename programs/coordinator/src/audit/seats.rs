@@ -113,13 +113,12 @@ impl Audit {
 
     /// The seat of witness `index` if it may act: the first seats are done once extended.
     fn acting_seat(&mut self, index: u16) -> Result<&mut Seat> {
-        let judging = self.seats.iter().take(usize::from(self.num_seats));
-        let place = judging.clone().position(|seat| seat.index == index);
-        let Some(place) = place else {
-            return Err(refuse(CoordinatorError::NotSeated));
-        };
+        let mut judging = self.judging().iter();
+        let place = judging.position(|seat| seat.index == index);
+        let place = place.unwrap_or(NUM_SEATS);
         ensure!(place >= self.first_acting(), CoordinatorError::WindowOver);
-        self.seat_mut(index)
+        let seat = self.seats.get_mut(place);
+        seat.ok_or_else(|| refuse(CoordinatorError::NotSeated))
     }
 
     fn first_acting(&self) -> usize {

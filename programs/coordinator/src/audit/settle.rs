@@ -5,17 +5,17 @@
 
 use anchor_lang::prelude::*;
 
+use super::fees::Paid;
 use super::{breaker, Scene};
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, AuditSettled, FeesScaled, PrepaidRefunded};
-use crate::math::{add, mul, sub};
+use crate::events::{record, AuditSettled, PrepaidRefunded};
+use crate::math::{add, sub};
 use crate::pda;
 use crate::round::penalties::strike;
 use crate::rules::bits::{bit, contains};
 use crate::rules::quorum::{AuditOutcome, SeatFault};
 use crate::rules::strikes;
-use crate::rules::vesting::scaled_reward;
 use crate::state::{Round, SeedStatus, Stage};
 
 /// Number of the outcome of an audit that never took place.
@@ -36,14 +36,6 @@ pub struct Findings {
 struct Undone {
     reward: u64,
     is_strike: bool,
-}
-
-/// What the seats were paid.
-#[derive(Default)]
-struct Paid {
-    fee: u64,
-    judges: u64,
-    vested: u64,
 }
 
 impl Scene<'_, '_> {
@@ -207,49 +199,18 @@ impl Scene<'_, '_> {
 
     /// Pays the places in `places`: from what was paid in advance, else from the pool.
     fn pay_seats(&mut self, places: u8) -> Result<Paid> {
-        let num = u64::from(places.count_ones());
-        let full = self.run.params.witness_fee;
-        let is_prepaid = self.audit.has_flag(AUDIT_REQUESTED);
-        let source = if is_prepaid {
-            self.audit.prepaid
-        } else {
-            self.run.reward_pool
-        };
-        let fee = scaled_reward(full, source, num);
-        if is_prepaid {
-            let total = mul(fee, num)?;
-            self.audit.prepaid = sub(self.audit.prepaid, total)?;
-            self.run.release_bond(total)?;
-            self.run.place_pool(total)?;
-        }
-        if fee < full && num > 0 {
-            let event = FeesScaled {
-                run: self.key,
-                sequence: self.run.event_sequence,
-                slot: self.slot,
-                round: self.audit.round,
-                target: self.audit.target,
-                witness_fee: full,
-                fee,
-            };
-            record(self.run, &event)?;
-        }
-        let mut paid = Paid {
-            fee,
-            ..Paid::default()
-        };
-        let window = self.run.reward_window(self.slot);
+        let mut judges = 0;
         for (place, seat) in self.audit.seats.iter_mut().enumerate() {
-            if !contains(u64::from(places), place) {
-                continue;
+            if contains(u64::from(places), place) {
+                seat.flags |= SEAT_PAID;
+                judges |= bit(usize::from(seat.index));
             }
-            seat.flags |= SEAT_PAID;
-            let judge = self.roster.entry_mut(seat.index)?;
-            let vested = self.run.credit_reward(judge, window, fee)?;
-            paid.vested = add(paid.vested, vested)?;
-            paid.judges |= bit(usize::from(seat.index));
-            judge.invariant()?;
         }
+        if !self.audit.has_flag(AUDIT_REQUESTED) {
+            return self.pay_judges(judges, 0, true);
+        }
+        let paid = self.pay_judges(judges, self.audit.prepaid, false)?;
+        self.audit.prepaid = sub(self.audit.prepaid, paid.from_advance)?;
         Ok(paid)
     }
 
@@ -257,9 +218,7 @@ impl Scene<'_, '_> {
     fn leave_seats(&mut self, outcome: Option<AuditOutcome>) -> Result<()> {
         let audit = &mut *self.audit;
         if outcome == Some(AuditOutcome::Accused) {
-            audit.stage = Stage::Accused as u8;
-            audit.stage_end = NONE;
-            audit.case_seed_slot = add(self.slot, self.run.params.seed_delay_slots)?;
+            audit.accuse(add(self.slot, self.run.params.seed_delay_slots)?);
             return Ok(());
         }
         let may_follow = matches!(

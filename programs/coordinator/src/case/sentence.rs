@@ -172,27 +172,36 @@ mod tests {
     use bytemuck::Zeroable;
 
     /// A run with so many present participants, and an audit of the first one.
-    fn court(present: usize) -> (Box<Run>, Box<Roster>, Box<Audit>) {
-        let mut roster = Box::new(Roster::zeroed());
-        for entry in roster.entries.iter_mut().take(present) {
-            entry.set_status(Status::Active);
+    struct Court(Box<Run>, Box<Roster>, Box<Audit>);
+
+    impl Court {
+        fn new(present: usize) -> Self {
+            let mut roster = Box::new(Roster::zeroed());
+            for entry in roster.entries.iter_mut().take(present) {
+                entry.set_status(Status::Active);
+            }
+            let mut run = Box::new(Run::zeroed());
+            run.phase = Phase::Commit as u8;
+            Self(run, roster, Box::new(Audit::zeroed()))
         }
-        (Box::new(Run::zeroed()), roster, Box::new(Audit::zeroed()))
+
+        fn scene(&mut self) -> Scene<'_, 'static> {
+            Scene {
+                key: Pubkey::default(),
+                slot: 0,
+                clock: 0,
+                run: &mut self.0,
+                roster: &mut self.1,
+                audit: &mut self.2,
+                people: &[],
+                burned: 0,
+            }
+        }
     }
 
     fn convictions_until_the_cap(present: usize) -> u64 {
-        let (mut run, mut roster, mut audit) = court(present);
-        run.phase = Phase::Commit as u8;
-        let mut scene = Scene {
-            key: Pubkey::default(),
-            slot: 0,
-            clock: 0,
-            run: &mut run,
-            roster: &mut roster,
-            audit: &mut audit,
-            people: &[],
-            burned: 0,
-        };
+        let mut court = Court::new(present);
+        let mut scene = court.scene();
         while scene.count_conviction().is_ok() {}
         scene.run.num_convicted
     }
@@ -205,19 +214,9 @@ mod tests {
 
     #[test]
     fn a_new_epoch_starts_a_new_count_and_a_finished_run_has_no_cap() {
-        let (mut run, mut roster, mut audit) = court(3);
-        run.phase = Phase::Commit as u8;
-        run.num_convicted = 1;
-        let mut scene = Scene {
-            key: Pubkey::default(),
-            slot: 0,
-            clock: 0,
-            run: &mut run,
-            roster: &mut roster,
-            audit: &mut audit,
-            people: &[],
-            burned: 0,
-        };
+        let mut court = Court::new(3);
+        let mut scene = court.scene();
+        scene.run.num_convicted = 1;
         assert!(scene.count_conviction().is_err());
         scene.run.epoch = 1;
         assert!(scene.count_conviction().is_ok() && scene.count_conviction().is_err());

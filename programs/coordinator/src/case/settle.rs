@@ -6,17 +6,17 @@
 use anchor_lang::prelude::*;
 
 use super::sentence::Sentence;
+use crate::audit::fees::Paid;
 use crate::audit::Scene;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, CaseSettled, FeesScaled};
-use crate::math::{add, mul, sub};
+use crate::events::{record, CaseSettled};
+use crate::math::{add, sub};
 use crate::pda;
 use crate::rules::bits::bit;
 use crate::rules::penalties::failed_case;
 use crate::rules::quorum::{CaseOutcome, SeatFault};
 use crate::rules::verdict::Verdict;
-use crate::rules::vesting::scaled_reward;
 use crate::state::{Audit, Juror, Round, Stage};
 
 /// From where lamports leave the run, and to whom.
@@ -25,15 +25,6 @@ pub struct Purse<'a, 'info> {
     pub vault: &'a AccountInfo<'info>,
     /// Who posted the bond.
     pub challenger: Option<&'a AccountInfo<'info>>,
-}
-
-/// What the jurors were paid.
-#[derive(Default)]
-struct Paid {
-    fee: u64,
-    jurors: u64,
-    vested: u64,
-    from_bond: u64,
 }
 
 /// Where the rest of the bond went.
@@ -65,41 +56,13 @@ impl Scene<'_, '_> {
 
     /// Pays each juror that the outcome agrees with: from the bond first, then from the pool.
     fn pay_jurors(&mut self, outcome: CaseOutcome) -> Result<Paid> {
-        let is_paid = |juror: &Juror| earns(juror, outcome);
-        let num = self.audit.jury().iter().filter(|j| is_paid(j)).count();
-        let num = u64::try_from(num).unwrap_or(0);
-        let full = self.run.params.witness_fee;
-        let source = add(self.run.reward_pool, self.audit.bond)?;
-        let fee = scaled_reward(full, source, num);
-        let from_bond = mul(fee, num)?.min(self.audit.bond);
-        self.audit.bond = sub(self.audit.bond, from_bond)?;
-        self.run.release_bond(from_bond)?;
-        self.run.place_pool(from_bond)?;
-        if fee < full && num > 0 {
-            let event = FeesScaled {
-                run: self.key,
-                sequence: self.run.event_sequence,
-                slot: self.slot,
-                round: self.audit.round,
-                target: self.audit.target,
-                witness_fee: full,
-                fee,
-            };
-            record(self.run, &event)?;
-        }
-        let mut paid = Paid {
-            fee,
-            from_bond,
-            ..Paid::default()
-        };
-        let window = self.run.reward_window(self.slot);
-        for juror in self.audit.jurors.iter_mut().filter(|j| is_paid(j)) {
+        let mut judges = 0;
+        for juror in self.audit.jurors.iter_mut().filter(|j| earns(j, outcome)) {
             juror.flags |= SEAT_PAID;
-            let entry = self.roster.entry_mut(juror.index)?;
-            let vested = self.run.credit_reward(entry, window, fee)?;
-            paid.vested = add(paid.vested, vested)?;
-            paid.jurors |= bit(usize::from(juror.index));
+            judges |= bit(usize::from(juror.index));
         }
+        let paid = self.pay_judges(judges, self.audit.bond, true)?;
+        self.audit.bond = sub(self.audit.bond, paid.from_advance)?;
         Ok(paid)
     }
 
@@ -210,9 +173,9 @@ impl Scene<'_, '_> {
             appeal_end: audit.appeal_end,
             stage_end: audit.stage_end,
             fee: paid.fee,
-            paid: paid.jurors,
+            paid: paid.judges,
             vested: paid.vested,
-            bond_spent: paid.from_bond,
+            bond_spent: paid.from_advance,
             bond_returned: bond.returned,
             bond_acquitted: bond.acquitted,
             bond_burned: bond.burned,

@@ -257,15 +257,6 @@ impl Audit {
             .unwrap_or_default()
     }
 
-    /// The seat of witness `index` among those that judge now, or `NotSeated`.
-    pub fn seat_mut(&mut self, index: u16) -> Result<&mut Seat> {
-        self.seats
-            .iter_mut()
-            .take(usize::from(self.num_seats))
-            .find(|seat| seat.index == index)
-            .ok_or_else(|| refuse(CoordinatorError::NotSeated))
-    }
-
     /// The members of the second committee.
     #[must_use]
     pub fn jury(&self) -> &[Juror] {
