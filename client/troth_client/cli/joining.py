@@ -57,6 +57,7 @@ _TOLD: Final = frozenset(
         "openings_lost",
         "stake_too_low",
         "stop_requested",
+        "owed",
         "lagging",
         "healed",
         "root_differs",

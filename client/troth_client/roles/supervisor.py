@@ -5,6 +5,9 @@ Never: a step of a round.
 Next: `membership.py` for ready and activate, `cooldown.py` for the root-only vote.
 """
 
+from dataclasses import asdict
+
+from troth_client.audit.debts import debts
 from troth_client.peer import Peer
 from troth_client.roles.cooldown import vote_root
 from troth_client.roles.membership import (
@@ -46,13 +49,18 @@ class Supervisor:
     async def run(self) -> NetworkView:
         """Take part until the run is over, we have left it or a stop is asked for.
 
-        Returns the last view. Raises RootDisputeError, LaggingError, ReplacedError, BarredError,
-        and what the chain client raises when a node stays unreachable.
+        Returns the last view, and tells who was asked to stop what audits wait for. Raises
+        RootDisputeError, LaggingError, ReplacedError, BarredError, and what the chain client raises
+        when a node stays unreachable.
         """
         try:
-            return await self._follow()
+            last = await self._follow()
         finally:
             await self.peer.chamber.close()
+        if self.peer.stop.is_set():
+            for debt in debts(self.peer, last):
+                self.peer.events.emit("owed", **asdict(debt))
+        return last
 
     async def _follow(self) -> NetworkView:
         is_started = False

@@ -93,7 +93,9 @@ def join(options: JoinOptions, output: Output) -> None:
     """Join a run with a stake, or resume in it, and take part until it ends.
 
     Give the run's config file with --config. Ctrl-C (or SIGTERM) stops after the round under way;
-    the stake stays, and the same command resumes. A second one stops at once.
+    the stake stays, and the same command resumes. A second one stops at once. Audits do not wait:
+    what they still ask for is told as `owed`, with the slots that are left to resume in and the
+    lamports that silence costs at most.
     """
     _take_part(options, options.role, output)
 

@@ -1,0 +1,42 @@
+"""A participant that is asked to stop while audits wait for it, and comes back in time."""
+
+from integration.inprocess_support import (
+    assert_conserved,
+    assert_finished,
+    enter,
+    events_of,
+    member,
+    until,
+)
+from integration.test_inprocess_audits import FIVE
+
+from troth_client.audit.debts import debts
+
+LONG = {
+    "openings_slots": 40,
+    "verdict_commit_slots": 60,
+    "verdict_reveal_slots": 40,
+    "case_slots": 10,
+    "p_new_ppm": 1_000_000,
+    "audit_cap": 5,
+}
+"""Windows that outlast a restart; everything is audited."""
+
+
+async def test_who_stops_is_told_what_it_owes_and_pays_nothing_if_it_resumes_in_time(theatre):
+    run = await theatre.create(8, **LONG)
+    await enter(run, FIVE)
+    emma = member(run, "emma")
+    await until(run, lambda view: len(list(debts(emma.here, view))) > 1)
+    emma.here.stop.set()
+    last = await emma.task
+    owed = events_of(run, "emma", "owed")
+    assert owed
+    slots, took = min(one["slots"] for one in owed), sum(one["lamports"] for one in owed)
+    assert slots > 10 and took > 0
+    await until(run, lambda view: view.slot > last.slot + 5)
+    await run.start(emma)
+    await run.finish()
+    view = await assert_finished(run)
+    assert [entry.stake for entry in view.entries[:5]] == [run.settings.chain.stake_lamports] * 5
+    await assert_conserved(run)

@@ -1,0 +1,83 @@
+"""What a participant that stops is told: what audits wait for, until when, at what price."""
+
+from dataclasses import replace
+
+import pytest
+
+from troth_client.audit.debts import debts
+from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
+
+from ..rules.builders import PARAMS, entry, roster
+from ..rules.trials import STAGE_END
+from .scene import INDEX, ROUND, Scene, audit_view, juror, seat, view_at
+
+WITNESS, LEFT = 1, 10
+STAKE = 10 * PARAMS.recompute_cost * 20
+UNVESTED = 7
+TWO_FEES, TENTH = 2 * PARAMS.witness_fee, STAKE // 10
+REWARDS = 10 * PARAMS.reward_per_payload + UNVESTED
+BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
+SEATS = (2, 3, WITNESS, 4, 0)
+
+
+async def owed(folder, audit, index=WITNESS):
+    """What a participant owes of one audit, `LEFT` slots before its stage ends."""
+    rich = entry(index + 1, stake=STAKE, bucket_amount=(0, UNVESTED, 0))
+    others = [entry(number + 1) for number in range(6)]
+    view = view_at(STAGE_END - LEFT)
+    view = replace(view, entries=roster(*others[:index], rich, *others[index + 1 :]))
+    scene = Scene(folder, index=index)
+    scene.node.audits = [audit]
+    await scene.peer.docket.refresh(view)
+    found = list(debts(scene.peer, view))
+    scene.close()
+    assert all((one.round, one.target, one.slots) == (ROUND, INDEX, LEFT) for one in found)
+    return [(one.what, one.lamports) for one in found]
+
+
+def seated(stage, flags=0, **changes):
+    seats = tuple(seat(index, flags if index == WITNESS else 0) for index in SEATS)
+    return audit_view(stage, seats=seats, **changes)
+
+
+def tried(stage, flags=0):
+    return audit_view(stage, jurors=(juror(2), juror(WITNESS, flags)), num_jurors=2, seats=())
+
+
+@pytest.mark.parametrize(
+    ("audit", "expected"),
+    [
+        (seated(AuditStage.OPENINGS), [("commit", TWO_FEES)]),
+        (seated(AuditStage.COMMIT), [("commit", TWO_FEES)]),
+        (seated(AuditStage.COMMIT, SeatFlag.COMMITTED), [("reveal", TENTH)]),
+        (seated(AuditStage.REVEAL, SeatFlag.COMMITTED), [("reveal", TENTH)]),
+        (seated(AuditStage.REVEAL, BOTH), []),
+        (seated(AuditStage.REVEAL), []),
+        (seated(AuditStage.SETTLED), []),
+        (seated(AuditStage.COMMIT, num_seats=5, flags=AuditFlag.EXTENDED), []),
+        (tried(AuditStage.CASE_COMMIT), [("commit", TWO_FEES)]),
+        (tried(AuditStage.CASE_REVEAL, SeatFlag.COMMITTED), [("reveal", TENTH)]),
+        (tried(AuditStage.DECIDED), []),
+    ],
+)
+async def test_a_judge_owes_its_word(tmp_path, audit, expected):
+    assert await owed(tmp_path, audit) == expected
+
+
+@pytest.mark.parametrize(
+    ("audit", "expected"),
+    [
+        (audit_view(AuditStage.OPENINGS), [("openings", REWARDS)]),
+        (audit_view(AuditStage.CASE_COMMIT), [("openings", REWARDS)]),
+        (audit_view(AuditStage.REVEAL), []),
+        (audit_view(AuditStage.CASE_COMMIT, kind=AuditKind.PAYLOAD), []),
+    ],
+)
+async def test_a_target_owes_its_openings_for_as_long_as_they_may_be_asked_for(
+    tmp_path, audit, expected
+):
+    assert await owed(tmp_path, audit, INDEX) == expected
+
+
+async def test_who_is_not_named_owes_nothing(tmp_path):
+    assert await owed(tmp_path, audit_view(AuditStage.COMMIT, num_seats=3), 4) == []
