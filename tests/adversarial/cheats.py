@@ -11,11 +11,14 @@ from dataclasses import dataclass
 
 from integration.inprocess_support import (
     BOTH,
+    WINDOWS,
+    Chronicle,
     assert_conserved,
     assert_one_root_per_round,
     enter,
     member,
 )
+from program.audits import INCINERATOR
 from solders.pubkey import Pubkey
 
 from troth_attestation import slashing
@@ -29,14 +32,12 @@ from troth_client.cli.inprocess import InProcessRun, Member
 from troth_client.steps.errors import BarredError
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.case_instructions import release_escrow
-from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.event_types_audits import (
     AuditClosed,
     AuditSettled,
     CaseSettled,
     Penalised,
 )
-from troth_coordinator.chain.events import Event, EventLog
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.view import EntryView, Role, Status
 from troth_localnet.faults.catalogue import CHEATS
@@ -47,19 +48,8 @@ HONEST = ("ada", "bob", "cyd", "dan")
 CHEAT = "mal"
 MAL = len(HONEST)
 """The cheat's index: it joins last."""
-INCINERATOR = Pubkey.from_string("1nc1nerator11111111111111111111111111111111")
 ALWAYS = {"p_base_ppm": 1_000_000, "p_new_ppm": 1_000_000, "audit_cap": 16}
 """Every included payload is audited: when a cheat is caught depends on nothing but the cheat."""
-WINDOWS = {
-    "openings_slots": 20,
-    "verdict_commit_slots": 30,
-    "verdict_reveal_slots": 20,
-    "committee_commit_slots": 30,
-    "committee_reveal_slots": 20,
-    "appeal_slots": 20,
-    "breaker_slots": 20,
-    "case_slots": 40,
-}
 
 FIRST_LIE = HONEST_ROUNDS
 """The round of the first payload that is not honest."""
@@ -83,25 +73,20 @@ class Loss:
         return funds_of(self.before)
 
 
-class Books:
-    """Writes down, as transactions land, who lost what and how each audit was closed."""
+class Books(Chronicle):
+    """Writes down, as transactions land, who lost what."""
 
     def __init__(self, run: InProcessRun) -> None:
+        super().__init__(run)
         self._run = run
-        self._log = EventLog(program_codec())
         self._entries = self._read()
         self.losses: list[Loss] = []
-        self.events: list[Event] = []
-        run.chain.observers.append(self)
-
-    def slot_opened(self, slot: int, parent: int) -> None:
-        """Nothing is taken by time alone."""
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
-        found = self._log.read(landed.outcome.logs).events
+        num_known = len(self.events)
+        super().transaction_landed(landed, changed)
         before, self._entries = self._entries, self._read()
-        for event in found:
-            self.events.append(event)
+        for event in self.events[num_known:]:
             if isinstance(event, Penalised):
                 self._lose(event, event.index, before, landed)
             elif isinstance(event, CaseSettled) and event.outcome == CaseOutcome.CONVICTED.value:
@@ -116,14 +101,12 @@ class Books:
 
     def settled(self, round_: int, target: int = MAL) -> list[AuditSettled]:
         """What the seats decided about a payload."""
-        found = [event for event in self.events if isinstance(event, AuditSettled)]
-        return [event for event in found if (event.round, event.target) == (round_, target)]
+        return self.named("AuditSettled", round=round_, target=target)
 
     def closed(self, case: CaseSettled) -> AuditClosed | None:
         """How the audit of a case was closed; None while its escrow waits."""
-        key = (case.round, case.target, case.audit_kind)
-        ends = [event for event in self.events if isinstance(event, AuditClosed)]
-        return next((e for e in ends if (e.round, e.target, e.audit_kind) == key), None)
+        about = {name: getattr(case, name) for name in ("round", "target", "audit_kind")}
+        return next(iter(self.named("AuditClosed", **about)), None)
 
     def _lose(
         self,

@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from adversarial.cheats import CHEAT, FIRST_LIE, Wrap
-from integration.test_inprocess_faults import Wrapped
+from integration.inprocess_doors import Wrapped, refused_by
 
 from troth_client.assembly import Doors
 from troth_client.cli.demo.cheating_work import signed
 from troth_client.residual_book import Proposal
 from troth_client.steps import produce
 from troth_client.train.step import Gradient, gradient
-from troth_client.transport.errors import HolderLacksError
+from troth_client.transport.base import BlobId
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import phase_end_by_time
 
@@ -96,27 +96,23 @@ def at_the_last_second(one, doors: Doors) -> Doors:
     return replace(doors, chain=Wrapped(doors.chain, send_carrying=send_carrying))
 
 
-def starving(hungry: str) -> Wrap:
-    """The cheat gives its payloads to everybody but one, and hands out no copies."""
+def starving(hungry: str, refused: list[BlobId]) -> Wrap:
+    """The cheat gives its payloads to everybody but one, and hands out no copies.
+
+    refused: what the hungry one asked the cheat for.
+    """
+
+    def refuses(holder, blob):
+        if holder == CHEAT:
+            refused.append(blob)
+        return holder == CHEAT
+
+    async def push(round_, holders):
+        return ()
 
     def wrap(one, doors):
-        if one.name not in (CHEAT, hungry):
-            return doors
-        transport = doors.transport
         if one.name == CHEAT:
-
-            async def push(round_, holders):
-                return ()
-
-            return replace(doors, transport=Wrapped(transport, push=push))
-        wire = transport._wire
-
-        async def read(holder, blob, into):
-            if holder == CHEAT:
-                raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
-            await wire.read(holder, blob, into)
-
-        transport._wire = Wrapped(wire, read=read)
-        return doors
+            return replace(doors, transport=Wrapped(doors.transport, push=push))
+        return refused_by(doors, refuses) if one.name == hungry else doors
 
     return wrap

@@ -10,8 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from integration.inprocess_support import assert_conserved, raise_failures
-from integration.test_inprocess_faults import Wrapped
+from integration.inprocess_doors import Doom, Killed, Wrapped
+from integration.inprocess_support import (
+    WINDOWS,
+    Chronicle,
+    assert_conserved,
+    raise_failures,
+)
 from program.audits import INCINERATOR
 from solders.keypair import Keypair
 
@@ -25,9 +30,6 @@ from troth_coordinator.chain.case_instructions import (
     open_case,
     release_escrow,
 )
-from troth_coordinator.chain.codec import program_codec
-from troth_coordinator.chain.event_base import Event
-from troth_coordinator.chain.events import EventLog
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.audits import Step, due_step, now, run_clock
 from troth_coordinator.rules.view import EntryView
@@ -36,15 +38,8 @@ STAKE, REWARD, FEE = 100_000_000, 1_000_000, 200_000
 RECOMPUTE = 600_000
 BOND = 5_000_000
 JUDGED = {
+    **WINDOWS,
     "recompute_cost": RECOMPUTE,
-    "openings_slots": 20,
-    "verdict_commit_slots": 30,
-    "verdict_reveal_slots": 20,
-    "committee_commit_slots": 30,
-    "committee_reveal_slots": 20,
-    "appeal_slots": 20,
-    "breaker_slots": 20,
-    "case_slots": 60,
     "p_new_ppm": 1_000_000,
     "p_base_ppm": 60_000,
     "audit_cap": 1,
@@ -79,33 +74,6 @@ def saying(said: Said) -> Judge:
         return honest if kind is None else Verdict(kind, Reason.WORK_DIFFERS)
 
     return judge
-
-
-class Chronicle:
-    """What the program said that happened in a run, from its logs, in order."""
-
-    def __init__(self, run: InProcessRun) -> None:
-        self._run = run
-        self._log = EventLog(program_codec())
-        self._num_read = 0
-        self._events: list[Event] = []
-
-    def named(self, name: str, **fields: object) -> list[Any]:
-        """Events of a name whose fields have these values."""
-        self._read()
-        return [
-            event
-            for event in self._events
-            if event.name == name and all(getattr(event, k) == v for k, v in fields.items())
-        ]
-
-    def _read(self) -> None:
-        found = list(self._run.chain.history.newest_first(self._run.at.run))
-        fresh = found[: len(found) - self._num_read]
-        self._num_read = len(found)
-        for landed in reversed(fresh):
-            if landed.outcome.error is None:
-                self._events += self._log.read(landed.outcome.logs).events
 
 
 async def until_event(run: InProcessRun, told_of: Chronicle, name: str, **fields: object) -> Any:
@@ -183,30 +151,21 @@ async def assert_only_paid(run: InProcessRun, told_of: Chronicle, payers: list[M
     assert run.balance(INCINERATOR) == burned
 
 
-class Killed(BaseException):
-    """What kill -9 feels like from inside."""
+def mortal(run: InProcessRun, name: str, last: str) -> Doom:
+    """Let one member's first process be killed right after it has told of this."""
+    doom = Doom(run.clock, where=last)
 
+    def wrap(one, doors):
+        def emit(event, /, **fields):
+            doors.events.emit(event, **fields)
+            if event == last and not doom.is_dead:
+                doom.die()
 
-class MortalEvents:
-    """An event sink whose process is killed right after it did something, once.
+        is_first = one.name == name and not doom.is_dead
+        return replace(doors, events=Wrapped(doors.events, emit=emit)) if is_first else doors
 
-    Time stands still from the death on, until `bury`.
-    """
-
-    def __init__(self, doors: Doors, last: str) -> None:
-        self._doors = doors
-        self._last = last
-        self.is_dead = False
-
-    def emit(self, event: str, /, **fields: object) -> None:
-        self._doors.events.emit(event, **fields)
-        if event == self._last and not self.is_dead:
-            self.is_dead = True
-            self._doors.clock.join()
-            raise Killed(event)
-
-    def bury(self) -> None:
-        self._doors.clock.leave()
+    run.wrap = wrap
+    return doom
 
 
 async def death_of(one: Member) -> None:

@@ -8,14 +8,13 @@ from adversarial.judging import (
     SIX,
     STAKE,
     UNSAMPLED,
-    Chronicle,
     accuse,
     assert_only_paid,
     entry_of,
     released,
     until_event,
 )
-from integration.inprocess_support import enter, included, member, until_round
+from integration.inprocess_support import Chronicle, enter, included, member, until_round
 from solders.keypair import Keypair
 
 from troth_attestation.verdict import VerdictKind

@@ -9,12 +9,12 @@ from adversarial.judging import (
     SIX,
     STAKE,
     UNSAMPLED,
-    Chronicle,
     accuse,
     released,
     until_event,
 )
 from integration.inprocess_support import (
+    Chronicle,
     assert_conserved,
     assert_one_root_per_round,
     enter,

@@ -12,6 +12,7 @@ from adversarial.cheats_doors import at_the_last_second, starving
 from integration.inprocess_support import events_of, included
 
 from troth_client.steps import attest as attest_step
+from troth_client.transport.base import BlobKind
 
 ADA = 0
 EVERYBODY = list(range(MAL + 1))
@@ -43,8 +44,12 @@ async def test_who_serves_all_but_one_is_served_on_by_the_others(theatre):
     Dan would hold other weights, or lag until he is out. But whoever fetched it serves it, so that
     dan gets the same bytes from another holder and vouches for them as well. Threat T17.
     """
-    run, books = await stage(theatre, starving("dan"))
+    refused = []
+    run, books = await stage(theatre, starving("dan", refused))
     await play_out(run)
+    assert {blob.round for blob in refused if blob.kind is BlobKind.PAYLOAD} == set(
+        range(FIRST_LIE + 1)
+    ), "dan was turned away in every round"
     assert included(run, "dan") == dict.fromkeys(range(FIRST_LIE + 1), EVERYBODY)
     assert not events_of(run, "dan", "lagging") and not events_of(run, "dan", "reported_missing")
     assert books.losses == []

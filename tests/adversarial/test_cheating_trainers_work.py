@@ -74,27 +74,22 @@ async def test_half_of_the_batch_or_less_is_a_mismatch(theatre, what, part):
     await assert_loses_half(theatre, work_cheat(f"{what}-{part}"), sequences=8)
 
 
-@pytest.mark.parametrize("part", ["7-8", "3-4"])
-@pytest.mark.parametrize("what", ["batch", "sequences"])
-async def test_an_eighth_left_out_is_never_cleared_nor_paid(theatre, what, part):
+async def test_an_eighth_left_out_is_never_cleared_nor_paid(theatre):
     """It saves as little as an eighth of the work, to stay below the bounds.
 
     On this toy text, which has eleven words, an eighth of it is hard to tell from noise: the seats
-    find a difference between the bounds, sometimes above them. Nobody loses a stake for doubt, but
-    an unproven payload earns nothing: it saved an eighth of the work and lost all of the pay, and
-    three in 100 rounds are a strike. Threat T02.
+    find a difference between the bounds. Nobody loses a stake for doubt, but an unproven payload
+    earns nothing: it saved an eighth of the work and lost all of the pay, and three in 100 rounds
+    are a strike. Threat T02.
     """
-    run, books = await stage(theatre, work_cheat(f"{what}-{part}"), sequences=8)
+    run, books = await stage(theatre, work_cheat("batch-7-8"), sequences=8)
     await play_out(run)
     (settled,) = books.settled(FIRST_LIE)
-    assert settled.outcome in (AuditOutcome.UNPROVEN, AuditOutcome.ACCUSED)
-    if settled.outcome == AuditOutcome.UNPROVEN:
-        assert settled.reward_undone == run.settings.chain.reward_per_payload
-        assert books.of(MAL) == []
-        entry = (await run.view()).entries[MAL]
-        assert FIRST_LIE in entry.unproven_rounds and entry.strikes == 0
-    else:
-        assert_convicted_of_work(books, *books.convictions())
+    assert settled.outcome == AuditOutcome.UNPROVEN
+    assert settled.reward_undone == run.settings.chain.reward_per_payload
+    assert books.of(MAL) == []
+    entry = (await run.view()).entries[MAL]
+    assert FIRST_LIE in entry.unproven_rounds and entry.strikes == 0
     await assert_honest_untouched(run, books)
 
 

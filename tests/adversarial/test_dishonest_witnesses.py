@@ -1,7 +1,5 @@
 """Witnesses that lie, hide or sleep, among honest clients in one process."""
 
-from dataclasses import replace
-
 import numpy as np
 from adversarial.judging import (
     FEE,
@@ -10,25 +8,30 @@ from adversarial.judging import (
     SIX,
     STAKE,
     UNSAMPLED,
-    Chronicle,
-    MortalEvents,
     accuse,
     assert_only_paid,
     computing,
     death_of,
     entry_of,
+    mortal,
     saying,
     until_event,
 )
-from integration.inprocess_support import enter, events_of, member, until_round, with_peer
-from integration.test_inprocess_faults import Wrapped
+from integration.inprocess_doors import Wrapped, refused_by
+from integration.inprocess_support import (
+    Chronicle,
+    enter,
+    events_of,
+    member,
+    until_round,
+    with_peer,
+)
 
 from troth_attestation.sketch import sketch
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.judgement import judge_work
 from troth_client.audit.recompute import recompute
 from troth_client.demo.tiles import TileLayout
-from troth_client.transport.errors import HolderLacksError
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status
 
@@ -115,13 +118,13 @@ async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_rest
     within the window and reveals exactly that: it is paid like the others. Threat T46.
     """
     run = await theatre.create(10, **JUDGED)
-    graves = mortal(run, "fay", "verdict_committed")
+    doom = mortal(run, "fay", "verdict_committed")
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     await death_of(fay)
     (committed,) = events_of(run, "fay", "verdict_committed")
     about = {"round": committed["round"], "target": committed["target"]}
-    graves[0].bury()
+    doom.bury()
     run.clock.join()
     for _ in range(5):
         await run.clock.wait()
@@ -143,13 +146,13 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     and paid; the case is decided by five. Threat T46.
     """
     run = await theatre.create(8, **UNSAMPLED)
-    graves = mortal(run, "fay", "vote_committed")
+    doom = mortal(run, "fay", "vote_committed")
     await enter(run, SIX)
     ada, fay, tale = member(run, "ada"), member(run, "fay"), Chronicle(run)
     await until_round(run, 3)
     await accuse(run, 1, ada, AuditKind.ROOT)
     await death_of(fay)
-    graves[0].bury()
+    doom.bury()
     run.clock.join()
     for _ in range(3):
         await run.clock.wait()
@@ -162,20 +165,6 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     assert (settled.outcome, settled.paid.bit_count()) == (2, 5)
     assert (await entry_of(run, fay)).seat_faults == 0
     await assert_only_paid(run, tale, [])
-
-
-def mortal(run, name, event):
-    """One member's first process is killed right after it has told of this."""
-    graves = []
-
-    def wrap(one, doors):
-        if one.name != name or graves:
-            return doors
-        graves.append(MortalEvents(doors, event))
-        return replace(doors, events=graves[0])
-
-    run.wrap = wrap
-    return graves
 
 
 async def test_a_false_unavailable_delays_and_earns_nothing(theatre):
@@ -207,21 +196,14 @@ async def test_a_starved_seat_is_served_by_the_others(theatre):
     run = await theatre.create(12, **JUDGED)
     tale, refused = Chronicle(run), []
 
-    def wrap(one, doors):
-        wire = doors.transport._wire
+    def refuses(holder, blob):
+        posted = tale.named("OpeningsPosted", root=blob.key)
+        is_target = bool(posted) and holder == run.members[posted[0].target].name
+        if is_target:
+            refused.append((posted[0].round, posted[0].target))
+        return is_target
 
-        async def read(holder, blob, into):
-            posted = tale.named("OpeningsPosted", root=blob.key)
-            if posted and holder == run.members[posted[0].target].name:
-                refused.append((posted[0].round, posted[0].target))
-                raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
-            await wire.read(holder, blob, into)
-
-        if one.name == "fay":
-            doors.transport._wire = Wrapped(wire, read=read)
-        return doors
-
-    run.wrap = wrap
+    run.wrap = lambda one, doors: refused_by(doors, refuses) if one.name == "fay" else doors
     await enter(run, SIX)
     fay = member(run, "fay")
     said = await until_event(run, tale, "VerdictRevealed", index=fay.index)

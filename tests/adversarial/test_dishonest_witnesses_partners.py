@@ -5,7 +5,6 @@ from adversarial.judging import (
     RECOMPUTE,
     STAKE,
     UNSAMPLED,
-    Chronicle,
     accuse,
     assert_only_paid,
     computing,
@@ -14,15 +13,14 @@ from adversarial.judging import (
     saying,
     until_event,
 )
-from integration.inprocess_support import enter, member, until_round
-from integration.test_inprocess_faults import Wrapped
+from integration.inprocess_doors import refused_by
+from integration.inprocess_support import Chronicle, enter, member, until_round
 from solders.keypair import Keypair
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.judgement import judge_work
 from troth_client.cli.demo.cheats import cheating
 from troth_client.transport.base import BlobKind
-from troth_client.transport.errors import HolderLacksError
 from troth_coordinator.chain.audit_instructions import request_audit
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.phase import Phase
@@ -97,17 +95,15 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
     def wrap(one, doors):
         if one.name == "mal":
             return cheating(CHEATS["free-rider"], doors)
-        wire = doors.transport._wire
 
-        async def read(holder, blob, into):
+        def refuses(holder, blob):
             is_dark = blob.kind is BlobKind.OPENINGS and tale.named("AuditSettled", outcome=3)
             if is_dark and holder == "mal":
                 refused.append(one.name)
-                raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
-            await wire.read(holder, blob, into)
+                return True
+            return False
 
-        doors.transport._wire = Wrapped(wire, read=read)
-        return doors
+        return refused_by(doors, refuses)
 
     run.wrap = wrap
     await enter(run, ELEVEN)

@@ -3,15 +3,19 @@
 Next: conftest.py for the fixtures; the test_inprocess_* files.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from solders.keypair import Keypair
+from solders.pubkey import Pubkey
 
 from troth_client.cli.inprocess import InProcessRun, Member
 from troth_client.data.manifest import Manifest
 from troth_client.data.shards import TokenData
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.events import Event, EventLog
 from troth_coordinator.chain.operations import Authority, Session
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules import bitmap
@@ -19,6 +23,7 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
+from troth_localnet.history import LandedTransaction
 
 MODEL = {
     "vocab_size": 256,
@@ -30,6 +35,17 @@ MODEL = {
     "max_position_embeddings": 16,
 }
 CHAIN = {"commit_slots": 40, "attest_slots": 30, "close_grace_slots": 5, "warmup_slots": 20}
+WINDOWS = {
+    "openings_slots": 20,
+    "verdict_commit_slots": 30,
+    "verdict_reveal_slots": 20,
+    "committee_commit_slots": 30,
+    "committee_reveal_slots": 20,
+    "appeal_slots": 20,
+    "breaker_slots": 20,
+    "case_slots": 60,
+}
+"""Windows of audits and cases that are a few rounds of these runs."""
 NO_AUDITS = {"p_base_ppm": 0, "p_new_ppm": 0}
 """For tests of who is missing: a silent member is fined, and jailed, for its seats as well."""
 SLOT_LIMIT = 100_000
@@ -137,6 +153,30 @@ def raise_failures(run: InProcessRun) -> None:
             error = one.task.exception()
             if error is not None:
                 raise error
+
+
+class Chronicle:
+    """What the program says from now on that happens in a run, from its logs, in order."""
+
+    def __init__(self, run: InProcessRun) -> None:
+        self._log = EventLog(program_codec())
+        self.events: list[Event] = []
+        run.chain.observers.append(self)
+
+    def slot_opened(self, slot: int, parent: int) -> None:
+        """Nothing is said by time alone."""
+
+    def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
+        if landed.outcome.error is None:
+            self.events += self._log.read(landed.outcome.logs).events
+
+    def named(self, name: str, **fields: object) -> list[Any]:
+        """Events of a name whose fields have these values."""
+        return [
+            event
+            for event in self.events
+            if event.name == name and all(getattr(event, k) == v for k, v in fields.items())
+        ]
 
 
 def authority(run: InProcessRun) -> Authority:

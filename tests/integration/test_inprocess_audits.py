@@ -3,12 +3,15 @@
 import pytest
 from integration.inprocess_support import (
     BOTH,
+    WINDOWS,
+    Chronicle,
     assert_conserved,
     assert_finished,
     assert_one_root_per_round,
     authority,
     enter,
     events_of,
+    included,
     member,
     phases,
     time_stopped,
@@ -16,26 +19,17 @@ from integration.inprocess_support import (
     until_round,
 )
 
+from troth_attestation.quorum import AuditOutcome
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.view import Role, Status
 
-WINDOWS = {
-    "openings_slots": 20,
-    "verdict_commit_slots": 30,
-    "verdict_reveal_slots": 20,
-    "committee_commit_slots": 30,
-    "committee_reveal_slots": 20,
-    "appeal_slots": 20,
-    "breaker_slots": 20,
-    "case_slots": 60,
-    "p_new_ppm": 1_000_000,
-    "audit_cap": 2,
-}
+AUDITED = {**WINDOWS, "p_new_ppm": 1_000_000, "audit_cap": 2}
 FIVE = ("anna", "bob", "carl", "dora", "emma")
 
 
 async def test_honest_work_is_cleared_and_its_judges_are_paid(theatre):
-    run = await theatre.create(8, **WINDOWS | {"openings_slots": 200, "case_slots": 10})
+    run = await theatre.create(8, **AUDITED | {"openings_slots": 200, "case_slots": 10})
+    told = Chronicle(run)
     await enter(run, FIVE)
     await run.finish()
     view = await assert_finished(run)
@@ -47,8 +41,18 @@ async def test_honest_work_is_cleared_and_its_judges_are_paid(theatre):
     refused = [event for name in FIVE for event in events_of(run, name, "audit_opened_refused")]
     assert len(refused) <= len(judged), "what is over is not opened again"
     assert sum(entry.strikes for entry in view.entries) == 0
-    stake = run.settings.chain.stake_lamports
-    assert [entry.stake for entry in view.entries[:5]] == [stake] * 5
+    chain = run.settings.chain
+    settled = told.named("AuditSettled", outcome=int(AuditOutcome.CLEARED))
+    assert len(told.named("AuditOpened")) == len(settled) >= 8
+    assert {(one.fee, one.paid.bit_count()) for one in settled} == {(chain.witness_fee, 3)}
+    for one in run.members:
+        num_included = sum(one.index in who for who in included(run, "anna").values())
+        num_paid = sum(event.paid >> one.index & 1 for event in settled)
+        earned = chain.reward_per_payload * num_included + chain.witness_fee * num_paid
+        entry = view.entries[one.index]
+        assert num_paid > 0
+        assert entry.claimable + sum(entry.bucket_amount) == earned, one.name
+        assert entry.stake == chain.stake_lamports
 
 
 async def stake_and_tickets(run, name):
@@ -61,27 +65,40 @@ async def stake_and_tickets(run, name):
 
 async def test_who_leaves_answers_for_its_work_and_its_seats_first(theatre):
     """Its stake is unbonding: no openings, or silence on a seat, would be paid from there."""
-    run = await theatre.create(24, **WINDOWS)
+    run = await theatre.create(24, **AUDITED | {"case_slots": 20})
+    told = Chronicle(run)
     await enter(run, FIVE)
     await until_round(run, 4)
     emma = member(run, "emma")
-    before = len(events_of(run, "emma", "verdict_revealed"))
     await Owner(run.client, run.at, emma.owner).leave_run()
+    left = len(told.events)
     await emma.task
     view = await run.view()
     assert view.entries[emma.index].status == Status.LEFT
     assert phases(emma)[-1] != "FINISHED", "it did not stay longer than it had to"
     await run.finish()
+    since = {event.name for event in told.events[left:] if is_about(event, emma.index)}
+    assert since >= {"OpeningsPosted", "VerdictCommitted", "VerdictRevealed"}, since
     assert await stake_and_tickets(run, "emma") == run.settings.chain.stake_lamports
-    assert len(events_of(run, "emma", "verdict_revealed")) >= before
-    judged = {(e["round"], e["target"]) for e in events_of(run, "emma", "verdict_committed")}
-    shown = {(e["round"], e["target"]) for e in events_of(run, "emma", "verdict_revealed")}
-    assert judged == shown
+    committed = told.named("VerdictCommitted", index=emma.index)
+    revealed = told.named("VerdictRevealed", index=emma.index)
+    assert {(e.round, e.target) for e in committed} == {(e.round, e.target) for e in revealed}
+    settled = told.named("AuditSettled", target=emma.index)
+    assert len(settled) == len(told.named("AuditOpened", target=emma.index)) > 0
+    assert {event.outcome for event in settled} == {AuditOutcome.CLEARED}
+    assert not told.named("Penalised")
     await assert_conserved(run)
 
 
+def is_about(event, index):
+    """Whether an event tells of somebody's verdict, or of its own openings."""
+    if event.name == "OpeningsPosted":
+        return event.target == index
+    return event.name.startswith("Verdict") and event.index == index
+
+
 async def test_a_pause_longer_than_every_window_costs_nobody_anything(theatre):
-    run = await theatre.create(8, **WINDOWS)
+    run = await theatre.create(8, **AUDITED)
     await enter(run, FIVE)
     await until(run, lambda view: view.run.num_audits >= 2 and view.run.round >= 3)
     with time_stopped(run):
@@ -100,7 +117,7 @@ async def test_a_pause_longer_than_every_window_costs_nobody_anything(theatre):
 
 @pytest.mark.parametrize("names", [FIVE[:2], FIVE[:3]])
 async def test_too_few_witnesses_mean_no_audit_and_no_harm(theatre, names):
-    run = await theatre.create(6, **WINDOWS)
+    run = await theatre.create(6, **AUDITED)
     await enter(run, names)
     await run.finish()
     view = await assert_finished(run)
@@ -116,7 +133,7 @@ def run_events(run, name):
 
 
 async def test_a_trainer_that_does_not_witness_opens_its_tiles_and_sits_nowhere(theatre):
-    run = await theatre.create(8, **WINDOWS)
+    run = await theatre.create(8, **AUDITED)
     await enter(run, FIVE[:4], BOTH)
     await enter(run, ["tess"], Role.TRAINER)
     await run.finish()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from integration.inprocess_doors import Wrapped
 from integration.inprocess_support import (
     assert_fees_told,
     assert_finished,
@@ -84,17 +85,6 @@ async def test_a_malformed_own_payload_is_never_committed(theatre, monkeypatch):
     await assert_finished(run)
     assert len(events_of(run, "dan", "gradient_refused")) == 3
     assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(3)}
-
-
-class Wrapped:
-    """A transport with some calls replaced."""
-
-    def __init__(self, inner, **calls):
-        self._inner = inner
-        self._calls = calls
-
-    def __getattr__(self, name):
-        return self._calls.get(name) or getattr(self._inner, name)
 
 
 def serve_nothing(name: str):

@@ -9,34 +9,25 @@ import asyncio
 from dataclasses import dataclass, replace
 
 import pytest
+from integration.inprocess_doors import Doom, Killed
 from integration.inprocess_support import (
     assert_finished,
     enter,
     included,
     member,
 )
+from integration.test_inprocess_audits import AUDITED
 
-from troth_client.clock import SteppedClock
 from troth_coordinator.chain.client import CoordinatorClient
 
 
-class Killed(BaseException):
-    """What kill -9 feels like from inside; nothing in the client may catch it."""
-
-
 @dataclass
-class Doom:
-    """Counts the doors that a process goes through, and ends it at one of them.
+class Fate(Doom):
+    """Counts the doors that a process goes through, and ends it at one of them; 0: at none."""
 
-    Time stands still from the death on, until `bury`.
-    """
-
-    at: int
-    is_after: bool
-    clock: SteppedClock
+    at: int = 0
+    is_after: bool = False
     seen: int = 0
-    is_dead: bool = False
-    where: str = ""
 
     def enter(self, name: str) -> bool:
         """Count a door; True if the process dies behind it."""
@@ -50,21 +41,12 @@ class Doom:
             self.die()
         return True
 
-    def die(self):
-        self.is_dead = True
-        self.clock.join()
-        raise Killed(self.where)
-
-    def bury(self):
-        if self.is_dead:
-            self.clock.leave()
-
 
 class Door:
     """Stands in front of an object and lets calls through, one by one."""
 
-    def __init__(self, inner: object, doom: Doom, name: str) -> None:
-        self._inner, self._doom, self._name = inner, doom, name
+    def __init__(self, inner: object, fate: Fate, name: str) -> None:
+        self._inner, self._fate, self._name = inner, fate, name
 
     def __getattr__(self, name):
         found = getattr(self._inner, name)
@@ -74,76 +56,84 @@ class Door:
         if not asyncio.iscoroutinefunction(found):
 
             def call(*args, **kwargs):
-                is_last = self._doom.enter(label)
+                is_last = self._fate.enter(label)
                 try:
                     return found(*args, **kwargs)
                 finally:
                     if is_last:
-                        self._doom.die()
+                        self._fate.die()
 
             return call
 
         async def call_later(*args, **kwargs):
-            is_last = self._doom.enter(label)
+            is_last = self._fate.enter(label)
             try:
                 return await found(*args, **kwargs)
             finally:
                 if is_last:
-                    self._doom.die()
+                    self._fate.die()
 
         return call_later
 
 
-def doomed(run, name: str, dooms: list[Doom]) -> None:
-    """Let the named member die as the last of `dooms` says, each time it is started."""
+def doomed(run, name: str, fates: list[Fate]) -> None:
+    """Let the named member die as the last of `fates` says, each time it is started."""
 
     def wrap(one, doors):
         if one.name != name:
             return doors
-        doom = dooms[-1]
-        rpc = Door(doors.chain.rpc, doom, "rpc")
+        fate = fates[-1]
+        rpc = Door(doors.chain.rpc, fate, "rpc")
         return replace(
             doors,
             chain=CoordinatorClient(rpc, sleeper=lambda _seconds: asyncio.sleep(0)),
-            transport=Door(doors.transport, doom, "transport"),
-            store=Door(doors.store, doom, "store"),
-            clock=Door(doors.clock, doom, "clock"),
+            transport=Door(doors.transport, fate, "transport"),
+            store=Door(doors.store, fate, "store"),
+            clock=Door(doors.clock, fate, "clock"),
         )
 
     run.wrap = wrap
 
 
-async def die_and_rise(run, name: str, dooms: list[Doom], lives: list[tuple[int, bool]]) -> int:
-    """Start a member again whenever it dies, with the next doom; return how often it died."""
-    one = member(run, name)
-    for at, is_after in [*lives, (0, False)]:
-        previous = dooms[-1:]
-        dooms.append(Doom(at, is_after, run.clock))
-        try:
-            await run.start(one)
-        except Killed:
-            continue
-        finally:
-            for doom in previous:
-                doom.bury()
-        await asyncio.gather(one.task, return_exceptions=True)
-    return sum(doom.is_dead for doom in dooms)
+async def live(run, one, fates: list[Fate]) -> None:
+    """Start a member in the slot in which it died before; wait until it dies as it is fated to.
+
+    Whatever else ends it is raised.
+    """
+    fate = fates[-1]
+    try:
+        await run.start(one)
+    except Killed:
+        return
+    finally:
+        for previous in fates[-2:-1]:
+            previous.bury()
+    task, dying = one.task, asyncio.create_task(fate.died.wait())
+    await asyncio.wait([task, dying], return_when=asyncio.FIRST_COMPLETED)
+    dying.cancel()
+    if fate.is_dead:  # perhaps in the chamber only, where it judged beside the round
+        await run.stop(one)
+    if not (task.cancelled() or isinstance(task.exception(), Killed)):
+        await task
 
 
 async def play(theatre, rounds: int, lives: list[tuple[int, bool]]):
-    """A run in which bob dies `len(lives)` times."""
-    run = await theatre.create(rounds, checkpoint_every=7, residual_rounds=1_000)
-    dooms: list[Doom] = []
-    doomed(run, "bob", dooms)
-    await enter(run, ["ada", "cyd"])
-    await run.add("bob")
-    deaths = await die_and_rise(run, "bob", dooms, lives)
+    """A run in which bob dies `len(lives)` times, and how."""
+    run = await theatre.create(rounds, checkpoint_every=7, residual_rounds=1_000, **AUDITED)
+    fates: list[Fate] = []
+    doomed(run, "bob", fates)
+    await enter(run, ["ada", "cyd", "dan"])
+    bob = await run.add("bob")
+    for at, is_after in [*lives, (0, False)]:
+        fates.append(Fate(run.clock, at=at, is_after=is_after))
+        await live(run, bob, fates)
+        bob.events.emit("life_ended")
     await run.finish()
-    return run, deaths, dooms
+    return run, fates
 
 
 def assert_nothing_was_lost(run, rounds: int) -> None:
-    assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(rounds)}
+    assert included(run, "ada") == {round_: [0, 1, 2, 3] for round_ in range(rounds)}
     bob = member(run, "bob")
     assert not bob.events.named("commit_lost")
     assert not bob.events.named("commit_skipped")
@@ -154,28 +144,53 @@ def assert_nothing_was_lost(run, rounds: int) -> None:
         before = event["round"] - 1 if event["round"] else None
         assert event["previous"] == before, f"the residual was lost: {event}"
     for round_ in bob.here.store.submission_rounds():
-        sent = member(run, "ada").here.store.load_peer(round_, 2)
+        sent = member(run, "ada").here.store.load_peer(round_, 3)
         if sent is not None:
             assert sent == bob.here.store.load_submission(round_), "other bytes than those stored"
+
+
+def died_between(told: list[dict], first: str, second: str) -> int:
+    """How many audits a member told the first thing of in one life, the second in a later one."""
+    life, found, lives = 0, 0, {}
+    for event in told:
+        audit = (event.get("round"), event.get("target"))
+        life += event["event"] == "life_ended"
+        if event["event"] == first:
+            lives[audit] = life
+        found += event["event"] == second and lives.get(audit, life) < life
+    return found
+
+
+async def assert_nobody_was_fined(run) -> None:
+    """Bob opened and sat in time: an audit that it missed would have cost it stake."""
+    stake = run.settings.chain.stake_lamports
+    for entry in (await run.view()).entries[:4]:
+        assert (entry.stake, entry.strikes, entry.seat_faults) == (stake, 0, 0)
 
 
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 async def test_killed_at_a_door(theatre, is_after):
     lives = [(at, is_after) for at in range(2, 150, 13)]
-    run, deaths, _ = await play(theatre, 20, lives)
+    run, fates = await play(theatre, 20, lives)
     await assert_finished(run)
     assert_nothing_was_lost(run, 20)
-    assert deaths == len(lives)
+    await assert_nobody_was_fined(run)
+    assert sum(fate.is_dead for fate in fates) == len(lives)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 async def test_killed_at_every_door(theatre, is_after):
-    lives = [(at, is_after) for at in range(1, 140)]
-    run, deaths, dooms = await play(theatre, 60, lives)
+    # A start goes through some seventy doors, a round with its audits through two hundred.
+    lives = [(at, is_after) for at in (*range(1, 140), *range(140, 400, 9))]
+    run, fates = await play(theatre, 60, lives)
     await assert_finished(run)
     assert_nothing_was_lost(run, 60)
-    assert deaths == len(lives)
-    places = {doom.where for doom in dooms}
-    for door in ("rpc.send", "store.save_submission", "store.save_weights", "transport.push"):
-        assert door in places
+    await assert_nobody_was_fined(run)
+    assert sum(fate.is_dead for fate in fates) == len(lives)
+    places = {fate.where for fate in fates}
+    usual = {"rpc.send", "store.save_submission", "store.save_weights", "transport.push"}
+    of_audits = {"clock.beside", "transport.show"}
+    assert places >= usual | of_audits
+    told = member(run, "bob").events.events
+    assert died_between(told, "verdict_committed", "verdict_revealed")

@@ -9,7 +9,7 @@ from integration.inprocess_support import (
     enter,
     events_of,
 )
-from integration.test_inprocess_audits import FIVE, WINDOWS
+from integration.test_inprocess_audits import AUDITED, FIVE
 
 from troth_client.audit.recompute import recompute
 
@@ -63,7 +63,7 @@ class SlowClock:
 
 
 async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdicts(theatre):
-    run = await theatre.create(6, **(WINDOWS | SPARSE))
+    run = await theatre.create(6, **(AUDITED | SPARSE))
     hourglass = Hourglass(run.chain)
 
     def slowed(one, doors):

@@ -1,0 +1,61 @@
+"""What tests put between a member of an in-process run and its doors: to lie, to refuse, to die.
+
+Next: inprocess_support.py for the runs.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from troth_client.assembly import Doors
+from troth_client.clock import SteppedClock
+from troth_client.transport.base import BlobId
+from troth_client.transport.errors import HolderLacksError
+
+
+class Wrapped:
+    """Any object with some calls replaced."""
+
+    def __init__(self, inner, **calls):
+        self._inner = inner
+        self._calls = calls
+
+    def __getattr__(self, name):
+        return self._calls.get(name) or getattr(self._inner, name)
+
+
+def refused_by(doors: Doors, refuses: Callable[[str, BlobId], bool]) -> Doors:
+    """The same doors, but a holder lacks what `refuses(holder, blob)` says."""
+    wire = doors.transport._wire
+
+    async def read(holder, blob, into):
+        if refuses(holder, blob):
+            raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
+        await wire.read(holder, blob, into)
+
+    doors.transport._wire = Wrapped(wire, read=read)
+    return doors
+
+
+class Killed(BaseException):
+    """What kill -9 feels like from inside; nothing in the client may catch it."""
+
+
+@dataclass
+class Doom:
+    """The death of one process. Time stands still from then on, until `bury`."""
+
+    clock: SteppedClock
+    is_dead: bool = False
+    where: str = ""
+    died: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def die(self):
+        self.is_dead = True
+        self.died.set()
+        self.clock.join()
+        raise Killed(self.where)
+
+    def bury(self):
+        if self.is_dead:
+            self.clock.leave()
