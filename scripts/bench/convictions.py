@@ -31,7 +31,7 @@ from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import text_source
 from troth_coordinator.chain.codec import program_codec
-from troth_coordinator.chain.event_types_audits import AuditSettled, CaseSettled
+from troth_coordinator.chain.event_types_audits import AuditSettled, CaseSettled, Penalised
 from troth_coordinator.chain.event_types_rounds import RoundSettled
 from troth_coordinator.chain.events import EventLog
 from troth_coordinator.rules import bitmap
@@ -56,9 +56,6 @@ WINDOWS = {
     "committee_reveal_slots": 10,
     "case_slots": 40,
 }
-PATIENT = {"verdict_commit_slots": 36}
-NOT_SERVED = ("hides-openings", "truncated-openings")
-"""Where nothing is served, seats wait for two thirds of their window, and then speak one by one."""
 BOTH = Role.TRAINER | Role.WITNESS
 HONEST = {"ada": BOTH, "bob": Role.WITNESS, "cyd": Role.WITNESS, "dan": Role.WITNESS}
 """Four may judge, one of them trains too; more would only take longer. The cheat trains only."""
@@ -79,7 +76,7 @@ class Trial:
     `convicted` is the round whose payload cost it its stake, or its place (P4); `slashed` the round
     under way when that was decided; 0 where that did not happen. `outcomes` of the audits of its
     payloads, or of payloads that nobody got, up to that round: of later ones only the quick would
-    be known.
+    be known. `fines` were taken from honest members, by penalties small or large.
     """
 
     kind: str
@@ -88,6 +85,7 @@ class Trial:
     convicted: int = 0
     slashed: int = 0
     outcomes: dict[str, int] = field(default_factory=dict)
+    fines: int = 0
     seconds: float = 0.0
 
 
@@ -102,16 +100,15 @@ def make_data(folder: Path) -> TokenData:
     return prepared(folder / "out", text_source([folder]), shape)
 
 
-def settings_of(data: TokenData, kind: str, sampling: str) -> RunSettings:
+def settings_of(data: TokenData, sampling: str) -> RunSettings:
     """Return a run that is sampled as newcomers or as long-standing members are."""
-    patience = PATIENT if kind in NOT_SERVED else {}
     changes = {
         "model": model_of(width=16, layers=2, tokens=TOKENS),
         "data": {"sequence_tokens": TOKENS},
         "demo": {"k": 8},
         "schedule": {"rounds": 1_000, "lr_nano": 3_000_000},
         "train": {"sequences_per_payload": 8, "microbatch_sequences": 8},
-        "chain": {"min_members": 4, "p_new_ppm": SAMPLING[sampling], **WINDOWS, **patience},
+        "chain": {"min_members": 4, "p_new_ppm": SAMPLING[sampling], **WINDOWS},
     }
     return settings_on(data, changes)
 
@@ -120,7 +117,7 @@ async def play(data: TokenData, kind: str, sampling: str, seed: int) -> Trial:
     """Play one run until the cheat is convicted, or for as many rounds as there are."""
     begun, cheat = time.monotonic(), CHEATS[kind]
     with tempfile.TemporaryDirectory() as folder:
-        settings = settings_of(data, kind, sampling)
+        settings = settings_of(data, sampling)
         run = await InProcessRun.create(settings, data, Path(folder), seed=seed)
         run.wrap = lambda one, doors: cheating(cheat, doors) if one.name == kind else doors
         for name, roles in HONEST.items():
@@ -169,21 +166,26 @@ class Record:
         self._target = target
         self._log = EventLog(program_codec())
         self._judged: dict[int, str] = {}
+        self._fines = 0
 
     def slot_opened(self, slot: int, parent: int) -> None:
         """Nothing is decided by time alone."""
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
-        """Take down how audits and cases ended, and who was struck for what nobody could fetch."""
+        """Take down how audits and cases ended, what nobody could fetch, and others' fines."""
         for event in self._log.read(landed.outcome.logs).events:
             if isinstance(event, RoundSettled) and bitmap.has(event.struck, self._target):
                 is_last = bitmap.has(event.jailed, self._target)
                 self._judged[event.round] = "JAILED" if is_last else "STRUCK"
+            elif isinstance(event, Penalised):
+                self._fines += event.index != self._target
             elif isinstance(event, AuditSettled) and event.target == self._target:
                 if event.outcome != AuditOutcome.ACCUSED:
                     self._judged[event.round] = AuditOutcome(event.outcome).name
             elif isinstance(event, CaseSettled) and event.target == self._target:
                 self._judged[event.round] = CaseOutcome(event.outcome).name
+            elif isinstance(event, CaseSettled):
+                self._fines += event.outcome == CaseOutcome.CONVICTED
 
     def trial(self, unknown: Trial, now: int) -> Trial:
         """Return the run as far as it has come, in round `now`."""
@@ -196,6 +198,7 @@ class Record:
             convicted=last - first + 1 if guilty else 0,
             slashed=now - first + 1 if guilty else 0,
             outcomes=dict(Counter(what for round_, what in judged.items() if round_ <= last)),
+            fines=self._fines,
         )
 
 
@@ -210,7 +213,7 @@ def row(trials: Sequence[Trial]) -> str:
     lost = sum(judged[what] for what in GUILTY)
     caught = sorted(trial.convicted for trial in trials if trial.convicted)
     cells = [kind, f"{p_ppm / PPM:.2f}", fault or "none", f"{len(caught)} of {len(trials)}"]
-    cells.append(f"{lost} of {judged.total()}")
+    cells += [f"{lost} of {judged.total()}", f"{sum(trial.fines for trial in trials)}"]
     if caught:
         d = detection(p_ppm, PPM * lost // judged.total(), 0)
         mean, most = (STRIKES, STRIKES) if is_seen else (float(1 / d), rounds_to_capture(d))
@@ -224,9 +227,9 @@ def row(trials: Sequence[Trial]) -> str:
 
 
 HEAD = """\
-| cheat | p | fault | caught | lost of judged | mean: formula | measured | 95 %: formula \
-| measured | to the penalty |
-|---|---|---|---|---|---|---|---|---|---|"""
+| cheat | p | fault | caught | lost of judged | honest fined | mean: formula | measured \
+| 95 %: formula | measured | to the penalty |
+|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def main() -> int:
@@ -250,8 +253,8 @@ def play_all(
     data: TokenData, journal: Journal, kind: str, arguments: argparse.Namespace
 ) -> list[Trial]:
     """Return the runs of one kind of cheat; those that are not in the journal are played now."""
-    settings, found = settings_of(data, kind, arguments.sampling), []
-    known = journal.read(settings)
+    settings = settings_of(data, arguments.sampling)
+    known, found = journal.read(settings), []
     for seed in range(arguments.seeds):
         if (name := f"{kind} {seed}") in known:
             found.append(Trial(**known[name]))

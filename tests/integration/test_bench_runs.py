@@ -36,6 +36,7 @@ def call(monkeypatch, capsys):
 async def test_a_free_rider_is_convicted_for_a_round_of_its_own(words):
     found = await convictions.play(words, "free-rider", "new", seed=0)
     assert found.outcomes == {"CONVICTED": 1}, "its first audit is its last"
+    assert found.fines == 0, "nobody honest has lost anything"
     assert 1 <= found.convicted < found.slashed
 
 
@@ -44,14 +45,14 @@ async def test_who_serves_nothing_is_jailed_for_its_third_payload(words):
     assert found.outcomes == {"STRUCK": 2, "JAILED": 1}
     assert found.convicted == convictions.STRIKES
     row = convictions.row([found]).split(" | ")
-    assert row[2:8] == ["P4", "1 of 1", "1 of 3", "3.0", "3.0", "3"]
+    assert row[2:8] == ["P4", "1 of 1", "1 of 3", "0", "3.0", "3.0"]
 
 
 def test_a_table_of_convictions_is_printed_again_without_playing(call, tmp_path):
     arguments = ("--seeds", 1, "--out", tmp_path / "runs/played.jsonl", "openings-of-another-run")
     status, table, played = call(convictions, *arguments)
     assert status == 0 and "NO_OPENINGS" in played
-    assert "| openings-of-another-run | 0.50 | P5 | 1 of 1 | 1 of 1 | 2.0 |" in table
+    assert "| openings-of-another-run | 0.50 | P5 | 1 of 1 | 1 of 1 | 0 | 2.0 |" in table
     assert call(convictions, *arguments) == (0, table, "")
 
 
