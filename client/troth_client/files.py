@@ -112,7 +112,7 @@ def explain_full_disk(path: Path) -> Iterator[None]:
 
 
 class FolderLock(Closable):
-    """Exclusive use of a folder by one process, until `release` or the end of the process.
+    """Exclusive use of a folder by one process, until `close` or the end of the process.
 
     The operating system drops the lock when its holder dies, however it dies, so a stale lock file
     means nothing. Take it after a fork: a child inherits the lock of its parent.

@@ -82,8 +82,8 @@ class Peer:
 
     `keep_rounds` bounds what is kept on disk and served; `endpoints` caches the owner and address
     of each index. `root_round` is that of the run's stored root when we last looked: its weights
-    are kept, for a run that halts starts from them again; `kept` names the rounds that open audits
-    need. `step` names the step of the round that is under way. `stop` is set when the participant
+    are kept, for a run that halts starts from them again; `kept` finds those that audits need.
+    `step` names the step of the round that is under way. `stop` is set when the participant
     is asked to leave.
     """
 

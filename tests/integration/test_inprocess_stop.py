@@ -7,6 +7,7 @@ from integration.inprocess_support import (
     events_of,
     member,
     until,
+    until_round,
 )
 from integration.test_inprocess_audits import FIVE
 
@@ -40,3 +41,18 @@ async def test_who_stops_is_told_what_it_owes_and_pays_nothing_if_it_resumes_in_
     view = await assert_finished(run)
     assert [entry.stake for entry in view.entries[:5]] == [run.settings.chain.stake_lamports] * 5
     await assert_conserved(run)
+
+
+async def test_a_restart_keeps_the_weights_of_audits_that_the_ring_has_dropped(theatre):
+    """A case about one of them may still be opened: who cannot recompute then judges nothing."""
+    run = await theatre.create(24, **LONG | {"ring": 8, "case_slots": 400})
+    await enter(run, FIVE)
+    emma = member(run, "emma")
+    await until_round(run, 12)
+    held = emma.here.docket.held_rounds
+    old = {round_ for round_ in held if round_ < 12 - 8}
+    assert old
+    await run.stop(emma)
+    await run.start(emma)
+    await until_round(run, 15)
+    assert old <= set(emma.here.store.weight_rounds())

@@ -1,5 +1,6 @@
-"""Audits seen from home: what a trainer must be able to open, and the opening sets it shows.
+"""Audits as a participant lives through them: what it shows, what it judges, what it sends.
 
-Owns: the kept residuals and the desk of opening sets. Never: talks to the chain, judges work.
-Next: `residuals.py`, `openings_desk.py`.
+Owns: the opening sets of its own work, its seats and votes, the steps that anyone may take.
+Never: a rule of judging or a penalty; `troth_attestation` has those.
+Next: `docket.py` for what is known; then `target.py`, `seat.py`, `juror.py`, `steps.py`.
 """

@@ -1,6 +1,6 @@
-"""Errors of the audit's home side, as one tree.
+"""Errors of this folder, as one tree.
 
-Owns: the exception types of this folder. Never: a verdict; `troth_attestation` gives those.
+Owns: the exception types. Never: a verdict; `troth_attestation` gives those.
 Next: `residuals.py` and `openings_desk.py`, which raise them.
 
     ClientError

@@ -1,8 +1,8 @@
 """The weights of past rounds that audits still need: w_r, the state on which round r trained.
 
-Owns: which rounds stay, and the check of what comes back. Never: a copy of its own: every settled
-round is on disk already (`steps/settle.py`), whole and sealed, so keeping one costs no memory and
-no second write; it only must not be dropped. Never gives out weights with another state root.
+Owns: the check of what comes back. Never: a copy of its own: every settled round is on disk already
+(`steps/settle.py`), whole and sealed, and stays there while the docket has an open audit of it.
+Never gives out weights with another state root.
 Next: `recompute.py`, which trains on them again.
 """
 
@@ -13,28 +13,11 @@ from troth_coordinator.rules.ids import Digest
 
 
 class KeptWeights:
-    """What a witness keeps beyond the usual rounds, for as long as it is told to.
-
-    The usual rounds (the ring) cover every seed that is pending; an open audit may last longer.
-    """
+    """The weights in a store, by the root that the chain names."""
 
     def __init__(self, store: Store, config_hash: Digest) -> None:
         self._store = store
         self._config_hash = config_hash
-        self._held: set[int] = set()
-
-    @property
-    def held(self) -> frozenset[int]:
-        """The rounds of which nothing may be dropped: weights, headers, payloads."""
-        return frozenset(self._held)
-
-    def hold(self, round_: int) -> None:
-        """Keep a round until `release`; after a restart the audits on chain say which."""
-        self._held.add(round_)
-
-    def release(self, round_: int) -> None:
-        """Let a round go; harmless for one that is not held."""
-        self._held.discard(round_)
 
     def load(self, round_: int, root: bytes) -> WeightState:
         """Return w_r whose state root is `root`, the round's canonical one; slow, for a thread.

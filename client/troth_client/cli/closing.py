@@ -30,8 +30,7 @@ async def close_accounts(
     """Release audits that are over, close settled participants, rounds, checkpoints, the run.
 
     Raises OtherRunError while somebody is still owed something or judged, and the program's
-    refusals
-    (RunNotFinished, CasesMayBeOpen, WrongAuthority).
+    refusals (RunNotFinished, CasesMayBeOpen, WrongAuthority).
     """
     view = await client.read_run(run)
     at = RunAddresses.of(view, client.program_id)

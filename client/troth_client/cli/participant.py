@@ -2,7 +2,7 @@
 
 Owns: joining or resuming on the announced port, the life of the doors, what a signal does, final
 weights. Never: prints (events say what happens) or parses a command line.
-Next: `commands/membership.py` (`troth join`) and `demo/` call `participate`; `purse.py`.
+Next: `commands/participation.py` (`troth join`) and `demo/` call `participate`; `purse.py`.
 """
 
 import asyncio

@@ -67,7 +67,10 @@ class Supervisor:
         while True:
             try:
                 if not is_started:
-                    await start_from_disk(self.peer, await look(self.peer))
+                    view = await look(self.peer)
+                    # Before anything is applied: what open audits need must not be tidied away.
+                    await self.peer.docket.refresh(view)
+                    await start_from_disk(self.peer, view)
                     is_started = True
                 last = await self._turn()
             except (RpcError, UnconfirmedError, BlockhashExpiredError) as error:

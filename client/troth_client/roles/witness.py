@@ -93,13 +93,8 @@ def _is_contestable(audit: AuditView, view: NetworkView) -> bool:
 
 
 def _tidy(peer: Peer, view: NetworkView) -> None:
-    """Keep what open audits may still ask for, and forget what they no longer do."""
+    """Forget what open audits no longer ask for."""
     peer.chamber.tidy()
-    open_rounds = peer.docket.held_rounds
-    for round_ in peer.kept.held - open_rounds:
-        peer.kept.release(round_)
-    for round_ in open_rounds:
-        peer.kept.hold(round_)
     for round_, target in peer.desk.held:
         if peer.docket.is_done(round_, target, view):
             peer.desk.settle(round_, target)

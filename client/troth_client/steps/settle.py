@@ -23,7 +23,12 @@ async def settle(peer: Peer, closure: Closure) -> None:
     oldest = max(0, closure.round - peer.keep_rounds)
     # A header is checked against the residual of its maker's last included one, however old; an
     # open audit needs the weights, headers and payloads of its round.
-    kept = {peer.root_round, peer.residual.momentum.previous, *closure.carried, *peer.kept.held}
+    kept = {
+        peer.root_round,
+        peer.residual.momentum.previous,
+        *closure.carried,
+        *peer.docket.held_rounds,
+    }
     peer.store.drop_before(oldest, keep=kept)
     peer.archive.tidy(closure.round, peer.residual.origins())
     peer.transport.drop_before(oldest)

@@ -10,7 +10,7 @@ of another. Sums and maxima do not mind; for the rest the event's time decides.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from troth_client.telemetry.events import Event
+from troth_client.telemetry.events import Event, float_of, int_of
 from troth_client.telemetry.trials import Trial
 
 
@@ -58,22 +58,22 @@ class Board:
     def take(self, event: Event) -> None:
         """Fold one event in; events that the board does not know change nothing."""
         name, peer = str(event["event"]), event.get("peer")
-        self.slot = max(self.slot, _int(event, "slot"))
+        self.slot = max(self.slot, int_of(event, "slot"))
         if name in _OF_TRIALS:
-            key = (_int(event, "round"), _int(event, "target"))
+            key = (int_of(event, "round"), int_of(event, "target"))
             self.trials.setdefault(key, Trial(*key)).take(event)
         if peer is None:
             self._take_own(name, event)
             return
         line = self.peers.setdefault(str(peer), PeerLine(str(peer)))
-        line.fees += _int(event, "fee")
-        line.round = max(line.round, _int(event, "round", line.round))
+        line.fees += int_of(event, "fee")
+        line.round = max(line.round, int_of(event, "round", line.round))
         state = _STATES.get(name)
-        if state is not None and _time(event) >= line.changed_at:
-            line.changed_at, line.state = _time(event), state(event)
+        if state is not None and float_of(event, "time") >= line.changed_at:
+            line.changed_at, line.state = float_of(event, "time"), state(event)
         phase = _PHASES.get(name)
-        if phase is not None and _time(event) >= self.changed_at:
-            self.changed_at, self.phase = _time(event), phase(event)
+        if phase is not None and float_of(event, "time") >= self.changed_at:
+            self.changed_at, self.phase = float_of(event, "time"), phase(event)
         note = _NOTES.get(name)
         if note is not None:
             note(self, line, event)
@@ -117,26 +117,11 @@ class Board:
         ]
 
     def _take_own(self, name: str, event: Event) -> None:
-        self.own_fees += _int(event, "fee")
+        self.own_fees += int_of(event, "fee")
         if name == "run_created":
-            self.run, self.num_rounds = str(event["run"]), _int(event, "rounds")
+            self.run, self.num_rounds = str(event["run"]), int_of(event, "rounds")
         elif name == "data_progress":
-            self.data_done, self.data_total = _int(event, "done"), _int(event, "total")
-
-
-def _int(event: Event, key: str, default: int = 0) -> int:
-    value = event.get(key)
-    return value if isinstance(value, int) else default
-
-
-def _time(event: Event) -> float:
-    value = event.get("time")
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _seconds(event: Event) -> float:
-    value = event.get("seconds")
-    return float(value) if isinstance(value, int | float) else 0.0
+            self.data_done, self.data_total = int_of(event, "done"), int_of(event, "total")
 
 
 def _always(word: str) -> Callable[[Event], str]:
@@ -144,12 +129,12 @@ def _always(word: str) -> Callable[[Event], str]:
 
 
 def _trained(board: Board, line: PeerLine, event: Event) -> None:
-    line.loss_micro = _int(event, "loss_micro")
-    board.losses.setdefault(_int(event, "round"), {})[line.name] = line.loss_micro
+    line.loss_micro = int_of(event, "loss_micro")
+    board.losses.setdefault(int_of(event, "round"), {})[line.name] = line.loss_micro
 
 
 def _encoded(_board: Board, line: PeerLine, event: Event) -> None:
-    line.payload_bytes = _int(event, "payload_bytes")
+    line.payload_bytes = int_of(event, "payload_bytes")
 
 
 def _committed(_board: Board, line: PeerLine, _event: Event) -> None:
@@ -159,21 +144,21 @@ def _committed(_board: Board, line: PeerLine, _event: Event) -> None:
 def _closed(board: Board, line: PeerLine, event: Event) -> None:
     line.num_included += bool(event.get("own"))
     line.root = str(event.get("root", ""))
-    board.round = max(board.round, _int(event, "round") + 1)
+    board.round = max(board.round, int_of(event, "round") + 1)
 
 
 def _joined(_board: Board, line: PeerLine, event: Event) -> None:
-    line.index = _int(event, "index", -1)
+    line.index = int_of(event, "index", -1)
 
 
 def _judged(_board: Board, line: PeerLine, event: Event) -> None:
     line.num_judged += 1
-    line.judging_seconds += _seconds(event)
+    line.judging_seconds += float_of(event, "seconds")
 
 
 def _step_ended(_board: Board, line: PeerLine, event: Event) -> None:
     if event.get("step") == "train":
-        line.training_seconds += _seconds(event)
+        line.training_seconds += float_of(event, "seconds")
 
 
 def _ended(_board: Board, line: PeerLine, event: Event) -> None:

@@ -1,15 +1,18 @@
 """What a witness checked, found and earned, as its own events tell it.
 
 Owns: the sums over one participant's log. Never: reads a file or the chain.
-Next: `cli/commands/membership.py`, which prints it when `troth witness` ends.
+Next: `cli/commands/participation.py`, which prints it when `troth witness` ends.
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
 
-from troth_client.telemetry.events import Event, JsonValue
+from troth_client.telemetry.events import Event, JsonValue, float_of
 
 OK = "OK"
+REFUSED = tuple(
+    f"{word}_{step}_refused" for word in ("verdict", "vote") for step in ("committed", "revealed")
+)
 
 
 @dataclass(slots=True)
@@ -30,19 +33,19 @@ class Duties:
         name, verdict = event["event"], str(event.get("verdict", ""))
         if name == "judged":
             self.verdicts[verdict] += 1
-            self.judging_seconds += _number(event, "seconds")
+            self.judging_seconds += float_of(event, "seconds")
             self._find(event, verdict)
         elif name == "judged_case":
             self.votes[verdict] += 1
             self._find(event, verdict)
         elif name == "step_ended" and event.get("step") == "train":
-            self.training_seconds += _number(event, "seconds")
+            self.training_seconds += float_of(event, "seconds")
         elif name in ("verdict_revealed", "vote_revealed"):
             self.num_revealed += 1
-        elif name in ("verdict_committed_refused", "verdict_revealed_refused"):
+        elif name in REFUSED:
             self.num_refused += 1
         elif name == "ended":
-            self.rewards = int(_number(event, "rewards"))
+            self.rewards = int(float_of(event, "rewards"))
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return all of it, ready for JSON; the share is None where nothing was trained."""
@@ -66,8 +69,3 @@ class Duties:
     def _find(self, event: Event, verdict: str) -> None:
         if verdict != OK:
             self.findings.append(event)
-
-
-def _number(event: Event, key: str) -> float:
-    value = event.get(key)
-    return float(value) if isinstance(value, int | float) else 0.0

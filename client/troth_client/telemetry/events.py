@@ -110,6 +110,18 @@ class EventTail:
                     yield event
 
 
+def int_of(event: Event, key: str, default: int = 0) -> int:
+    """Return a field that is a whole number, the default where it is anything else."""
+    value = event.get(key)
+    return value if isinstance(value, int) else default
+
+
+def float_of(event: Event, key: str) -> float:
+    """Return a field that is a number, zero where it is anything else."""
+    value = event.get(key)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
 def _parse(line: bytes) -> Event | None:
     try:
         record = json.loads(line)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.slashing import split
-from troth_client.telemetry.events import Event
+from troth_client.telemetry.events import Event, int_of
 from troth_coordinator.rules.audit_view import AuditStage
 
 OK = "OK"
@@ -55,9 +55,9 @@ class Trial:
         if name == "audit_changed":
             # Peers read the chain at different moments: the furthest of them is right.
             self.stage = max(self.stage, AuditStage[str(event["stage"])])
-            self.outcome = max(self.outcome, _int(event, "outcome"))
-            self.case_outcome = max(self.case_outcome, _int(event, "case_outcome"))
-            self.taken = max(self.taken, _int(event, "taken"))
+            self.outcome = max(self.outcome, int_of(event, "outcome"))
+            self.case_outcome = max(self.case_outcome, int_of(event, "case_outcome"))
+            self.taken = max(self.taken, int_of(event, "taken"))
         elif name == "audit_closed":
             self.is_closed = True
         elif name == "judged":
@@ -95,8 +95,3 @@ class Trial:
             return None
         parts = split(self.taken, has_bond=False)
         return parts.burned, parts.treasury
-
-
-def _int(event: Event, key: str) -> int:
-    value = event.get(key)
-    return value if isinstance(value, int) else 0
