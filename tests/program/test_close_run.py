@@ -47,7 +47,7 @@ def settle(stage: Stage) -> None:
 
 def checkpoint_pairs(stage: Stage) -> list[tuple[Pubkey, Pubkey]]:
     found = []
-    for round_ in range(3):
+    for round_ in range(stage.run.round + 1):
         account = stage._account(stage.at.checkpoint(round_))
         if account is not None:
             found.append((stage.at.checkpoint(round_), stage.cranker.pubkey()))

@@ -11,16 +11,23 @@ from collections import Counter
 from collections.abc import Callable
 
 from program.rounds import SOL, Stage, key, root_of
+from program.test_close_run import checkpoint_pairs, round_pairs
 from solders.instruction import Instruction
 from solders.keypair import Keypair
+from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
 from troth_coordinator.chain import instructions as make
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import PRESENT
+from troth_coordinator.rules.root import root_vote
+from troth_coordinator.rules.view import Admission
 
 NEVER = {"MathOverflow", "VaultShort", "InvariantViolated", "MalformedSlotHashes"}
-NUM_OWNERS = 8
+NUM_OWNERS = 9
 SHORT: dict[str, int] = {
     **{"capacity": 6, "ring": 6, "keep_rounds": 2, "min_members": 2, "max_rounds": 25},
     **{"checkpoint_every": 3, "rounds_per_epoch": 4, "audit_cap": 2, "max_witness_only": 2},
@@ -31,12 +38,16 @@ Action = Callable[["Walk"], None]
 
 
 class Walk:
-    """One seeded walk; `landed` and `refused` count what happened, by name."""
+    """One seeded walk. Counts by name: instructions that it `tried`, events that `landed`, errors
+    that `refused`; `phases` and `stages` are those that the run and its audits were seen in.
+    """
 
     def __init__(self, seed: int, stage: Stage) -> None:
         self.dice = random.Random(seed)
         self.stage = stage
-        self.num_tried = 0
+        self.tried: Counter[str] = Counter()
+        self.phases: set[Phase] = set()
+        self.stages: set[AuditStage] = set()
         self.landed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         for index in range(len(self.stage.owners), NUM_OWNERS):
@@ -44,49 +55,64 @@ class Walk:
             self.stage.sessions.append(key("session", index))
             for payer in (self.stage.owners[index], self.stage.sessions[index]):
                 self.stage.chain.airdrop(payer.pubkey(), 100 * SOL)
+        self._sessions = {bytes(session.pubkey()): session for session in self.stage.sessions}
+        self.known = {bytes(owner.pubkey()): owner for owner in self.stage.owners}
 
     def attempt(self, instruction: Instruction, *signers: Keypair) -> None:
         """Send it if it would land; otherwise look at how it is refused."""
-        stage = self.stage
-        self.num_tried += 1
+        stage, name = self.stage, program_codec().instruction_names[bytes(instruction.data[:8])]
+        self.tried[name] += 1
         raw = stage._signed(instruction, signers)
         told = stage.chain.simulate(VersionedTransaction.from_bytes(raw))
         if told.error is None:
-            for name in stage.send(instruction, *signers).names():
-                self.landed[name] += 1
+            self.landed.update(stage.send(instruction, *signers).names())
             return
         match told.error:
             case {"InstructionError": [_, {"Custom": code}]}:
                 known = stage._errors.get(code)
-                # The one refusal of Anchor itself here: an owner without a participant account.
-                name = known.name if known else {3012: "AccountNotInitialized"}[code]
+                # Refusals of Anchor itself here: an owner without a participant account, a round
+                # without a checkpoint.
+                error = known.name if known else {3012: "AccountNotInitialized"}[code]
             case other:
                 raise AssertionError(f"{other}\n" + "\n".join(told.logs))
-        assert name not in NEVER, "\n".join(told.logs)
-        self.refused[name] += 1
+        assert error not in NEVER, "\n".join(told.logs)
+        self.refused[error] += 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether even the account of the run is closed."""
+        return self.stage._account(self.stage.at.run) is None
+
+    def look(self) -> None:
+        """Note where the run and its audits stand."""
+        self.phases.add(Phase(self.stage.run.phase))
+        self.stages |= {AuditStage(audit.stage) for audit in self.stage.audits}
 
     # Who and what.
 
     def owner(self) -> Keypair:
         return self.dice.choice(self.stage.owners)
 
+    def payer_of(self, owner: Keypair) -> Pubkey:
+        """Who paid the rent of an owner's participant account: whoever admitted it."""
+        is_listed = self.stage.params.admission == Admission.ALLOWLIST
+        return (self.stage.authority if is_listed else owner).pubkey()
+
+    def newcomer(self) -> Keypair:
+        """Mostly somebody who holds no index."""
+        held = {entry.owner for entry in self.stage.entries if entry.status in PRESENT}
+        out = [owner for key, owner in self.known.items() if key not in held]
+        return self.dice.choice(out) if out and self.dice.random() < 0.8 else self.owner()
+
     def index(self) -> int:
-        return self.dice.randrange(6)
+        return self.dice.randrange(self.stage.params.capacity)
 
     def session_of(self, index: int) -> Keypair:
         """The key in force at an index, where the walk knows it."""
-        held = bytes(self.stage.entries[index].session)
-        for session in self.stage.sessions:
-            if bytes(session.pubkey()) == held:
-                return session
-        return self.stage.cranker
+        return self._sessions.get(self.stage.entries[index].session, self.stage.cranker)
 
     def vote(self, index: int, round_: int, root: bytes) -> bytes:
-        owner = bytes(self.stage.entries[index].owner)
-        for place, known in enumerate(self.stage.owners):
-            if bytes(known.pubkey()) == owner:
-                return self.stage.vote(place, round_, root)
-        return b"v" * 32
+        return root_vote(bytes(self.stage.at.run), round_, self.stage.entries[index].owner, root)
 
     def root(self) -> bytes:
         return root_of(self.stage.run.round if self.dice.random() < 0.95 else 999)
@@ -96,10 +122,15 @@ def move_on(walk: Walk) -> None:
     """What honest people would do now: mostly everybody acts, then somebody cranks."""
     stage, run = walk.stage, walk.stage.run
     everybody = walk.dice.random() < 0.8
-    for index in range(6):
-        if everybody or walk.dice.random() < 0.5:
+    for index, entry in enumerate(stage.entries[: stage.params.capacity]):
+        serves = entry.status in PRESENT and run.phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
+        if run.phase in (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN):
+            serves = bool(stage.open.members >> index & 1)
+        is_in_time = stage.slot <= run.phase_end_slot or walk.dice.random() < 0.1
+        if serves and is_in_time and (everybody or walk.dice.random() < 0.5):
             act(walk, index)
-    if walk.dice.random() < 0.5 and run.phase_end_slot != NONE and stage.slot <= run.phase_end_slot:
+    is_late = walk.dice.random() < (0.1 if everybody else 0.5)
+    if is_late and run.phase_end_slot != NONE and stage.slot <= run.phase_end_slot:
         stage.run_out()
     crank(walk)
 
@@ -117,7 +148,7 @@ def act(walk: Walk, index: int | None = None) -> None:
         case Phase.ATTEST:
             bitmap = stage.open.committed
             if walk.dice.random() < 0.1:
-                bitmap &= walk.dice.getrandbits(6)
+                bitmap &= walk.dice.getrandbits(8)
             possession = bytes(9 if bitmap >> i & 1 else 0 for i in range(64))
             built = make.attest(at, who, index, run.round, bitmap, possession)
         case _:
@@ -147,7 +178,11 @@ def freeze(walk: Walk) -> None:
 
 
 def void(walk: Walk) -> None:
+    """Close a round without a candidate, sometimes when nobody has closed it for too long."""
     who, run = walk.stage.cranker, walk.stage.run
+    if run.phase in (Phase.ATTEST, Phase.COOLDOWN) and walk.dice.random() < 0.5:
+        walk.stage.run_out()
+        walk.stage.chain.advance(run.params.close_grace_slots)
     walk.attempt(make.close_void(walk.stage.at, who.pubkey(), run.round), who)
 
 
@@ -183,14 +218,17 @@ def come_back(walk: Walk) -> None:
 
 
 def join(walk: Walk) -> None:
-    owner = walk.owner()
+    owner = walk.newcomer()
     place = walk.stage.owners.index(owner)
     roles = walk.dice.choice((1, 2, 3, 3, 3))
     session = walk.stage.sessions[place].pubkey()
-    terms = make.JoinTerms(walk.index(), roles, session, f"http://p{place}")
+    entries = walk.stage.entries[: walk.stage.params.capacity]
+    gone = [i for i, entry in enumerate(entries) if entry.status not in PRESENT] or [walk.index()]
+    index = walk.dice.choice(gone) if walk.dice.random() < 0.8 else walk.index()
+    terms = make.JoinTerms(index, roles, session, f"http://p{place}")
     former = walk.stage.entries[terms.index].owner
-    gone = next((o.pubkey() for o in walk.stage.owners if bytes(o.pubkey()) == former), None)
-    walk.attempt(make.join_run(walk.stage.at, owner.pubkey(), terms, gone), owner)
+    before = Pubkey.from_bytes(former) if former in walk.known else None
+    walk.attempt(make.join_run(walk.stage.at, owner.pubkey(), terms, before), owner)
 
 
 def top_up(walk: Walk) -> None:
@@ -202,7 +240,8 @@ def top_up(walk: Walk) -> None:
 def withdraw(walk: Walk) -> None:
     owner = walk.owner()
     amount = walk.dice.choice((0, 0, 1, 500, 100_000))
-    walk.attempt(make.withdraw_stake(walk.stage.at, owner.pubkey(), amount), owner)
+    payer = walk.payer_of(owner)
+    walk.attempt(make.withdraw_stake(walk.stage.at, owner.pubkey(), amount, payer), owner)
 
 
 def claim(walk: Walk) -> None:
@@ -226,9 +265,9 @@ def authority_acts(walk: Walk) -> None:
     stage, boss = walk.stage, walk.stage.authority
     params = dataclasses.replace(
         stage.run.params,
-        reward_per_payload=walk.dice.choice((0, 700, 1_000, 1_500)),
+        reward_per_payload=walk.dice.choice((0, 700, 700, 1_000, 1_500)),
         stake_lamports=walk.dice.choice((100_000, 100_000, 120_000)),
-        absence_fee=walk.dice.choice((0, 700, 1_000, 2_000)),
+        absence_fee=walk.dice.choice((0, 500, 500, 700, 2_000)),
     )
     walk.attempt(
         walk.dice.choice(
@@ -240,6 +279,60 @@ def authority_acts(walk: Walk) -> None:
         ),
         boss,
     )
+
+
+def create_again(walk: Walk) -> None:
+    """The authority, having lost its notes, creates what is there."""
+    at, boss = walk.stage.at, walk.stage.authority.pubkey()
+    config, model, council = b"c" * 32, b"m" * 32, key("council").pubkey()
+    terms = make.RunTerms(walk.stage.run_id, config, model, root_of(0), council, walk.stage.params)
+    built = (
+        make.create_run(at, boss, terms),
+        make.init_roster(at, boss),
+        make.init_round(at, boss, 0),
+    )
+    for instruction in built:
+        walk.attempt(instruction, walk.stage.authority)
+
+
+def admit(walk: Walk) -> None:
+    """The authority, or somebody who is not, puts an owner on the list of an open or closed run."""
+    signer = walk.dice.choice((walk.stage.authority, walk.stage.authority, walk.stage.cranker))
+    walk.attempt(make.admit(walk.stage.at, signer.pubkey(), walk.newcomer().pubkey()), signer)
+
+
+def announce(walk: Walk) -> None:
+    """Somebody says where the files of a checkpoint are, mostly of the newest one."""
+    stage, index = walk.stage, walk.index()
+    round_ = stage.run.root_round if walk.dice.random() < 0.8 else walk.dice.randrange(9)
+    owner = Pubkey.from_bytes(stage.entries[index].owner)
+    session, manifest = walk.session_of(index), make.Manifest(round_, b"m" * 32, "here")
+    built = make.announce_manifest(stage.at, session.pubkey(), owner, index, manifest)
+    walk.attempt(built, session)
+
+
+def wind_up(walk: Walk) -> None:
+    """The authority closes what it can, perhaps too early. The run goes with the last account.
+
+    From a finished run everybody takes what is theirs before.
+    """
+    stage, boss = walk.stage, walk.stage.authority
+    if stage.run.phase == Phase.FINISHED:
+        for owner in stage.owners:
+            walk.attempt(make.leave_run(stage.at, owner.pubkey()), owner)
+        stage.chain.advance(walk.dice.choice((1, 3_000, 9_000)))
+        for owner in stage.owners:
+            walk.attempt(make.claim_reward(stage.at, owner.pubkey()), owner)
+            payer = walk.payer_of(owner)
+            walk.attempt(make.withdraw_stake(stage.at, owner.pubkey(), 0, payer), owner)
+    people = [(stage.at.participant(o.pubkey()), walk.payer_of(o)) for o in stage.owners]
+    pairs = [*round_pairs(stage), *checkpoint_pairs(stage), *people]
+    held = [(account, payer) for account, payer in pairs if stage._account(account) is not None]
+    for first in range(0, len(held) + 1, 8):
+        if not walk.is_over:
+            some = held[first : first + 8]
+            closing = make.close_run(stage.at, boss.pubkey(), boss.pubkey(), some)
+            walk.attempt(closing, boss)
 
 
 def resume(walk: Walk) -> None:
@@ -266,7 +359,11 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
     (5, claim),
     (3, leave),
     (3, new_session),
-    (3, authority_acts),
+    (4, authority_acts),
+    (2, create_again),
+    (3, admit),
+    (4, announce),
+    (1, wind_up),
     (6, resume),
     (6, wait),
 )

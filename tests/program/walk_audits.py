@@ -9,39 +9,56 @@ from collections.abc import Callable
 from program.audits import CERTAIN, LAZY, MISMATCH, OK, TRUE, UNAVAILABLE, openings_of
 from program.cases import Trial
 from program.rounds import key
-from program.walk import ACTIONS, SHORT, Action, Walk, freeze, move_on, wait
+from program.walk import ACTIONS, SHORT, Action, Walk, freeze, move_on, void, wait, wind_up
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_attestation.cases import Vote
+from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sketch import Sketch, sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_coordinator.chain import audit_instructions as audits
 from troth_coordinator.chain import case_instructions as cases
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim
-from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.audit_view import (
+    AuditFlag,
+    AuditKind,
+    AuditStage,
+    AuditView,
+    SeatFlag,
+)
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import Status
 
 TRIED: dict[str, int] = {
     **SHORT,
     **CERTAIN,
-    **{"capacity": 8, "ring": 8, "audit_cap": 8, "max_rounds": 40, "pool": 100_000},
-    **{"rounds_per_epoch": 8, "seed_delay_slots": 2},
+    **{"capacity": 8, "ring": 8, "audit_cap": 8, "max_rounds": 12, "pool": 100_000},
+    **{"rounds_per_epoch": 4, "seed_delay_slots": 2},
 }
 """Everybody is sampled in every round."""
+
+
+SPARE = 30_000
+"""What people have at stake beyond the minimum, so that one fault does not end a membership."""
 
 
 class AuditWalk(Walk):
     """A walk through a run in which everybody is audited."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__(seed, Trial(6, **TRIED))
+        admission = "allowlist" if seed % 2 else "open"
+        super().__init__(seed, Trial(7, **TRIED, admission=admission))
         self.stage.chain.airdrop(key("council").pubkey(), 10**9)
+        for owner in self.stage.owners[:7]:
+            self.attempt(life.top_up_stake(self.stage.at, owner.pubkey(), SPARE), owner)
 
-    def index(self) -> int:
-        return self.dice.randrange(8)
+    @property
+    def clock(self) -> int:
+        """The run clock, of a run that is not paused."""
+        return self.stage.slot - self.stage.run.pause_total_slots
 
     def people(self, audit: AuditView) -> list[Pubkey]:
         """The owners whom an audit names, mostly all of them."""
@@ -57,10 +74,12 @@ def said(audit: AuditView, index: int) -> tuple[VerdictKind, Sketch] | None:
     """What a judge says of an audit whenever it is asked: targets differ in how they are seen."""
     dice = random.Random(f"{audit.key} {index}")
     mood = random.Random(str(audit.key)).choice((OK, OK, OK, MISMATCH, MISMATCH, UNAVAILABLE))
-    if dice.random() < 0.1:
+    if audit.stage in (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL):
+        mood = random.Random(f"tried {audit.key}").choice((mood, mood, OK, UNAVAILABLE))
+    if dice.random() < 0.06:
         return None
-    kind = mood if dice.random() < 0.8 else dice.choice(tuple(VerdictKind))
-    return kind, LAZY if dice.random() < 0.1 else TRUE
+    kind = mood if dice.random() < 0.85 else dice.choice(tuple(VerdictKind))
+    return kind, LAZY if dice.random() < 0.06 else TRUE
 
 
 def tend(walk: Walk) -> None:
@@ -70,38 +89,39 @@ def tend(walk: Walk) -> None:
             STEPS[AuditStage(audit.stage)](walk, audit)
 
 
-def tend_twice(walk: Walk) -> None:
-    tend(walk)
-    tend(walk)
-
-
 def run_out(walk: Walk) -> None:
-    """Move to the first moment after a window of some audit."""
-    stage = walk.stage
-    ends = [audit.stage_end for audit in stage.audits if audit.stage_end < 2**40]
-    clock = stage.slot - stage.run.pause_total_slots
-    later = sorted(end for end in ends if end >= clock)
+    """Move to the first moment after a window of some audit, then act."""
+    audits = walk.stage.audits
+    ends = [end for a in audits for end in (a.stage_end, a.appeal_end, a.case_end)]
+    later = [end for end in ends if walk.clock <= end < 2**40]
     if later:
-        stage.chain.advance(later[0] + 1 - clock)
+        walk.stage.chain.advance(min(later) + 1 - walk.clock)
+        tend(walk)
+
+
+def oversleep(walk: Walk) -> None:
+    """Nobody does anything until seed slots are forgotten, or until rewards have vested."""
+    walk.stage.chain.advance(walk.dice.choice((600, 4_500)))
 
 
 def recover(walk: Walk) -> None:
     """Whoever was slashed below the minimum tops up and comes back."""
     stage = walk.stage
     for index, entry in enumerate(stage.entries):
-        owner = next((o for o in stage.owners if bytes(o.pubkey()) == entry.owner), None)
-        missing = stage.run.params.stake_lamports + 2_000 - entry.stake
-        if owner is None or entry.status != Status.INACTIVE or missing <= 0:
+        owner = walk.known.get(entry.owner)
+        missing = stage.run.params.stake_lamports + SPARE - entry.stake
+        if owner is None or entry.status not in (Status.INACTIVE, Status.JAILED, Status.PENDING):
             continue
-        walk.attempt(life.top_up_stake(stage.at, owner.pubkey(), missing), owner)
+        if missing > SPARE:
+            walk.attempt(life.top_up_stake(stage.at, owner.pubkey(), missing), owner)
         session, round_ = walk.session_of(index), stage.run.round
         vote = walk.vote(index, round_, walk.root())
-        walk.attempt(life.ready(stage.at, session.pubkey(), index, round_, vote), session)
-        move_on(walk)
-        ready_round = stage.entries[index].ready_round
-        held = ready_round if ready_round != NONE else 0
-        cranker = stage.cranker
-        walk.attempt(life.activate(stage.at, cranker.pubkey(), index, held), cranker)
+        if entry.ready_round == NONE or walk.dice.random() < 0.1:
+            walk.attempt(life.ready(stage.at, session.pubkey(), index, round_, vote), session)
+        elif entry.ready_round < round_:
+            cranker = stage.cranker
+            built = life.activate(stage.at, cranker.pubkey(), index, entry.ready_round)
+            walk.attempt(built, cranker)
 
 
 def open_sampled(walk: Walk) -> None:
@@ -109,13 +129,18 @@ def open_sampled(walk: Walk) -> None:
     stage.chain.advance(stage.params.seed_delay_slots + 1)
     freeze(walk)
     for round_ in range(max(0, stage.run.round - 2), stage.run.round):
+        held = stage.round(round_)
+        due = held.sampled & ~held.audited
         for target in range(8):
-            if walk.dice.random() < 0.6:
+            if walk.dice.random() < (0.6 if due >> target & 1 else 0.05):
                 walk.attempt(audits.open_audit(stage.at, who.pubkey(), round_, target), who)
+    tend(walk)
 
 
 def request(walk: Walk) -> None:
     stage, who = walk.stage, walk.owner()
+    if stage.run.phase != Phase.ATTEST and walk.dice.random() < 0.8:
+        return
     asked = audits.request_audit(stage.at, who.pubkey(), stage.run.round, walk.index())
     walk.attempt(asked, who)
 
@@ -135,7 +160,7 @@ def challenge(walk: Walk) -> None:
 def show(walk: Walk, audit: AuditView) -> None:
     session = walk.session_of(audit.target)
     root = openings_of(audit.round, audit.target)
-    if random.Random(f"serves {audit.key}").random() < 0.8:
+    if random.Random(f"serves {audit.key}").random() < 0.9:
         posted = audits.post_openings(
             walk.stage.at, session.pubkey(), audit.round, audit.target, root
         )
@@ -147,7 +172,7 @@ def speak(walk: Walk, audit: AuditView) -> None:
     """Each seat commits, or shows what it committed to."""
     for seat in audit.judging:
         words = said(audit, seat.index)
-        if words is None:
+        if words is None or is_done(walk, audit, seat.flags):
             continue
         kind, sketch = words
         session, salt = walk.session_of(seat.index), bytes([seat.index]) * 32
@@ -164,11 +189,29 @@ def speak(walk: Walk, audit: AuditView) -> None:
 def hear(walk: Walk, audit: AuditView) -> None:
     speak(walk, audit)
     who = walk.stage.cranker
-    walk.attempt(audits.extend_audit(walk.stage.at, who.pubkey(), audit), who)
+    if is_time(walk, audit):
+        walk.attempt(audits.extend_audit(walk.stage.at, who.pubkey(), audit), who)
     settle(walk, audit)
 
 
+def is_done(walk: Walk, audit: AuditView, flags: int) -> bool:
+    """Whether a judge has nothing to say now; sometimes it does not look."""
+    is_hiding = audit.stage in (AuditStage.COMMIT, AuditStage.CASE_COMMIT)
+    has_spoken = flags & (SeatFlag.COMMITTED if is_hiding else SeatFlag.REVEALED)
+    is_late = not is_hiding and walk.clock > audit.stage_end
+    return bool(has_spoken or is_late) and walk.dice.random() < 0.9
+
+
+def is_time(walk: Walk, audit: AuditView) -> bool:
+    """Whether a window of an audit has ended; sometimes people do not look."""
+    is_shown = audit.stage in (AuditStage.REVEAL, AuditStage.CASE_REVEAL)
+    is_early = walk.dice.random() < (0.5 if is_shown else 0.1)
+    return walk.clock > audit.stage_end or is_early
+
+
 def settle(walk: Walk, audit: AuditView) -> None:
+    if not is_time(walk, audit):
+        return
     who, people = walk.stage.cranker, walk.people(audit)
     walk.attempt(audits.settle_audit(walk.stage.at, who.pubkey(), audit, people), who)
 
@@ -182,7 +225,7 @@ def vote(walk: Walk, audit: AuditView) -> None:
     """Each juror commits, or shows its vote; then the case may be settled."""
     for juror in audit.jurors:
         words = said(audit, juror.index)
-        if words is None:
+        if words is None or is_done(walk, audit, juror.flags):
             continue
         session, salt = walk.session_of(juror.index), bytes([juror.index]) * 32
         run, kind = bytes(walk.stage.at.run), int(audit.kind)
@@ -196,6 +239,8 @@ def vote(walk: Walk, audit: AuditView) -> None:
         else:
             shown = (int(words[0]), audit.openings_root, salt)
             walk.attempt(cases.reveal_vote(at, me, audit, juror.index, shown), session)
+    if not is_time(walk, audit):
+        return
     who, people = walk.stage.cranker, walk.people(audit)
     walk.attempt(cases.settle_case(walk.stage.at, who.pubkey(), audit, people), who)
 
@@ -203,14 +248,40 @@ def vote(walk: Walk, audit: AuditView) -> None:
 def end(walk: Walk, audit: AuditView) -> None:
     """The convicted appeals, the council reverses, anybody releases."""
     at = walk.stage.at
-    convicted = next((o for o in walk.stage.owners if bytes(o.pubkey()) == audit.owner), None)
-    if convicted is not None and walk.dice.random() < 0.3:
+    convicted = walk.known.get(audit.owner)
+    is_conviction = audit.case_outcome == CaseOutcome.CONVICTED
+    may_appeal = is_conviction and not audit.flags & AuditFlag.APPEALED
+    may_reverse = audit.appeal_end < walk.clock <= audit.stage_end and is_conviction
+    if convicted is not None and walk.dice.random() < (0.6 if may_appeal else 0.05):
         walk.attempt(cases.appeal_case(at, convicted.pubkey(), audit), convicted)
-    if walk.dice.random() < 0.2:
+    if walk.dice.random() < (0.7 if may_reverse else 0.05):
         council: Keypair = key("council")
         walk.attempt(cases.resolve_appeal(at, council.pubkey(), audit), council)
+    if walk.clock <= max(audit.stage_end, audit.case_end) and walk.dice.random() < 0.9:
+        return
     who, people = walk.stage.cranker, walk.people(audit)
     walk.attempt(cases.release_escrow(at, who.pubkey(), audit, people), who)
+
+
+def to_the_end(walk: Walk) -> None:
+    """From wherever a walk stopped: the run finishes, its audits end, everybody takes theirs."""
+    for _ in range(100):
+        if walk.is_over:
+            return
+        run, boss = walk.stage.run, walk.stage.authority
+        if run.phase == Phase.FINISHED and not walk.stage.audits:
+            wind_up(walk)
+            continue
+        tend(walk)
+        if run.phase == Phase.PAUSED:
+            walk.attempt(life.resume_run(walk.stage.at, boss.pubkey(), run.round), boss)
+        elif run.phase != Phase.FINISHED:
+            recover(walk)
+            move_on(walk)
+            void(walk)
+        run_out(walk)
+        walk.look()
+    raise AssertionError(f"no end: {walk.stage.run.phase}, {walk.stage.audits}")
 
 
 STEPS: dict[AuditStage, Callable[[Walk, AuditView], None]] = {
@@ -226,12 +297,12 @@ STEPS: dict[AuditStage, Callable[[Walk, AuditView], None]] = {
 }
 AUDIT_ACTIONS: tuple[tuple[int, Action], ...] = (
     *((weight, action) for weight, action in ACTIONS if action is not wait),
-    (60, tend),
-    (20, tend_twice),
+    (70, tend),
     (25, open_sampled),
     (8, request),
     (30, challenge),
     (12, run_out),
+    (2, oversleep),
     (15, recover),
 )
 """Without waits so long that every window ends in them."""
