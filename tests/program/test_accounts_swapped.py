@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 from program import harness
 from program.rounds import Stage, key, root_of
+from program.walk import NEVER
 from solders.account import Account
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
@@ -218,6 +219,9 @@ ELSEWHERE = ["create_run", "init_roster", "init_round", "admit", "close_run"]
 UNUSED = {("join_run", "previous"), ("settle_audit", "challenger")}
 UNUSED |= {("settle_case", "challenger"), ("release_escrow", "challenger")}
 
+# A panic, or a check behind the ones that should have refused.
+WRONG_ENDS = {*NEVER, "ProgramFailedToComplete"}
+
 
 def test_every_instruction_has_its_place():
     assert sorted(SHARED + DRIVEN + AUDITS + CASES + ELSEWHERE) == sorted(harness.INSTRUCTIONS)
@@ -236,7 +240,7 @@ def check(scene: Scene, name: str) -> None:
             if address == case.instruction.accounts[place].pubkey:
                 continue
             wrong = swapped(case.instruction, place, address)
-            assert stage.refused(wrong, case.signer), (slot["name"], what)
+            assert stage.refused(wrong, case.signer) not in WRONG_ENDS, (slot["name"], what)
     for place, slot in enumerate(harness.INSTRUCTIONS[name]["accounts"]):
         if not slot.get("signer"):
             continue
