@@ -25,11 +25,12 @@ async def show_openings(peer: Peer, view: NetworkView) -> None:
         round_ = peer.docket.round(number)
         if round_ is None:
             is_done = number <= oldest
+        elif _is_asked(peer, view, round_):
+            is_done = False
+            await _show(peer, view, round_)
         else:
             # Until then a fork may draw the seed anew, and ask for other tiles or for the first.
             is_done = peer.docket.is_final(round_, view)
-            if not is_done and _is_asked(peer, view, round_):
-                await _show(peer, view, round_)
         if is_done:
             peer.archive.release(number)
 

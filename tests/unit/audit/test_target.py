@@ -119,6 +119,17 @@ async def test_u_is_kept_until_the_seed_is_final_and_then_released(scene):
     assert scene.peer.archive.waiting() == []
 
 
+async def test_who_was_away_when_the_seed_became_final_shows_its_tiles_all_the_same(scene):
+    """A machine that came back after 26 seconds, with minutes to go, paid ten rewards (P5)."""
+    patient = replace(PARAMS, openings_slots=750)
+    for slot, sequence in ((FROZEN_AT + FORK_SLOTS + 1, 1), (FROZEN_AT + 750, 2)):
+        scene.node.sent.clear()
+        await look(scene, slot=slot, sequence=sequence, params=patient)
+        assert posted_root(scene) == AUDIT.root
+    await look(scene, slot=FROZEN_AT + 751, sequence=3, params=patient)
+    assert scene.peer.archive.waiting() == []
+
+
 async def test_a_round_whose_seed_was_lost_is_released_when_the_ring_drops_it(scene):
     scene.node.rounds[ROUND] = closed_round(seed_status=SeedStatus.LOST, freeze_clock=NONE)
     await look(scene, slot=10**9)
