@@ -4,10 +4,10 @@ import contextlib
 import json
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from integration.waiting import wait_for
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
@@ -158,11 +158,12 @@ class Joined:
         return self._err.read_text()
 
     def wait_for(self, words):
-        deadline = time.monotonic() + SECONDS
-        while words not in self.said():
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < deadline, self.said()
-            time.sleep(0.05)
+        def is_said():
+            is_alive = self.process.poll() is None
+            return words in self.said() or not is_alive
+
+        wait_for(is_said, SECONDS, self.said)
+        assert words in self.said(), self.said()
 
     def end(self):
         """Exit code and the JSON object on stdout, None if there is none."""

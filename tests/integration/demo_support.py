@@ -2,7 +2,6 @@
 
 import io
 import os
-import time
 import tomllib
 from pathlib import Path
 
@@ -106,14 +105,6 @@ def marked_processes(mark):
 def marked_environment(mark):
     """The environment of a process whose descendants are to be found again."""
     return {**os.environ, MARK: mark, "NO_COLOR": "1"}
-
-
-def wait_for(condition, seconds=60.0):
-    """Poll until the condition holds; fail when the time is up."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.05)
 
 
 def _environment(process):

@@ -5,10 +5,10 @@ Next: demo_support.py for reading logs and chains.
 
 import asyncio
 import shutil
-import time
 from dataclasses import replace
 
 from integration.demo_support import SMOKE, events_of
+from integration.waiting import wait_for
 
 from troth_client.cli.demo.options import DemoOptions
 from troth_client.cli.demo.player import PRELOAD, take_part
@@ -75,10 +75,7 @@ class Troupe:
 
     def wait_for(self, name, condition):
         """Wait until the condition holds for a trainer's events."""
-        deadline = time.monotonic() + SECONDS
-        while not condition(self.events(name)):
-            assert time.monotonic() < deadline, self.events(name)[-5:]
-            time.sleep(0.05)
+        wait_for(lambda: condition(self.events(name)), SECONDS, lambda: self.events(name)[-5:])
 
     def wait_for_round(self, name, round_):
         self.wait_for(
@@ -90,11 +87,8 @@ class Troupe:
 
     def wait_for_exit(self, index):
         """Exit code of one trainer."""
-        deadline = time.monotonic() + SECONDS
-        while (code := self.fleet.exit_codes()[index]) is None:
-            assert time.monotonic() < deadline, self.events(self.tasks[index].name)[-5:]
-            time.sleep(0.05)
-        return code
+        self.wait_for(self.tasks[index].name, lambda _: self.fleet.exit_codes()[index] is not None)
+        return self.fleet.exit_codes()[index]
 
     def __enter__(self):
         self.fleet.start()

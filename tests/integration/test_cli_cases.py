@@ -4,12 +4,11 @@ What a second committee decides of each kind of claim is tested on the program (
 in one process; here it is what a person at a terminal does, sees, and is told when it is refused.
 """
 
-import time
-
 import pytest
 from integration.cli_network import SOL, Bench, prepare_text, processes, start
 from integration.demo_support import small_config
 from integration.process_support import SLOT, Troupe
+from integration.waiting import wait_for
 from unit.cli.support import Cli
 
 from troth_client.cli.demo.options import DemoOptions
@@ -43,15 +42,6 @@ def bench(cli, tmp_path):
     launcher.stop()
 
 
-def poll(look, condition, what):
-    """What `look()` returns as soon as the condition holds for it."""
-    deadline = time.monotonic() + SECONDS
-    while not condition(found := look()):
-        assert time.monotonic() < deadline, f"{what}: {found}"
-        time.sleep(0.1)
-    return found
-
-
 def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
     settings = [f"chain.{rule}" for rule in RULES]
     rounds = ("schedule.rounds=11", "schedule.warmup_rounds=0")
@@ -60,12 +50,11 @@ def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
     with processes(bench) as begin:
         people = [begin((*bench.join_arguments(run, n), "--role", "both"), n) for n in TRAINERS]
         people.append(begin(bench.witness_arguments(run, "w"), "w"))
-        cleared = poll(lambda: cleared_audits(bench, run), bool, "no audit was cleared")[0]
+        cleared = wait_for(lambda: cleared_audits(bench, run), SECONDS)[0]
         refuse_bad_claims(bench, run, cleared)
         accuse(bench, run, cleared)
-        judged = poll(
-            lambda: show(bench, run, cleared), lambda case: case["case_outcome"], "nobody decided"
-        )
+        wait_for(lambda: show(bench, run, cleared)["case_outcome"], SECONDS)
+        judged = show(bench, run, cleared)
         refuse_what_left_the_ring(bench, run)
         ends = [person.end() for person in people]
     assert [code for code, _ in ends] == [0] * 4, [person.said()[-900:] for person in people]
@@ -143,10 +132,8 @@ def accuse(bench, run, case):
 
 
 def refuse_what_left_the_ring(bench, run):
-    def status():
-        return bench.cli.json(*bench.of_run("status", run=run))
-
-    poll(status, lambda seen: seen["round"] > RING, "the run does not go on")
+    status = bench.of_run("status", run=run)
+    wait_for(lambda: bench.cli.json(*status)["round"] > RING, SECONDS)
     gone = {"round": 0, "target": 0}
     error = bench.cli.refused(*open_case(run, bench, gone, "x", "--yes", "--kind", "root"))
     assert error["kind"] == "CaseError"
@@ -204,7 +191,7 @@ def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_coun
         cases = cli.json("case", "list", run, *rpc)["cases"]
         return [case for case in cases if case["is_conviction"] and case["taken_lamports"]]
 
-    case = poll(convictions, bool, "nobody was convicted")[0]
+    case = wait_for(convictions, SECONDS)[0]
     status = cli.json("status", run, *rpc)
     assert status["escrow_lamports"] >= case["taken_lamports"] > 0
     assert any(one["taken_lamports"] for one in status["accusations"])
@@ -226,7 +213,7 @@ def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_coun
     assert not seen["is_paid_out"]
 
     assert "council" in cli.refused(*reverse, keys / "trainer-0.json")["expected"]
-    poll(lambda: cli(*reverse, keys / "authority.json"), lambda done: not done.code, "too early")
+    wait_for(lambda: cli(*reverse, keys / "authority.json").code == 0, SECONDS)
     seen = cli.json("case", "show", run, *rpc, *which(case))
     assert "reversed" in seen["flags"]
     assert not seen["is_conviction"]

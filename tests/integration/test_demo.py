@@ -20,8 +20,8 @@ from integration.demo_support import (
     perform,
     read_chain,
     roots_by_round,
-    wait_for,
 )
+from integration.waiting import wait_for
 from safetensors import safe_open
 from solders.pubkey import Pubkey
 

@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from integration.demo_support import marked_environment, marked_processes, wait_for
+from integration.demo_support import marked_environment, marked_processes
+from integration.waiting import wait_for
+from unit.cli.support import Cli
 
 from troth_client.telemetry.events import EventTail
 
@@ -82,6 +84,22 @@ def test_ctrl_c_leaves_no_process_and_names_the_logs(start, moment):
     assert f"logs and keys are in {demo.folder}" in err
     assert "interrupted" in err
     assert "Traceback" not in err
+
+
+def test_a_demo_that_stays_answers_what_it_names_until_ctrl_c(start, capsys):
+    demo = start("--stay", "--rounds", "1", "--cheat", "none", "--margin-micro", "-1000000000")
+    err = ""
+    while "troth status" not in err:
+        line = demo.process.stderr.readline()
+        assert line, err
+        err += line
+    named = err.splitlines()[-1].split()
+    assert named[:2] == ["troth", "status"]
+    assert Cli(capsys).json(*named[1:])["phase"] == "finished"
+    demo.process.send_signal(signal.SIGINT)
+    code, out, err = demo.end()
+    assert (code, err) == (0, "")
+    assert "Nobody cheated, and nobody lost anything." in out
 
 
 def test_a_killed_demo_leaves_no_process_either(start):

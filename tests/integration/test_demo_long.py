@@ -10,8 +10,8 @@ from integration.demo_support import (
     marked_environment,
     marked_processes,
     roots_by_round,
-    wait_for,
 )
+from integration.waiting import wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 ROUNDS = 40

@@ -8,6 +8,9 @@ from dataclasses import replace
 import pytest
 from integration.inprocess_support import (
     NO_AUDITS,
+    WINDOWS,
+    Chronicle,
+    assert_conserved,
     assert_finished,
     authority,
     enter,
@@ -21,6 +24,7 @@ from integration.inprocess_support import (
     void_rounds,
 )
 
+from troth_attestation.quorum import AuditOutcome
 from troth_client.cli.inprocess import Member
 from troth_client.roles import cooldown
 from troth_client.steps.errors import BarredError, ReplacedError
@@ -56,6 +60,27 @@ async def test_a_silent_third_does_not_stop_the_run(theatre):
         assert silent.status == Status.INACTIVE
         assert silent.strikes == 0
         assert silent.stake == run.settings.chain.stake_lamports - run.settings.chain.absence_fee
+
+
+async def test_a_silent_third_delays_no_audit_and_pays_for_its_seats(theatre):
+    """Seats are drawn from the silent too: two more judge, and who said nothing is fined (P6)."""
+    run = await theatre.create(10, **WINDOWS, p_new_ppm=1_000_000)
+    told = Chronicle(run)
+    await with_silent(run, ["ada", "bob", "cyd", "dan"], ["eve", "fay"])
+    await run.finish()
+    view = await assert_finished(run)
+    assert included(run, "ada") == {round_: [0, 1, 2, 3] for round_ in range(10)}
+    settled = told.named("AuditSettled")
+    assert len(settled) == len(told.named("AuditOpened")) > 0
+    assert {event.outcome for event in settled} == {AuditOutcome.CLEARED}
+    fines = told.named("Penalised")
+    assert {(event.fault, event.index) for event in fines} == {(6, 4), (6, 5)}
+    chain = run.settings.chain
+    for index, entry in enumerate(view.entries[:6]):
+        fined = sum(event.stake for event in fines if event.index == index)
+        paid = fined + chain.absence_fee if index in (4, 5) else 0
+        assert entry.stake == chain.stake_lamports - paid, index
+    await assert_conserved(run)
 
 
 async def test_exactly_half_silent_still_closes(theatre):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from anchorpy import Provider, Wallet
+from integration.waiting import wait_for
 from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed
 from solana.rpc.types import TxOpts
@@ -158,10 +159,7 @@ def test_the_chain_ends_when_its_launcher_is_killed():
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     pid, folder = int(done.stdout.split()[0]), Path(done.stdout.split()[1])
-    deadline = time.monotonic() + 10
-    while is_running(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not is_running(pid)
+    wait_for(lambda: not is_running(pid), 10)
     assert not folder.exists()
 
 

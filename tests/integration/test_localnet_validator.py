@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from integration.waiting import wait_for
 from solders.compute_budget import set_compute_unit_price
 from solders.hash import Hash
 from solders.keypair import Keypair
@@ -134,13 +135,11 @@ class Caller:
         return self("simulateTransaction", encoded, options)
 
     def wait_for(self, signature):
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
+        def confirmed():
             (status,) = self("getSignatureStatuses", [signature])["result"]["value"]
-            if status and status["confirmationStatus"] != "processed":
-                return status["slot"]
-            time.sleep(0.02)
-        raise AssertionError("not confirmed in time")
+            return status and status["confirmationStatus"] != "processed" and status
+
+        return wait_for(confirmed, 20)["slot"]
 
 
 @pytest.fixture(scope="module")
@@ -329,14 +328,15 @@ def test_the_validator_does_not_outlive_a_killed_launcher(binary):
     )
     assert done.returncode == -signal.SIGKILL
     url, folder = done.stdout.split()
-    deadline = time.monotonic() + 15
-    with pytest.raises(httpx.TransportError):
-        while time.monotonic() < deadline:
+
+    def is_gone():
+        try:
             httpx.get(url + "/health", trust_env=False, timeout=2)
-            time.sleep(0.05)
-    while Path(folder).exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not Path(folder).exists()
+        except httpx.TransportError:
+            return not Path(folder).exists()
+        return False
+
+    wait_for(is_gone, 15)
 
 
 def test_a_missing_binary_is_named(tmp_path, monkeypatch):

@@ -143,6 +143,6 @@ def _stay(summary: "Summary", rpc_url: str, output: Output) -> None:
         f"troth case show {where} --round {case.key[0]} --target {case.key[1]}"
         for case in summary.trial.convictions[:1]
     ]
-    output.note("\n  ".join(["The chain stays up; Ctrl-C ends it. Look around:", *looks]))
     with contextlib.suppress(KeyboardInterrupt):
+        output.note("\n  ".join(["The chain stays up; Ctrl-C ends it. Look around:", *looks]))
         signal.pause()
