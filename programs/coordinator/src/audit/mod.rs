@@ -2,8 +2,8 @@
 //!
 //! Owns the transitions that several instructions share. Decisions come from `crate::rules`,
 //! layouts and money from `crate::state`; signers and accounts are checked by the instructions.
-//! Reading order: `open`, `seats`, `settle`, `fees`, `penalties`, `breaker`; `crate::case` goes on with
-//! an accusation.
+//! Reading order: `open`, `seats`, `settle`, `fees`, `penalties`, `breaker`; `crate::case` goes on
+//! with an accusation.
 
 use anchor_lang::prelude::*;
 
