@@ -14,14 +14,15 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from troth_attestation.quorum import AuditOutcome
 
 KINDS = ("free-rider", "copies", "deletes-residuals", "truncated-openings", "hides-openings")
-WITNESS = "trainer-0"
-"""Whose log tells when something happened: any honest one's does."""
+MOMENT = itemgetter("time")
 HEAD = """\
 | cheat | fault | first lie in round | caught for round | rounds to that | rounds to the slash \
 | taken, SOL | wall, s |
@@ -33,7 +34,8 @@ class Outcome:
     """What became of one cheat.
 
     Rounds: that of its first payload that is not honest, that of the payload which cost it stake,
-    and the one under way when the honest saw that taken; None where nothing was.
+    and the one under way when somebody saw that taken (the number of rounds: after the last); None
+    where nothing was.
     """
 
     kind: str
@@ -53,21 +55,25 @@ class Outcome:
 
 
 def outcome(folder: Path) -> Outcome:
-    """Read the logs of a demo that has ended."""
-    summary = next(read(folder, "", "summarised"))
+    """Read the logs of a demo that has ended: an audit may be over before one of them saw it."""
+    (summary,) = (e for e in read(folder / "events.jsonl") if e["event"] == "summarised")
     trial = summary["trial"]
-    kind, index = trial["cheat"], trial["index"]
-    lie = next(read(folder, kind, "cheating"), None) if kind else None
-    caught, slashed, under_way = None, None, 0
-    for event in read(folder, WITNESS):
-        if event["event"] == "round_closed":
-            under_way = event["round"] + 1
-        elif caught is None and is_loss(event, index):
-            caught, slashed = event["round"], under_way
-    taken = trial["slashed_lamports"] + trial["fined_lamports"]
-    first = None if lie is None else lie["round"]
+    told = sorted(chain.from_iterable(map(read, folder.glob("*/events.jsonl"))), key=MOMENT)
+    lies = [event["round"] for event in told if event["event"] == "cheating"]
+    losses = [event for event in told if is_loss(event, trial["index"])]
+    caught, slashed = None, None
+    if losses:
+        before = told[: told.index(losses[0])]
+        caught = losses[0]["round"]
+        slashed = 1 + max(one["round"] for one in before if one["event"] == "round_closed")
     return Outcome(
-        kind or "none", trial["fault"], first, caught, slashed, taken, summary["is_success"]
+        kind=trial["cheat"] or "none",
+        fault=trial["fault"],
+        first_lie=lies[0] if lies else None,
+        caught=caught,
+        slashed=slashed,
+        taken_lamports=trial["slashed_lamports"] + trial["fined_lamports"],
+        is_success=summary["is_success"],
     )
 
 
@@ -79,12 +85,9 @@ def is_loss(event: dict[str, Any], index: int | None) -> bool:
     return bool(event["taken"]) or end == ("SETTLED", AuditOutcome.NO_OPENINGS)
 
 
-def read(folder: Path, name: str, kind: str = "") -> Iterator[dict[str, Any]]:
-    """Yield the events of one log of a demo, of one kind or all."""
-    for line in (folder / name / "events.jsonl").read_text().splitlines():
-        event = json.loads(line)
-        if kind in ("", event["event"]):
-            yield event
+def read(log: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of one log."""
+    yield from map(json.loads, log.read_text().splitlines())
 
 
 def _since(first: int | None, later: int | None) -> int | None:
