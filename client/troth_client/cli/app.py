@@ -21,7 +21,7 @@ from troth_client.cli.commands import (
     status,
 )
 
-_ABOUT = """Strangers train one model together; anybody can prove it was trained honestly.
+_ABOUT = """Strangers train one model together; work that was not done costs the stake.
 
 Every command has --json for one JSON object on stdout and --config for a TOML file."""
 

@@ -44,7 +44,11 @@ def register(app: typer.Typer) -> None:
 
 
 def leave(options: AsOwner, output: Output) -> None:
-    """Leave a run: the whole stake starts to unbond; an open round is served to its end."""
+    """Leave a run: the whole stake starts to unbond; an open round is served to its end.
+
+    Let join run on: it ends by itself once no audit and no case may ask for anything. Who is silent
+    or hides openings meanwhile pays from the stake that unbonds.
+    """
 
     def said(view: "NetworkView") -> str:
         slots = view.run.params.unbond_slots
