@@ -1,6 +1,7 @@
-"""The judge: signed headers, Merkle roots, state roots, proofs of possession.
+"""The judge: what was signed, what was opened, whether the work was done, and what that costs.
 
-Owns: every check of other people's bytes that needs no GPU and no network.
+Owns: every check of other people's bytes that needs no GPU and no network; draws, tests of work,
+verdicts, quorums, penalties.
 Never: imports torch, opens a file or a socket, or holds a key longer than one call.
-Next: `merkle.py` (roots and paths), `header.py` (what a trainer signs), `state.py` (what w_r is).
+Next: `header.py` (what a trainer signs), `sampling.py` (who is audited), `work.py` (the tests).
 """

@@ -114,7 +114,7 @@ def case_seed(slot_hash: bytes, run: bytes, round_: int, target: int, kind: int)
 def committee(seed: bytes, eligible: int, barred: Iterable[int], seats: Iterable[int]) -> Indices:
     """Return the second committee in order, at most seven; empty with fewer than three eligible.
 
-    `eligible` are the seats eligible at the open of the round and still active, `barred` the
+    `eligible` are the witnesses eligible at the open of the round and still active, `barred` the
     accused and the challenger, `seats` the first seats: they sit out where five others remain.
     """
     pool = eligible & ~_bits(barred)
