@@ -16,6 +16,10 @@ from integration.demo_support import (
 from solders.pubkey import Pubkey
 from unit.localnet.validator_binary import validator_binary
 
+from troth_attestation.quorum import AuditOutcome
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.event_types_audits import AuditOpened, AuditSettled
+from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import SeedStatus
 from troth_localnet.faults.catalogue import NOBODY
@@ -27,6 +31,20 @@ SLOT = 400
 NUM_ROUNDS = 10
 
 
+CLEARED = AuditOutcome.CLEARED
+
+
+async def read_audits(launcher, run):
+    """What the chain has recorded of audits that were opened, and of those that were settled."""
+    async with HttpRpc(launcher.rpc_url) as rpc:
+        client = CoordinatorClient(rpc)
+        events = await client.history(run)
+    return (
+        [event for event in events if isinstance(event, AuditOpened)],
+        [event for event in events if isinstance(event, AuditSettled)],
+    )
+
+
 @pytest.fixture
 def validator(request):
     binary = validator_binary(request)
@@ -35,7 +53,10 @@ def validator(request):
 
 
 def test_ten_rounds_end_with_one_root(tmp_path, validator):
-    """Public slot time, confirmed commitment, V0 image at genesis; three trainers and a witness."""
+    """Public slot time, confirmed commitment, V0 image at genesis; three trainers and a witness.
+
+    All four judge each other: some payloads are audited, and every audit ends cleared and paid.
+    """
     folder = tmp_path / "demo"
     summary, _ = perform(
         folder,
@@ -59,4 +80,9 @@ def test_ten_rounds_end_with_one_root(tmp_path, validator):
     assert settled == [SeedStatus.FROZEN] * len(settled)
     histories = [roots_by_round(folder, name) for name in summary.peer_roots]
     assert all(history == histories[0] for history in histories)
+    opened, settled = asyncio.run(read_audits(validator, Pubkey.from_string(summary.run)))
+    assert len(opened) == len(settled) > 0
+    assert {(event.outcome, event.paid.bit_count()) for event in settled} == {(CLEARED, 3)}
+    earned = sum(one.fees for one in summary.trial.honest.values())
+    assert earned == 3 * view.params.witness_fee * len(settled)
     assert summary.fees_lamports == asyncio.run(fees_of_all_transactions(validator, summary.run))
