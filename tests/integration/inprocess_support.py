@@ -19,6 +19,7 @@ from troth_coordinator.chain.events import Event, EventLog
 from troth_coordinator.chain.operations import Authority, Session
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.settings import RunSettings
@@ -53,7 +54,7 @@ BOTH = Role.TRAINER | Role.WITNESS
 
 
 def settings_of(
-    manifest: Manifest, rounds: int, *, sequences: int = 2, **chain: int
+    manifest: Manifest, rounds: int, *, sequences: int = 2, residual_bound: int = 20, **chain: int
 ) -> RunSettings:
     """Settings of a tiny run on a data set, with so many sequences in a payload."""
     found = load_config(
@@ -64,6 +65,7 @@ def settings_of(
             "demo": {"k": 8},
             "schedule": {"rounds": rounds, "lr_nano": 5_000_000},
             "train": {"sequences_per_payload": sequences, "microbatch_sequences": 2},
+            "judge": {"residual_bound_micro": residual_bound * 10**6},
             "chain": {"min_members": 2, **CHAIN, **chain},
         },
     )
@@ -78,20 +80,19 @@ class Theatre:
         self._folder = folder
         self.runs: list[InProcessRun] = []
 
-    async def create(
-        self, rounds: int = 6, *, seed: int = 0, sequences: int = 2, **chain: int
-    ) -> InProcessRun:
+    async def create(self, rounds: int = 6, *, seed: int = 0, **changes: int) -> InProcessRun:
+        """A run without members; `changes` of its settings are those of `settings_of`."""
         folder, manifest = self._data
-        settings = settings_of(manifest, rounds, sequences=sequences, **chain)
+        settings = settings_of(manifest, rounds, **changes)
         tokens = TokenData(folder, manifest)
         own = self._folder / f"run-{len(self.runs)}"
         run = await InProcessRun.create(settings, tokens, own, seed=seed)
         self.runs.append(run)
         return run
 
-    async def start(self, rounds: int = 6, *, cast: str, seed: int = 0, **chain: int):
+    async def start(self, rounds: int = 6, *, cast: str, seed: int = 0, **changes: int):
         """A run with these members, all started, none of them has done anything yet."""
-        run = await self.create(rounds, seed=seed, **chain)
+        run = await self.create(rounds, seed=seed, **changes)
         await enter(run, cast.split())
         return run
 
@@ -224,10 +225,14 @@ async def assert_conserved(run: InProcessRun) -> None:
 
 
 async def assert_finished(run: InProcessRun) -> NetworkView:
-    """Everyone who saw the end holds the weights whose root is on chain."""
+    """Every member that saw the end holds the weights whose root is on chain.
+
+    Who left may have seen it too, answering for its work, but applied nothing since.
+    """
     view = await run.view()
     assert view.run.phase == Phase.FINISHED
-    there = [one for one in run.members if phases(one)[-1:] == ["FINISHED"]]
+    saw_it = [one for one in run.members if phases(one)[-1:] == ["FINISHED"]]
+    there = [one for one in saw_it if view.entries[one.index].left_round == NONE]
     assert len(there) >= 2
     for one in there:
         assert one.here.replica.root() == view.run.root, one.name
