@@ -35,6 +35,7 @@ class Reason(Enum):
     PAYLOAD_MALFORMED = "the included payload cannot be decoded"
     PAYLOAD_NOT_TOP_K = "the payload is not the top-k and signs of the committed residual"
     RESIDUAL_TOO_LARGE = "the residual is too large to come from honest gradients"
+    RESIDUAL_UNUSUAL = "the residual is larger than honest gradients leave as a rule"
     WORK_DIFFERS = "the shown work is not the gradient of the assigned sequences"
     ZERO_GRADIENT = "the recomputed gradient is zero on all opened tiles"
     BETWEEN_BOUNDS = "the difference lies between the two bounds"

@@ -188,15 +188,21 @@ def measure(shown: Openings, draws: tuple[int, ...], own: Float64, rule: Rule) -
 
 
 def decide(found: Distances, bounds: JudgeSection) -> Verdict:
-    """Turn what was measured into a verdict: zero gradient, then T1b, then T2."""
+    """Turn what was measured into a verdict: zero gradient, then T1b, then T2.
+
+    Beyond the residual bound, work that agrees is inconclusive: where honest gradients shrink from
+    one round to the next, what they left is large beside them (docs/decisions/0012).
+    """
     if not found.has_gradient:
         return Verdict(VerdictKind.INCONCLUSIVE, Reason.ZERO_GRADIENT)
     kind, reason = VerdictKind.INCONCLUSIVE, Reason.BETWEEN_BOUNDS
     median, bad = found.median_error, found.num_bad_tiles
-    if found.residual_ratio > bounds.residual_bound_micro / MICRO:
+    if found.residual_ratio > bounds.residual_mismatch_micro / MICRO:
         kind, reason = VerdictKind.MISMATCH, Reason.RESIDUAL_TOO_LARGE
     elif median >= bounds.mismatch_bound_micro / MICRO or bad >= bounds.mismatch_tiles:
         kind, reason = VerdictKind.MISMATCH, Reason.WORK_DIFFERS
+    elif found.residual_ratio > bounds.residual_bound_micro / MICRO:
+        reason = Reason.RESIDUAL_UNUSUAL
     elif median <= bounds.ok_bound_micro / MICRO and bad <= bounds.ok_tiles:
         kind, reason = VerdictKind.OK, Reason.WORK_MATCHES
     return Verdict(kind, reason, median, bad, found.residual_ratio)

@@ -54,7 +54,7 @@ BOTH = Role.TRAINER | Role.WITNESS
 
 
 def settings_of(
-    manifest: Manifest, rounds: int, *, sequences: int = 2, residual_bound: int = 20, **chain: int
+    manifest: Manifest, rounds: int, *, sequences: int = 2, **chain: int
 ) -> RunSettings:
     """Settings of a tiny run on a data set, with so many sequences in a payload."""
     found = load_config(
@@ -65,7 +65,6 @@ def settings_of(
             "demo": {"k": 8},
             "schedule": {"rounds": rounds, "lr_nano": 5_000_000},
             "train": {"sequences_per_payload": sequences, "microbatch_sequences": 2},
-            "judge": {"residual_bound_micro": residual_bound * 10**6},
             "chain": {"min_members": 2, **CHAIN, **chain},
         },
     )

@@ -102,9 +102,6 @@ async def live(theatre, rounds: int, seed: int):
         checkpoint_every=9,
         residual_rounds=25,
         rounds_per_epoch=10,
-        # After hundreds of rounds this model fits its text: gradients shrink below what they were
-        # when the residual was made (docs/results.md, honest runs).
-        residual_bound=60,
     )
     fate = Fate(run, seed)
     await fate.follow()

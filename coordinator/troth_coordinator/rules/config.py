@@ -149,6 +149,7 @@ class JudgeSection(FrozenModel):
     mismatch_bound_micro: Micro = 100_000
     mismatch_tiles: Annotated[int, Field(ge=1, le=32)] = 6
     residual_bound_micro: Micro = 20 * MICRO
+    residual_mismatch_micro: Micro = 200 * MICRO
     gradient_floor_micro: Micro = 10_000
 
     @model_validator(mode="after")
@@ -161,6 +162,13 @@ class JudgeSection(FrozenModel):
                 f"above ok_bound_micro = {self.ok_bound_micro} and ok_tiles = {self.ok_tiles}",
                 f"{self.mismatch_bound_micro} and {self.mismatch_tiles}",
                 "leave room for verdicts that are inconclusive",
+            )
+        if self.residual_mismatch_micro < self.residual_bound_micro:
+            raise ContradictionError(
+                "judge.residual_mismatch_micro",
+                f"at least residual_bound_micro = {self.residual_bound_micro}",
+                self.residual_mismatch_micro,
+                "let no residual be a mismatch that is not too large",
             )
         return self
 

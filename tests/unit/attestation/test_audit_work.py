@@ -105,15 +105,30 @@ def test_a_malformed_payload_is_a_mismatch():
     assert HONEST.judged(votes=None).reason == Reason.PAYLOAD_MALFORMED
 
 
-def test_a_smuggled_residual_shows_as_long_as_it_has_influence():
+@pytest.mark.parametrize(
+    ("size", "kind", "reason"),
+    [
+        (19, OK, Reason.WORK_MATCHES),
+        (22, INCONCLUSIVE, Reason.RESIDUAL_UNUSUAL),
+        (190, INCONCLUSIVE, Reason.RESIDUAL_UNUSUAL),
+        (220, MISMATCH, Reason.RESIDUAL_TOO_LARGE),
+    ],
+)
+def test_a_smuggled_residual_shows_as_long_as_it_has_influence(size, kind, reason):
+    """Beyond 20 x gradient it is not paid, beyond 200 x it is a fault; honest reached 26 x."""
     rng = np.random.default_rng(8)
     g = rng.normal(size=(40, 4096)).astype(np.float32)
-    smuggled = 50 * rng.normal(size=g.shape).astype(np.float32)
+    smuggled = size * rng.normal(size=g.shape).astype(np.float32)
     m = smuggled.copy()
     np.put_along_axis(m, work.select(smuggled, CONFIG.demo.k).indices, 0, axis=1)
     found = payload_of(smuggled, np.float32(BETA) * m + g, g).judged()
-    assert (found.kind, found.reason) == (MISMATCH, Reason.RESIDUAL_TOO_LARGE)
-    assert 45 < found.residual_ratio < 50
+    assert (found.kind, found.reason) == (kind, reason)
+    assert 0.9 * size < found.residual_ratio < size
+
+
+def test_wrong_work_beside_an_unusual_residual_is_a_mismatch():
+    found = work.decide(work.Distances(True, 21.0, 0.1, 0), CONFIG.judge)
+    assert (found.kind, found.reason) == (MISMATCH, Reason.WORK_DIFFERS)
 
 
 def test_openings_that_are_absent_or_prove_nothing_are_unavailable():
@@ -165,7 +180,9 @@ def test_tiles_without_gradient_are_measured_against_the_floor():
         (0.0999999, 5, 0.0, INCONCLUSIVE),
         (0.1, 0, 0.0, MISMATCH),
         (0.0, 6, 0.0, MISMATCH),
-        (0.0, 0, 20.0001, MISMATCH),
+        (0.0, 0, 20.0001, INCONCLUSIVE),
+        (0.0, 0, 200.0, INCONCLUSIVE),
+        (0.0, 0, 200.0001, MISMATCH),
     ],
 )
 def test_the_bounds_are_those_of_the_protocol(median, bad, ratio, kind):

@@ -52,6 +52,7 @@ OTHER = {
     "judge.mismatch_bound_micro": 100_001,
     "judge.mismatch_tiles": 7,
     "judge.residual_bound_micro": 20_000_001,
+    "judge.residual_mismatch_micro": 200_000_001,
     "judge.gradient_floor_micro": 10_001,
 }
 
@@ -90,7 +91,7 @@ def test_the_canonical_json_is_sorted_dense_ascii_without_floats():
     assert BOUND.config_hash().hex() == PINNED
 
 
-PINNED = "d7fbc4929d0521515bdb1916ddb254c632c0bc5f1b2c4b27e954925ea93ec317"
+PINNED = "d650f5acfb5c57957908597c99852269bcc1a163e1d5a39b55f61ffd002f3efd"
 
 
 def test_a_config_without_data_has_no_hash():
@@ -113,6 +114,7 @@ def test_a_config_without_data_has_no_hash():
         ("train.microbatch_sequences", 3, "a divisor of sequences_per_payload = 8"),
         ("judge.ok_bound_micro", 100_000, "leave room for verdicts that are inconclusive"),
         ("judge.ok_tiles", 6, "leave room for verdicts that are inconclusive"),
+        ("judge.residual_mismatch_micro", 1, "at least residual_bound_micro = 20000000"),
         ("data.sequence_tokens", 129, "at most model.max_position_embeddings = 128"),
     ],
 )
