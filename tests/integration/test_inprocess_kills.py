@@ -168,14 +168,19 @@ async def assert_nobody_was_fined(run) -> None:
         assert (entry.stake, entry.strikes, entry.seat_faults) == (stake, 0, 0)
 
 
+async def assert_survived(run, rounds: int, fates, lives) -> None:
+    """Every life was ended, and neither a round nor a lamport was lost by it."""
+    await assert_finished(run)
+    assert_nothing_was_lost(run, rounds)
+    await assert_nobody_was_fined(run)
+    assert sum(fate.is_dead for fate in fates) == len(lives)
+
+
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 async def test_killed_at_a_door(theatre, is_after):
     lives = [(at, is_after) for at in range(2, 150, 13)]
     run, fates = await play(theatre, 20, lives)
-    await assert_finished(run)
-    assert_nothing_was_lost(run, 20)
-    await assert_nobody_was_fined(run)
-    assert sum(fate.is_dead for fate in fates) == len(lives)
+    await assert_survived(run, 20, fates, lives)
 
 
 @pytest.mark.nightly
@@ -183,10 +188,7 @@ async def test_killed_at_a_door(theatre, is_after):
 async def test_killed_at_every_door(theatre, is_after):
     lives = [(at, is_after) for at in range(1, 140)]
     run, fates = await play(theatre, 60, lives)
-    await assert_finished(run)
-    assert_nothing_was_lost(run, 60)
-    await assert_nobody_was_fined(run)
-    assert sum(fate.is_dead for fate in fates) == len(lives)
+    await assert_survived(run, 60, fates, lives)
     usual = {"rpc.send", "store.save_submission", "store.save_weights", "transport.push"}
     of_audits = {"clock.beside", "transport.show"}
     assert {fate.where for fate in fates} >= usual | of_audits
@@ -198,8 +200,5 @@ async def test_killed_between_a_hidden_verdict_and_its_reveal(theatre, is_after)
     """A start takes some seventy doors, a round two hundred, a judge three rounds to commit."""
     lives = [(at, is_after) for at in range(700, 1_100, 90)]
     run, fates = await play(theatre, 40, lives)
-    await assert_finished(run)
-    assert_nothing_was_lost(run, 40)
-    await assert_nobody_was_fined(run)
-    assert sum(fate.is_dead for fate in fates) == len(lives)
+    await assert_survived(run, 40, fates, lives)
     assert died_between(member(run, "bob").events.events, "verdict_committed", "verdict_revealed")
