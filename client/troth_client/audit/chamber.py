@@ -38,7 +38,7 @@ class Chamber:
             self._fruitless.add(matter)
             task = None
         if task is None:
-            task = asyncio.create_task(work())
+            task = asyncio.create_task(_begin(work))
             task.add_done_callback(_look_away)
         self._work[matter] = task
         found: T | None = task.result() if task.done() else None
@@ -64,6 +64,11 @@ class Chamber:
         self._asked.clear()
         self.tidy()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _begin(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Make the coroutine when its task begins: one that is ended before leaves none behind."""
+    return await work()
 
 
 def _look_away(work: asyncio.Task[Any]) -> None:

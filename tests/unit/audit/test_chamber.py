@@ -51,6 +51,19 @@ async def test_a_finding_is_there_once_the_work_is_done_for_as_long_as_it_is_ask
     assert chamber.hear("a", matter.judge) is None, "nobody had asked: begun anew"
 
 
+async def test_work_that_is_ended_before_it_begins_was_never_made(chamber):
+    """A coroutine that nobody awaits is reported on the terminal of whoever presses Ctrl-C."""
+    made = []
+
+    def work():
+        made.append(Matter().judge())
+        return made[-1]
+
+    chamber.hear("a", work)
+    await chamber.close()
+    assert made == []
+
+
 async def test_what_waits_for_others_keeps_nobody_from_being_heard(chamber):
     """Two targets post a root and serve nobody: an honest seat was silent on a third audit."""
     hidden, third = Matter(), Matter()
