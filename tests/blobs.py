@@ -3,7 +3,7 @@
 import random
 
 from troth_attestation.header import HEADER_BYTES, SIGNATURE_BYTES
-from troth_client.payload.codec import payload_root
+from troth_client.compression.codec import payload_root
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import HolderLiedError
 from troth_coordinator.rules.hashing import H

@@ -3,10 +3,11 @@
 Owns the order of the steps and nothing else. Each step is one function in `steps/`, takes the peer
 and the records of the steps before it, and returns the next record (`records.py`).
 Never: decides who is included; the chain does, between `attest` and `aggregate`.
-Next: any step; `roles/supervisor.py` for what happens around rounds.
+Next: any step; `participant/supervisor.py` for what happens around rounds.
 """
 
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
+from troth_client.state.records import Closure
 from troth_client.steps.aggregate import aggregate, apply
 from troth_client.steps.attest import attest
 from troth_client.steps.commit import commit
@@ -14,7 +15,6 @@ from troth_client.steps.gather import gather
 from troth_client.steps.plan import make_plan
 from troth_client.steps.produce import encode, train
 from troth_client.steps.publish import publish
-from troth_client.steps.records import Closure
 from troth_client.steps.replay import check_root
 from troth_client.steps.settle import settle
 from troth_coordinator.rules.view import NetworkView, RoundView

@@ -1,7 +1,7 @@
 """Time one applied round: `python scripts/bench/apply.py [--tiles N] [--peers N] [--device D]`.
 
 Owns: the table of milliseconds and ratios. Never: a claim; those go to docs with their log.
-Next: `client/troth_client/demo/apply.py`.
+Next: `client/troth_client/compression/apply.py`.
 """
 
 import argparse
@@ -10,13 +10,13 @@ import numpy as np
 import plain
 import torch
 
-from troth_client.demo.apply import direction, step
-from troth_client.demo.basis import integer_basis
-from troth_client.demo.dct import dct2
-from troth_client.demo.known_answer import ApplyPath, choose_path
-from troth_client.demo.tiles import TileLayout
-from troth_client.demo.topk import select
-from troth_client.payload.codec import decode, encode
+from troth_client.compression.apply import direction, step
+from troth_client.compression.basis import integer_basis
+from troth_client.compression.codec import decode, encode
+from troth_client.compression.dct import dct2
+from troth_client.compression.known_answer import ApplyPath, choose_path
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import select
 
 A, B = 1.0 - 2.0**-14, 2.0**-10
 

@@ -105,7 +105,7 @@ def main() -> int:
     rows = []
     for kind in arguments.kinds:
         folder = arguments.out.parent / f"cheat-{kind}-{arguments.seed}-{time.strftime('%H%M%S')}"
-        command = [sys.executable, "-m", "troth_client.cli.main", "demo", "--json"]
+        command = [sys.executable, "-m", "troth_cli.main", "demo", "--json"]
         command += ["--cheat", kind, "--seed", str(arguments.seed), "--out", str(folder)]
         command += ["--rounds", str(arguments.rounds), "--margin-micro", "0"]
         started = time.monotonic()

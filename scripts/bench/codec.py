@@ -9,9 +9,9 @@ import argparse
 import plain
 import torch
 
-from troth_client.demo.topk import select
-from troth_client.payload.codec import decode, encode, payload_root
-from troth_client.payload.limits import ALLOWED_K
+from troth_client.compression.codec import decode, encode, payload_root
+from troth_client.compression.limits import ALLOWED_K
+from troth_client.compression.topk import select
 
 
 def main() -> None:

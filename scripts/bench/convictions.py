@@ -3,7 +3,7 @@
 Owns: whole runs in one process with one cheat among honest members, a seed each, until it is
 convicted; the measured rounds beside the closed formula of `rules/economics.py`; the table.
 Never: chooses when a cheat is sampled; the seeds of the chain do.
-Next: `localnet/troth_localnet/faults/catalogue.py` for the cheats; docs/results.md for the table.
+Next: `localnet/troth_simulation/cheats/catalogue.py` for the cheats; docs/results.md for the table.
 
 Every run is a line of JSON in --out; a run that is there already is not played again.
 """
@@ -25,8 +25,6 @@ from solders.pubkey import Pubkey
 from whole_runs import Journal, model_of, prepared, settings_on
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
-from troth_client.cli.demo.cheats import cheating
-from troth_client.cli.inprocess import InProcessRun, Member
 from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import text_source
@@ -38,8 +36,10 @@ from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.economics import detection, rounds_to_capture
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
-from troth_localnet.faults.catalogue import CHEATS
 from troth_localnet.history import LandedTransaction
+from troth_simulation.cheats.catalogue import CHEATS
+from troth_simulation.cheats.ports import cheating
+from troth_simulation.in_process import InProcessRun, Member
 
 PPM = 10**6
 WORDS = ("slot", "round", "peer", "root", "vote", "stake", "seed", "tile", "holds", "gives", "not")

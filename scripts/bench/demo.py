@@ -17,8 +17,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.show import run_demo
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.runner import run_demo
 from troth_client.telemetry.events import Event, EventTail
 
 NUM_ROUNDS = 10

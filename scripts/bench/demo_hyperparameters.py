@@ -19,21 +19,20 @@ from pathlib import Path
 
 import torch
 
+from troth_client.compression import apply, codec
+from troth_client.compression.dct import dct2
+from troth_client.compression.known_answer import ApplyPath, choose_path
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import select
 from troth_client.data.manifest import Manifest
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
 from troth_client.data.tokens import ByteTokenizer
-from troth_client.demo import apply
-from troth_client.demo.dct import dct2
-from troth_client.demo.known_answer import ApplyPath, choose_path
-from troth_client.demo.residual import Residual
-from troth_client.demo.tiles import TileLayout
-from troth_client.demo.topk import select
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import trainable_shapes
 from troth_client.model.weights import build, weight_views
-from troth_client.payload import codec
 from troth_client.train.evaluate import evaluate
 from troth_client.train.step import gradient
 from troth_coordinator.rules.assignment import SequenceOrder, next_cursor, rank_start

@@ -2,7 +2,7 @@
 
 Owns: whole runs in one process in which everybody is honest and two targets of each round are
 audited, and the count of everything that would hurt somebody.
-Never: a cheat. Next: `client/troth_client/cli/inprocess.py`; `verification.py` for the time.
+Never: a cheat. Next: `localnet/troth_simulation/in_process.py`; `verification.py` for the time.
 
 Every run is a line of JSON in --out; a run that is there already is counted, not played again.
 Two processes may share the file if their --seed lie far apart.
@@ -31,7 +31,6 @@ from whole_runs import Journal, model_of, prepared, settings_on
 from troth_attestation.quorum import AuditOutcome
 from troth_client.audit.calibrate import Plan, calibrate, ways_here
 from troth_client.audit.thresholds import in_the_way, propose_for
-from troth_client.cli.inprocess import InProcessRun
 from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
@@ -40,6 +39,7 @@ from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.config import MICRO
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.settings import RunSettings
+from troth_simulation.in_process import InProcessRun
 
 MIXED = Device(torch.device("cpu"), is_mixed=True)
 TOKENS = 64

@@ -22,19 +22,19 @@ from typing import ParamSpec, TypeVar
 import torch
 from whole_runs import prepared, settings_on
 
-from troth_client.assembly import Doors
-from troth_client.cli.inprocess import InProcessRun, Member, run_members
-from troth_client.clock import Clock, Work
 from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
+from troth_client.participant.assembly import Ports
+from troth_client.runtime.clock import Clock, Work
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
+from troth_simulation.in_process import InProcessRun, Member, run_members
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-DEMO = Path("client/troth_client/cli/demo/demo.toml")
+DEMO = Path("client/troth_cli/demo/demo.toml")
 TEXT_BYTES = 2_000_000
 SAMPLED = {"p_base_ppm": 250_000, "p_new_ppm": 1_000_000, "audit_cap": 4}
 RATE, SEATS = 0.05, 3
@@ -46,7 +46,7 @@ OF_A_SEAT = {
 }
 OF_A_TARGET = {
     "ResidualArchive.pair": "the target: u and its tree, twice",
-    "OpeningsDesk.make": "the target: the opening set",
+    "OpeningsStore.make": "the target: the opening set",
 }
 OF_AUDITS = OF_A_SEAT | OF_A_TARGET
 GRADIENT = "gradient"
@@ -60,7 +60,7 @@ class Meter:
         self.seconds: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
 
-    def wrap(self, _member: Member, doors: Doors) -> Doors:
+    def wrap(self, _member: Member, doors: Ports) -> Ports:
         """Put the meter on a member's clock."""
         return replace(doors, clock=_MeteredClock(doors.clock, self))
 

@@ -14,8 +14,8 @@ from typing import cast
 
 import typer
 
-from troth_client.cli import tree
-from troth_client.cli.app import build
+from troth_cli import tree
+from troth_cli.app import build
 
 TARGET = Path(__file__).parents[2] / "docs/reference/cli.md"
 SHARED = ("json", "config", "debug")

@@ -2,7 +2,7 @@
 
 Owns: the cast, the windows, and the assertions that every story ends with: the verdict, the slash
 to the lamport, the vault, the stakes of the honest. What a cheat does is not here: those that the
-demo offers by name are in troth_localnet.faults, the others in cheats_doors.py.
+demo offers by name are in troth_simulation.cheats, the others in cheats_doors.py.
 Next: the test_cheating_trainers_* files.
 """
 
@@ -26,9 +26,7 @@ from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sampling import FIRST_SEATS
 from troth_attestation.slashing import Funds, Prices, SlashIntent
 from troth_attestation.verdict import Reason, VerdictKind
-from troth_client.assembly import Doors
-from troth_client.cli.demo.cheats import cheating
-from troth_client.cli.inprocess import InProcessRun, Member
+from troth_client.participant.assembly import Ports
 from troth_client.steps.errors import BarredError
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.case_instructions import release_escrow
@@ -40,9 +38,11 @@ from troth_coordinator.chain.event_types_audits import (
 )
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.view import EntryView, Role, Status
-from troth_localnet.faults.catalogue import CHEATS
-from troth_localnet.faults.cheat import HONEST_ROUNDS
 from troth_localnet.history import LandedTransaction
+from troth_simulation.cheats.catalogue import CHEATS
+from troth_simulation.cheats.cheat import HONEST_ROUNDS
+from troth_simulation.cheats.ports import cheating
+from troth_simulation.in_process import InProcessRun, Member
 
 HONEST = ("ada", "bob", "cyd", "dan")
 CHEAT = "mal"
@@ -54,7 +54,7 @@ ALWAYS = {"p_base_ppm": 1_000_000, "p_new_ppm": 1_000_000, "audit_cap": 16}
 FIRST_LIE = HONEST_ROUNDS
 """The round of the first payload that is not honest."""
 
-Wrap = Callable[[Member, Doors], Doors]
+Wrap = Callable[[Member, Ports], Ports]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Cheats that need two people or another moment: leaks, last-second votes, holders that starve.
 
 A variant is the honest client whose clock computes something else, as in judging.py. Cheats that a
-single process can play are in troth_localnet.faults, where the demo finds them too.
+single process can play are in troth_simulation.cheats, where the demo finds them too.
 Next: the test_cheating_trainers_* files.
 """
 
@@ -11,19 +11,19 @@ from dataclasses import replace
 from adversarial.cheats import CHEAT, FIRST_LIE, Wrap
 from integration.inprocess_doors import Wrapped, refused_by
 
-from troth_client.assembly import Doors
-from troth_client.cli.demo.cheating_work import signed
-from troth_client.residual_book import Proposal
+from troth_client.participant.assembly import Ports
+from troth_client.state.residual_state import Proposal
 from troth_client.steps import produce
 from troth_client.train.step import Gradient, gradient
 from troth_client.transport.base import BlobId
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import phase_end_by_time
+from troth_simulation.cheats.conduct import signed
 
 Swap = Callable[..., Awaitable[object]]
 
 
-def behind(doors: Doors, swaps: dict[Callable, Swap]) -> Doors:
+def behind(doors: Ports, swaps: dict[Callable, Swap]) -> Ports:
     """The same doors, but some functions are computed by these coroutines instead."""
 
     async def compute(function, *args, **kwargs):
@@ -80,7 +80,7 @@ def as_own_gradient() -> Callable[..., Awaitable[Gradient]]:
     return take
 
 
-def at_the_last_second(one, doors: Doors) -> Doors:
+def at_the_last_second(one, doors: Ports) -> Ports:
     """The cheat sends its commits in the last slot in which they count."""
 
     async def send_carrying(instructions, carried, signers):

@@ -21,9 +21,8 @@ from program.audits import INCINERATOR
 from solders.keypair import Keypair
 
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
-from troth_client.assembly import Doors
 from troth_client.audit.judgement import Evidence, judge_work
-from troth_client.cli.inprocess import InProcessRun, Member
+from troth_client.participant.assembly import Ports
 from troth_coordinator.chain.case_instructions import (
     NO_SUBJECT,
     Claim,
@@ -33,6 +32,7 @@ from troth_coordinator.chain.case_instructions import (
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.audits import Step, due_step, now, run_clock
 from troth_coordinator.rules.view import EntryView
+from troth_simulation.in_process import InProcessRun, Member
 
 STAKE, REWARD, FEE = 100_000_000, 1_000_000, 200_000
 RECOMPUTE = 600_000
@@ -56,7 +56,7 @@ Said = Callable[[Evidence, Verdict], VerdictKind | None]
 """What a witness says instead of what it found; None: what it found."""
 
 
-def computing(doors: Doors, swaps: Mapping[Callable[..., Any], Callable[..., Any]]) -> Doors:
+def computing(doors: Ports, swaps: Mapping[Callable[..., Any], Callable[..., Any]]) -> Ports:
     """The same doors, but the clock computes other functions than it is asked for."""
 
     async def compute(function, *args, **kwargs):

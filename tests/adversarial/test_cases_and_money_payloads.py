@@ -27,7 +27,7 @@ from integration.test_inprocess_faults import LIAR, LIE_ROUND, vouch_for_everyth
 from program.audits import INCINERATOR
 
 from troth_attestation.verdict import VerdictKind
-from troth_client.payload import codec
+from troth_client.compression import codec
 from troth_client.steps import produce
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status

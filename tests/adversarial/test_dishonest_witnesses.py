@@ -31,7 +31,7 @@ from troth_attestation.sketch import sketch
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.judgement import judge_work
 from troth_client.audit.recompute import recompute
-from troth_client.demo.tiles import TileLayout
+from troth_client.compression.tiles import TileLayout
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status
 

@@ -19,13 +19,13 @@ from solders.keypair import Keypair
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.judgement import judge_work
-from troth_client.cli.demo.cheats import cheating
 from troth_client.transport.base import BlobKind
 from troth_coordinator.chain.audit_instructions import request_audit
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import Status
-from troth_localnet.faults.catalogue import CHEATS
+from troth_simulation.cheats.catalogue import CHEATS
+from troth_simulation.cheats.ports import cheating
 
 NINE = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "mal")
 ELEVEN = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "ian", "joy", "mal")

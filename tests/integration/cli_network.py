@@ -11,8 +11,8 @@ from integration.waiting import wait_for
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from troth_client.cli.keyfiles import read_key, write_key
-from troth_client.cli.network import connect, run_async
+from troth_cli.connection import connect, run_async
+from troth_cli.keyfiles import read_key, write_key
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.sources import text_source
 from troth_client.data.tokens import ByteTokenizer
@@ -150,7 +150,7 @@ class Joined:
 
     def __init__(self, bench, arguments, name):
         self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
-        command = [sys.executable, "-m", "troth_client.cli.main", *map(str, arguments), "--json"]
+        command = [sys.executable, "-m", "troth_cli.main", *map(str, arguments), "--json"]
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(command, stdout=out, stderr=err)
 

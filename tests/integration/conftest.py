@@ -4,7 +4,7 @@ import random
 
 import pytest
 import torch
-from integration.inprocess_support import Theatre
+from integration.inprocess_support import RunFactory
 
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.sources import text_source
@@ -35,6 +35,6 @@ def data(tmp_path_factory):
 @pytest.fixture
 async def theatre(data, tmp_path):
     """Makes runs; whoever still follows one is stopped at the end."""
-    made = Theatre(data, tmp_path)
+    made = RunFactory(data, tmp_path)
     yield made
     await made.close()

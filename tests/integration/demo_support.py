@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 from rich.console import Console
 
-from troth_client.cli.demo.options import CONFIG, DemoOptions
-from troth_client.cli.demo.show import run_demo
+from troth_cli.demo.options import CONFIG, DemoOptions
+from troth_cli.demo.runner import run_demo
 from troth_client.telemetry.events import EventTail
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.http_rpc import HttpRpc

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from troth_client.assembly import Doors
-from troth_client.clock import SteppedClock
+from troth_client.participant.assembly import Ports
+from troth_client.runtime.clock import SteppedClock
 from troth_client.transport.base import BlobId
 from troth_client.transport.errors import HolderLacksError
 
@@ -24,7 +24,7 @@ class Wrapped:
         return self._calls.get(name) or getattr(self._inner, name)
 
 
-def refused_by(doors: Doors, refuses: Callable[[str, BlobId], bool]) -> Doors:
+def refused_by(doors: Ports, refuses: Callable[[str, BlobId], bool]) -> Ports:
     """The same doors, but a holder lacks what `refuses(holder, blob)` says."""
     wire = doors.transport._wire
 

@@ -11,7 +11,6 @@ from typing import Any
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from troth_client.cli.inprocess import InProcessRun, Member
 from troth_client.data.manifest import Manifest
 from troth_client.data.shards import TokenData
 from troth_coordinator.chain.codec import program_codec
@@ -25,6 +24,7 @@ from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
 from troth_localnet.history import LandedTransaction
+from troth_simulation.in_process import InProcessRun, Member
 
 MODEL = {
     "vocab_size": 256,
@@ -71,7 +71,7 @@ def settings_of(
     return found.model_copy(update={"config": found.config.with_manifest(manifest.hash)})
 
 
-class Theatre:
+class RunFactory:
     """Makes runs on one data set and ends them when the test ends."""
 
     def __init__(self, data: tuple[Path, Manifest], folder: Path) -> None:

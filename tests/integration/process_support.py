@@ -10,14 +10,14 @@ from dataclasses import replace
 from integration.demo_support import SMOKE, events_of
 from integration.waiting import wait_for
 
-from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.player import PRELOAD, take_part
-from troth_client.cli.demo.stage import create_run, player_tasks
+from troth_cli.demo.member import PRELOAD, take_part
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.setup import create_run, member_tasks
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
-from troth_localnet.faults.catalogue import NOBODY
 from troth_localnet.fleet import Fleet
+from troth_simulation.cheats.catalogue import NOBODY
 
 # Slots are wall time: phases in which somebody is missing run to their ends.
 SLOT = 60
@@ -62,7 +62,7 @@ class Troupe:
         options.folder.mkdir()
         self.launcher = launcher
         self.stage = asyncio.run(self._create())
-        tasks = player_tasks(self.options, self.stage, launcher.rpc_url)
+        tasks = member_tasks(self.options, self.stage, launcher.rpc_url)
         self.tasks = [self._own_data(task) for task in tasks]
         self.fleet = Fleet(take_part, self.tasks, PRELOAD)
 

@@ -11,11 +11,11 @@ from integration.process_support import SLOT, Troupe
 from integration.waiting import wait_for
 from unit.cli.support import Cli
 
-from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.stage import start_chain
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.setup import start_chain
 from troth_client.telemetry.events import EventList
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
-from troth_localnet.faults.catalogue import FREE_RIDER
+from troth_simulation.cheats.catalogue import FREE_RIDER
 
 pytestmark = pytest.mark.processes
 

@@ -10,7 +10,7 @@ from solders.litesvm import LiteSVM
 from solders.pubkey import Pubkey
 from unit.cli.support import Cli
 
-from troth_client.cli.settings import run_settings
+from troth_cli.settings import run_settings
 from troth_client.data.manifest import load_manifest
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.sources import text_source

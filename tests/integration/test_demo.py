@@ -178,7 +178,7 @@ def test_a_margin_that_is_missed_is_a_failure(tmp_path):
 def test_the_command_prints_one_json_object(tmp_path):
     """`troth demo --json`: progress on stderr, the result on stdout, nothing left running."""
     folder = tmp_path / "demo"
-    command = [sys.executable, "-m", "troth_client.cli.main", "demo", "--json", "--rounds", "6"]
+    command = [sys.executable, "-m", "troth_cli.main", "demo", "--json", "--rounds", "6"]
     command += ["--margin-micro", "300000", "--out", str(folder), "--cheat", "none"]
     mark = str(tmp_path)
     done = subprocess.run(

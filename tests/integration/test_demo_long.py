@@ -24,7 +24,7 @@ def test_the_demo_as_it_is_convicts_the_free_rider_and_trains_on(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "troth_client.cli.main",
+        "troth_cli.main",
         "demo",
         "--json",
         "--out",
@@ -55,7 +55,7 @@ def test_the_demo_as_it_is_convicts_the_free_rider_and_trains_on(tmp_path):
 def test_forty_rounds_with_a_kill_half_way_end_in_one_root_and_a_lower_loss(tmp_path):
     """kill -9 when round 20 has closed: three go on to round 40, agree, and have learnt."""
     folder, mark = tmp_path / "demo", str(tmp_path)
-    command = [sys.executable, "-m", "troth_client.cli.main", "demo", "--json", "--seed", "1"]
+    command = [sys.executable, "-m", "troth_cli.main", "demo", "--json", "--seed", "1"]
     command += ["--kill-round", str(KILL_ROUND), "--out", str(folder)]
     command += ["--cheat", "none", "--witnesses", "0"]
     done = subprocess.run(

@@ -17,7 +17,7 @@ from unit.cli.support import Cli
 
 from troth_coordinator.config_files import load_config
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
-from troth_localnet.faults.catalogue import FREE_RIDER
+from troth_simulation.cheats.catalogue import FREE_RIDER
 
 pytestmark = pytest.mark.processes
 

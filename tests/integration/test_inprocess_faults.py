@@ -20,9 +20,9 @@ from integration.inprocess_support import (
 )
 
 from troth_attestation import header as headers
-from troth_client.payload import codec
+from troth_client.compression import codec
+from troth_client.network import fetch as fetch_step
 from troth_client.steps import attest as attest_step
-from troth_client.steps import fetch as fetch_step
 from troth_client.steps import produce
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError

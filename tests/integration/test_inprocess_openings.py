@@ -8,7 +8,7 @@ from integration.inprocess_support import included, member, time_stopped, until_
 from troth_attestation import header as headers
 from troth_attestation import openings
 from troth_client.audit.drawn import frozen_seed, sampled_payload
-from troth_client.audit.errors import SeedNotFrozenError
+from troth_client.state.errors import SeedNotFrozenError
 from troth_client.steps.replay import follow_corrections
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus

@@ -25,14 +25,14 @@ from integration.inprocess_support import (
 )
 
 from troth_attestation.quorum import AuditOutcome
-from troth_client.cli.inprocess import Member
-from troth_client.roles import cooldown
+from troth_client.participant import cooldown
 from troth_client.steps.errors import BarredError, ReplacedError
 from troth_coordinator.chain.operations import Owner, Session
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
+from troth_simulation.in_process import Member
 
 
 async def with_silent(run, working: list[str], silent: list[str]) -> None:
@@ -319,7 +319,7 @@ async def test_leaving_ends_the_client(theatre):
 
 
 async def test_a_barred_participant_is_told(theatre):
-    from troth_client.roles.membership import check_standing  # noqa: PLC0415
+    from troth_client.participant.membership import check_standing  # noqa: PLC0415
 
     run = await theatre.start(4, cast="ada bob")
     view = await run.view()

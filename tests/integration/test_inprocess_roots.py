@@ -14,7 +14,7 @@ from integration.inprocess_support import (
     until_round,
 )
 
-from troth_client.replica import Replica
+from troth_client.state.replica import Replica
 from troth_client.steps.errors import LaggingError, RootDisputeError
 from troth_coordinator.rules.phase import Phase
 

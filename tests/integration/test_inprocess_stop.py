@@ -49,7 +49,7 @@ async def test_a_restart_keeps_the_weights_of_audits_that_the_ring_has_dropped(t
     await enter(run, FIVE)
     emma = member(run, "emma")
     await until_round(run, 12)
-    held = emma.here.docket.held_rounds
+    held = emma.here.tracker.held_rounds
     old = {round_ for round_ in held if round_ < 12 - 8}
     assert old
     await run.stop(emma)

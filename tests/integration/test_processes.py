@@ -12,9 +12,9 @@ from integration.demo_support import read_chain, roots_by_round
 from integration.process_support import SLOT, Troupe, quiet
 from solders.system_program import TransferParams, transfer
 
-from troth_client.cli.demo.stage import start_chain
-from troth_client.cli.purse import UNSPENDABLE_LAMPORTS
+from troth_cli.demo.setup import start_chain
 from troth_client.data.manifest import load_manifest
+from troth_client.participant.session_funding import UNSPENDABLE_LAMPORTS
 from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.http_rpc import HttpRpc

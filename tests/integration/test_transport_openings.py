@@ -11,7 +11,7 @@ import opened
 import pytest
 from holders import Hostile, hang, ok, says
 
-from troth_client.audit.openings_desk import OpeningsDesk
+from troth_client.state.openings_store import OpeningsStore
 from troth_client.transport.errors import FetchError
 from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_transport
@@ -68,7 +68,7 @@ BEHAVIOURS = {
 @contextlib.asynccontextmanager
 async def participant(folder, patience=QUICK):
     """A transport with its desk."""
-    desk = OpeningsDesk(folder)
+    desk = OpeningsStore(folder)
     async with http_transport("127.0.0.1", 0, patience=patience) as transport:
         transport.show(desk)
         yield transport, desk

@@ -22,8 +22,8 @@ from troth_coordinator.chain.event_types_audits import AuditOpened, AuditSettled
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import SeedStatus
-from troth_localnet.faults.catalogue import NOBODY
 from troth_localnet.validator import ValidatorLauncher, ValidatorOptions
+from troth_simulation.cheats.catalogue import NOBODY
 
 pytestmark = [pytest.mark.validator, pytest.mark.processes]
 

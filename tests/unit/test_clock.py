@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from troth_client.clock import PollingClock, SteppedClock
+from troth_client.runtime.clock import PollingClock, SteppedClock
 
 
 async def test_the_slot_waits_for_work_beside_the_waiting():

@@ -25,15 +25,15 @@ from troth_attestation.state import Float32
 from troth_attestation.verdict import VerdictKind
 from troth_attestation.work import Distances, Rule, decide, measure
 from troth_client.audit.recompute import num_threads, recompute
-from troth_client.demo.apply import update
-from troth_client.demo.known_answer import choose_path
-from troth_client.demo.residual import Residual
-from troth_client.demo.tiles import TileLayout
-from troth_client.demo.topk import TopK, select
+from troth_client.compression import codec
+from troth_client.compression.apply import update
+from troth_client.compression.known_answer import choose_path
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import TopK, select
 from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
-from troth_client.payload import codec
-from troth_client.peer import Sequences
+from troth_client.participant.peer import Sequences
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H, u64

@@ -2,7 +2,7 @@
 
 Owns: one record for each thing that an open audit or case waits for, as the docket last showed it.
 Never: waits, sends, or keeps anybody from stopping. Seeds that are not frozen may ask for more.
-Next: `roles/supervisor.py`, which tells them.
+Next: `participant/supervisor.py`, which tells them.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from troth_attestation import slashing
 from troth_attestation.quorum import SeatFault
 from troth_attestation.slashing import Funds, Prices
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
 from troth_coordinator.rules.audit_view import (
     AuditKind,
     AuditStage,
@@ -62,7 +62,7 @@ def debts(peer: Peer, view: NetworkView) -> Iterator[Debt]:
         "commit": slashing.seat(SeatFault.NO_COMMIT, funds, prices),
         "reveal": slashing.seat(SeatFault.NO_REVEAL, funds, prices),
     }
-    for audit in peer.docket.audits(view):
+    for audit in peer.tracker.audits(view):
         for what in _owed(audit, peer.index):
             slots = max(0, audit.stage_end - clock)
             cost = slashing.take(costs[what], funds).total

@@ -2,13 +2,13 @@
 
 Owns: the one way from a frozen seed and a signed header to `Sampled`, so that no other tiles than
 the drawn ones are ever opened, and none before there is a seed.
-Never: decides whether the payload is sampled. Next: `openings_desk.py`.
+Never: decides whether the payload is sampled. Next: `openings_store.py`.
 """
 
 from troth_attestation.header import Header
 from troth_attestation.openings import Sampled
 from troth_attestation.sampling import tile_draws
-from troth_client.audit.errors import SeedNotFrozenError
+from troth_client.state.errors import SeedNotFrozenError
 from troth_coordinator.rules.ids import ZERO_DIGEST, Digest
 from troth_coordinator.rules.view import RoundView, SeedStatus
 

@@ -11,10 +11,10 @@ from troth_attestation.state import Float32
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.recompute import named_sequences, recompute, recompute_reference
-from troth_client.peer import Peer
-from troth_client.steps.fetch import endpoints, obtain
+from troth_client.network.fetch import endpoints, obtain
+from troth_client.participant.peer import Peer
 from troth_client.steps.observe import read_round
-from troth_client.store.entries import Submission
+from troth_client.storage.entries import Submission
 from troth_client.transport.errors import TransportError
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start, sequences_of
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
@@ -97,7 +97,7 @@ async def assigned_sequences(
     """
     order = SequenceOrder(len(peer.data), peer.config.manifest_digest())
     per_payload = peer.config.train.sequences_per_payload
-    round_ = peer.docket.round(audit.round) or await read_round(peer, audit.round)
+    round_ = peer.tracker.round(audit.round) or await read_round(peer, audit.round)
     if round_ is not None:
         return sequences_of(order, round_, audit.target, per_payload)
     named = named_sequences(header, order, cursor, per_payload)

@@ -2,7 +2,7 @@
 
 Owns: putting them in front of the judge. Never: judges (`troth_attestation` does), fetches,
 recomputes, or sends.
-Next: `verdict_book.py`, which keeps what was found until it may be revealed.
+Next: `verdict_store.py`, which keeps what was found until it may be revealed.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict
 from troth_attestation.work import Rule, Votes, judge
 from troth_client.audit.drawn import sampled_payload
-from troth_client.payload import codec
-from troth_client.payload.errors import MalformedPayloadError
-from troth_client.payload.limits import payload_length
+from troth_client.compression import codec
+from troth_client.compression.limits import payload_length
+from troth_client.compression.payload_errors import MalformedPayloadError
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest
 

@@ -7,13 +7,13 @@ Never: convicts; the program counts. Next: `seat.py` for the pieces that it shar
 from troth_attestation import cases
 from troth_attestation.cases import Vote
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
-from troth_client.audit.errors import WeightsLostError
 from troth_client.audit.evidence import kept_submission, own_gradient
 from troth_client.audit.judgement import Evidence, judge_payload, judge_work
 from troth_client.audit.seat import fetched, is_given_up, recall
 from troth_client.audit.sending import Purpose, send
-from troth_client.audit.verdict_book import Entry as Said
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
+from troth_client.state.errors import WeightsLostError
+from troth_client.state.verdict_store import Entry as Said
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
 from troth_coordinator.rules.audits import Act, juror_duty, run_clock

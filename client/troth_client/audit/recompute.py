@@ -19,8 +19,8 @@ from torch import Tensor
 
 from troth_attestation.header import Header
 from troth_attestation.state import Float32, data_root
-from troth_client.demo.dct import dct2
-from troth_client.demo.tiles import TileLayout
+from troth_client.compression.dct import dct2
+from troth_client.compression.tiles import TileLayout
 from troth_client.model.device import CPU, Device
 from troth_client.model.weights import build
 from troth_client.train.errors import NonFiniteError

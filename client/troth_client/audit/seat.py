@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from troth_attestation.sketch import NUM_BUCKETS, Sketch, sketch, sketch_hash
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
-from troth_client.audit.errors import WeightsLostError
 from troth_client.audit.evidence import find_evidence, kept_submission, own_gradient, tell_delay
 from troth_client.audit.judgement import Evidence, judge_work
 from troth_client.audit.sending import Purpose, send
-from troth_client.audit.verdict_book import Duty
-from troth_client.audit.verdict_book import Entry as Said
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
+from troth_client.state.errors import WeightsLostError
+from troth_client.state.verdict_store import Duty
+from troth_client.state.verdict_store import Entry as Said
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.rules.audit_view import AuditView

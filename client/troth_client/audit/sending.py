@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from solders.instruction import Instruction
 
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
 from troth_coordinator.chain.errors import ProgramRefusedError, TransactionError
 from troth_coordinator.rules.audit_view import AuditKey
 from troth_coordinator.rules.view import NetworkView
@@ -27,7 +27,7 @@ async def send(peer: Peer, view: NetworkView, step: Instruction, purpose: Purpos
 
     Emits the event, or `<event>_refused` with the error's name. Raises RpcError.
     """
-    if not peer.docket.may_try(purpose.key, purpose.event, view):
+    if not peer.tracker.may_try(purpose.key, purpose.event, view):
         return
     about = {"round": purpose.key[0], "target": purpose.key[1]}
     try:
@@ -35,7 +35,7 @@ async def send(peer: Peer, view: NetworkView, step: Instruction, purpose: Purpos
     except TransactionError as error:
         # One audit that cannot be served must not end a participant, nor all of them in turn.
         name = error.name if isinstance(error, ProgramRefusedError) else type(error).__name__
-        peer.docket.refuse(purpose.key, purpose.event, view)
+        peer.tracker.refuse(purpose.key, purpose.event, view)
         peer.events.emit(f"{purpose.event}_refused", **about, name=name)
     else:
         peer.events.emit(purpose.event, **about, fee=sent.fee_lamports)

@@ -10,7 +10,7 @@ from solders.pubkey import Pubkey
 from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report, case_outcome, outcome
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.sending import Purpose, send
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
 from troth_coordinator.chain import audit_instructions, case_instructions
 from troth_coordinator.rules.audit_view import (
     AuditKey,
@@ -43,7 +43,7 @@ async def open_audit(peer: Peer, view: NetworkView, key: AuditKey) -> None:
 
 async def take_step(peer: Peer, view: NetworkView, audit: AuditView) -> None:
     """Send the step of an audit that is due, if one is."""
-    due = due_step(audit, view.run, view.slot, peer.docket.round(audit.round))
+    due = due_step(audit, view.run, view.slot, peer.tracker.round(audit.round))
     if due is not None and not (due is Step.DECIDE and waits_for_cap(view, audit)):
         step = _instruction(peer, view, audit, due)
         await send(peer, view, step, Purpose(EVENTS[due], audit.key))

@@ -1,15 +1,15 @@
 """A sampled trainer shows its tiles: the opening set goes onto the desk, its root onto the chain.
 
 Owns: when that is due, and when u of a round need not be kept any more.
-Never: opens tiles of a round whose seed is not frozen. Next: `openings_desk.py`.
+Never: opens tiles of a round whose seed is not frozen. Next: `openings_store.py`.
 """
 
 from troth_attestation import header as headers
-from troth_client.audit.docket import asked_for
 from troth_client.audit.drawn import frozen_seed, sampled_payload
-from troth_client.audit.errors import ResidualLostError
 from troth_client.audit.sending import Purpose, send
-from troth_client.peer import Peer
+from troth_client.audit.tracker import asked_for
+from troth_client.participant.peer import Peer
+from troth_client.state.errors import ResidualLostError
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKind
@@ -22,7 +22,7 @@ async def show_openings(peer: Peer, view: NetworkView) -> None:
     """Post the openings root of every round of ours that a frozen seed asks for."""
     oldest = view.run.round - view.run.params.ring
     for number in peer.archive.waiting():
-        round_ = peer.docket.round(number)
+        round_ = peer.tracker.round(number)
         if round_ is None:
             is_done = number <= oldest
         elif _is_asked(peer, view, round_):
@@ -30,7 +30,7 @@ async def show_openings(peer: Peer, view: NetworkView) -> None:
             await _show(peer, view, round_)
         else:
             # Until then a fork may draw the seed anew, and ask for other tiles or for the first.
-            is_done = peer.docket.is_final(round_, view)
+            is_done = peer.tracker.is_final(round_, view)
         if is_done:
             peer.archive.release(number)
 
@@ -41,7 +41,7 @@ def _is_asked(peer: Peer, view: NetworkView, round_: RoundView) -> bool:
         return False
     if run_clock(view.run, view.slot) > round_.freeze_clock + view.run.params.openings_slots:
         return False
-    audit = peer.docket.find(round_.round, peer.index)
+    audit = peer.tracker.find(round_.round, peer.index)
     if audit is None:
         return not bitmap.has(round_.audited, peer.index)
     return audit.openings_root == ZERO_DIGEST

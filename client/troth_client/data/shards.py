@@ -25,7 +25,7 @@ from troth_client.data.errors import (
     ShardSizeError,
 )
 from troth_client.data.manifest import Manifest, ShardEntry, Split
-from troth_client.files import Closable
+from troth_client.runtime.files import Closable
 
 _CHECK_TOKENS = 1 << 22
 

@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from troth_client.files import atomic_write
 from troth_client.model.errors import ExportError
 from troth_client.model.shapes import EMBEDDING, HEAD, check_shapes
+from troth_client.runtime.files import atomic_write
 from troth_coordinator.rules.config import ModelSection
 
 WEIGHTS_FILE = "model.safetensors"

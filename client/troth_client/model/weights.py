@@ -2,7 +2,7 @@
 
 Owns: which parameter answers to which canonical name, and that masters are fp32. Never: copies
 unless asked, or changes a value except by `load_weights`.
-Next: shapes.py for the list of names; demo/apply.py changes the tensors of `weight_views` in place.
+Next: shapes.py for the list of names; compression/apply.py changes the tensors of `weight_views`.
 """
 
 from collections.abc import Mapping

@@ -8,13 +8,13 @@ Next: `replay.py` for roots that disagree, `settle.py`.
 import asyncio
 from collections.abc import Mapping
 
-from troth_client.payload.codec import VerifiedPayload
-from troth_client.peer import Peer
+from troth_client.compression.codec import VerifiedPayload
+from troth_client.network.fetch import obtain
+from troth_client.participant.peer import Peer
+from troth_client.state.records import Closure, Held, Payloads, RoundPlan
 from troth_client.steps.crank import tend
 from troth_client.steps.errors import LaggingError, StoppedError
-from troth_client.steps.fetch import obtain
 from troth_client.steps.observe import look, observe, read_closed
-from troth_client.steps.records import Closure, Held, Payloads, RoundPlan
 from troth_client.telemetry.spans import timed
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain import instructions

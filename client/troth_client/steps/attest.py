@@ -10,10 +10,10 @@ from dataclasses import replace
 from solders.instruction import Instruction
 
 from troth_attestation.possession import possession, vouched
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
+from troth_client.state.records import Held, RoundPlan
 from troth_client.steps.crank import closing
 from troth_client.steps.observe import look
-from troth_client.steps.records import Held, RoundPlan
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError

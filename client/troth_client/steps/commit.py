@@ -9,10 +9,10 @@ from solders.instruction import Instruction
 
 from troth_attestation import header as headers
 from troth_attestation.header import Header
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
+from troth_client.state.records import RoundPlan
 from troth_client.steps.observe import look
-from troth_client.steps.records import RoundPlan
-from troth_client.store.entries import Submission
+from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError

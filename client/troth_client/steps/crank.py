@@ -7,7 +7,7 @@ Next: `observe.py`, which cranks while it waits.
 
 from solders.instruction import Instruction
 
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.rules import bitmap, progress, root

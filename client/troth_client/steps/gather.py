@@ -7,12 +7,12 @@ Never: checks bytes; `fetch.py` does. Next: `attest.py`.
 import asyncio
 
 from troth_attestation.errors import HeaderError
-from troth_client.peer import Peer
+from troth_client.network.fetch import vouchable
+from troth_client.participant.peer import Peer
+from troth_client.state.records import Held, Published, RoundPlan
 from troth_client.steps.crank import tend
-from troth_client.steps.fetch import vouchable
 from troth_client.steps.observe import look
 from troth_client.steps.publish import Outbox
-from troth_client.steps.records import Held, Published, RoundPlan
 from troth_client.telemetry.spans import timed
 from troth_client.transport.errors import TransportError
 from troth_coordinator.rules import bitmap, progress

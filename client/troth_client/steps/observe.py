@@ -6,7 +6,7 @@ Next: `crank.py`.
 
 from collections.abc import Callable
 
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
 from troth_client.steps.crank import tend
 from troth_client.steps.errors import out_of_ring
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView

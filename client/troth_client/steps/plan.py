@@ -4,8 +4,8 @@ Owns: reading the plan off the view. Never: chooses; rank and cursor leave no ch
 Next: `produce.py`.
 """
 
-from troth_client.peer import Peer
-from troth_client.steps.records import RoundPlan
+from troth_client.participant.peer import Peer
+from troth_client.state.records import RoundPlan
 from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.assignment import SequenceOrder, sequences_of

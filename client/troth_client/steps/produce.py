@@ -10,14 +10,14 @@ import asyncio
 from troth_attestation import header as headers
 from troth_attestation.header import Header
 from troth_attestation.state import data_root
-from troth_client.demo.dct import dct2
-from troth_client.demo.errors import NonFiniteError
-from troth_client.payload import codec
-from troth_client.payload.errors import MalformedPayloadError
-from troth_client.peer import Peer
-from troth_client.residual_book import Momentum, Proposal
-from troth_client.steps.records import RoundPlan
-from troth_client.store.entries import Submission
+from troth_client.compression import codec
+from troth_client.compression.dct import dct2
+from troth_client.compression.errors import NonFiniteError
+from troth_client.compression.payload_errors import MalformedPayloadError
+from troth_client.participant.peer import Peer
+from troth_client.state.records import RoundPlan
+from troth_client.state.residual_state import Momentum, Proposal
+from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
 from troth_client.train import errors as train_errors
 from troth_client.train.step import Gradient, gradient

@@ -7,12 +7,12 @@ Next: `gather.py`, which hands the copies out while it collects.
 """
 
 from troth_attestation import header as headers
-from troth_client.peer import Peer
+from troth_client.network.fetch import endpoints, expect_pushes
+from troth_client.participant.peer import Peer
+from troth_client.state.records import Published, RoundPlan
 from troth_client.steps.errors import out_of_ring
-from troth_client.steps.fetch import endpoints, expect_pushes
 from troth_client.steps.observe import look, observe, read_round
-from troth_client.steps.records import Published, RoundPlan
-from troth_client.store.entries import Submission
+from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
 from troth_client.transport.base import BlobId, BlobKind
 from troth_coordinator.rules import bitmap

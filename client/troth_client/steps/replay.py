@@ -4,10 +4,10 @@ Owns: moving the replica over closed rounds and over the restart after a halt, r
 chain corrected a round, and the two ends of a root that disagrees: replay gives the majority's root
 (heal) or our own (ROOT_DISPUTE).
 Never: loads weights because others have them; a state from our own disk only counts as verified
-when the chain names its root. Next: `roles/supervisor.py`, which calls it; `verified.py`.
+when the chain names its root. Next: `participant/supervisor.py`, which calls it; `verified.py`.
 """
 
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
 from troth_client.steps.aggregate import apply, closure_of, collect
 from troth_client.steps.errors import LaggingError, RootDisputeError, out_of_ring
 from troth_client.steps.observe import look, read_round

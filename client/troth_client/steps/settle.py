@@ -1,12 +1,12 @@
 """Settle: what the close means for the residual, the store and the served payloads.
 
 Owns: the end of a round on this machine. Never: moves a weight (`aggregate.py` does).
-Next: `replay.py` for roots that disagree, `roles/supervisor.py` for the next round.
+Next: `replay.py` for roots that disagree, `participant/supervisor.py` for the next round.
 """
 
-from troth_client.peer import Peer
-from troth_client.steps.records import Closure
-from troth_client.store.entries import WeightState
+from troth_client.participant.peer import Peer
+from troth_client.state.records import Closure
+from troth_client.storage.entries import WeightState
 from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
 
@@ -27,7 +27,7 @@ async def settle(peer: Peer, closure: Closure) -> None:
         peer.root_round,
         peer.residual.momentum.previous,
         *closure.carried,
-        *peer.docket.held_rounds,
+        *peer.tracker.held_rounds,
     }
     peer.store.drop_before(oldest, keep=kept)
     peer.archive.tidy(closure.round, peer.residual.origins())

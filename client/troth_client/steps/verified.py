@@ -9,8 +9,8 @@ Never: takes weights from others. Next: `replay.py`.
 import torch
 
 from troth_attestation.state import state_root
-from troth_client.peer import Peer
-from troth_client.store.entries import WeightState
+from troth_client.participant.peer import Peer
+from troth_client.storage.entries import WeightState
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag
 

@@ -10,8 +10,8 @@ of another. Sums and maxima do not mind; for the rest the event's time decides.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from troth_client.telemetry.audits import Trial
 from troth_client.telemetry.events import Event, float_of, int_of
-from troth_client.telemetry.trials import Trial
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from troth_client.telemetry.audits import Trial
 from troth_client.telemetry.board import Board, PeerLine
-from troth_client.telemetry.trials import Trial
 
 BARS = "▁▂▃▄▅▆▇█"
 CURVE_WIDTH = 48

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Protocol, Self
 
-from troth_client.files import Closable, explain_full_disk
+from troth_client.runtime.files import Closable, explain_full_disk
 
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 """What an event field may hold."""

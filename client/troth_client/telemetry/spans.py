@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from troth_client.peer import Peer
+from troth_client.participant.peer import Peer
 
 P = ParamSpec("P")
 T = TypeVar("T")

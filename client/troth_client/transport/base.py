@@ -13,7 +13,7 @@ from typing import Protocol, Self, TypeVar
 
 from troth_attestation.header import HEADER_BYTES
 from troth_attestation.openings import openings_root
-from troth_client.payload.codec import payload_root
+from troth_client.compression.codec import payload_root
 from troth_client.transport.errors import HolderError
 from troth_coordinator.rules.hashing import H
 
@@ -74,7 +74,7 @@ class PushResult:
 
 
 class OpeningSets(Protocol):
-    """The opening sets that others may read; `audit/openings_desk.py` is the implementation."""
+    """The opening sets that others may read; `state/openings_store.py` is the implementation."""
 
     def shown(self, root: bytes) -> bytes | None:
         """Return the set with this openings root, None if there is none. Called in threads."""

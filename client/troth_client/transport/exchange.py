@@ -21,6 +21,7 @@ from typing import Generic, Self, TypeVar
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
 from troth_client.transport.base import BlobId, Check, OpeningSets, PushResult
+from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import (
     FetchError,
     HolderError,
@@ -29,7 +30,6 @@ from troth_client.transport.errors import (
     HolderTruncatedError,
 )
 from troth_client.transport.scores import HolderScores
-from troth_client.transport.shelf import Shelf
 from troth_client.transport.wire import Partial, Wire
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Patience:
 class Exchange:
     """A `Transport` over a shelf and a wire."""
 
-    def __init__(self, shelf: Shelf, wire: Wire, patience: Patience | None = None) -> None:
+    def __init__(self, shelf: BlobCache, wire: Wire, patience: Patience | None = None) -> None:
         self.scores = HolderScores()
         self._shelf = shelf
         self._wire = wire

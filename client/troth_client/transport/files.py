@@ -7,7 +7,7 @@ Next: `exchange.py`; `http.py` can keep its blobs in `FolderBlobs` too.
     <folder>/held/<round>/<kind>-<hex>     not readable by the others' wire
     <folder>/served/<round>/<kind>-<hex>   what `release` has moved
     <folder>/inbox/<kind>-<hex>            pushed by others, checked when it is asked for
-    <folder>/openings/                     the desk of `audit/openings_desk.py`, if there is one
+    <folder>/openings/                     the desk of `state/openings_store.py`, if there is one
 """
 
 import contextlib
@@ -15,11 +15,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from troth_client.files import atomic_write
+from troth_client.runtime.files import atomic_write
 from troth_client.transport.base import BlobId, BlobKind
+from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import HolderLacksError, HolderUnreachableError
 from troth_client.transport.exchange import Exchange, Patience
-from troth_client.transport.shelf import Shelf
 from troth_client.transport.wire import Partial
 
 _HELD, _SERVED, _INBOX, _OPENINGS = "held", "served", "inbox", "openings"
@@ -76,7 +76,7 @@ class FolderWire:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def start(self, shelf: Shelf) -> str:
+    async def start(self, shelf: BlobCache) -> str:
         """Nothing to start: the folder is there."""
         del shelf  # others read its FolderBlobs from the disk
         return str(self._folder)
@@ -111,7 +111,7 @@ class FolderWire:
 
 def folder_transport(folder: Path) -> Exchange:
     """Make a transport whose endpoint is a folder; all participants must see each other's."""
-    return Exchange(Shelf(FolderBlobs(folder)), FolderWire(folder), Patience())
+    return Exchange(BlobCache(FolderBlobs(folder)), FolderWire(folder), Patience())
 
 
 def _file_name(address: str) -> str:

@@ -13,6 +13,7 @@ import aiohttp
 from yarl import URL
 
 from troth_client.transport.base import BlobId
+from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
 from troth_client.transport.errors import (
     EndpointError,
     HolderError,
@@ -26,7 +27,6 @@ from troth_client.transport.errors import (
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.files import FolderBlobs
 from troth_client.transport.server import PATH, BlobServer
-from troth_client.transport.shelf import MemoryBlobs, Shelf
 from troth_client.transport.wire import Partial
 
 MAX_ENDPOINT_BYTES = 96
@@ -74,7 +74,7 @@ class HttpWire:
         self._server: BlobServer | None = None
         self._session: aiohttp.ClientSession | None = None
 
-    async def start(self, shelf: Shelf) -> str:
+    async def start(self, shelf: BlobCache) -> str:
         """Listen and return the endpoint to announce; errors as in `BlobServer.start`."""
         if self._advertised:
             check_endpoint(self._advertised)
@@ -152,7 +152,7 @@ def http_transport(
     """
     patience = patience or Patience()
     blobs = FolderBlobs(folder) if folder else MemoryBlobs()
-    return Exchange(Shelf(blobs), HttpWire(host, port, advertised, patience), patience)
+    return Exchange(BlobCache(blobs), HttpWire(host, port, advertised, patience), patience)
 
 
 async def _receive(holder: str, answer: aiohttp.ClientResponse, into: Partial) -> None:

@@ -7,6 +7,7 @@ Next: `exchange.py`.
 import sys
 
 from troth_client.transport.base import BlobId
+from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
 from troth_client.transport.errors import (
     BlobRefusedError,
     EndpointInUseError,
@@ -15,7 +16,6 @@ from troth_client.transport.errors import (
     HolderUnreachableError,
 )
 from troth_client.transport.exchange import Exchange, Patience
-from troth_client.transport.shelf import MemoryBlobs, Shelf
 from troth_client.transport.wire import Partial
 
 ONE_THREAD = Patience(inline_bytes=sys.maxsize)
@@ -26,10 +26,10 @@ class MemoryNetwork:
     """All participants of one process by endpoint; `cut` and `mend` make one unreachable."""
 
     def __init__(self) -> None:
-        self._shelves: dict[str, Shelf] = {}
+        self._shelves: dict[str, BlobCache] = {}
         self._cut: set[str] = set()
 
-    def join(self, endpoint: str, shelf: Shelf) -> None:
+    def join(self, endpoint: str, shelf: BlobCache) -> None:
         """Make a shelf reachable; EndpointInUseError if the name is taken."""
         if endpoint in self._shelves:
             raise EndpointInUseError(f"{endpoint} to be free", "a taken name", "Choose another.")
@@ -47,7 +47,7 @@ class MemoryNetwork:
         """Undo `cut`."""
         self._cut.discard(endpoint)
 
-    def reach(self, endpoint: str) -> Shelf:
+    def reach(self, endpoint: str) -> BlobCache:
         """Return a participant's shelf; HolderUnreachableError if it is away or cut off."""
         shelf = self._shelves.get(endpoint)
         if shelf is None or endpoint in self._cut:
@@ -62,7 +62,7 @@ class MemoryWire:
         self._network = network
         self._endpoint = endpoint
 
-    async def start(self, shelf: Shelf) -> str:
+    async def start(self, shelf: BlobCache) -> str:
         """Join the network under our name."""
         self._network.join(self._endpoint, shelf)
         return self._endpoint
@@ -93,4 +93,4 @@ class MemoryWire:
 
 def memory_transport(network: MemoryNetwork, endpoint: str) -> Exchange:
     """Make a transport of a whole run inside one process."""
-    return Exchange(Shelf(MemoryBlobs()), MemoryWire(network, endpoint), ONE_THREAD)
+    return Exchange(BlobCache(MemoryBlobs()), MemoryWire(network, endpoint), ONE_THREAD)

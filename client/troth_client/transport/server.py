@@ -16,9 +16,9 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from troth_client.transport.base import BlobKind
+from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
 from troth_client.transport.exchange import Patience
-from troth_client.transport.shelf import Shelf
 
 PATH = "/v1/"
 _CHUNK_BYTES = 64 * 1024
@@ -32,7 +32,7 @@ _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 class BlobServer:
     """Serves one shelf on one address until `stop`."""
 
-    def __init__(self, shelf: Shelf, patience: Patience) -> None:
+    def __init__(self, shelf: BlobCache, patience: Patience) -> None:
         self._shelf = shelf
         self._patience = patience
         self._pushes = asyncio.Semaphore(_MAX_PUSHES)

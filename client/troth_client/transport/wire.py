@@ -8,8 +8,8 @@ Next: `memory.py`, the shortest wire; `http.py`, the real one.
 from typing import Protocol
 
 from troth_client.transport.base import BlobId
+from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import HolderLiedError
-from troth_client.transport.shelf import Shelf
 
 
 class Partial:
@@ -48,7 +48,7 @@ class Partial:
 class Wire(Protocol):
     """One way to reach other participants."""
 
-    async def start(self, shelf: Shelf) -> str:
+    async def start(self, shelf: BlobCache) -> str:
         """Serve the shelf; return our endpoint."""
         ...
 

@@ -240,7 +240,7 @@ def test_a_judge_whose_own_gradient_is_unusable_does_not_judge(bad):
 
 
 def test_the_choice_is_the_one_that_trainers_make():
-    topk = pytest.importorskip("troth_client.demo.topk")
+    topk = pytest.importorskip("troth_client.compression.topk")
     torch = pytest.importorskip("torch")
     u = np.random.default_rng(2).integers(-40, 40, size=(9, 4096)).astype(np.float32)
     u[3] = 0

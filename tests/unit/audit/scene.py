@@ -1,6 +1,6 @@
 """One participant before audits that a test writes down: real parts, a node that is scripted.
 
-The docket, the archive, the desk, the book and the store are real. The node shows what the test
+The tracker, the archive, the desk, the book and the store are real. The node shows what the test
 says and notes what is sent to it; whole runs on the real program are in tests/integration.
 """
 
@@ -12,12 +12,12 @@ from solders.keypair import Keypair
 
 from troth_attestation.header import encode
 from troth_client.audit.chamber import Chamber
-from troth_client.audit.docket import Docket
-from troth_client.audit.openings_desk import OpeningsDesk
-from troth_client.audit.residuals import Keeping, ResidualArchive
-from troth_client.audit.verdict_book import VerdictBook
-from troth_client.clock import SteppedClock
-from troth_client.store import Identity, ResidualEntry, Store, Submission
+from troth_client.audit.tracker import AuditTracker
+from troth_client.runtime.clock import SteppedClock
+from troth_client.state.openings_store import OpeningsStore
+from troth_client.state.residual_archive import Keeping, ResidualArchive
+from troth_client.state.verdict_store import VerdictStore
+from troth_client.storage import Identity, ResidualEntry, Store, Submission
 from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.rules.ids import NONE
@@ -107,9 +107,9 @@ class Scene:
             identity=SimpleNamespace(session=Keypair.from_seed(b"k" * 32)),
             replica=SimpleNamespace(layout=SimpleNamespace(num_tiles=opened.NUM_TILES)),
             archive=ResidualArchive(self.store, keeping),
-            desk=OpeningsDesk(self.folder / "openings"),
-            verdicts=VerdictBook(self.folder / "verdicts", key_of_salts, self._damaged, False),
-            docket=Docket(self.node, at, self.events),
+            desk=OpeningsStore(self.folder / "openings"),
+            verdicts=VerdictStore(self.folder / "verdicts", key_of_salts, self._damaged, False),
+            tracker=AuditTracker(self.node, at, self.events),
             chamber=Chamber(),
         )
 

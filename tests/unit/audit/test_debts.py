@@ -28,7 +28,7 @@ async def owed(folder, audit, index=WITNESS):
     view = replace(view, entries=roster(*others[:index], rich, *others[index + 1 :]))
     scene = Scene(folder, index=index)
     scene.node.audits = [audit]
-    await scene.peer.docket.refresh(view)
+    await scene.peer.tracker.refresh(view)
     found = list(debts(scene.peer, view))
     scene.close()
     assert all((one.round, one.target, one.slots) == (ROUND, INDEX, LEFT) for one in found)

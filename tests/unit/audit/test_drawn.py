@@ -5,7 +5,7 @@ import pytest
 
 from troth_attestation import sampling
 from troth_client.audit.drawn import frozen_seed, sampled_payload
-from troth_client.audit.errors import SeedNotFrozenError
+from troth_client.state.errors import SeedNotFrozenError
 from troth_coordinator.rules.view import SeedStatus
 
 from ..rules.builders import round_view

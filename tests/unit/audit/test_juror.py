@@ -12,9 +12,9 @@ from troth_attestation.state import state_root
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.evidence import find_openings
 from troth_client.audit.juror import serve
-from troth_client.audit.openings_desk import OpeningsDesk
-from troth_client.audit.weights import KeptWeights
-from troth_client.store import Submission, WeightState
+from troth_client.state.kept_weights import KeptWeights
+from troth_client.state.openings_store import OpeningsStore
+from troth_client.storage import Submission, WeightState
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, SeatFlag
 from troth_coordinator.rules.root import root_vote
@@ -115,7 +115,7 @@ async def test_that_nobody_serves_the_openings_is_said_in_time(scene, network):
 @pytest.mark.parametrize("status", [Status.ACTIVE, Status.LEFT])
 async def test_a_target_that_has_left_is_asked_too(scene, network, tmp_path, status):
     """It stays until its last audit is over: whoever does not ask it finds it guilty of hiding."""
-    desk = OpeningsDesk(tmp_path / "target")
+    desk = OpeningsStore(tmp_path / "target")
     desk.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
     async with memory_transport(network, f"peer-{INDEX}") as target:
         target.show(desk)

@@ -7,9 +7,9 @@ import opened
 import pytest
 
 from troth_attestation import openings
-from troth_client.audit.errors import ResidualLostError
-from troth_client.audit.residuals import Keeping, ResidualArchive
-from troth_client.store import Identity, ResidualEntry, Store, Submission
+from troth_client.state.errors import ResidualLostError
+from troth_client.state.residual_archive import Keeping, ResidualArchive
+from troth_client.storage import Identity, ResidualEntry, Store, Submission
 from troth_coordinator.rules.ids import NONE
 
 IDENTITY = Identity(bytes(32), b"o" * 32, b"c" * 32)

@@ -11,10 +11,10 @@ from troth_attestation.header import encode, header_hash
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.state import data_root
 from troth_attestation.verdict import Statement, VerdictKind
-from troth_client.audit.errors import WeightsLostError
 from troth_client.audit.evidence import assigned_sequences, find_submission
 from troth_client.audit.seat import LAST_SHARE, recall, sit
-from troth_client.store import Submission
+from troth_client.state.errors import WeightsLostError
+from troth_client.storage import Submission
 from troth_client.transport.errors import FetchError
 from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
@@ -164,7 +164,7 @@ async def test_the_chain_says_on_which_data_the_work_must_be_whatever_the_header
     scene.node.rounds[ROUND] = closed_round(trainers=0b111111, cursor=700)
     copied = replace(AUDIT.header, data_root=data_root(ids[2]))
     assert await assigned_sequences(scene.peer, audit_view(), copied, 700) == ids[INDEX]
-    await scene.peer.docket.refresh(view_at())
+    await scene.peer.tracker.refresh(view_at())
     assert await assigned_sequences(scene.peer, audit_view(), copied, 700) == ids[INDEX]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from troth_client.audit.docket import PATIENCE_SLOTS
 from troth_client.audit.sending import Purpose, send
+from troth_client.audit.tracker import PATIENCE_SLOTS
 from troth_coordinator.chain.errors import (
     BlockhashExpiredError,
     InsufficientFundsError,
@@ -58,4 +58,4 @@ async def test_a_node_that_is_silent_is_the_supervisors_matter(scene):
     scene.node.failure = RpcTimeoutError("http://node", "nothing")
     with pytest.raises(RpcTimeoutError):
         await send(scene.peer, view_at(), "step", PURPOSE)
-    assert scene.peer.docket.may_try(PURPOSE.key, PURPOSE.event, view_at())
+    assert scene.peer.tracker.may_try(PURPOSE.key, PURPOSE.event, view_at())

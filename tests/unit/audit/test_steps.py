@@ -7,8 +7,8 @@ import pytest
 from solders.pubkey import Pubkey
 
 from troth_client.audit.steps import open_audit, report_of, take_step, waits_for_cap
-from troth_client.audit.weights import KeptWeights
-from troth_client.roles.witness import attend, is_needed, owes
+from troth_client.participant.audits import attend, is_needed, owes
+from troth_client.state.kept_weights import KeptWeights
 from troth_coordinator.chain.addresses import participant_address
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
 from troth_coordinator.rules.ids import NONE
@@ -54,7 +54,7 @@ def heard(*verdicts, sketches=None):
 
 async def name_of(scene, audit, view):
     scene.events.events.clear()
-    await scene.peer.docket.refresh(view)
+    await scene.peer.tracker.refresh(view)
     await take_step(scene.peer, view, audit)
     return [e["event"] for e in scene.events.events if e["event"] != "audit_changed"]
 
@@ -150,7 +150,7 @@ async def test_nobody_goes_before_the_last_audit_is_heard_however_old_the_last_l
     """A member left a finished run while another opened the last audit: a silent seat."""
     scene.node.rounds = {}
     scene.node.audits = []
-    await scene.peer.docket.refresh(view_at(sequence=1))
+    await scene.peer.tracker.refresh(view_at(sequence=1))
     scene.node.audits = [audit_view(AuditStage.OPENINGS)]
     assert await is_needed(scene.peer, view_at(sequence=2))
     scene.node.audits = [audit_view(AuditStage.SETTLED)]

@@ -6,10 +6,10 @@ import opened
 import pytest
 
 from troth_attestation import openings
-from troth_client.audit.docket import FORK_SLOTS
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.target import show_openings
-from troth_client.files import DiskFullError
+from troth_client.audit.tracker import FORK_SLOTS
+from troth_client.runtime.files import DiskFullError
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus
@@ -28,7 +28,7 @@ def scene(tmp_path):
 
 async def look(scene, **about):
     view = view_at(**about)
-    await scene.peer.docket.refresh(view)
+    await scene.peer.tracker.refresh(view)
     await show_openings(scene.peer, view)
 
 
@@ -186,6 +186,6 @@ async def test_a_full_disk_is_an_error_that_names_itself(scene, monkeypatch):
     def full(*_args, **_kwargs):
         raise DiskFullError("room for 1 MiB", "no space left", "Free some.")
 
-    monkeypatch.setattr("troth_client.audit.openings_desk.atomic_write", full)
+    monkeypatch.setattr("troth_client.state.openings_store.atomic_write", full)
     with pytest.raises(DiskFullError):
         await look(scene)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from troth_attestation.verdict import VerdictKind
+from troth_cli import main
 from troth_client.audit.calibrate import Plan, calibrate, cheats, ways_here
 from troth_client.audit.thresholds import propose
-from troth_client.cli import main
 
 from .trainers import CONFIG, TOKENS, coefficients, weights
 

@@ -16,7 +16,7 @@ from troth_client.audit.recompute import (
     recompute,
     recompute_reference,
 )
-from troth_client.payload.codec import payload_root
+from troth_client.compression.codec import payload_root
 from troth_client.train.errors import BatchShapeError
 
 from .trainers import (

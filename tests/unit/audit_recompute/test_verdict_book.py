@@ -9,7 +9,7 @@ import pytest
 from troth_attestation.cases import Vote
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
-from troth_client.audit.verdict_book import Duty, VerdictBook
+from troth_client.state.verdict_store import Duty, VerdictStore
 
 RUN, KEY = b"r" * 32, b"k" * 32
 SKETCH = tuple(range(-32, 32))
@@ -26,7 +26,7 @@ def damaged():
 @pytest.fixture
 def reopen(tmp_path, damaged):
     def open_it(key=KEY):
-        return VerdictBook(tmp_path / "verdicts", key, damaged.append)
+        return VerdictStore(tmp_path / "verdicts", key, damaged.append)
 
     return open_it
 
@@ -78,7 +78,7 @@ def test_cases_of_other_kinds_rounds_and_targets_have_salts_of_their_own(reopen)
 
 def test_a_salt_cannot_be_made_without_the_key(reopen, tmp_path):
     first = reopen().seal_verdict(STATEMENT, SKETCH)
-    other = VerdictBook(tmp_path / "other", b"K" * 32, print).seal_verdict(STATEMENT, SKETCH)
+    other = VerdictStore(tmp_path / "other", b"K" * 32, print).seal_verdict(STATEMENT, SKETCH)
     assert first.salt != other.salt
 
 
@@ -126,11 +126,11 @@ import os, signal, sys
 from pathlib import Path
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
-from troth_client.audit.verdict_book import VerdictBook
+from troth_client.state.verdict_store import VerdictStore
 
 sketch = tuple(range(-32, 32))
 made = Statement(b"r" * 32, 12, 3, 5, VerdictKind.OK, b"e" * 32, sketch_hash(sketch))
-entry = VerdictBook(Path(sys.argv[1]), b"k" * 32, print).seal_verdict(made, sketch)
+entry = VerdictStore(Path(sys.argv[1]), b"k" * 32, print).seal_verdict(made, sketch)
 print(entry.commit().hex(), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from troth_attestation.state import state_root
-from troth_client.audit.errors import WeightsLostError
-from troth_client.audit.weights import KeptWeights
-from troth_client.store import Identity, Store, WeightState
+from troth_client.state.errors import WeightsLostError
+from troth_client.state.kept_weights import KeptWeights
+from troth_client.storage import Identity, Store, WeightState
 
 CONFIG_HASH = b"c" * 32
 

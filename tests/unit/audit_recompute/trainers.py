@@ -14,14 +14,14 @@ from troth_attestation.header import Header
 from troth_attestation.state import data_root, residual_tree, zero_residual_root
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
-from troth_client.demo.dct import dct2
-from troth_client.demo.residual import Residual
-from troth_client.demo.tiles import TileLayout
-from troth_client.demo.topk import select
+from troth_client.compression import codec
+from troth_client.compression.dct import dct2
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import select
 from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
 from troth_client.model.weights import build
-from troth_client.payload import codec
 from troth_client.train.step import gradient
 from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.config import (

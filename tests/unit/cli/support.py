@@ -5,7 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from troth_client.cli.main import run
+from troth_cli.main import run
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,5 @@ class Cli:
 
 def process(*arguments, **options):
     """The command line as a child process, output as text."""
-    command = [sys.executable, "-m", "troth_client.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "troth_cli.main", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solders.keypair import Keypair
 
-from troth_client.cli.amounts import address, lamports, number_or_none, ppm, sol
-from troth_client.cli.errors import InputError
+from troth_cli.errors import InputError
+from troth_cli.view.amounts import address, lamports, number_or_none, ppm, sol
 
 
 @given(st.integers(0, 10**18))

@@ -3,9 +3,9 @@
 from dataclasses import fields
 from pathlib import Path
 
-from troth_client.cli.commands.demo import DemoFlags, demo_options
-from troth_client.cli.demo.options import DemoOptions
-from troth_localnet.faults.catalogue import CHEATS
+from troth_cli.commands.demo import DemoFlags, demo_options
+from troth_cli.demo.options import DemoOptions
+from troth_simulation.cheats.catalogue import CHEATS
 
 
 def test_the_defaults_are_the_demos():

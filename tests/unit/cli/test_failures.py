@@ -8,7 +8,7 @@ import pytest
 from solders.pubkey import Pubkey
 
 from troth_attestation.errors import AttestationError
-from troth_client.cli.failures import explain, show
+from troth_cli.failures import explain, show
 from troth_client.errors import ClientError
 from troth_coordinator.chain import errors as chain
 from troth_coordinator.chain.failure import TransactionFailure

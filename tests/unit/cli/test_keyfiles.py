@@ -7,8 +7,8 @@ import stat
 import pytest
 from solders.keypair import Keypair
 
-from troth_client.cli.errors import KeyFileContentError, KeyFileExistsError, KeyFileMissingError
-from troth_client.cli.keyfiles import read_key, write_key
+from troth_cli.errors import KeyFileContentError, KeyFileExistsError, KeyFileMissingError
+from troth_cli.keyfiles import read_key, write_key
 
 
 def silent(text):

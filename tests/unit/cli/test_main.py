@@ -10,9 +10,9 @@ import pytest
 import typer
 from unit.cli.support import process
 
-from troth_client.cli import main as entry
-from troth_client.cli.app import build
-from troth_client.cli.tree import leaves
+from troth_cli import main as entry
+from troth_cli.app import build
+from troth_cli.tree import leaves
 
 # Not pydantic: recent releases of typer import it themselves.
 SLOW = ("torch", "solana", "anchorpy", "solders", "numpy", "rich", "aiohttp", "transformers")
@@ -22,7 +22,7 @@ COMMANDS = dict(leaves(typer.main.get_command(build()), ""))
 @pytest.mark.parametrize("arguments", [["--help"], ["join", "--help"], ["run", "create", "--help"]])
 def test_help_imports_nothing_that_takes_time(arguments):
     code = (
-        "import sys; from troth_client.cli.main import run;"
+        "import sys; from troth_cli.main import run;"
         f"assert run({arguments!r}) == 0;"
         f"sys.stderr.write(' '.join(name for name in {SLOW!r} if name in sys.modules))"
     )
@@ -88,8 +88,8 @@ def test_an_unforeseen_error_is_short_and_its_traceback_lies_in_a_file(cli, monk
     def broken():
         raise LookupError("nobody thought of this")
 
-    monkeypatch.setattr("troth_client.cli.amounts.address", broken)
-    monkeypatch.setattr("troth_client.cli.commands.status.address", broken)
+    monkeypatch.setattr("troth_cli.view.amounts.address", broken)
+    monkeypatch.setattr("troth_cli.commands.status.address", broken)
     error = cli.refused("status", "x")
     assert (error["kind"], error["found"][:6]) == ("TypeError", "test_a")
     path = Path(error["next_step"].rpartition(" ")[2])
@@ -118,7 +118,7 @@ def test_ctrl_c_is_130(cli, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("troth_client.cli.keyfiles.read_key", interrupted)
+    monkeypatch.setattr("troth_cli.keyfiles.read_key", interrupted)
     done = cli("keys", "show", "x")
     assert (done.code, done.err) == (130, "interrupted\n")
 
@@ -126,7 +126,7 @@ def test_ctrl_c_is_130(cli, monkeypatch):
 def test_a_reader_that_went_away_is_no_traceback(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "troth_client.cli.main", "keys", "new", str(tmp_path / "k")]
+    command = [sys.executable, "-m", "troth_cli.main", "keys", "new", str(tmp_path / "k")]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")

@@ -7,7 +7,7 @@ from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from unit.chain.world import SOL, World, key
 
-from troth_client.cli.purse import UNSPENDABLE_LAMPORTS, Purse
+from troth_client.participant.session_funding import UNSPENDABLE_LAMPORTS, SessionFunding
 from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.errors import InsufficientFundsError
 from troth_coordinator.chain.operations import Owner
@@ -40,7 +40,7 @@ async def leave(world, session, lamports):
 
 
 def purse(world, owner, left):
-    return Purse(owner, SESSION.pubkey(), FULL, left, EventList())
+    return SessionFunding(owner, SESSION.pubkey(), FULL, left, EventList())
 
 
 async def test_a_full_purse_is_left_alone(world, owner):
@@ -82,7 +82,7 @@ async def test_no_more_than_the_limit_is_ever_moved(world, owner):
 
 
 async def test_a_session_that_was_given_nothing_is_somebody_elses_to_pay(world, owner):
-    one = Purse(owner, SESSION.pubkey(), 0, SOL, EventList())
+    one = SessionFunding(owner, SESSION.pubkey(), 0, SOL, EventList())
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
     await asyncio.wait_for(one.watch(0), 5)
     assert one.events.events == []

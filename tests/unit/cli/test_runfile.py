@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from troth_client.cli.errors import OutputFileError
-from troth_client.cli.runfile import run_file_text, write_run_file
-from troth_client.cli.settings import run_settings
+from troth_cli.errors import OutputFileError
+from troth_cli.run_file import run_file_text, write_run_file
+from troth_cli.settings import run_settings
 
 CONFIGS = sorted((Path(__file__).parents[3] / "configs").glob("*.toml"))
 

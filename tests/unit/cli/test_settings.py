@@ -2,7 +2,7 @@
 
 import pytest
 
-from troth_client.cli.settings import run_settings
+from troth_cli.settings import run_settings
 from troth_coordinator.rules.errors import ContradictionError, UnknownKeyError
 
 

@@ -4,9 +4,10 @@ from dataclasses import fields, replace
 
 from solders.pubkey import Pubkey
 
-from troth_client.cli.casefile import CaseFile, case_blocks
-from troth_client.cli.casehistory import Fine, Slashes, of_events
-from troth_client.cli.slashes import slash_grids, slash_values
+from troth_audit.cases import CaseFile
+from troth_audit.history import Fine, Slashes, of_events
+from troth_cli.view.cases import case_blocks
+from troth_cli.view.slashes import slash_grids, slash_values
 from troth_coordinator.chain import event_types_audits as told
 from troth_coordinator.rules.audit_view import AuditFlag
 

@@ -25,7 +25,7 @@ from troth_client.data.sources import (
     text_source,
 )
 from troth_client.data.tokens import ByteTokenizer, FileTokenizer
-from troth_client.files import FolderInUseError, FolderLock
+from troth_client.runtime.files import FolderInUseError, FolderLock
 
 OPTIONS = PrepareOptions(sequence_tokens=31, shard_tokens=2048, validation_ppm=100_000)
 

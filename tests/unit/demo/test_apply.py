@@ -7,12 +7,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from troth_client.demo import apply, known_answer
-from troth_client.demo.errors import InexactConstantError, TensorMismatchError, TileShapeError
-from troth_client.demo.exact import is_fp32
-from troth_client.demo.tiles import TileLayout
-from troth_client.demo.topk import select
-from troth_client.payload.codec import decode, encode
+from troth_client.compression import apply, known_answer
+from troth_client.compression.codec import decode, encode
+from troth_client.compression.errors import (
+    InexactConstantError,
+    TensorMismatchError,
+    TileShapeError,
+)
+from troth_client.compression.exact import is_fp32
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import select
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 INTEGERS = known_answer.choose_path("cpu", prefer_integers=True)

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import reference
 
-from troth_client.demo.basis import BASIS_SHA256, float_basis, integer_basis
+from troth_client.compression.basis import BASIS_SHA256, float_basis, integer_basis
 
 
 def test_basis_has_the_hash_of_the_protocol():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from troth_client.demo.basis import float_basis
-from troth_client.demo.dct import dct2
-from troth_client.demo.errors import TileShapeError
+from troth_client.compression.basis import float_basis
+from troth_client.compression.dct import dct2
+from troth_client.compression.errors import TileShapeError
 
 
 @pytest.mark.parametrize("tiles", [1, 127, 128, 129, 300])

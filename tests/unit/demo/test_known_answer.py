@@ -10,8 +10,8 @@ import pytest
 import reference
 import torch
 
-from troth_client.demo import exact, known_answer
-from troth_client.demo.errors import KnownAnswerError
+from troth_client.compression import exact, known_answer
+from troth_client.compression.errors import KnownAnswerError
 
 
 def value(bits):
@@ -144,8 +144,8 @@ def test_a_device_that_fuses_falls_back_and_says_why(monkeypatch):
 
 FLUSHING = """
 import torch
-from troth_client.demo import known_answer
-from troth_client.demo.errors import KnownAnswerError
+from troth_client.compression import known_answer
+from troth_client.compression.errors import KnownAnswerError
 if not torch.set_flush_denormal(True):
     raise SystemExit("cannot flush")
 try:

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from troth_client.demo.errors import TileShapeError
-from troth_client.demo.residual import Residual
-from troth_client.demo.topk import select
+from troth_client.compression.errors import TileShapeError
+from troth_client.compression.residual import Residual
+from troth_client.compression.topk import select
 
 
 def tiles(seed, count=3):

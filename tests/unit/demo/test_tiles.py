@@ -7,13 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from troth_client.demo.errors import (
+from troth_client.compression.errors import (
     EmptyTensorError,
     NoTensorsError,
     TensorMismatchError,
     TileShapeError,
 )
-from troth_client.demo.tiles import TileLayout, untie
+from troth_client.compression.tiles import TileLayout, untie
 
 SIDES = st.sampled_from([1, 2, 3, 31, 63, 64, 65, 70, 100, 127, 128, 129, 200])
 SHAPES = st.one_of(

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from troth_client.demo.errors import NonFiniteError, TileShapeError
-from troth_client.demo.topk import select
-from troth_client.payload.errors import UnsupportedKError
+from troth_client.compression.errors import NonFiniteError, TileShapeError
+from troth_client.compression.payload_errors import UnsupportedKError
+from troth_client.compression.topk import select
 
 K = st.sampled_from(reference.ALL_K)
 TINY = float(np.float32(1e-45))

@@ -5,11 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
-from troth_client.cli.demo.errors import DemoOptionError, FolderUsedError
-from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.show import run_demo
+from troth_cli.demo.errors import DemoOptionError, FolderUsedError
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.runner import run_demo
 from troth_coordinator.rules.view import Role
-from troth_localnet.faults.catalogue import CHEATS, NOBODY
+from troth_simulation.cheats.catalogue import CHEATS, NOBODY
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from troth_client.cli.casefile import CaseFile, Money
-from troth_client.cli.demo import report
-from troth_client.cli.demo.summary import Summary
-from troth_client.cli.demo.trial import Standing, Trial
+from troth_audit.cases import CaseFile, Money
+from troth_cli.demo import report
+from troth_cli.demo.outcome import Standing, Trial
+from troth_cli.demo.summary import Summary
 
 STAKE = 100_000_000
 GUILTY = CaseFile(

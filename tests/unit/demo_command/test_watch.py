@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from troth_client.cli.demo.errors import NoProgressError, TrainerFailedError
-from troth_client.cli.demo.options import DemoOptions
-from troth_client.cli.demo.watch import MIN_PATIENCE_SECONDS, Watch, patience_seconds
+from troth_cli.demo.errors import NoProgressError, TrainerFailedError
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.progress import MIN_PATIENCE_SECONDS, Watch, patience_seconds
 from troth_client.telemetry.board import Board
 
 FOLDER = Path("runs/demo")

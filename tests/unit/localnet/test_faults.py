@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from troth_localnet.faults import signed, work
-from troth_localnet.faults.catalogue import CHEATS
-from troth_localnet.faults.cheat import Cheat
+from troth_simulation.cheats import signed, work
+from troth_simulation.cheats.catalogue import CHEATS
+from troth_simulation.cheats.cheat import Cheat
 
 SEQUENCES, PREDICTIONS = 8, 16
 BATCH = np.arange(SEQUENCES * (PREDICTIONS + 1)).reshape(SEQUENCES, -1)

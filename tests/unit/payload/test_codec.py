@@ -7,10 +7,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from troth_client.demo.errors import TileShapeError
-from troth_client.demo.topk import TopK, select
-from troth_client.payload import codec
-from troth_client.payload.errors import (
+from troth_client.compression import codec
+from troth_client.compression.errors import TileShapeError
+from troth_client.compression.limits import (
+    ALLOWED_K,
+    num_leaves,
+    payload_length,
+    tile_bits,
+    tiles_per_leaf,
+)
+from troth_client.compression.payload_errors import (
     AbsentTileError,
     IndexOrderError,
     MalformedPayloadError,
@@ -19,13 +25,7 @@ from troth_client.payload.errors import (
     PayloadRootError,
     UnsupportedKError,
 )
-from troth_client.payload.limits import (
-    ALLOWED_K,
-    num_leaves,
-    payload_length,
-    tile_bits,
-    tiles_per_leaf,
-)
+from troth_client.compression.topk import TopK, select
 
 K = st.sampled_from(reference.ALL_K)
 ERRORS = {

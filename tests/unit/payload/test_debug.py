@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import reference
 
-from troth_client.demo import known_answer
-from troth_client.demo.errors import NonFiniteError
-from troth_client.payload import debug
-from troth_client.payload.errors import (
+from troth_client.compression import debug, known_answer
+from troth_client.compression.errors import NonFiniteError
+from troth_client.compression.payload_errors import (
     InputFileError,
     PaddingError,
     PayloadLengthError,

@@ -9,12 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from troth_client.demo import apply, known_answer
-from troth_client.demo.dct import dct2
-from troth_client.demo.tiles import TileLayout
-from troth_client.demo.topk import select
-from troth_client.payload import codec
-from troth_client.payload.limits import ALLOWED_K
+from troth_client.compression import apply, codec, known_answer
+from troth_client.compression.dct import dct2
+from troth_client.compression.limits import ALLOWED_K
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import select
 
 FILE = Path(__file__).parents[4] / "shared" / "prototypes" / "demo_reference.py"
 if not FILE.exists():

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_st
 
-from troth_client.files import FolderLock, atomic_stream, atomic_write, remove_temporaries
-from troth_client.sealed import DamagedFileError, Record, read_record, write_record
+from troth_client.runtime.files import FolderLock, atomic_stream, atomic_write, remove_temporaries
+from troth_client.storage.sealed import DamagedFileError, Record, read_record, write_record
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_trace(tmp_path):
@@ -46,7 +46,7 @@ def test_other_os_errors_pass_unchanged(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from troth_client.files import atomic_write
+from troth_client.runtime.files import atomic_write
 
 def chunks():
     for _ in range(int(sys.argv[2])):

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from troth_client.files import DiskFullError, FolderInUseError
-from troth_client.sealed import DamagedFileError
-from troth_client.store import Identity, ResidualEntry, Store, Submission, WeightState
-from troth_client.store.errors import StoreConflictError, StoreIdentityError
+from troth_client.runtime.files import DiskFullError, FolderInUseError
+from troth_client.storage import Identity, ResidualEntry, Store, Submission, WeightState
+from troth_client.storage.errors import StoreConflictError, StoreIdentityError
+from troth_client.storage.sealed import DamagedFileError
 
 IDENTITY = Identity(bytes(32), b"o" * 32, b"c" * 32)
 NONE = 2**64 - 1
@@ -237,7 +237,7 @@ def test_momentum_is_dropped_by_round_and_lists_what_it_builds_on(open_store, da
 def test_one_process_at_a_time(open_store, tmp_path):
     store = open_store()
     script = (
-        "import sys\nfrom pathlib import Path\nfrom troth_client.store import Identity, Store\n"
+        "import sys\nfrom pathlib import Path\nfrom troth_client.storage import Identity, Store\n"
         "Store(Path(sys.argv[1]), Identity(bytes(32), b'o' * 32, b'c' * 32), print)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "state")]
@@ -283,7 +283,7 @@ WRITER = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from troth_client.store import Identity, ResidualEntry, Store, Submission, WeightState
+from troth_client.storage import Identity, ResidualEntry, Store, Submission, WeightState
 
 def fill(round_, size):
     return np.full(size, round_, np.float32)

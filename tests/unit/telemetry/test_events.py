@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from troth_client.files import DiskFullError
+from troth_client.runtime.files import DiskFullError
 from troth_client.telemetry.events import EventLog, EventTail
 
 
@@ -61,7 +61,7 @@ def test_lines_that_are_no_events_are_passed_over(tmp_path):
 FILLER = """
 import resource, sys
 from pathlib import Path
-from troth_client.files import DiskFullError
+from troth_client.runtime.files import DiskFullError
 from troth_client.telemetry.events import EventLog
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

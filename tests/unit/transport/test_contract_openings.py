@@ -10,7 +10,7 @@ import pytest
 
 from troth_attestation import openings
 from troth_attestation.state import residual_tree
-from troth_client.audit.openings_desk import OpeningsDesk
+from troth_client.state.openings_store import OpeningsStore
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import BlobRefusedError, FetchError
 from troth_client.transport.exchange import Exchange, Patience
@@ -24,7 +24,7 @@ AUDIT = opened.opened()
 @dataclass
 class Participant:
     transport: Exchange
-    desk: OpeningsDesk
+    desk: OpeningsStore
 
     @property
     def endpoint(self):
@@ -48,7 +48,7 @@ async def make(request, tmp_path):
                 "files": lambda: folder_transport(tmp_path / name),
                 "http": lambda: http_transport("127.0.0.1", 0, patience=Patience(2.0)),
             }[request.param]()
-            desk = OpeningsDesk(tmp_path / name / "openings")
+            desk = OpeningsStore(tmp_path / name / "openings")
             made.show(desk)
             return Participant(await stack.enter_async_context(made), desk)
 

@@ -3,6 +3,7 @@
 import blobs
 import pytest
 
+from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
 from troth_client.transport.errors import (
     EndpointError,
     EndpointInUseError,
@@ -15,7 +16,6 @@ from troth_client.transport.files import FolderBlobs, folder_transport
 from troth_client.transport.http import check_endpoint, http_transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_client.transport.scores import HolderScores
-from troth_client.transport.shelf import MemoryBlobs, Shelf
 from troth_client.transport.wire import Partial
 
 
@@ -192,7 +192,7 @@ async def test_a_file_that_is_too_long_is_a_lie(tmp_path):
 
 
 def test_a_shelf_forgets_what_it_expected_once_it_has_it():
-    shelf = Shelf(MemoryBlobs())
+    shelf = BlobCache(MemoryBlobs())
     blob, data = blobs.payload()
     shelf.expect(blob, len(data), bytes)
     assert shelf.welcome(blob.address) == len(data)

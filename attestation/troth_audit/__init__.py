@@ -1,0 +1,1 @@
+"""What happened on chain: records of audits, cases and slashes."""

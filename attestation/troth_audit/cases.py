@@ -1,0 +1,133 @@
+"""What the chain shows of one audit or case: who said what, what was taken, where it went.
+
+Owns: one record of it, as the open account shows it.
+Never: reads the chain, prints, or takes a participant's word.
+Next: `history.py` for audits that are closed; `troth_cli/view/cases.py` shows the record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from solders.pubkey import Pubkey
+
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
+from troth_attestation.slashing import split
+from troth_coordinator.rules.audit_view import (
+    AuditFlag,
+    AuditKey,
+    AuditView,
+    JurorView,
+    SeatView,
+)
+
+NO_FLAGS = AuditFlag(0)
+NOT_AUDITED = 6
+"""The program's outcome of an audit that never began: it is none of the judge's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a seat or juror has shown; 0 is nothing so far."""
+
+    index: int
+    verdict: int
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What a conviction took, by source, and where it goes; lamports.
+
+    `is_paid`: it has gone there; until then it waits in escrow and an appeal may bring it back.
+    """
+
+    stake: int = 0
+    unbonding: int = 0
+    unvested: int = 0
+    shortfall: int = 0
+    challenger: int = 0
+    treasury: int = 0
+    burned: int = 0
+    returned: int = 0
+    is_paid: bool = False
+
+    @property
+    def taken(self) -> int:
+        """All that was taken."""
+        return self.stake + self.unbonding + self.unvested
+
+
+@dataclass(frozen=True, slots=True)
+class Bond:
+    """What a challenger posted, and where it went when the case was decided; lamports."""
+
+    posted: int = 0
+    spent: int = 0
+    returned: int = 0
+    acquitted: int = 0
+    burned: int = 0
+    treasury: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFile:
+    """One audit from sample to end. `ends` is a moment on the run's clock, None once closed."""
+
+    key: AuditKey
+    stage: str
+    outcome: int = 0
+    case_outcome: int = 0
+    flags: AuditFlag = NO_FLAGS
+    challenger: str = ""
+    bond: Bond = Bond()
+    ends: int | None = None
+    seats: tuple[Said, ...] = ()
+    jurors: tuple[Said, ...] = ()
+    money: Money = Money()
+
+    @property
+    def is_accused(self) -> bool:
+        """Whether a second committee judges or has judged: by the first seats, or for a bond."""
+        return self.outcome == AuditOutcome.ACCUSED or bool(self.flags & AuditFlag.BONDED)
+
+    @property
+    def is_conviction(self) -> bool:
+        """Whether the second committee convicted, and nobody has reversed it."""
+        is_reversed = bool(self.flags & AuditFlag.REVERSED)
+        return self.case_outcome == CaseOutcome.CONVICTED and not is_reversed
+
+
+def of_account(audit: AuditView) -> CaseFile:
+    """Return what an open account shows."""
+    has_bond = bool(audit.flags & AuditFlag.BONDED)
+    parts = split(audit.escrow, has_bond=has_bond)
+    money = Money(audit.escrow_stake, audit.escrow_unbonding, audit.escrow_unvested)
+    money = replace(
+        money,
+        shortfall=audit.shortfall,
+        challenger=parts.challenger,
+        treasury=parts.treasury,
+        burned=parts.burned,
+    )
+    if audit.flags & AuditFlag.REVERSED:
+        money = replace(money, challenger=0, treasury=0, burned=0, returned=audit.escrow)
+    return CaseFile(
+        key=audit.key,
+        stage=audit.stage.name,
+        outcome=audit.outcome,
+        case_outcome=audit.case_outcome,
+        flags=audit.flags,
+        challenger=_address(audit.challenger),
+        bond=Bond(posted=audit.bond),
+        ends=audit.stage_end,
+        seats=_said(audit.judging),
+        jurors=_said(audit.jurors),
+        money=money,
+    )
+
+
+def _said(places: Sequence[SeatView] | Sequence[JurorView]) -> tuple[Said, ...]:
+    return tuple(Said(place.index, place.verdict) for place in places)
+
+
+def _address(key: bytes) -> str:
+    return str(Pubkey.from_bytes(key)) if any(key) else ""

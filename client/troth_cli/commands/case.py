@@ -1,0 +1,222 @@
+"""`troth case`: audits and cases of a run, what was said in them; accusing, appealing, reversing.
+
+Owns: options and printing. Never: what may be claimed; `../accusing.py` and the program know.
+Next: `../view/cases.py`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_cli.options import OfRun, command
+from troth_cli.view.amounts import address, sol
+from troth_cli.view.output import Facts, Grid, Output
+
+if TYPE_CHECKING:
+    from troth_cli.view.output import Json
+
+GROUP = typer.Typer(
+    name="case", help="See audits and cases; accuse, appeal, reverse.", no_args_is_help=True
+)
+
+_KINDS = "work, payload, root or possession."
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfCase(OfRun):
+    """Options of commands about one case."""
+
+    round: Annotated[int, typer.Option("--round", metavar="N", min=0, help="Round of the fault.")]
+    target: Annotated[
+        int, typer.Option("--target", metavar="INDEX", min=0, help="Index of the accused.")
+    ]
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help=_KINDS)] = "work"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenOptions(OfCase):
+    """Options of `troth case open`."""
+
+    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file that pays the bond.")]
+    subject: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--subject",
+            metavar="INDEX",
+            min=0,
+            help="Possession: whose payload the target claimed to hold.",
+        ),
+    ] = None
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Pay the bond; without it, only say what it costs.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppealOptions(OfCase):
+    """Options of `troth case appeal`."""
+
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help="Key file of the convicted owner.")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReverseOptions(OfCase):
+    """Options of `troth case reverse`."""
+
+    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file of the council.")]
+
+
+@command(GROUP, "list", OfRun)
+def list_(options: OfRun, output: Output) -> None:
+    """List the open audits and cases of a run; those that are over have been closed."""
+    from troth_audit.cases import of_account
+    from troth_cli.connection import connect, run_async
+    from troth_cli.view import cases as view
+
+    run = address(options.run_address, "RUN")
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            await client.read_run(run)
+            found = [of_account(audit) for audit in await client.find_audits(run)]
+        rows = [
+            (
+                case.key[0],
+                case.key[1],
+                view.kind_text(case.key[2]),
+                case.stage.lower(),
+                view.case_values(case)["case_outcome"] or view.outcome_text(case.outcome) or "",
+                view.verdicts_text(case.jurors or case.seats),
+                sol(case.money.taken) if case.money.taken else "",
+            )
+            for case in found
+        ]
+        columns = ("round", "target", "kind", "stage", "outcome", "verdicts", "in escrow")
+        values = {"run": str(run), "cases": [view.case_values(case) for case in found]}
+        output.result(values, Grid(columns, rows) if rows else "No audit is open.")
+
+    run_async(work())
+
+
+@command(GROUP, "show", OfCase)
+def show(options: OfCase, output: Output) -> None:
+    """Show one audit or case, open or closed: verdicts, votes, what was taken, where it went.
+
+    Everything is read from the account and from the transactions that named it.
+    """
+    from troth_audit import history as casehistory
+    from troth_cli.connection import connect, run_async
+    from troth_cli.errors import CaseError
+    from troth_cli.view import cases as view
+    from troth_cli.workflows import accuse as accusing
+    from troth_coordinator.chain.addresses import RunAddresses
+    from troth_coordinator.rules.audit_view import AuditKind
+
+    run = address(options.run_address, "RUN")
+    # Only the kind is read of it: shown is what there is, with or without a subject.
+    kind = AuditKind[accusing.kind_name(options.kind)]
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            key = (options.round, options.target, int(kind))
+            case, events = await casehistory.read_case(client, at, key)
+        if case is None:
+            raise CaseError(
+                f"an audit of participant {options.target} in round {options.round}",
+                "none, open or closed, that this node remembers",
+                "See the open ones: troth case list.",
+                f"run {run}",
+            )
+        history: list[Json] = [
+            {"slot": event.slot, "sequence": event.sequence, "event": event.name}
+            for event in events
+        ]
+        values = {"run": str(run), **view.case_values(case), "history": history}
+        output.result(values, *view.case_blocks(case, events))
+
+    run_async(work())
+
+
+@command(GROUP, "open", OpenOptions)
+def open_(options: OpenOptions, output: Output) -> None:
+    """Accuse a participant with a bond; a second committee judges.
+
+    The bond pays the committee first. The rest comes back unless the target is acquitted: then half
+    goes to the target and half is burned. Without --yes it only says what the bond is.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.keyfiles import read_key
+    from troth_cli.view import describe
+    from troth_cli.workflows import accuse as accusing
+    from troth_coordinator.chain.addresses import RunAddresses
+
+    run = address(options.run_address, "RUN")
+    key = read_key(options.key, output.warn)
+    claim = accusing.claim_of(options.round, options.target, options.kind, options.subject)
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            challenger = accusing.Signer(client, at, key)
+            bond = await challenger.check(claim)
+            values: dict[str, Json] = {
+                "run": str(run),
+                "round": claim.round,
+                "target": claim.target,
+                "kind": options.kind,
+                "challenger": str(key.pubkey()),
+                "bond_lamports": bond,
+                "is_open": options.yes,
+            }
+            output.note(f"The bond is {sol(bond)}, paid by {key.pubkey()}.")
+            if options.yes:
+                values |= describe.transaction_values(await challenger.accuse(claim))
+        said = "The case is open." if options.yes else "Nothing was sent; add --yes to open it."
+        output.result(values, said, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
+
+    run_async(work())
+
+
+@command(GROUP, "appeal", AppealOptions)
+def appeal(options: AppealOptions, output: Output) -> None:
+    """Ask the run's council to look at one's own conviction; the escrow waits as long again."""
+    said = "Appealed: the council may reverse it after the appeal window."
+    _answer(options, options.key, output, "appeal", said)
+
+
+@command(GROUP, "reverse", ReverseOptions)
+def reverse(options: ReverseOptions, output: Output) -> None:
+    """As the run's council, reverse a conviction that was appealed or that the breaker holds.
+
+    Everything that was taken becomes the target's to claim. The council can do nothing else.
+    """
+    _answer(options, options.key, output, "reverse", "Reversed: the escrow goes back.")
+
+
+def _answer(options: OfCase, key_file: Path, output: Output, deed: str, said: str) -> None:
+    """Send what a signer has to say to a conviction."""
+    from troth_cli.connection import connect, run_async
+    from troth_cli.keyfiles import read_key
+    from troth_cli.view import describe
+    from troth_cli.workflows import accuse as accusing
+    from troth_coordinator.chain.addresses import RunAddresses
+    from troth_coordinator.rules.audit_view import AuditKind
+
+    run = address(options.run_address, "RUN")
+    key = read_key(key_file, output.warn)
+    kind = AuditKind[accusing.kind_name(options.kind)]
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            signer = accusing.Signer(client, at, key)
+            send = signer.appeal if deed == "appeal" else signer.reverse
+            sent = await send((options.round, options.target, int(kind)))
+        output.result({"run": str(run), **describe.transaction_values(sent)}, said)
+
+    run_async(work())

@@ -1,0 +1,148 @@
+"""`troth demo`: everything at once on this machine, and proof that it trained and that lies cost.
+
+Owns: the options. Never: the performance. Next: `../demo/`.
+"""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_cli.options import Common, command
+from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from troth_cli.demo.options import DemoOptions
+    from troth_cli.demo.summary import Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoFlags(Common):
+    """Options of `troth demo`."""
+
+    cheat: Annotated[
+        str,
+        typer.Option(
+            "--cheat",
+            metavar="KIND",
+            help="What the one dishonest trainer does; listed below.",
+        ),
+    ] = "free-rider"
+    out: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option("--out", metavar="DIR", help="Folder for everything; else runs/demo-DATE."),
+    ] = None
+    trainers: Annotated[
+        int,
+        typer.Option(
+            "--trainers", metavar="N", min=2, max=14, help="Honest ones that train and witness."
+        ),
+    ] = 4
+    witnesses: Annotated[
+        int, typer.Option("--witnesses", metavar="N", min=0, max=4, help="Those that only witness.")
+    ] = 1
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="N", min=1, help="Rounds to train.")
+    ] = 40
+    slot_ms: Annotated[
+        int, typer.Option("--slot-ms", metavar="MS", help="Length of a slot, 20 to 400.")
+    ] = 100
+    margin_micro: Annotated[
+        int,
+        typer.Option(
+            "--margin-micro",
+            metavar="N",
+            help="Micro-nats by which the validation loss must fall.",
+        ),
+    ] = 1_500_000
+    kill_round: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--kill-round", metavar="N", help="Kill one trainer when this round has closed."
+        ),
+    ] = None
+    seed: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option("--seed", metavar="N", min=0, help="Fix the run's address and first weights."),
+    ] = None
+    stay: Annotated[
+        bool,
+        typer.Option(
+            "--stay", help="Keep the chain up until Ctrl-C: for troth status and troth case show."
+        ),
+    ] = False
+    no_display: Annotated[
+        bool, typer.Option("--no-display", help="No live display: a line per round.")
+    ] = False
+
+
+def cheats() -> Iterator[tuple[str, str]]:
+    """Yield what `--cheat` takes, with the stories."""
+    from troth_simulation.cheats.catalogue import CHEATS, NOBODY
+
+    yield from ((cheat.name, cheat.story) for cheat in CHEATS.values())
+    yield NOBODY, "nobody cheats"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    command(app, "demo", DemoFlags, choices=cheats)(demo)
+
+
+def demo(options: DemoFlags, output: Output) -> None:
+    """Train with honest peers and one cheat on an embedded chain, and convict the cheat.
+
+    Four honest participants train and witness, one only witnesses, and one only trains: honestly
+    for its first three included rounds, then it cheats. Witnesses recompute at most two payloads a
+    round. The display shows the mismatch, the accusation, the case, the slash, where it went.
+
+    Nothing is needed beforehand. Exit code 0 only if every honest peer holds the root that is on
+    chain, the validation loss fell by the margin, the cheat was convicted and slashed and the
+    escrow paid out, and no honest stake moved. The summary proves it from chain data.
+    """
+    from troth_cli.demo.report import blocks
+    from troth_cli.demo.runner import run_demo
+
+    def tell(summary: "Summary", rpc_url: str) -> None:
+        output.result(summary.to_json(), *blocks(summary))
+        if options.stay:
+            _stay(summary, rpc_url, output)
+
+    summary = run_demo(demo_options(options), output.console(), tell=tell)
+    if not summary.is_success:
+        raise typer.Exit(1)
+
+
+def demo_options(flags: DemoFlags) -> "DemoOptions":
+    """Return what the demo takes."""
+    from troth_cli.demo.options import DemoOptions, new_folder
+
+    return DemoOptions(
+        folder=flags.out or new_folder(),
+        num_trainers=flags.trainers,
+        num_witnesses=flags.witnesses,
+        cheat=flags.cheat,
+        num_rounds=flags.rounds,
+        slot_milliseconds=flags.slot_ms,
+        margin_micro=flags.margin_micro,
+        kill_round=flags.kill_round,
+        seed=flags.seed,
+        is_live=not (flags.no_display or flags.json),
+    )
+
+
+def _stay(summary: "Summary", rpc_url: str, output: Output) -> None:
+    """Keep the chain up until Ctrl-C, and say what there is to see."""
+    where = f"{summary.run} --rpc {rpc_url}"
+    looks = [f"troth status {where}"]
+    looks += [
+        f"troth case show {where} --round {case.key[0]} --target {case.key[1]}"
+        for case in summary.trial.convictions[:1]
+    ]
+    with contextlib.suppress(KeyboardInterrupt):
+        output.note("\n  ".join(["The chain stays up; Ctrl-C ends it. Look around:", *looks]))
+        signal.pause()

@@ -1,0 +1,248 @@
+"""`troth run economics`: what the parameters of a run deter, by the closed formulas.
+
+Owns: the questions, their defaults from a run or from settings, and printing beside each answer
+what the run has. Never: a formula; `troth_coordinator.rules.economics` has them.
+Next: `troth_coordinator.rules.economics`.
+"""
+
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from troth_cli.commands.run import Settings
+from troth_cli.errors import InputError
+from troth_cli.options import Networked, command
+from troth_cli.view.amounts import address, lamports, ppm, sol
+from troth_cli.view.output import Facts, Grid, Output
+
+if TYPE_CHECKING:
+    from troth_coordinator.rules.economics import Advice, Assumptions
+    from troth_coordinator.rules.view import ParamsView
+
+_USUAL_COST = Fraction(4, 5)
+"""Of the reward, where no cost is given: the margin of the worked values in the docs."""
+_MOST_SEATS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class EconomicsOptions(Networked):
+    """Options of `troth run economics`."""
+
+    run_address: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="Take defaults from this run on chain.", show_default=False
+        ),
+    ] = ""
+    settings: Settings = field(default_factory=list)
+    reward: Annotated[
+        str, typer.Option("--reward", metavar="SOL", help="R per payload; else the run's.")
+    ] = ""
+    cost: Annotated[
+        str,
+        typer.Option(
+            "--cost", metavar="SOL", help="C of computing one payload; else four fifths of R."
+        ),
+    ] = ""
+    gain: Annotated[
+        str, typer.Option("--gain", metavar="SOL", help="G of one skipped payload; else all of C.")
+    ] = ""
+    outside_gain: Annotated[
+        str,
+        typer.Option(
+            "--outside-gain",
+            metavar="SOL",
+            help="B: what one participant's wrong votes are worth to it in a round.",
+        ),
+    ] = "0"
+    unvested: Annotated[
+        str,
+        typer.Option(
+            "--unvested", metavar="SOL", help="V: rewards that a conviction finds unvested."
+        ),
+    ] = "0"
+    sampling: Annotated[
+        str,
+        typer.Option(
+            "--sampling", metavar="SHARE", help="p of payloads, like 0.1 or 10%; else the run's."
+        ),
+    ] = ""
+    power: Annotated[
+        str,
+        typer.Option("--power", metavar="SHARE", help="q of sampled cheats that the test finds."),
+    ] = "0.95"
+    capture: Annotated[
+        str,
+        typer.Option("--capture", metavar="SHARE", help="mu of audits that the dishonest decide."),
+    ] = "0.05"
+    lazy: Annotated[
+        str, typer.Option("--lazy", metavar="SHARE", help="Witnesses that compute nothing.")
+    ] = "0.2"
+    seats: Annotated[
+        int, typer.Option("--seats", metavar="N", help="Witnesses that recompute one payload.")
+    ] = 3
+    fees: Annotated[
+        str,
+        typer.Option("--fees", metavar="SOL", help="What a witness pays for its transactions."),
+    ] = "0.00001"
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command to `troth run`."""
+    command(group, "economics", EconomicsOptions)(economics)
+
+
+def economics(options: EconomicsOptions, output: Output) -> None:
+    """Show what sampling deters: detection, minimum stake, witness pay and penalty.
+
+    What is not given comes from RUN on chain, or else from --config files and --set
+    (chain.preset=public for the defaults of a public run).
+
+    Detection per round: d = p * q * (1 - mu).
+
+    Rounds until 95 % of cheats are caught: n = ln 0.05 / ln(1 - d).
+
+    Minimum stake, if all of it is lost: S = (G + B) / d - R - V. A first conviction takes half, so
+    a stake of 2 * S deters the first time as well.
+
+    Refusing to show the work costs ten rewards, V and R with chance p: p * (11 * R + V) >= G + B.
+
+    Recomputed work, as a share of training: p * seats.
+
+    Witness pay: w = C + fees. Laziness is caught with chance h = 1 - lazy^(seats - 1), and loses
+    with a penalty A = max(10 * C, C / h).
+
+    False convictions per round at which honest work still pays at S: f < (R - C - fees) / S.
+    """
+    from troth_coordinator.rules.economics import advise
+
+    params = _params(options)
+    given = _assumptions(options, params)
+    advice = advise(given)
+    output.result(_values(given, advice, params), *_blocks(given, advice, params))
+
+
+def _params(options: EconomicsOptions) -> "ParamsView":
+    """Return the parameters of the run on chain, or of the settings where no run is named."""
+    from troth_cli.settings import run_settings
+
+    if not options.run_address:
+        return run_settings(options.config, options.settings).chain.to_view()
+    if options.settings:
+        raise InputError(
+            "RUN or --set", "both", "Leave out RUN to try other settings.", options.run_address
+        )
+    from troth_cli.connection import connect, run_async
+
+    run = address(options.run_address, "RUN")
+
+    async def read() -> "ParamsView":
+        async with connect(options.rpc) as client:
+            return (await client.read_run(run)).params
+
+    return run_async(read())
+
+
+def _assumptions(options: EconomicsOptions, params: "ParamsView") -> "Assumptions":
+    from troth_coordinator.rules.economics import Assumptions
+
+    if not 1 <= options.seats <= _MOST_SEATS:
+        raise InputError(
+            f"1 to {_MOST_SEATS}", str(options.seats), "An audit has 3, extended 5.", "--seats"
+        )
+    reward = lamports(options.reward, "--reward") if options.reward else params.reward_per_payload
+    cost = lamports(options.cost, "--cost") if options.cost else int(reward * _USUAL_COST)
+    return Assumptions(
+        p_ppm=ppm(options.sampling, "--sampling") if options.sampling else params.p_base_ppm,
+        power_ppm=ppm(options.power, "--power"),
+        capture_ppm=ppm(options.capture, "--capture"),
+        lazy_ppm=ppm(options.lazy, "--lazy"),
+        seats=options.seats,
+        reward=reward,
+        cost=cost,
+        gain=lamports(options.gain, "--gain") if options.gain else cost,
+        outside_gain=lamports(options.outside_gain, "--outside-gain"),
+        unvested=lamports(options.unvested, "--unvested"),
+        fee_cost=lamports(options.fees, "--fees"),
+    )
+
+
+def _values(given: "Assumptions", advice: "Advice", params: "ParamsView") -> dict[str, object]:
+    stake = advice.minimum_stake
+    return {
+        "given": asdict(given),
+        "detection": float(advice.detection),
+        "rounds_to_capture": advice.rounds_to_capture,
+        "minimum_stake_lamports": stake,
+        "first_conviction_stake_lamports": None if stake is None else 2 * stake,
+        "is_refusing_deterred": advice.is_refusing_deterred,
+        "audit_share": float(advice.audit_share),
+        "witness_pay_lamports": advice.witness_pay,
+        "laziness_caught": float(advice.laziness_caught),
+        "witness_penalty_lamports": advice.witness_penalty,
+        "tolerable_false_slashes_ppb": advice.false_slash_ppb,
+        "run": {
+            "stake_lamports": params.stake_lamports,
+            "witness_fee_lamports": params.witness_fee,
+            "witness_penalty_lamports": _run_penalty(params),
+        },
+    }
+
+
+def _blocks(given: "Assumptions", advice: "Advice", params: "ParamsView") -> list[Facts | Grid]:
+    stake, penalty = advice.minimum_stake, advice.witness_penalty
+    rounds = advice.rounds_to_capture
+    asked = Facts(
+        [
+            ("reward R, cost C", f"{sol(given.reward)}, {sol(given.cost)}"),
+            ("gain G, outside B", f"{sol(given.gain)}, {sol(given.outside_gain)}"),
+            ("unvested V", sol(given.unvested)),
+            ("sampling p, power q", f"{_percent(given.p_ppm)}, {_percent(given.power_ppm)}"),
+            ("captured mu, lazy", f"{_percent(given.capture_ppm)}, {_percent(given.lazy_ppm)}"),
+            ("seats, fees", f"{given.seats}, {sol(given.fee_cost)}"),
+        ],
+        "Given",
+    )
+    rows = [
+        ("detection per round", _share(advice.detection), "", ""),
+        ("rounds until 95 % are caught", "never" if rounds is None else rounds, "", ""),
+        ("minimum stake", *_compared(stake, params.stake_lamports)),
+        ("... if a conviction takes half", *_compared(_double(stake), params.stake_lamports)),
+        ("refusing to show the work loses", "yes" if advice.is_refusing_deterred else "no", "", ""),
+        ("recomputed, of all training", _share(advice.audit_share), "", ""),
+        ("witness pay", *_compared(advice.witness_pay, params.witness_fee)),
+        ("laziness caught", _share(advice.laziness_caught), "", ""),
+        ("witness penalty", *_compared(penalty, _run_penalty(params))),
+        ("false convictions per round below", _false_slashes(advice.false_slash_ppb), "", ""),
+    ]
+    return [asked, Grid(("", "needed", "the run has", "enough"), rows)]
+
+
+def _run_penalty(params: "ParamsView") -> int:
+    from troth_coordinator.rules.economics import WITNESS_PENALTY_FACTOR
+
+    return WITNESS_PENALTY_FACTOR * params.recompute_cost
+
+
+def _double(amount: int | None) -> int | None:
+    return None if amount is None else 2 * amount
+
+
+def _compared(needed: int | None, has: int) -> tuple[str, str, str]:
+    if needed is None:
+        return "no amount is enough", sol(has), "no"
+    return sol(needed), sol(has), "yes" if has >= needed else "no"
+
+
+def _percent(parts: int) -> str:
+    return _share(Fraction(parts, 10**6))
+
+
+def _share(part: Fraction) -> str:
+    return f"{float(part * 100):.4g} %"
+
+
+def _false_slashes(ppb: int | None) -> str:
+    return "-" if ppb is None else f"{ppb / 1e9:.3g}"

@@ -1,0 +1,143 @@
+"""`troth localnet`: a Solana network on this machine with the program loaded.
+
+Owns: choosing and holding the launcher until Ctrl-C. Never: runs a chain in this process.
+Next: `troth_localnet.embedded`, `troth_localnet.validator`.
+"""
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_cli.options import Common, Networked, command
+from troth_cli.view.amounts import address, lamports, sol
+from troth_cli.view.output import Facts, Output
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from troth_localnet.launcher import Launcher
+
+GROUP = typer.Typer(name="localnet", help="A Solana network on this machine.", no_args_is_help=True)
+_WATCH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpOptions(Common):
+    """Options of `troth localnet up`."""
+
+    # `--validator [PATH]`: a flag, and the one argument that it may bring.
+    path: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Argument(metavar="PATH", help="With --validator: its binary.", show_default=False),
+    ] = None
+    validator: Annotated[
+        bool,
+        typer.Option(
+            "--validator",
+            help="Run solana-test-validator (from PATH of the shell, or the path that follows)"
+            " instead of the embedded chain.",
+        ),
+    ] = False
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", metavar="N", help="Port of JSON-RPC; the websocket takes the next. 0: any."
+        ),
+    ] = 8899
+    slot_ms: Annotated[
+        int, typer.Option("--slot-ms", metavar="MS", help="Length of a slot, 20 to 400.")
+    ] = 400
+
+
+@dataclass(frozen=True, kw_only=True)
+class AirdropOptions(Networked):
+    """Options of `troth localnet airdrop`."""
+
+    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="Who receives it.")]
+    amount: Annotated[str, typer.Argument(metavar="SOL", help="How much, like 1.5.")]
+
+
+@command(GROUP, "up", UpOptions)
+def up(options: UpOptions, output: Output) -> None:
+    """Start a local network with the program and run until Ctrl-C.
+
+    It forgets everything at its end and gives lamports for free: `troth localnet airdrop`. The
+    embedded chain listens on this machine only; solana-test-validator on all interfaces.
+    """
+    from troth_coordinator import artifacts
+    from troth_coordinator.chain.layouts import program_layout
+
+    launcher = _launcher(options)
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        program = program_layout().program_id
+        launcher.start({program: artifacts.program_image()})
+        values = {
+            "rpc_url": launcher.rpc_url,
+            "ws_url": launcher.ws_url,
+            "program_id": str(program),
+            "kind": "validator" if options.validator else "embedded",
+        }
+        output.result(values, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
+        output.note("Running until Ctrl-C.")
+        _watch(launcher)
+    except KeyboardInterrupt:
+        output.note("Stopped.")
+    finally:
+        launcher.stop()
+        signal.signal(signal.SIGTERM, previous)
+
+
+@command(GROUP, "airdrop", AirdropOptions)
+def airdrop(options: AirdropOptions, output: Output) -> None:
+    """Give an address lamports out of nothing (local networks and devnet)."""
+    from troth_cli.connection import run_async
+    from troth_coordinator.chain.client import CoordinatorClient
+    from troth_coordinator.chain.http_rpc import HttpRpc
+
+    to, amount = address(options.to, "ADDRESS"), lamports(options.amount, "SOL")
+
+    async def work() -> int:
+        async with HttpRpc(options.rpc) as rpc:
+            client = CoordinatorClient(rpc)
+            await client.airdrop(to, amount)
+            return await client.balance(to)
+
+    balance = run_async(work())
+    output.result(
+        {"address": str(to), "lamports": amount, "balance_lamports": balance},
+        f"{to} received {sol(amount)} and has {sol(balance)} now.",
+    )
+
+
+def _launcher(options: UpOptions) -> "Launcher":
+    if options.validator:
+        from troth_localnet.validator import ValidatorLauncher, ValidatorOptions
+
+        return ValidatorLauncher(
+            ValidatorOptions(
+                binary=options.path, port=options.port, slot_milliseconds=options.slot_ms
+            )
+        )
+    if options.path is not None:
+        raise typer.BadParameter(f"{options.path} needs --validator before it")
+    from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
+
+    return EmbeddedLauncher(EmbeddedOptions(port=options.port, slot_milliseconds=options.slot_ms))
+
+
+def _watch(launcher: "Launcher") -> None:
+    """Return never; raise RequestFailedError when the chain no longer answers."""
+    from troth_localnet.launcher import request
+
+    while True:
+        time.sleep(_WATCH_SECONDS)
+        request(launcher.rpc_url, "getSlot", [])
+
+
+def _interrupt(_number: int, _frame: "FrameType | None") -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,113 @@
+"""`troth leave`, `withdraw`, `claim`: what the owner of a stake does beside taking part.
+
+Owns: options and printing. Never: the work; the chain client has it.
+Next: `participation.py` for `join` and `witness`.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from troth_cli.options import AsOwner, command
+from troth_cli.view.amounts import address, lamports, sol
+from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from troth_cli.view.output import Json
+    from troth_coordinator.chain.client import ConfirmedTransaction
+    from troth_coordinator.chain.operations import Owner
+    from troth_coordinator.rules.view import NetworkView
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithdrawOptions(AsOwner):
+    """Options of `troth withdraw`."""
+
+    unbond: Annotated[
+        str,
+        typer.Option(
+            "--unbond",
+            metavar="SOL",
+            help="Start to withdraw so much of the stake above its"
+            " minimum; without it, only what is due is paid out.",
+        ),
+    ] = "0"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    command(app, "leave", AsOwner)(leave)
+    command(app, "withdraw", WithdrawOptions)(withdraw)
+    command(app, "claim", AsOwner)(claim)
+
+
+def leave(options: AsOwner, output: Output) -> None:
+    """Leave a run: the whole stake starts to unbond; an open round is served to its end.
+
+    Let join run on: it ends by itself once no audit and no case may ask for anything. Who is silent
+    or hides openings meanwhile pays from the stake that unbonds.
+    """
+
+    def said(view: "NetworkView") -> str:
+        slots = view.run.params.unbond_slots
+        return f"Leaving. The stake is due in {slots} slots: troth withdraw."
+
+    _as_owner(options, output, said, lambda by: by.leave_run())
+
+
+def withdraw(options: WithdrawOptions, output: Output) -> None:
+    """Pay out stake whose waiting time is over; with --unbond, start the wait for more."""
+    unbond = lamports(options.unbond, "--unbond")
+    _as_owner(options, output, lambda _view: "Withdrawn.", lambda by: by.withdraw_stake(unbond))
+
+
+def claim(options: AsOwner, output: Output) -> None:
+    """Pay out rewards that have vested."""
+    _as_owner(options, output, lambda _view: "Claimed.", lambda by: by.claim_reward())
+
+
+def _as_owner(
+    options: AsOwner,
+    output: Output,
+    said: "Callable[[NetworkView], str]",
+    act: "Callable[[Owner], Awaitable[ConfirmedTransaction]]",
+) -> None:
+    """Send one transaction with the owner's key and print it with what is left."""
+    from troth_cli.connection import connect, run_async
+    from troth_cli.errors import NotJoinedError
+    from troth_cli.keyfiles import read_key
+    from troth_cli.view import describe
+    from troth_coordinator.chain.addresses import RunAddresses
+    from troth_coordinator.chain.operations import Owner
+
+    key = read_key(options.key, output.warn)
+    run, owner = address(options.run_address, "RUN"), key.pubkey()
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            if await client.read_participant(run, owner) is None:
+                raise NotJoinedError(
+                    f"a participant of run {run}",
+                    "none with this key",
+                    "Pass the key that joined; what has left and been paid is closed.",
+                    f"owner {owner}",
+                )
+            before = await client.balance(owner)
+            sent = await act(Owner(client, at, key))
+            received = await client.balance(owner) - before + sent.fee_lamports
+            view = await client.snapshot(run)
+            participant = await client.read_participant(run, owner)
+        values: dict[str, Json] = {
+            "run": str(run),
+            "owner": str(owner),
+            "received_lamports": received,
+            **describe.owner_values(view, participant, owner),
+            **describe.transaction_values(sent),
+        }
+        text = f"{said(view)} Received {sol(received)}."
+        output.result(values, text, describe.owner_block(values))
+
+    run_async(work())

@@ -1,0 +1,173 @@
+"""`troth join` and `troth witness`: take part in a run until it ends.
+
+Owns: options and printing. Never: the work; `../joining.py` has it.
+Next: `../joining.py`; `membership.py` for what an owner does afterwards.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_cli.options import AsOwner, command
+from troth_cli.view.amounts import address, lamports, sol
+from troth_cli.view.output import Facts, Grid, Output
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from troth_cli.view.output import Json
+    from troth_client.telemetry.duties import Duties
+
+
+@dataclass(frozen=True, kw_only=True)
+class WitnessOptions(AsOwner):
+    """Options of `troth witness`."""
+
+    data: Annotated[
+        Path, typer.Option("--data", metavar="DIR", help="Data set that the run is bound to.")
+    ]
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="auto, cpu, cuda, cuda:N or mps; else hints.device of the config.",
+        ),
+    ] = ""
+    listen: Annotated[
+        str,
+        typer.Option("--listen", metavar="HOST:PORT", help="Where others fetch payloads from us."),
+    ] = "127.0.0.1:0"
+    endpoint: Annotated[
+        str,
+        typer.Option(
+            "--endpoint", metavar="URL", help="Address under which others reach that, if another."
+        ),
+    ] = ""
+    state: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--state",
+            metavar="DIR",
+            help="Folder of this participant; else troth-state/RUN-OWNER here.",
+        ),
+    ] = None
+    session_sol: Annotated[
+        str,
+        typer.Option(
+            "--session-sol", metavar="SOL", help="Moved to the session key, for fees and rent."
+        ),
+    ] = "0.25"
+    refill_sol: Annotated[
+        str,
+        typer.Option(
+            "--refill-sol",
+            metavar="SOL",
+            help="At most so much more, by and by, when the session key runs low.",
+        ),
+    ] = "0.5"
+    threads: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinOptions(WitnessOptions):
+    """Options of `troth join`."""
+
+    role: Annotated[
+        str, typer.Option("--role", metavar="ROLE", help="trainer, witness or both.")
+    ] = "both"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    command(app, "join", JoinOptions)(join)
+    command(app, "witness", WitnessOptions)(witness)
+
+
+def join(options: JoinOptions, output: Output) -> None:
+    """Join a run with a stake, or resume in it, and take part until it ends.
+
+    Give the run's config file with --config. Ctrl-C (or SIGTERM) stops after the round under way;
+    the stake stays, and the same command resumes. A second one stops at once. Audits do not wait:
+    what they still ask for is told as `owed`, with the slots that are left to resume in and the
+    lamports that silence costs at most.
+    """
+    _take_part(options, options.role, output)
+
+
+def witness(options: WitnessOptions, output: Output) -> None:
+    """Join a run to verify only: with a stake, without gradients of one's own; a CPU is enough.
+
+    Otherwise as join. At the end it tells what was checked, found and earned.
+    """
+    _take_part(options, "witness", output)
+
+
+def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
+    """Join with a role, follow the run, print how it ended; who witnessed tells of its duties."""
+    from troth_cli.keyfiles import read_key
+    from troth_cli.settings import run_settings
+
+    run = address(options.run_address, "RUN")
+    owner = read_key(options.key, output.warn)
+    settings = run_settings(options.config)
+    session_lamports = lamports(options.session_sol, "--session-sol")
+    refill_lamports = lamports(options.refill_sol, "--refill-sol")
+
+    from troth_cli.workflows import join as joining
+
+    request = joining.JoinRequest(
+        rpc_url=options.rpc,
+        run=run,
+        config=settings.config,
+        data=options.data,
+        state=options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}",
+        owner=owner,
+        role=role,
+        device=options.device or settings.hints.device,
+        listen=options.listen,
+        endpoint=options.endpoint,
+        session_lamports=session_lamports,
+        refill_lamports=refill_lamports,
+        num_threads=options.threads,
+    )
+    end = joining.join(request, output)
+    values: dict[str, Json] = {
+        "run": str(run),
+        "owner": str(owner.pubkey()),
+        "index": int(end.index),
+        "round": end.round,
+        "root": end.root.hex(),
+        "is_finished": end.is_finished,
+        "weights": None if end.weights is None else str(end.weights),
+        "state": str(request.state),
+    }
+    blocks: list[Facts | Grid] = [Facts([(k.replace("_", " "), v) for k, v in values.items()])]
+    if role != "trainer":
+        duties = joining.report(request.state)
+        values["duties"] = duties.to_json()
+        blocks += _duty_blocks(duties)
+    output.result(values, *blocks)
+
+
+def _duty_blocks(duties: "Duties") -> list[Facts | Grid]:
+    rows: list[tuple[str, object]] = [
+        ("audits judged", _counted(duties.verdicts)),
+        ("cases judged", _counted(duties.votes)),
+        ("time for it", f"{duties.judging_seconds:.1f} s"),
+        ("rewards", f"{sol(duties.rewards)}, vested or not, not yet claimed"),
+    ]
+    columns = ("round", "target", "verdict", "reason")
+    found = [[event.get(name, "") for name in columns] for event in duties.findings]
+    blocks: list[Facts | Grid] = [Facts(rows, "as a witness")]
+    return [*blocks, Grid(columns, found, "found")] if found else blocks
+
+
+def _counted(verdicts: "Counter[str]") -> str:
+    by_kind = ", ".join(f"{count} {name.lower()}" for name, count in sorted(verdicts.items()))
+    return f"{sum(verdicts.values())} ({by_kind})" if by_kind else "none"

@@ -1,0 +1,288 @@
+"""`troth run`: what the authority of a run does, and what anybody may look at.
+
+Owns: options and printing. Never: the order of transactions; `../creation.py` and the chain client
+have it. Next: `../creation.py`.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_cli.options import AsAuthority, Networked, OfRun, command
+from troth_cli.view.amounts import address, lamports, sol
+from troth_cli.view.output import Facts, Output
+
+if TYPE_CHECKING:
+    from troth_cli.workflows.create import Created
+    from troth_coordinator.chain.client import ConfirmedTransaction
+    from troth_coordinator.chain.operations import Authority
+    from troth_coordinator.rules.settings import RunSettings
+
+GROUP = typer.Typer(name="run", help="Create a run and look after it.", no_args_is_help=True)
+
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        help="One setting of the run, over the files; may be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateOptions(Networked):
+    """Options of `troth run create`."""
+
+    data: Annotated[
+        Path, typer.Option("--data", metavar="DIR", help="Data set that the run is bound to.")
+    ]
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help="Key file of the run's authority.")
+    ]
+    fund: Annotated[
+        str, typer.Option("--fund", metavar="SOL", help="What the reward pool starts with.")
+    ] = "0"
+    council: Annotated[
+        str,
+        typer.Option(
+            "--council", metavar="ADDRESS", help="Who may reverse slashes; else the authority."
+        ),
+    ] = ""
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="TEXT", help="Tells apart runs of the same settings."),
+    ] = ""
+    settings: Settings = field(default_factory=list)
+    out: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Config file for those who join; else run-ADDRESS.toml here.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FundOptions(AsAuthority):
+    """Options of `troth run fund`."""
+
+    sol: Annotated[str, typer.Option("--sol", metavar="SOL", help="How much, like 1.5.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmitOptions(AsAuthority):
+    """Options of `troth run admit`."""
+
+    owner: Annotated[
+        list[str], typer.Option("--owner", metavar="ADDRESS", help="Whom; may be repeated.")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateOptions(AsAuthority):
+    """Options of `troth run update-params`."""
+
+    settings: Settings = field(default_factory=list)
+
+
+@command(GROUP, "create", CreateOptions)
+def create(options: CreateOptions, output: Output) -> None:
+    """Create a run on chain and write the config file for those who join.
+
+    The settings come from --config files and --set. Repeating the same command completes an
+    interrupted creation and creates nothing twice.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.keyfiles import read_key
+    from troth_cli.run_file import check_run_file, run_file_text, write_run_file
+    from troth_cli.settings import run_settings
+    from troth_cli.workflows import create as creation
+    from troth_client.data.manifest import load_manifest
+
+    settings = run_settings(options.config, options.settings)
+    key = read_key(options.key, output.warn)
+    fund = lamports(options.fund, "--fund")
+    council = address(options.council, "--council") if options.council else key.pubkey()
+    settings = creation.bind(settings, load_manifest(options.data))
+
+    async def work() -> tuple["Created", Path]:
+        async with connect(options.rpc) as client:
+            output.note("Computing the first weights and their root.")
+            planned = creation.plan(settings, key, council, options.name)
+            out = options.out or Path(f"run-{str(planned.run)[:8]}.toml")
+            text = run_file_text(str(planned.run), settings)
+            check_run_file(out, text)
+            output.note(f"Creating run {planned.run}.")
+            created = await creation.create(client, planned, fund)
+        write_run_file(out, text)
+        return created, out
+
+    created, out = run_async(work())
+    _print_created(created, settings, out, output)
+
+
+@command(GROUP, "show", OfRun)
+def show(options: OfRun, output: Output) -> None:
+    """Show what the program holds of a run."""
+    from troth_cli.connection import connect, run_async
+    from troth_cli.view import describe
+
+    run = address(options.run_address, "RUN")
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            view = await client.read_run(run)
+        output.result(describe.run_values(view), *describe.run_blocks(view))
+
+    run_async(work())
+
+
+@command(GROUP, "fund", FundOptions)
+def fund(options: FundOptions, output: Output) -> None:
+    """Pay into a run's reward pool."""
+    amount = lamports(options.sol, "--sol")
+    _as_authority(
+        options, output, f"Paid {sol(amount)} into the pool.", lambda by: by.fund_run(amount)
+    )
+
+
+@command(GROUP, "pause", AsAuthority)
+def pause(options: AsAuthority, output: Output) -> None:
+    """Pause a run: at the close of the open round, or at once where none is open."""
+    _as_authority(options, output, "Pause requested.", lambda by: by.pause_run())
+
+
+@command(GROUP, "resume", AsAuthority)
+def resume(options: AsAuthority, output: Output) -> None:
+    """End a pause, or take back the request for one."""
+    _as_authority(options, output, "Resumed.", lambda by: by.resume_run())
+
+
+@command(GROUP, "admit", AdmitOptions)
+def admit(options: AdmitOptions, output: Output) -> None:
+    """Put owners on the allowlist of a run."""
+    owners = [address(owner, "--owner") for owner in options.owner]
+
+    async def work(by: "Authority") -> "ConfirmedTransaction":
+        sent = [await by.admit(owner) for owner in owners]
+        return sent[-1]
+
+    _as_authority(options, output, f"Admitted {len(owners)}.", work)
+
+
+@command(GROUP, "update-params", UpdateOptions)
+def update_params(options: UpdateOptions, output: Output) -> None:
+    """Ask for new chain parameters; they apply at an epoch boundary after the run's delay.
+
+    Name what changes under [chain] in a config file or with --set chain.KEY=VALUE.
+    """
+    from troth_cli.workflows.update import changed_params
+
+    async def work(by: "Authority") -> "ConfirmedTransaction":
+        view = await by.client.read_run(by.at.run)
+        return await by.update_params(changed_params(view.params, options.config, options.settings))
+
+    _as_authority(options, output, "Parameters requested.", work)
+
+
+@command(GROUP, "cancel", AsAuthority)
+def cancel(options: AsAuthority, output: Output) -> None:
+    """End a run that has waited for members in vain, for chain.unbond_slots or longer.
+
+    Owners get their stakes back by leaving; `troth run close` gives back rent and reward pool.
+    """
+    from troth_cli.workflows.cancel import cancel_run
+
+    _as_authority(options, output, "Cancelled.", lambda by: cancel_run(by.client, by.at, by.key))
+
+
+@command(GROUP, "close", AsAuthority)
+def close(options: AsAuthority, output: Output) -> None:
+    """Close the accounts of a finished run; rent and leftovers go back to those who paid."""
+    from troth_cli.connection import connect, run_async
+    from troth_cli.keyfiles import read_key
+    from troth_cli.view import describe
+    from troth_cli.workflows.close import close_accounts
+
+    key = read_key(options.key, output.warn)
+    run = address(options.run_address, "RUN")
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            sent = await close_accounts(client, run, key)
+        values = {
+            "run": str(run),
+            "transactions": [describe.transaction_values(one) for one in sent],
+        }
+        output.result(values, f"Closed run {run} in {len(sent)} transactions.")
+
+    run_async(work())
+
+
+def _print_created(created: "Created", settings: "RunSettings", out: Path, output: Output) -> None:
+    from troth_cli.view import describe
+
+    view = created.view
+    fees = sum(one.fee_lamports for one in created.transactions)
+    values = {
+        "run": describe.key_text(view.address),
+        "is_new": created.is_new,
+        "config_file": str(out),
+        "config_hash": view.config_hash.hex(),
+        "manifest_hash": view.manifest_hash.hex(),
+        "genesis_root": view.genesis_root.hex(),
+        "reward_pool_lamports": view.reward_pool,
+        "stake_lamports": view.params.stake_lamports,
+        "fee_lamports": fees,
+        "num_transactions": len(created.transactions),
+        "settings": settings.model_dump(mode="json"),
+    }
+    rows = [
+        ("run", values["run"]),
+        ("config file", out),
+        ("config hash", values["config_hash"]),
+        ("manifest hash", values["manifest_hash"]),
+        ("genesis root", values["genesis_root"]),
+        ("reward pool", sol(view.reward_pool)),
+        ("stake to join", sol(view.params.stake_lamports)),
+        ("fees", sol(fees)),
+    ]
+    said = "Created." if created.is_new else "It existed already; nothing was created twice."
+    output.result(values, Facts(rows), said)
+
+
+def _as_authority(
+    options: AsAuthority,
+    output: Output,
+    said: str,
+    act: "Callable[[Authority], Awaitable[ConfirmedTransaction]]",
+) -> None:
+    """Send one transaction with the authority's key and print it."""
+    from troth_cli.connection import connect, run_async
+    from troth_cli.keyfiles import read_key
+    from troth_cli.view import describe
+    from troth_coordinator.chain.addresses import RunAddresses
+    from troth_coordinator.chain.operations import Authority
+
+    key = read_key(options.key, output.warn)
+    run = address(options.run_address, "RUN")
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            sent = await act(Authority(client, at, key))
+            view = await client.read_run(run)
+        values = {
+            "run": str(run),
+            "phase": view.phase.name.lower(),
+            "reward_pool_lamports": view.reward_pool,
+            **describe.transaction_values(sent),
+        }
+        output.result(values, f"{said} Phase {values['phase']}, pool {sol(view.reward_pool)}.")
+
+    run_async(work())

@@ -1,0 +1,62 @@
+"""One participant of the demo, in a process of its own: what `troth join` runs, with a log.
+
+Owns: the entry point of the fleet's children. Never: writes to the terminal, which the display
+has; a failure becomes its last event, anything else goes to a file.
+Next: `../participant.py`; `cheats.py` for one that is not honest.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from troth_client.participant.assembly import Ports
+from troth_client.participant.process import ParticipantSettings, participate, unchanged
+from troth_client.telemetry.events import EventLog
+from troth_simulation.cheats.catalogue import CHEATS
+from troth_simulation.cheats.ports import cheating
+
+PRELOAD = ("torch", "troth_cli.demo.member", "troth_coordinator.chain.http_rpc")
+"""What the fork server imports once for all participants."""
+
+STDOUT, STDERR = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTask:
+    """A participant's name, its settings, the folder of its files, how it cheats if it does."""
+
+    name: str
+    settings: ParticipantSettings
+    folder: Path
+    cheat: str = ""
+
+    @property
+    def events(self) -> Path:
+        """The log of its events."""
+        return self.folder / "events.jsonl"
+
+    @property
+    def output(self) -> Path:
+        """What it and its libraries would have printed, tracebacks included."""
+        return self.folder / "output.txt"
+
+
+def take_part(task: MemberTask) -> None:
+    """Take part until the run ends. Raises what stopped it, after it is in the log."""
+    task.folder.mkdir(parents=True, exist_ok=True)
+    with task.output.open("ab") as output:
+        os.dup2(output.fileno(), STDOUT)
+        os.dup2(output.fileno(), STDERR)
+    with EventLog.open(task.events, peer=task.name) as events:
+        try:
+            asyncio.run(participate(task.settings, events, _ways_in(task)))
+        except BaseException as error:
+            events.emit("failed", kind=type(error).__name__, reason=str(error))
+            raise
+
+
+def _ways_in(task: MemberTask) -> Callable[[Ports], Ports]:
+    return partial(cheating, CHEATS[task.cheat]) if task.cheat else unchanged

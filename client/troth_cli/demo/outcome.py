@@ -1,0 +1,164 @@
+"""What became of the cheat and of the honest, read from the chain after the run.
+
+Owns: the claims and whether they hold. Never: takes an event log's word: cases are read from their
+accounts and transactions, fees and fines from those that name the vault, stakes from the roster.
+Next: `../casehistory.py` for how transactions add up to a case; `summary.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from troth_audit.cases import CaseFile
+from troth_audit.history import Slashes, read_case, read_slashes
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.setup import Actor, Stage
+from troth_cli.view.cases import case_values
+from troth_cli.view.output import Json
+from troth_coordinator.chain import event_types_audits as told
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.view import EntryView
+from troth_simulation.cheats.catalogue import CHEATS
+
+WORK = "P3"
+"""The fault of work that does not match; a cheat whose fault is empty is found by nobody."""
+STRIKE = "P4"
+"""The fault that costs the reward and a strike, and no stake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an honest participant has at the end; lamports. `fees` are what judging paid."""
+
+    stake: int
+    is_untouched: bool
+    fees: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The end of a demo's cheat, and how the honest stand by name.
+
+    `fined` is what small penalties took at once, `strikes` the strikes that the cheat has left.
+    """
+
+    cheat: str = ""
+    story: str = ""
+    fault: str = ""
+    index: int | None = None
+    cases: tuple[CaseFile, ...] = ()
+    fined: int = 0
+    strikes: int = 0
+    burned: int = 0
+    honest: dict[str, Standing] = field(default_factory=dict)
+
+    @property
+    def convictions(self) -> list[CaseFile]:
+        """The cases in which the cheat was convicted, oldest first."""
+        return [case for case in self.cases if case.is_conviction]
+
+    @property
+    def slashed(self) -> int:
+        """Lamports that its convictions took."""
+        return sum(case.money.taken for case in self.convictions)
+
+    @property
+    def is_paid_out(self) -> bool:
+        """Whether no lamport waits in escrow any more."""
+        return all(case.money.is_paid or not case.money.taken for case in self.convictions)
+
+    @property
+    def is_caught(self) -> bool:
+        """Whether the cheat ended as the threat model says; true where nobody cheats."""
+        if not self.cheat:
+            return True
+        if not self.fault:
+            return not self.convictions
+        if self.fault == WORK:
+            return self.slashed > 0 and self.is_paid_out
+        if self.fault == STRIKE:
+            return self.strikes > 0
+        return self.fined + self.slashed > 0 and self.is_paid_out
+
+    def moved(self, killed: Sequence[str] = ()) -> list[str]:
+        """Return whose stake moved of the honest; who was killed on purpose may be fined."""
+        names = [name for name, one in self.honest.items() if not one.is_untouched]
+        return [name for name in names if name not in killed]
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the claims, ready for JSON."""
+        return {
+            "cheat": self.cheat or None,
+            "story": self.story or None,
+            "fault": self.fault or None,
+            "index": self.index,
+            "is_caught": self.is_caught,
+            "is_paid_out": self.is_paid_out,
+            "slashed_lamports": self.slashed,
+            "fined_lamports": self.fined,
+            "burned_lamports": self.burned,
+            "strikes": self.strikes,
+            "cases": [case_values(case) for case in self.cases],
+            "honest": {name: asdict(one) for name, one in self.honest.items()},
+        }
+
+
+async def read_trial(client: CoordinatorClient, options: DemoOptions, stage: Stage) -> Trial:
+    """Read from the chain what became of the cheat, and what the others have."""
+    view = await client.snapshot(stage.run)
+    at = RunAddresses.of(view.run, client.program_id)
+    slashes = await read_slashes(client, at)
+    found = {actor.player.name: _find(actor, view.entries) for actor in stage.actors}
+    stake = view.run.params.stake_lamports
+    honest = {
+        name: Standing(entry.stake, _is_untouched(index, entry, stake, slashes), fees)
+        for name, (index, entry) in found.items()
+        if name in options.names
+        for fees in [fees_of(index, slashes.events)]
+    }
+    burned = sum(_burned(event) for event in slashes.events)
+    if options.cheat not in found:
+        return Trial(honest=honest, burned=burned)
+    index, entry = found[options.cheat]
+    keys = sorted({case.key for case in slashes.cases if case.key[1] == index})
+    cases = [(await read_case(client, at, key))[0] for key in keys]
+    cheat = CHEATS[options.cheat]
+    return Trial(
+        cheat=cheat.name,
+        story=cheat.story,
+        fault=cheat.fault,
+        index=index,
+        cases=tuple(case for case in cases if case is not None),
+        fined=sum(fine.taken for fine in slashes.fines if fine.index == index),
+        strikes=entry.strikes,
+        burned=burned,
+        honest=honest,
+    )
+
+
+def fees_of(index: int, events: Sequence[Event]) -> int:
+    """Return what a participant earned as seat and juror, in lamports."""
+    return sum(
+        event.fee
+        for event in events
+        if isinstance(event, told.AuditSettled | told.CaseSettled) and bitmap.has(event.paid, index)
+    )
+
+
+def _burned(event: Event) -> int:
+    if isinstance(event, told.AuditClosed | told.Penalised):
+        return event.burned
+    return event.bond_burned if isinstance(event, told.CaseSettled) else 0
+
+
+def _find(actor: Actor, entries: Sequence[EntryView]) -> tuple[int, EntryView]:
+    owner = bytes(actor.owner.pubkey())
+    return next((index, entry) for index, entry in enumerate(entries) if entry.owner == owner)
+
+
+def _is_untouched(index: int, entry: EntryView, stake: int, slashes: Slashes) -> bool:
+    is_fined = any(fine.index == index for fine in slashes.fines)
+    is_convicted = any(case.is_conviction and case.key[1] == index for case in slashes.cases)
+    return entry.stake == stake and not is_fined and not is_convicted

@@ -1,0 +1,73 @@
+"""Tell a demo that goes on from one that never will.
+
+Owns: when to give up. Never: ends a process; `show.py` does.
+Next: `errors.py` for what is said then.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from troth_cli.demo.errors import NoProgressError, TrainerFailedError
+from troth_client.telemetry.board import Board
+from troth_coordinator.rules.view import ParamsView
+
+MIN_PATIENCE_SECONDS = 60.0
+NUM_VOID_ROUNDS = 3
+"""So many rounds may close void before a run halts and begins again (protocol section 1)."""
+
+
+def patience_seconds(params: ParamsView, slot_milliseconds: int) -> float:
+    """Return how long a healthy run can go without closing a round, with room for a busy machine.
+
+    The longest is a halt: three rounds that run to their deadlines, the halt, a Warmup.
+    """
+    round_slots = params.commit_slots + params.attest_slots + params.close_grace_slots
+    slots = NUM_VOID_ROUNDS * round_slots + params.halt_slots + params.warmup_slots
+    return max(MIN_PATIENCE_SECONDS, slots * slot_milliseconds / 1_000)
+
+
+@dataclass(slots=True)
+class Watch:
+    """Looks at what the trainers did; `now` is a stopwatch in seconds."""
+
+    folder: Path
+    patience_seconds: float
+    now: Callable[[], float] = time.monotonic
+    _seen: tuple[int, int] = (-1, -1)
+    _since: float = field(default=0.0)
+
+    def check(self, board: Board, exit_codes: Mapping[str, int | None]) -> None:
+        """Raise TrainerFailedError or NoProgressError where the demo cannot succeed any more.
+
+        `exit_codes` are those of the trainers that are meant to live, None while they run.
+        """
+        for name, code in exit_codes.items():
+            if code:
+                raise self._failed(board, name, code)
+        progress = (board.round, sum(code is not None for code in exit_codes.values()))
+        if progress != self._seen:
+            self._seen, self._since = progress, self.now()
+        waited = self.now() - self._since
+        if waited > self.patience_seconds:
+            raise self._stuck(board, waited)
+
+    def _failed(self, board: Board, name: str, code: int) -> TrainerFailedError:
+        line = board.peers.get(name)
+        reason = line.failure if line is not None and line.failure else "no word in its event log"
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return TrainerFailedError(
+            "every trainer to take part until the run ends",
+            f"it ended in round {board.round} with {how}: {reason}",
+            f"Read {self.folder / name}: events.jsonl, and output.txt for what it printed.",
+            subject=name,
+        )
+
+    def _stuck(self, board: Board, waited: float) -> NoProgressError:
+        states = ", ".join(f"{name} {line.state}" for name, line in sorted(board.peers.items()))
+        return NoProgressError(
+            f"a round to close within {self.patience_seconds:.0f} s",
+            f"none for {waited:.0f} s in {board.phase.lower()} of round {board.round} ({states})",
+            f"Read the event logs in {self.folder}; on a busy machine try --slot-ms 400.",
+        )

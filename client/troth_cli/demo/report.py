@@ -1,0 +1,132 @@
+"""The summary of a demo in words.
+
+Owns: labels and sentences. Never: a claim; `summary.py` and `trial.py` have checked each.
+Next: `../commands/demo.py`, which prints it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from troth_audit.cases import CaseFile, Said
+from troth_cli.demo.outcome import STRIKE, Trial
+from troth_cli.demo.summary import Summary
+from troth_cli.view.amounts import sol
+from troth_cli.view.cases import verdict_text
+from troth_cli.view.output import Facts, Grid
+
+MICRO = 10**6
+
+
+def blocks(summary: Summary) -> list[Facts | Grid | str]:
+    """Return the whole summary for people."""
+    trial = summary.trial
+    found: list[Facts | Grid | str] = [Facts(_rows(summary), "demo")]
+    if trial.cheat:
+        found += [_trial_facts(trial), *_cases(trial)]
+    return [*found, _honest(trial), verdict(summary)]
+
+
+def verdict(summary: Summary) -> str:
+    """Return whether the demo showed what it promises, and if not, what is missing."""
+    if not summary.agrees:
+        return "FAILED: not every peer holds the root that is on chain."
+    if not summary.has_learnt:
+        return "FAILED: the validation loss did not fall by the margin."
+    if not summary.trial.is_caught:
+        return f"FAILED: {summary.trial.cheat} did not end as the threat model says."
+    if summary.moved_stakes:
+        moved = ", ".join(summary.moved_stakes)
+        return f"FAILED: honest stake moved: {moved}. On a busy machine try --slot-ms 400."
+    shown = "Every peer holds the root on chain, and the loss fell by more than the margin."
+    return f"{shown} {_justice(summary.trial)}"
+
+
+def _rows(summary: Summary) -> list[tuple[str, object]]:
+    first, last = summary.loss_first_micro / MICRO, summary.loss_last_micro / MICRO
+    ratio = summary.dense_bytes / summary.payload_bytes if summary.payload_bytes else 0.0
+    agreeing = sum(root == summary.chain_root for root in summary.peer_roots.values())
+    return [
+        ("run", summary.run),
+        ("rounds", summary.num_rounds),
+        ("parameters", f"{summary.num_parameters:,}"),
+        (
+            "validation loss",
+            f"{first:.3f} -> {last:.3f} nats a byte (margin {summary.margin_micro / MICRO:g})",
+        ),
+        (
+            "payload",
+            f"{summary.payload_bytes:,} bytes a step, {summary.bytes_per_parameter:.4f} a"
+            f" parameter: {ratio:.0f} times less than dense bf16",
+        ),
+        ("payloads included", summary.num_included),
+        ("fees", sol(summary.fees_lamports)),
+        ("state root", summary.state_root),
+        ("root on chain", summary.chain_root),
+        ("honest that agree", f"{agreeing} of {len(summary.peer_roots)}"),
+        ("missing peers", ", ".join(summary.missing_peers) or "none"),
+        ("killed peers", ", ".join(summary.killed_peers) or "none"),
+        ("events", summary.events),
+        ("weights", summary.weights),
+    ]
+
+
+def _trial_facts(trial: Trial) -> Facts:
+    moneys = [case.money for case in trial.convictions]
+    taken = [
+        f"{sol(amount)} of its {source}"
+        for source in ("stake", "unbonding", "unvested")
+        if (amount := sum(getattr(money, source) for money in moneys))
+    ]
+    ends = [
+        f"{sol(amount)} {where}"
+        for name, where in (("burned", "burned"), ("treasury", "to the treasury"))
+        if (amount := sum(getattr(money, name) for money in moneys))
+    ]
+    rows: list[tuple[str, object]] = [
+        ("story", f"{trial.story} (index {trial.index})"),
+        ("convictions", len(trial.convictions)),
+        ("taken", ", ".join(taken) or "nothing"),
+        ("where it went", ", ".join(ends) or "nowhere"),
+        ("escrow", "paid out" if trial.is_paid_out else "not yet paid out"),
+    ]
+    if trial.fined:
+        rows.append(("fined at once", sol(trial.fined)))
+    if trial.strikes:
+        rows.append(("strikes", trial.strikes))
+    return Facts(rows, f"the cheat, {trial.cheat}, as the chain tells it")
+
+
+def _cases(trial: Trial) -> list[Grid]:
+    columns = ("round", "first seats", "second committee", "outcome", "taken")
+    rows = [_case(case) for case in trial.cases]
+    return [Grid(columns, rows, "its cases")] if rows else []
+
+
+def _case(case: CaseFile) -> Sequence[object]:
+    outcome = "convicted" if case.is_conviction else case.stage.lower()
+    taken = sol(case.money.taken) if case.money.taken else "nothing was left"
+    return case.key[0], _counted(case.seats), _counted(case.jurors), outcome, taken
+
+
+def _counted(said: Sequence[Said]) -> str:
+    counts = Counter(verdict_text(one.verdict) for one in said)
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) or "none"
+
+
+def _honest(trial: Trial) -> Grid:
+    rows = [
+        (name, sol(one.stake), "as deposited" if one.is_untouched else "MOVED", sol(one.fees))
+        for name, one in trial.honest.items()
+    ]
+    return Grid(("honest", "stake", "", "earned as witness"), rows)
+
+
+def _justice(trial: Trial) -> str:
+    if not trial.cheat:
+        return "Nobody cheated, and nobody lost anything."
+    kept = "no honest stake moved."
+    if not trial.fault:
+        return f"Nothing finds this cheat, as the threat model says; {kept}"
+    if trial.fault == STRIKE:
+        return f"The cheat lost its rewards and took strikes; {kept}"
+    return f"The cheat lost {sol(trial.slashed + trial.fined)}, and it has been paid out; {kept}"

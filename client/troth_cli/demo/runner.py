@@ -1,0 +1,203 @@
+"""The performance: start everything, draw the events until all have ended, sum up.
+
+Owns: the life of the chain and of the fleet, whatever ends the demo. Never: takes part in the
+protocol. Next: `watch.py` for when it gives up, `summary.py` for what it proved.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+
+from troth_cli.demo.errors import FolderUsedError
+from troth_cli.demo.live import REFRESHES_PER_SECOND, Stream
+from troth_cli.demo.member import PRELOAD, MemberTask, take_part
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.progress import Watch, patience_seconds
+from troth_cli.demo.setup import Stage, create_run, member_tasks, start_chain
+from troth_cli.demo.summary import Summary, read_ledger, summarise
+from troth_cli.workflows.close import release_audits
+from troth_client.telemetry.events import EventLog
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
+from troth_coordinator.chain.event_types_audits import AuditClosed
+from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
+from troth_localnet.fleet import Fleet
+from troth_localnet.launcher import Launcher
+
+SECONDS_PER_LOOK = 1 / REFRESHES_PER_SECOND
+
+
+Tell = Callable[[Summary, str], None]
+"""Receives the summary while the chain, at that RPC address, is still up."""
+
+
+def _say_nothing(_summary: Summary, _rpc_url: str) -> None:
+    """Tell nobody."""
+
+
+def run_demo(
+    options: DemoOptions,
+    console: Console,
+    launcher: Launcher | None = None,
+    tell: Tell = _say_nothing,
+) -> Summary:
+    """Run the whole demo and return what it proved; the display goes to `console`.
+
+    The chain is the embedded one unless a launcher, not started yet, is given; it is stopped in any
+    case, as are all participants. Raises DemoError when the demo cannot be carried through, and
+    what its parts raise while the stage is set.
+    """
+    _take_folder(options)
+    started = time.monotonic()
+    chain = launcher or _embedded(options)
+    with (
+        _say_where(options, console),
+        EventLog.open(options.events) as events,
+        contextlib.closing(_Stopping(chain)),
+    ):
+        stream = Stream(options, console)
+        with stream:
+            start_chain(chain, events)
+            stage = asyncio.run(_create(options, chain, events, stream))
+            _perform(options, member_tasks(options, stage, chain.rpc_url), events, stream)
+        events.emit("trainers_ended", seconds=round(time.monotonic() - started, 1))
+        asyncio.run(_pay_out(options, chain, stage, events))
+        stream.refresh()
+        summary = asyncio.run(_sum_up(options, chain, stage, stream))
+        events.emit("summarised", **summary.to_json())
+        if summary.is_success:
+            _drop_state(options)
+        tell(summary, chain.rpc_url)
+    return summary
+
+
+def _take_folder(options: DemoOptions) -> None:
+    """Make the folder; FolderUsedError if there is something in it."""
+    folder = options.folder
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        found = "a folder that is not empty" if folder.is_dir() else "a file"
+        raise FolderUsedError(
+            "a new or empty folder for the demo's files",
+            found,
+            "Remove it, or name another with --out.",
+            subject=str(folder),
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _drop_state(options: DemoOptions) -> None:
+    """Remove what trainers keep only while a run goes on: half a gigabyte for 40 rounds."""
+    for player in options.players:
+        state = options.weights_folder(player.name).parent
+        for record in state.glob("*.record"):
+            record.unlink()
+        for folder in ("blobs", "openings", "verdicts"):
+            shutil.rmtree(state / folder, ignore_errors=True)
+
+
+def _embedded(options: DemoOptions) -> Launcher:
+    return EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=options.slot_milliseconds))
+
+
+class _Stopping:
+    """Stops a launcher, started or not, when it is closed."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self.close = launcher.stop
+
+
+@contextlib.contextmanager
+def _say_where(options: DemoOptions, console: Console) -> Iterator[None]:
+    """Name the logs whatever ends the demo early, Ctrl-C included."""
+    try:
+        yield
+    except BaseException:
+        where = f"the demo's logs and keys are in {options.folder}"
+        console.print(where, highlight=False, markup=False, soft_wrap=True)
+        raise
+
+
+async def _create(
+    options: DemoOptions, launcher: Launcher, events: EventLog, stream: Stream
+) -> Stage:
+    async with HttpRpc(launcher.rpc_url) as rpc:
+        creating = asyncio.create_task(create_run(options, _client(options, rpc), events))
+        while not creating.done():
+            stream.refresh()
+            await asyncio.wait([creating], timeout=SECONDS_PER_LOOK)
+        return creating.result()
+
+
+def _perform(
+    options: DemoOptions, tasks: list[MemberTask], events: EventLog, stream: Stream
+) -> None:
+    """Run the trainers until all have ended; raise what Watch raises."""
+    stream.follow(task.events for task in tasks)
+    patience = patience_seconds(options.settings().chain.to_view(), options.slot_milliseconds)
+    watch = Watch(options.folder, patience)
+    players = [task.name for task in tasks]
+    living = dict.fromkeys(options.names)
+    with Fleet(take_part, tasks, PRELOAD) as fleet, _ended_at_once(fleet):
+        is_over = False
+        while not is_over:
+            is_over = fleet.wait(SECONDS_PER_LOOK)
+            # Before the logs are read: who has ended has written its last event by then.
+            codes = dict(zip(players, fleet.exit_codes(), strict=True))
+            stream.refresh()
+            victim = players[options.num_trainers - 1]
+            due = options.kill_round is not None and stream.board.round > options.kill_round
+            if due and victim in living:
+                fleet.kill(options.num_trainers - 1)
+                del living[victim]
+                events.emit("killed", peer=victim, round=stream.board.round)
+            # A cheat may end as it likes: barred, it is put out of the run.
+            watch.check(stream.board, {name: codes[name] for name in living})
+    stream.refresh()
+
+
+@contextlib.contextmanager
+def _ended_at_once(fleet: "Fleet[MemberTask]") -> Iterator[None]:
+    """On any error, let no trainer finish its round first: Fleet's SIGTERM is the second signal."""
+    try:
+        yield
+    except BaseException:
+        for index in range(len(fleet)):
+            fleet.signal(index, signal.SIGINT)
+        raise
+
+
+async def _pay_out(
+    options: DemoOptions, launcher: Launcher, stage: Stage, events: EventLog
+) -> None:
+    """Wait for the appeal windows that the end of the run left open, then pay out; anyone may."""
+    async with HttpRpc(launcher.rpc_url) as rpc:
+        client = _client(options, rpc)
+        run, start = await client.read_run(stage.run), await rpc.get_slot()
+        params, at = run.params, RunAddresses.of(run, client.program_id)
+        patience = 2 * params.appeal_slots + params.breaker_slots
+        while run.total_escrow and await rpc.get_slot() <= start + patience:
+            for sent in await release_audits(client, at, stage.authority):
+                closed = next(one for one in sent.events if isinstance(one, AuditClosed))
+                about = {"round": closed.round, "target": closed.target}
+                events.emit("audit_closed", fee=sent.fee_lamports, **about)
+            await asyncio.sleep(options.slot_milliseconds / 1_000)
+            run = await client.read_run(stage.run)
+
+
+async def _sum_up(
+    options: DemoOptions, launcher: Launcher, stage: Stage, stream: Stream
+) -> Summary:
+    async with HttpRpc(launcher.rpc_url) as rpc:
+        ledger = await read_ledger(_client(options, rpc), options, stage)
+    return summarise(options, stage, stream.board, ledger)
+
+
+def _client(options: DemoOptions, rpc: HttpRpc) -> CoordinatorClient:
+    policy = SendPolicy(poll_seconds=options.slot_milliseconds / 2_000)
+    return CoordinatorClient(rpc, policy=policy)

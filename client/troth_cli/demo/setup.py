@@ -1,0 +1,174 @@
+"""Set the stage: a chain with the shipped program, data from real text, a funded run.
+
+Owns: the order, the keys and the money of the demo. Never: keeps a key outside the demo's folder.
+Next: `player.py`, `show.py`.
+"""
+
+import asyncio
+import json
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_cli.demo.member import MemberTask
+from troth_cli.demo.options import DemoOptions, Player
+from troth_client.data.prepare import PrepareOptions, PrepareProgress, prepare
+from troth_client.data.sources import stdlib_source
+from troth_client.data.tokens import ByteTokenizer
+from troth_client.model.genesis import genesis_root
+from troth_client.participant.process import ParticipantSettings
+from troth_client.runtime.files import atomic_write
+from troth_client.telemetry.events import EventSink
+from troth_coordinator import artifacts
+from troth_coordinator.chain.addresses import run_address
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.instructions import RunTerms
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.operations import Authority
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.hashing import H, u64
+from troth_coordinator.rules.params import ChainParams
+from troth_localnet.launcher import Launcher
+
+SOL = 10**9
+AUTHORITY_LAMPORTS = 100 * SOL
+SESSION_LAMPORTS = SOL // 2
+"""Enough for the rent of all audits that one participant may open at a time."""
+OWNER_LAMPORTS = 2 * SOL
+"""Beside the stake: the session key's share, and as much again to fill it up."""
+NUM_SEATS, NUM_JURORS = 5, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A participant and its two keys."""
+
+    player: Player
+    owner: Keypair
+    session: Keypair
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A run that is ready for its participants. `paid` is all that the faucet gave, in lamports."""
+
+    run: Pubkey
+    config: RunConfig
+    data: Path
+    authority: Keypair
+    actors: tuple[Actor, ...]
+    paid: int
+
+    @property
+    def addresses(self) -> list[Pubkey]:
+        """Everybody who holds money of this run outside the program."""
+        actors = [key.pubkey() for actor in self.actors for key in (actor.owner, actor.session)]
+        return [self.authority.pubkey(), *actors]
+
+
+def start_chain(launcher: Launcher, events: EventSink) -> None:
+    """Start a chain with the shipped program."""
+    launcher.start({program_layout().program_id: artifacts.path(artifacts.PROGRAM_V0)})
+    events.emit("chain_started", rpc_url=launcher.rpc_url)
+
+
+def prepare_data(options: DemoOptions, events: EventSink) -> tuple[Path, bytes]:
+    """Prepare the byte-level data set of the Python standard library; return folder and hash."""
+    folder = options.folder / "data"
+
+    def report(progress: PrepareProgress) -> None:
+        events.emit("data_progress", done=progress.done_bytes, total=progress.total_bytes)
+
+    shape = PrepareOptions(sequence_tokens=options.settings().config.data.sequence_tokens)
+    manifest = prepare(folder, stdlib_source(), ByteTokenizer(), shape, report)
+    events.emit(
+        "data_prepared",
+        sequences=manifest.count("train"),
+        validation=manifest.count("validation"),
+        manifest=manifest.hash.hex(),
+    )
+    return folder, manifest.hash
+
+
+async def create_run(options: DemoOptions, client: CoordinatorClient, events: EventSink) -> Stage:
+    """Prepare the data, create and fund the run, give every owner its money."""
+    # In a thread, so that whoever draws the events can do so meanwhile.
+    data, manifest = await asyncio.to_thread(prepare_data, options, events)
+    settings = options.settings()
+    config = settings.config.with_manifest(manifest)
+    actors = tuple(Actor(player, Keypair(), Keypair()) for player in options.players)
+    authority = Keypair()
+    _save_keys(options.folder / "keys", authority, actors)
+    run_id = _run_id(options.seed)
+    terms = RunTerms(
+        run_id=run_id,
+        config_hash=config.config_hash(),
+        manifest_hash=manifest,
+        genesis_root=genesis_root(bytes(run_address(run_id)), config),
+        council=authority.pubkey(),
+        params=settings.chain.to_view(),
+    )
+    await client.airdrop(authority.pubkey(), AUTHORITY_LAMPORTS)
+    acting = Authority.create_at(client, authority, terms)
+    fund = _rewards_a_round(settings.chain, len(actors)) * options.num_rounds
+    sent = await acting.create_run(terms, fund_lamports=fund)
+    each = settings.chain.stake_lamports + OWNER_LAMPORTS
+    await asyncio.gather(*(client.airdrop(actor.owner.pubkey(), each) for actor in actors))
+    events.emit(
+        "run_created",
+        run=str(acting.at.run),
+        rounds=options.num_rounds,
+        participants=len(actors),
+        fund=fund,
+        fee=sum(one.fee_lamports for one in sent),
+    )
+    paid = AUTHORITY_LAMPORTS + each * len(actors)
+    return Stage(acting.at.run, config, data, authority, actors, paid)
+
+
+def member_tasks(options: DemoOptions, stage: Stage, rpc_url: str) -> list[MemberTask]:
+    """Return what each participant's process is told."""
+    return [
+        MemberTask(
+            actor.player.name,
+            ParticipantSettings(
+                rpc_url=rpc_url,
+                run=str(stage.run),
+                config=stage.config,
+                data=stage.data,
+                state=options.player_folder(actor.player.name) / "state",
+                owner=bytes(actor.owner),
+                session=bytes(actor.session),
+                role=actor.player.role,
+                device="cpu",
+                poll_seconds=options.slot_milliseconds / 2_000,
+                session_lamports=SESSION_LAMPORTS,
+                num_threads=1,
+            ),
+            options.player_folder(actor.player.name),
+            actor.player.cheat,
+        )
+        for actor in stage.actors
+    ]
+
+
+def _rewards_a_round(params: ChainParams, num_actors: int) -> int:
+    """Return what a round can cost: a payload of everybody, all seats of its audits, a case."""
+    fees = params.audit_cap * NUM_SEATS + NUM_JURORS
+    return params.reward_per_payload * num_actors + params.witness_fee * fees
+
+
+def _run_id(seed: int | None) -> bytes:
+    return secrets.token_bytes(32) if seed is None else H("troth:demo", u64(seed))
+
+
+def _save_keys(folder: Path, authority: Keypair, actors: tuple[Actor, ...]) -> None:
+    """Keep the keys, so that `troth status`, `leave` and `claim` can be tried on the same chain."""
+    folder.mkdir(mode=0o700, parents=True)
+    for name, key in [("authority", authority), *((one.player.name, one.owner) for one in actors)]:
+        path = folder / f"{name}.json"
+        atomic_write(path, [json.dumps(list(bytes(key))).encode()])
+        path.chmod(0o600)

@@ -1,0 +1,180 @@
+"""What a demo proved, computed from the chain, the exported weights and the payloads' sizes.
+
+Owns: the claims of the summary and their checks. Never: takes a participant's word for a loss, a
+root or a fee: losses and roots are computed here from the weights that they left behind, fees from
+the money that is missing on the chain.
+Next: `trial.py` for the cheat; `show.py`, which asks for it; `report.py`, which puts it in words.
+"""
+
+from dataclasses import dataclass, fields
+
+from numpy import float32
+from numpy.typing import NDArray
+
+from troth_attestation.state import state_root
+from troth_cli.demo.errors import DemoError
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.outcome import Trial, read_trial
+from troth_cli.demo.setup import Stage
+from troth_client.data.manifest import load_manifest
+from troth_client.data.shards import TokenData
+from troth_client.model.export import load_export
+from troth_client.model.init import initial_weights
+from troth_client.model.weights import build
+from troth_client.telemetry.board import Board
+from troth_client.telemetry.events import JsonValue
+from troth_client.train.evaluate import evaluate
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import RunView
+
+NUM_VALIDATION_SEQUENCES = 64
+DENSE_BYTES_PER_PARAMETER = 2
+"""A bf16 gradient: what every trainer would send without DeMo."""
+
+Weights = dict[str, NDArray[float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What the chain shows after a run: its account, the lamports that fees took, the trial."""
+
+    run: RunView
+    fees: int
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The outcome of a demo; `is_success` is its exit code.
+
+    Losses in micro-nats per token on held-out sequences; fees in lamports; `payload_bytes` is what
+    one trainer sends in one step, `dense_bytes` what a bf16 gradient would take. `peer_roots`,
+    `missing_peers` and `killed_peers` are about the honest.
+    """
+
+    run: str
+    num_rounds: int
+    num_parameters: int
+    loss_first_micro: int
+    loss_last_micro: int
+    margin_micro: int
+    payload_bytes: int
+    bytes_per_parameter: float
+    dense_bytes: int
+    num_included: int
+    fees_lamports: int
+    state_root: str
+    chain_root: str
+    peer_roots: dict[str, str]
+    missing_peers: list[str]
+    killed_peers: list[str]
+    events: str
+    weights: str
+    trial: Trial
+
+    @property
+    def fell_by_micro(self) -> int:
+        """How far the validation loss fell, in micro-nats."""
+        return self.loss_first_micro - self.loss_last_micro
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every peer that was not killed holds the root that is on chain."""
+        return set(self.peer_roots.values()) == {self.chain_root} and not self.missing_peers
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether the loss fell by the margin."""
+        return self.fell_by_micro >= self.margin_micro
+
+    @property
+    def moved_stakes(self) -> list[str]:
+        """Whose stake moved of those who were honest and lived."""
+        return self.trial.moved(self.killed_peers)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the demo shows what it promises."""
+        is_right = self.trial.is_caught and not self.moved_stakes
+        return self.agrees and self.has_learnt and is_right
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return all fields and the verdicts, ready for JSON."""
+        verdicts: dict[str, JsonValue] = {
+            "fell_by_micro": self.fell_by_micro,
+            "agrees": self.agrees,
+            "moved_stakes": self.moved_stakes,
+            "is_success": self.is_success,
+        }
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**plain, "trial": self.trial.to_json(), **verdicts}
+
+
+async def read_ledger(client: CoordinatorClient, options: DemoOptions, stage: Stage) -> Ledger:
+    """Read the run, and count what is left of the money: the rest burned or went into fees.
+
+    The chain is the demo's own, so every account of the program belongs to this run.
+    """
+    run = await client.read_run(stage.run)
+    held = await client.rpc.get_program_accounts(client.program_id, [])
+    _slot, accounts = await client.rpc.get_accounts(stage.addresses)
+    left = sum(one.lamports for _, one in held) + sum(one.lamports for one in accounts if one)
+    trial = await read_trial(client, options, stage)
+    return Ledger(run, stage.paid - left - trial.burned, trial)
+
+
+def summarise(options: DemoOptions, stage: Stage, board: Board, ledger: Ledger) -> Summary:
+    """Check the run's end: one root everywhere, and the loss of the exported weights.
+
+    Raises DemoError when nobody honest has left weights behind.
+    """
+    run = ledger.run
+    finished = [name for name in options.names if board.state_of(name) == "finished"]
+    killed = [name for name in options.names if board.state_of(name) == "killed"]
+    if not finished:
+        raise DemoError(
+            "at least one honest participant to finish",
+            ", ".join(f"{name} {board.state_of(name)}" for name in options.names),
+            f"Their event logs are {options.folder}/*/events.jsonl.",
+        )
+    roots: dict[str, str] = {}
+    weights: Weights = {}
+    for name in reversed(finished):
+        weights = load_export(options.weights_folder(name))[1]
+        root = state_root(weights, run.root_round, run.root_cursor, stage.config.config_hash())
+        roots[name] = root.hex()
+    size = sum(array.size for array in weights.values())
+    payload = max(line.payload_bytes for line in board.peers.values())
+    first, last = _losses(stage, run, weights)
+    return Summary(
+        run=str(stage.run),
+        num_rounds=run.round,
+        num_parameters=size,
+        loss_first_micro=first,
+        loss_last_micro=last,
+        margin_micro=options.margin_micro,
+        payload_bytes=payload,
+        bytes_per_parameter=payload / size,
+        dense_bytes=DENSE_BYTES_PER_PARAMETER * size,
+        num_included=sum(line.num_included for line in board.peers.values()),
+        fees_lamports=ledger.fees,
+        state_root=roots[finished[0]],
+        chain_root=run.root.hex() if run.phase == Phase.FINISHED else "the run is not finished",
+        peer_roots={name: roots[name] for name in finished},
+        missing_peers=[name for name in options.names if name not in (*finished, *killed)],
+        killed_peers=killed,
+        events=str(options.events),
+        weights=str(options.weights_folder(finished[0])),
+        trial=ledger.trial,
+    )
+
+
+def _losses(stage: Stage, run: RunView, weights: Weights) -> tuple[int, int]:
+    """Return the validation loss of the initial weights and of these, in micro-nats."""
+    model = stage.config.model
+    manifest = load_manifest(stage.data, stage.config.manifest_digest())
+    with TokenData(stage.data, manifest, "validation") as validation:
+        batch = validation.sequences(range(min(NUM_VALIDATION_SEQUENCES, len(validation))))
+    first = evaluate(build(model, initial_weights(run.address, model)), batch)
+    return first, evaluate(build(model, weights), batch)

@@ -1,0 +1,74 @@
+"""What can go wrong in the command line itself, as one tree.
+
+    ClientError
+    └── CommandError
+        ├── KeyFileError              a key file that cannot be used
+        │   ├── KeyFileMissingError
+        │   ├── KeyFileContentError   not 64 numbers, or halves that do not belong together
+        │   └── KeyFileExistsError    a new key would overwrite a file
+        ├── InputError                an address, an amount or a choice that cannot be read
+        ├── OutputFileError           a result cannot be written where it was asked for
+        ├── SettingsError             a table of the config file that is for the command line
+        ├── FundsError                the key cannot pay for what was asked
+        ├── OtherRunError             a run that is not what was asked for
+        ├── CaseError                 a case that cannot be opened or appealed
+        ├── NotInVainError            a run that cannot be given up, or not yet
+        └── NotJoinedError            the key takes no part in the run
+
+Owns: the classes. Never: errors of a part; `failures.py` prints those of every tree.
+Next: `failures.py`.
+"""
+
+from troth_client.errors import ClientError
+
+
+class CommandError(ClientError):
+    """Base of all errors of `troth_cli`."""
+
+
+class KeyFileError(CommandError):
+    """A key file cannot be used."""
+
+
+class KeyFileMissingError(KeyFileError):
+    """There is no such file, or it cannot be read."""
+
+
+class KeyFileContentError(KeyFileError):
+    """The file does not hold a key as Solana's tools write it."""
+
+
+class KeyFileExistsError(KeyFileError):
+    """A new key would overwrite a file; it never does."""
+
+
+class InputError(CommandError):
+    """An address, an amount or a choice cannot be read."""
+
+
+class OutputFileError(CommandError):
+    """A result cannot be written where it was asked for."""
+
+
+class SettingsError(CommandError):
+    """A table of the config file that is for the command line cannot be used."""
+
+
+class FundsError(CommandError):
+    """The key cannot pay for what was asked."""
+
+
+class OtherRunError(CommandError):
+    """The run on chain is not the one that was asked for."""
+
+
+class CaseError(CommandError):
+    """A case cannot be opened or appealed as it was asked for."""
+
+
+class NotInVainError(CommandError):
+    """The run cannot be given up: it works, may still begin, or has not waited long enough."""
+
+
+class NotJoinedError(CommandError):
+    """The key takes no part in the run."""

@@ -1,0 +1,82 @@
+"""The entry point `troth`: runs one command and turns whatever happens into an exit code.
+
+Owns: the exit codes (0 done, 1 failed, 2 not understood, 130 interrupted) and the last catch.
+Never: does the work; importing this module loads no library that takes time.
+Next: `app.py` for the list of commands, `failures.py` for how errors look.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from troth_cli import failures
+from troth_cli.app import build
+from troth_cli.options import Invocation, Session
+
+FAILED = 1
+NOT_UNDERSTOOD = 2
+INTERRUPTED = 130
+# typer names its BadParameter but not the class above it, which all errors of parsing share.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def main() -> int:
+    """Run the command that the process was started with."""
+    return run(sys.argv[1:])
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return the exit code; never raises, prints errors to stderr."""
+    session = Session()
+    code: object = 0
+    try:
+        program = typer.main.get_command(build())
+        code = program.main(list(arguments), prog_name="troth", standalone_mode=False, obj=session)
+        # A result that nobody can read any more is noticed here, not after us.
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        # Some releases of typer raise, others return the code.
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`troth ... | head`): Python's own flush at exit must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except _UsageError as error:
+        return _not_understood(error, is_json="--json" in arguments)
+    except Exception as error:  # the last catch: a user never sees a raw traceback
+        guess = Invocation("--json" in arguments, "--debug" in arguments)
+        return _failed(error, session.invocation or guess)
+    if code == INTERRUPTED:
+        sys.stderr.write("interrupted\n")
+    return code if isinstance(code, int) else 0
+
+
+def _not_understood(error: Exception, *, is_json: bool) -> int:
+    context = getattr(error, "ctx", None)
+    message = str(getattr(error, "format_message", error.__str__)())
+    if type(error).__name__ == "NoArgsIsHelpError":
+        sys.stderr.write(message + "\n")
+        return NOT_UNDERSTOOD
+    path = context.command_path if context is not None else "troth"
+    failure = failures.Failure(
+        "UsageError", "", f"the options of `{path}`", message, f"{path} --help"
+    )
+    failures.show(failure, sys.stderr, is_json=is_json)
+    return NOT_UNDERSTOOD
+
+
+def _failed(error: Exception, invocation: Invocation) -> int:
+    failure = failures.explain(error)
+    if invocation.is_debug:
+        traceback.print_exception(error, file=sys.stderr)
+    if failure is None:
+        failure = failures.unforeseen(error)
+    failures.show(failure, sys.stderr, is_json=invocation.is_json)
+    return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

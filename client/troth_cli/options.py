@@ -1,0 +1,153 @@
+"""Commands from dataclasses: one frozen object of options per command.
+
+Owns: the options that all commands share and the step from a dataclass to a typer command.
+Never: acts on an option.
+Next: `settings.py` for config files, `commands/` for the commands.
+
+A field's annotation is what typer wants (`Annotated[int, typer.Option(...)]`), its default the
+default; values come from: default < config files, left to right < flags.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from troth_cli.listing import Choices, listing
+from troth_cli.settings import use_config_files
+from troth_cli.view.output import Output
+
+LOCAL_RPC = "http://127.0.0.1:8899"
+"""Where `troth localnet up` listens unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What `main` learns of a command that has started, so that it can report its failure."""
+
+    is_json: bool
+    is_debug: bool
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of the program; travels through typer as the context's object."""
+
+    invocation: Invocation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """Options of every command."""
+
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = (
+        False
+    )
+    config: Annotated[
+        list[Path],
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            is_eager=True,
+            callback=use_config_files,
+            help="TOML file with defaults for these options and the run's settings;"
+            " may be repeated, later files win.",
+        ),
+    ] = field(default_factory=list)
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Networked(Common):
+    """Options of commands that talk to a chain."""
+
+    rpc: Annotated[
+        str, typer.Option("--rpc", metavar="URL", help="JSON-RPC address of the Solana network.")
+    ] = LOCAL_RPC
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfRun(Networked):
+    """Options of commands about one run."""
+
+    run_address: Annotated[
+        str, typer.Argument(metavar="RUN", help="The run's address.", show_default=False)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsOwner(OfRun):
+    """Options of commands that a participant's owner signs."""
+
+    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file of the owner.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsAuthority(OfRun):
+    """Options of commands that a run's authority signs."""
+
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help="Key file of the run's authority.")
+    ]
+
+
+Options = TypeVar("Options", bound=Common)
+Body = Callable[[Options, Output], None]
+
+
+def command(
+    app: typer.Typer, name: str, options: type[Options], choices: Choices | None = None
+) -> Callable[[Body[Options]], Body[Options]]:
+    """Register the decorated function as a command; its docstring is the help text.
+
+    `choices` makes a list that its help ends with.
+    """
+
+    def register(body: Body[Options]) -> Body[Options]:
+        def call(context: typer.Context, **values: Any) -> None:  # noqa: ANN401
+            chosen = options(**values)
+            if isinstance(context.obj, Session):
+                context.obj.invocation = Invocation(chosen.json, chosen.debug)
+            body(chosen, Output(is_json=chosen.json))
+
+        parameters = [_context_parameter(), *_parameters(options)]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        call.__doc__ = body.__doc__
+        call.__name__ = body.__name__
+        app.command(name, cls=None if choices is None else listing(choices))(call)
+        return body
+
+    return register
+
+
+def _context_parameter() -> inspect.Parameter:
+    return inspect.Parameter(
+        "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+    )
+
+
+def _parameters(options: type[Common]) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(options, include_extras=True)
+    for entry in _own_first(options):
+        default = entry.default
+        if entry.default_factory is not MISSING:
+            default = entry.default_factory()
+        yield inspect.Parameter(
+            entry.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if default is MISSING else default,
+            annotation=hints[entry.name],
+        )
+
+
+def _own_first(options: type[Common]) -> list[Field[Any]]:
+    """Return the fields in the order of a help page: the command's own, then the shared ones."""
+    by_name = {entry.name: entry for entry in fields(options)}
+    names: dict[str, None] = {}
+    for kind in options.__mro__:
+        names.update(dict.fromkeys(inspect.get_annotations(kind)))
+    return [by_name[name] for name in names if name in by_name]

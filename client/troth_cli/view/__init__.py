@@ -1,0 +1,1 @@
+"""Values as people and scripts read them: amounts, tables, JSON."""

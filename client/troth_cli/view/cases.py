@@ -1,0 +1,123 @@
+"""One audit or case for people and for JSON.
+
+Owns: how the record of `troth_audit/cases.py` is shown. Never: reads the chain.
+Next: `commands/case.py`, which prints it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
+from troth_attestation.verdict import VerdictKind
+from troth_audit.cases import NOT_AUDITED, Bond, CaseFile, Money, Said
+from troth_cli.view.amounts import sol
+from troth_cli.view.output import Facts, Grid, Json
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.rules.audit_view import AuditFlag, AuditKind
+
+
+def case_values(case: CaseFile) -> dict[str, Json]:
+    """Return the record for JSON."""
+    money = case.money
+    sources = ("stake", "unbonding", "unvested", "shortfall")
+    parts = ("challenger", "treasury", "burned", "returned")
+    round_, target, kind = case.key
+    return {
+        "round": round_,
+        "target": target,
+        "kind": kind_text(kind),
+        "stage": case.stage.lower(),
+        "outcome": outcome_text(case.outcome),
+        "case_outcome": _word(CaseOutcome, case.case_outcome),
+        "is_conviction": case.is_conviction,
+        "flags": [str(flag.name).lower() for flag in AuditFlag if flag in case.flags],
+        "challenger": case.challenger or None,
+        "bond_lamports": case.bond.posted,
+        "bond": {f"{name}_lamports": amount for name, amount in asdict(case.bond).items()},
+        "ends_at_clock": case.ends,
+        "seats": [_said_values(one) for one in case.seats],
+        "jurors": [_said_values(one) for one in case.jurors],
+        "taken_lamports": money.taken,
+        "taken": {f"{name}_lamports": int(getattr(money, name)) for name in sources},
+        "split": {f"{name}_lamports": int(getattr(money, name)) for name in parts},
+        "is_paid_out": money.is_paid,
+    }
+
+
+def case_blocks(case: CaseFile, history: Sequence[Event]) -> list[Facts | Grid]:
+    """Return the record and its events for people."""
+    values = case_values(case)
+    names = ("round", "target", "kind", "stage", "outcome", "case_outcome", "challenger")
+    facts: list[tuple[str, object]] = [
+        (name.replace("_", " "), values[name]) for name in names if values[name] is not None
+    ]
+    if case.flags:
+        facts.append(("flags", ", ".join(str(flag.name).lower() for flag in case.flags)))
+    facts.append(("first seats", verdicts_text(case.seats)))
+    if case.jurors:
+        facts.append(("second committee", verdicts_text(case.jurors)))
+    blocks: list[Facts | Grid] = [Facts(facts)]
+    if case.money.taken or case.money.shortfall:
+        blocks.append(Facts(money_rows(case.money), "money"))
+    if case.bond.posted:
+        blocks.append(Facts(bond_rows(case.bond), "bond"))
+    steps = [(event.slot, event.sequence, event.name) for event in history]
+    return [*blocks, Grid(("slot", "event", "what"), steps, "on chain")]
+
+
+def money_rows(money: Money) -> list[tuple[str, object]]:
+    """Return what was taken and where it goes, the parts that are not zero."""
+    taken = [(f"from {name}", getattr(money, name)) for name in ("stake", "unbonding", "unvested")]
+    gone = "" if money.is_paid else ", once the escrow ends"
+    parts = [
+        (f"{label}{gone}", getattr(money, name))
+        for name, label in (
+            ("burned", "burned"),
+            ("treasury", "to the treasury"),
+            ("challenger", "to the challenger"),
+            ("returned", "back to the target"),
+        )
+    ]
+    rows = [("taken", money.taken), *taken, ("not there", money.shortfall), *parts]
+    return [(label, sol(amount)) for label, amount in rows if amount]
+
+
+def bond_rows(bond: Bond) -> list[tuple[str, object]]:
+    """Return what was posted and where it went, the parts that are not zero."""
+    rows = [
+        ("posted", bond.posted),
+        ("to the committee", bond.spent),
+        ("back to the challenger", bond.returned),
+        ("to the acquitted", bond.acquitted),
+        ("burned", bond.burned),
+        ("to the treasury", bond.treasury),
+    ]
+    return [(label, sol(amount)) for label, amount in rows if amount]
+
+
+def kind_text(kind: int) -> str:
+    """Return `work`, `payload`, `root` or `possession`."""
+    return AuditKind(kind).name.lower()
+
+
+def outcome_text(outcome: int) -> str | None:
+    """Return the outcome of the first seats in words; None while there is none."""
+    return "not audited" if outcome == NOT_AUDITED else _word(AuditOutcome, outcome)
+
+
+def verdict_text(verdict: int) -> str:
+    """Return a verdict in a word, `-` for nothing shown."""
+    return VerdictKind(verdict).name.lower() if verdict else "-"
+
+
+def verdicts_text(said: Sequence[Said]) -> str:
+    """Return who said what, in one line."""
+    return ", ".join(f"{one.index}: {verdict_text(one.verdict)}" for one in said) or "none"
+
+
+def _word(kind: type[AuditOutcome] | type[CaseOutcome], value: int) -> str | None:
+    return kind(value).name.lower().replace("_", " ") if value else None
+
+
+def _said_values(said: Said) -> Mapping[str, Json]:
+    return {"index": said.index, "verdict": verdict_text(said.verdict)}

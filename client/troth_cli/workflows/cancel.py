@@ -1,0 +1,64 @@
+"""Giving up a run whose members never came, so that nothing of it is held any longer.
+
+Owns: what must be true before the tick is sent: the same tick would begin a run that can begin.
+Never: decides when a run may be ended; the program does.
+Next: `closing.py`, for what comes after it.
+"""
+
+from solders.keypair import Keypair
+
+from troth_cli.errors import NotInVainError
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
+from troth_coordinator.chain.operations import Crank
+from troth_coordinator.rules import progress
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView
+
+
+async def cancel_run(
+    client: CoordinatorClient, at: RunAddresses, key: Keypair
+) -> ConfirmedTransaction:
+    """End a run that waited for members in vain.
+
+    Raises NotInVainError where it works, may still begin, or is another's to end, and the program's
+    refusals.
+    """
+    view = await client.snapshot(at.run)
+    _check(view, at, bytes(key.pubkey()))
+    sent = await Crank(client, at, key).tick(view.run.round)
+    after = await client.read_run(at.run)
+    if after.phase != Phase.FINISHED:
+        raise _not_in_vain(
+            at, "a run that too few have joined", "the last of them came just now", "It begins."
+        )
+    return sent
+
+
+def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
+    run = view.run
+    if run.phase != Phase.WAITING_FOR_MEMBERS:
+        phase = run.phase.name.lower().replace("_", " ")
+        step = "A run that has begun ends after its rounds; troth run pause makes it rest."
+        raise _not_in_vain(at, "a run that waits for members", phase, step)
+    if progress.can_begin(view):
+        found = f"{progress.num_pending(view)} members, enough to begin"
+        raise _not_in_vain(at, "a run that too few have joined", found, "Let it begin.")
+    if progress.is_transition_due(view):
+        return
+    if run.round == 0 and run.authority != key:
+        found = "the key of somebody else"
+        step = "Before the first round nobody else may give a run up."
+        raise _not_in_vain(at, "the key of its authority", found, step)
+    allowed = progress.vain_from(run)
+    if view.slot < allowed:
+        raise _not_in_vain(
+            at,
+            f"slot {allowed}: {run.params.unbond_slots} slots (chain.unbond_slots) of waiting",
+            f"slot {view.slot}",
+            f"Repeat it {allowed - view.slot} slots later, if too few have come by then.",
+        )
+
+
+def _not_in_vain(at: RunAddresses, expected: str, found: str, step: str) -> NotInVainError:
+    return NotInVainError(expected, found, step, f"run {at.run}")

@@ -1,0 +1,169 @@
+"""Creating a run: settings and data bound together, its address, its price, its genesis root.
+
+Owns: what `troth run create` does before and after the transactions. Creation can be repeated
+after an interruption: the run's id follows from authority, settings and name.
+Never: prints.
+Next: `troth_coordinator.chain.operations.Authority`, which sends the transactions.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_cli.errors import FundsError, OtherRunError
+from troth_cli.view.amounts import sol
+from troth_client.data.manifest import Manifest
+from troth_client.model.genesis import genesis_root
+from troth_coordinator.chain import rent
+from troth_coordinator.chain.addresses import run_address
+from troth_coordinator.chain.instructions import RunTerms
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.operations import GROWTH_BYTES, ROUNDS_PER_TRANSACTION, Authority
+from troth_coordinator.rules.errors import ContradictionError
+from troth_coordinator.rules.hashing import H, b32, var
+from troth_coordinator.rules.ids import ZERO_DIGEST
+from troth_coordinator.rules.settings import RunSettings
+from troth_coordinator.rules.view import RunView
+
+if TYPE_CHECKING:
+    from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
+
+FEE_LAMPORTS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that may not exist yet."""
+
+    authority: Keypair
+    settings: RunSettings
+    terms: RunTerms
+    run: Pubkey
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A run that exists, and what its creation took."""
+
+    view: RunView
+    transactions: tuple["ConfirmedTransaction", ...]
+    is_new: bool
+
+
+def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
+    """Return the settings bound to a data set.
+
+    Raises ContradictionError where the data does not fit the model or the settings name another.
+    """
+    config = settings.config
+    bound = config.data.manifest_hash
+    for key, wanted, found, fits in (
+        ("data.manifest_hash", bound, manifest.hash.hex(), bound in ("", manifest.hash.hex())),
+        (
+            "data.sequence_tokens",
+            config.data.sequence_tokens,
+            manifest.sequence_tokens,
+            config.data.sequence_tokens == manifest.sequence_tokens,
+        ),
+        (
+            "model.vocab_size",
+            f"{config.model.vocab_size} tokens or fewer",
+            manifest.vocab_size,
+            manifest.vocab_size <= config.model.vocab_size,
+        ),
+    ):
+        if not fits:
+            raise ContradictionError(
+                key,
+                f"the data set to have {wanted}, as the settings say",
+                found,
+                "prepare the data with the same settings (troth data prepare --config), or change"
+                " the settings",
+            )
+    return settings.model_copy(update={"config": config.with_manifest(manifest.hash)})
+
+
+def plan(settings: RunSettings, authority: Keypair, council: Pubkey, name: str) -> Plan:
+    """Return the run that these settings make; computes the first weights for its root.
+
+    `settings` are bound to their data. About 0.1 s per million parameters.
+    """
+    chain = settings.chain.model_dump_json().encode("ascii")
+    owner = b32(bytes(authority.pubkey()), "authority")
+    run_id = H(
+        "troth:run-id",
+        owner,
+        b32(bytes(council), "council"),
+        settings.config.config_hash(),
+        var(chain),
+        var(name.encode()),
+    )
+    run = run_address(run_id)
+    terms = RunTerms(
+        run_id=run_id,
+        config_hash=settings.config.config_hash(),
+        manifest_hash=settings.config.manifest_digest(),
+        genesis_root=ZERO_DIGEST,
+        council=council,
+        params=settings.chain.to_view(),
+    )
+    root = genesis_root(bytes(run), settings.config)
+    return Plan(authority, settings, replace(terms, genesis_root=root), run)
+
+
+def price(ring: int) -> int:
+    """Return the lamports that a new run takes in rent (given back at its end) and fees."""
+    accounts = program_layout().accounts
+    roster = accounts["Roster"].size
+    sizes = [accounts["Run"].size, 0, roster, *[accounts["Round"].size] * ring]
+    held = sum(rent.exempt_lamports(size) for size in sizes)
+    num_transactions = 2 + -(-roster // GROWTH_BYTES) + -(-ring // ROUNDS_PER_TRANSACTION)
+    return held + num_transactions * FEE_LAMPORTS
+
+
+async def create(client: "CoordinatorClient", planned: Plan, fund_lamports: int) -> Created:
+    """Create the run, or complete one whose creation was interrupted, and fund its pool.
+
+    The pool of a run that was funded before is filled up to `fund_lamports`. Raises FundsError,
+    OtherRunError where somebody else's run lies at the address, and what sending raises.
+    """
+    ring = planned.terms.params.ring
+    _slot, (existing,) = await client.rpc.get_accounts([planned.run])
+    if existing is None:
+        await _check_funds(client, planned, price(ring) + fund_lamports)
+    else:
+        view = await client.read_run(planned.run)
+        _check_terms(planned, view)
+        fund_lamports = max(0, fund_lamports - view.reward_pool)
+    authority = Authority.create_at(client, planned.authority, planned.terms)
+    sent = await authority.create_run(planned.terms, fund_lamports)
+    view = await client.read_run(planned.run)
+    _check_terms(planned, view)
+    return Created(view, tuple(sent), existing is None)
+
+
+async def _check_funds(client: "CoordinatorClient", planned: Plan, needed: int) -> None:
+    authority = planned.authority.pubkey()
+    balance = await client.balance(authority)
+    if balance < needed:
+        raise FundsError(
+            f"about {sol(needed)} for rent, fees and the reward pool",
+            sol(balance),
+            f"Send SOL to it (troth localnet airdrop {authority} 10 on a local network),"
+            " or create a smaller ring.",
+            f"account {authority}",
+        )
+
+
+def _check_terms(planned: Plan, view: RunView) -> None:
+    """Nobody owns an id before its run exists: make sure that the run there is ours."""
+    wanted = planned.terms
+    ours = (bytes(planned.authority.pubkey()), wanted.config_hash, wanted.genesis_root)
+    if (view.authority, view.config_hash, view.genesis_root) != ours:
+        raise OtherRunError(
+            f"run {planned.run} to be free or ours",
+            f"a run of {Pubkey.from_bytes(view.authority)} with other terms",
+            "Choose another id with --name.",
+        )

@@ -1,0 +1,182 @@
+"""What this participant knows of the audits of its run: the open accounts, and rounds to look at.
+
+Owns: when the chain is asked again, which rounds may still have audits to open, what was refused
+lately, and telling what changed. Never: acts on anything.
+Next: `target.py`, `seat.py`, `juror.py`, `steps.py`, which do.
+"""
+
+from collections.abc import Iterator
+
+from troth_client.telemetry.events import EventSink
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.audits import FIRST_SEATS, now, run_clock
+from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
+
+WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
+REREAD_SLOTS = 16
+"""The chain is asked again after so many slots even if nothing seems to have changed: the node that
+answered may have lagged behind the one that showed the run."""
+FORK_SLOTS = 64
+"""A seed frozen that long ago is taken as final; until then a fork may freeze another one."""
+PATIENCE_SLOTS = 8
+"""What the program refused is not sent again for so many slots."""
+
+
+class AuditTracker:
+    """The audits of one run as last read, and the frozen rounds whose samples are not done with."""
+
+    def __init__(self, chain: CoordinatorClient, at: RunAddresses, events: EventSink) -> None:
+        self._chain = chain
+        self._at = at
+        self._events = events
+        self._seen: tuple[int, bytes] | None = None
+        self._next_look = 0
+        self._audits: dict[AuditKey, AuditView] = {}
+        self._rounds: dict[int, RoundView] = {}
+        self._settled: set[int] = set()
+        self._refused: dict[tuple[AuditKey, str], int] = {}
+
+    async def refresh(self, view: NetworkView) -> None:
+        """Read what is new since the last call.
+
+        Every change of an audit or a seed absorbs an event: the run's event chain tells whether
+        there is any, on whichever fork.
+        """
+        seen = view.run.event_sequence, view.run.chain_hash
+        if seen == self._seen and view.slot < self._next_look:
+            return
+        await self._read_rounds(view)
+        found = await self._chain.find_audits(self._at.run) if view.run.num_audits else []
+        self._tell({audit.key: audit for audit in found})
+        self._seen, self._next_look = seen, view.slot + REREAD_SLOTS
+
+    def audits(self, view: NetworkView) -> Iterator[AuditView]:
+        """Yield the open audits as they stand at the slot of the view."""
+        clock = run_clock(view.run, view.slot)
+        for audit in list(self._audits.values()):
+            yield now(audit, view.run.params, clock)
+
+    def find(self, round_: int, target: int, kind: int = 0) -> AuditView | None:
+        """Return an open audit as last read."""
+        return self._audits.get((round_, target, kind))
+
+    def round(self, round_: int) -> RoundView | None:
+        """Return a round of the ring once it is closed and its seed frozen, lost or never due."""
+        return self._rounds.get(round_)
+
+    def to_open(self, view: NetworkView) -> list[AuditKey]:
+        """Return the audits that the seeds ask for and nobody has opened, while that may be."""
+        clock, params = run_clock(view.run, view.slot), view.run.params
+        wanted = [
+            (round_.round, target, int(AuditKind.WORK))
+            for round_ in self._rounds.values()
+            if round_.seed_status == SeedStatus.FROZEN
+            and clock <= round_.freeze_clock + params.openings_slots
+            for target in _unopened(round_)
+        ]
+        return [key for key in wanted if not self._is_open(key)]
+
+    def is_done(self, round_: int, target: int, view: NetworkView) -> bool:
+        """Tell whether no audit of this work is open or will be, on no fork worth waiting for."""
+        if self.find(round_, target) is not None:
+            return False
+        known, params = self.round(round_), view.run.params
+        if known is None:
+            return round_ + params.ring < view.run.round
+        clock = run_clock(view.run, view.slot)
+        return clock > known.freeze_clock + params.openings_slots + FORK_SLOTS
+
+    def is_final(self, round_: RoundView, view: NetworkView) -> bool:
+        """Tell whether the seed of a round will not be drawn anew, on no fork worth waiting for.
+
+        What is lost or was never due stays open to that until the ring drops the round.
+        """
+        return run_clock(view.run, view.slot) > round_.freeze_clock + FORK_SLOTS
+
+    def refuse(self, key: AuditKey, step: str, view: NetworkView) -> None:
+        """Remember that a step of an audit was refused, so that it is not sent at every slot."""
+        until = view.slot + PATIENCE_SLOTS
+        self._refused = {about: end for about, end in self._refused.items() if end > view.slot}
+        self._refused[key, step] = until
+
+    def may_try(self, key: AuditKey, step: str, view: NetworkView) -> bool:
+        """Tell whether a step was not refused lately."""
+        return self._refused.get((key, step), 0) <= view.slot
+
+    @property
+    def held_rounds(self) -> frozenset[int]:
+        """The rounds of open audits: somebody may have to judge them."""
+        return frozenset(round_ for round_, _target, _kind in self._audits)
+
+    async def _read_rounds(self, view: NetworkView) -> None:
+        run = view.run
+        oldest = max(0, run.round - run.params.ring + 1)
+        found = {r: self._rounds[r] for r in range(oldest, run.round) if r in self._settled}
+        unread = [r for r in range(oldest, run.round) if r not in found]
+        for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:
+            if round_ is not None and _is_ripe(round_):
+                found[round_.round] = round_
+        self._rounds = found
+        # Read once more after the last moment at which a fork may change it, and then no more.
+        self._settled = {
+            r
+            for r, round_ in found.items()
+            if self.is_final(round_, view) and not _unopened(round_)
+        }
+
+    def _is_open(self, key: AuditKey) -> bool:
+        known = self._audits.get(key)
+        return known is not None and known.stage != AuditStage.REQUESTED
+
+    def _tell(self, found: dict[AuditKey, AuditView]) -> None:
+        for key, audit in found.items():
+            before = self._audits.get(key)
+            if before is None or _state(before) != _state(audit):
+                self._events.emit("audit_changed", **_described(audit))
+        for key in self._audits.keys() - found.keys():
+            round_, target, kind = key
+            name = AuditKind(kind).name
+            self._events.emit("audit_closed", round=round_, target=target, kind=name)
+        self._audits = found
+
+
+def asked_for(round_: RoundView) -> tuple[int, ...]:
+    """Return the included targets that were sampled, or asked for in advance, and can be judged.
+
+    With fewer than three other witnesses there is no audit: the program refuses to open it.
+    """
+    wanted = bitmap.indices_of((round_.sampled | round_.requested) & round_.included)
+    return tuple(target for target in wanted if _num_judges(round_, target) >= FIRST_SEATS)
+
+
+def _num_judges(round_: RoundView, target: int) -> int:
+    return bitmap.count(round_.eligible) - bitmap.has(round_.eligible, target)
+
+
+def _unopened(round_: RoundView) -> tuple[int, ...]:
+    """Return the targets asked for that nobody has opened; an audit that is over stays marked."""
+    return tuple(target for target in asked_for(round_) if not bitmap.has(round_.audited, target))
+
+
+def _is_ripe(round_: RoundView) -> bool:
+    """Whether the seed of a round is no longer awaited; a node may still show the round open."""
+    return bool(round_.flags & RoundFlag.CLOSED) and round_.seed_status not in WAITING
+
+
+def _state(audit: AuditView) -> tuple[int, ...]:
+    return audit.stage, audit.outcome, audit.case_outcome, int(audit.flags), audit.num_jurors
+
+
+def _described(audit: AuditView) -> dict[str, int | str]:
+    return {
+        "round": audit.round,
+        "target": audit.target,
+        "kind": audit.kind.name,
+        "stage": audit.stage.name,
+        "outcome": audit.outcome,
+        "case_outcome": audit.case_outcome,
+        "taken": audit.escrow,
+    }

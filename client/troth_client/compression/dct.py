@@ -1,0 +1,48 @@
+"""The orthonormal two-dimensional DCT-II of every tile, in float (protocol section 5.2).
+
+Owns: the transform of gradients on the producing side, where any float format may do.
+Never: consensus; the way back is integer and lies in `apply.py`.
+Next: `topk.py`, which chooses what to send.
+"""
+
+import torch
+from torch import Tensor
+
+from troth_client.compression.basis import TILE, float_basis
+from troth_client.compression.errors import TileShapeError
+
+BLOCK_TILES = 128
+"""Tiles transformed at a time, so that the values between both products stay in cache."""
+
+
+def check_tiles(tiles: Tensor, dtype: torch.dtype = torch.float32) -> None:
+    """Raise TileShapeError unless `tiles` is [T, 64, 64] of the dtype."""
+    if tiles.ndim != 3 or tiles.shape[1:] != (TILE, TILE) or tiles.dtype != dtype:
+        raise TileShapeError(
+            f"tiles of shape [T, 64, 64] and dtype {dtype}",
+            f"shape {list(tiles.shape)}, {tiles.dtype}",
+            "Make them with TileLayout.to_tiles from fp32 tensors.",
+        )
+
+
+def two_sided(left: Tensor, tiles: Tensor, right: Tensor, out: Tensor) -> Tensor:
+    """Write left @ tile @ right for each tile into `out` (all [.., 64, 64] of one dtype)."""
+    rows = torch.matmul(tiles.reshape(-1, TILE), right).view(-1, TILE, TILE)
+    return torch.matmul(left, rows, out=out)
+
+
+@torch.no_grad()
+def dct2(tiles: Tensor) -> Tensor:
+    """Transform each tile x to B x B^T; fp32 [T, 64, 64] in and out, on the device of the input.
+
+    Runs in fp32 also inside an autocast region. Raises TileShapeError.
+    """
+    check_tiles(tiles)
+    basis = torch.from_numpy(float_basis()).to(tiles.device, torch.float32)
+    turned = basis.T.contiguous()
+    out = torch.empty_like(tiles)
+    with torch.autocast(tiles.device.type, enabled=False):
+        for first in range(0, len(tiles), BLOCK_TILES):
+            block = slice(first, first + BLOCK_TILES)
+            two_sided(basis, tiles[block], turned, out[block])
+    return out

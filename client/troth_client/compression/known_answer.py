@@ -1,0 +1,195 @@
+"""The question every device must answer alike before it may apply a payload (protocol 5.5).
+
+Owns: the test cases, their answers as shipped constants, the choice of the path: fp64 on the
+device, else int64 on the CPU. Never: repairs a device; it is not used for consensus, that is all.
+Next: `apply.py`, which demands the `ApplyPath` that only `choose_path` makes.
+
+The extremes of Q: with 64 participants |C| <= 64. If all 4096 coefficients could reach it with
+the signs of one position's basis values, |Q| there would be 64 * (sum |B|)^2, just under 2^40: the
+first two tiles ask for it, beyond anything 64 payloads of k = 64 can do (the third tile is that).
+"""
+
+import hashlib
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from troth_client.compression.basis import BASIS_SHA256, COEFFICIENTS, TILE, integer_basis
+from troth_client.compression.errors import KnownAnswerError
+from troth_client.compression.exact import basis_pair, inverse, step_
+
+MAX_BLOCK_TILES = 1024
+_CPU_BLOCK_TILES = 128
+_MAX_SENDERS = 64
+_MAX_K = 64
+_MADE_HERE: Final = object()
+
+Q_SHA256 = "003fe3cbddbdb68f845120ecbefdf955e64e72075ce4f9a36e921cba3597952b"
+"""SHA-256 of Q of `extreme_counts`, int64 little-endian, row-major."""
+
+DECAY, RATE = 0x3F7FF972, 0x3A83126F
+"""a and b of the step cases as fp32 bits: L = 0.001, weight decay 0.1."""
+
+STEP_CASES = (
+    # weight, direction, weight after w * a and - b * d; all fp32 as bits
+    (0x3B28D84F, 1, 0x3ACE9589),  # a fused multiply-subtract gives ...8a
+    (0x3B3DFB53, 1, 0x3AF8DA7D),  # fused: ...7c
+    (0x3B3DFB53, -1, 0x3B7F7FAE),  # fused: ...ad
+    (0x00000001, 0, 0x00000001),  # the smallest subnormal, times a, rounds back to itself
+    (0x00400000, 0, 0x003FFE5C),  # subnormal times a
+    (0x807FFFFF, 0, 0x807FFCB8),  # the largest, negative
+    (0x00800000, 0, 0x007FFCB9),  # a normal number whose product is subnormal
+    (0x80000000, 0, 0x80000000),  # -0.0 stays -0.0
+    (0x80000000, 1, 0xBA83126F),  # -0.0 - b
+    (0x00000000, -1, 0x3A83126F),
+)
+NO_DECAY_CASES = (
+    (0x00000001, 0, 0x00000001),  # inputs flushed to zero would show here
+    (0x807FFFFF, 0, 0x807FFFFF),
+    (0x80000000, 0, 0x80000000),
+    (0x3A83126F, 1, 0x00000000),  # b - b is +0.0
+    (0xBA83126F, -1, 0x00000000),
+    (0x80000000, -1, 0x3A83126F),
+)
+# Long enough for vector bodies, their tails and more than one thread of the CPU kernels.
+_REPEATS = 9001
+
+
+class ApplyPath:
+    """Where and in which arithmetic a client applies payloads; made by `choose_path` only.
+
+    device: where C, Q and the weight step live; dtype: torch.float64 or torch.int64 for Q;
+    reason: why it is not fp64 on the device that was asked for, or "".
+    """
+
+    __slots__ = ("device", "dtype", "reason")
+
+    def __init__(
+        self, device: torch.device, dtype: torch.dtype, reason: str = "", *, seal: object
+    ) -> None:
+        if seal is not _MADE_HERE:
+            raise TypeError(
+                "ApplyPath is made by troth_client.compression.known_answer.choose_path only"
+            )
+        self.device: Final[torch.device] = device
+        self.dtype: Final[torch.dtype] = dtype
+        self.reason: Final[str] = reason
+
+    @property
+    def block_tiles(self) -> int:
+        """Tiles worked on at a time."""
+        return _CPU_BLOCK_TILES if self.device.type == "cpu" else MAX_BLOCK_TILES
+
+    def __repr__(self) -> str:
+        return f"ApplyPath({self.device}, {self.dtype}, reason={self.reason!r})"
+
+
+def choose_path(device: torch.device | str, *, prefer_integers: bool = False) -> ApplyPath:
+    """Test a device and return the path to use: fp64 on it, or int64 on the CPU with the reason.
+
+    `prefer_integers` asks for int64 on the CPU at once. Raises KnownAnswerError if not even the
+    CPU answers: then this machine must not take part.
+    """
+    device = torch.device(device)
+    reason = "int64 was asked for" if prefer_integers else ""
+    if device.type == "mps":
+        reason = "MPS has no fp64"
+    if not reason:
+        try:
+            check(device)
+            return ApplyPath(device, torch.float64, seal=_MADE_HERE)
+        except KnownAnswerError as error:
+            reason = str(error)
+    check("cpu", torch.int64)
+    return ApplyPath(torch.device("cpu"), torch.int64, reason, seal=_MADE_HERE)
+
+
+@torch.no_grad()
+def check(device: torch.device | str, dtype: torch.dtype = torch.float64) -> None:
+    """Ask the device; KnownAnswerError names the first case that it answers differently."""
+    device = torch.device(device)
+    try:
+        wrong = _wrong_basis() or _wrong_q(device, dtype) or _wrong_step(device)
+    except (RuntimeError, TypeError) as error:  # how torch says that a device lacks an operation
+        wrong = f"{type(error).__name__}: {error}"
+    if wrong:
+        raise KnownAnswerError(
+            f"{device} in {dtype} to answer like every other device",
+            wrong,
+            "Apply runs in int64 on the CPU. If the CPU fails, look for a library that sets "
+            "flush-to-zero (torch.set_flush_denormal(False) undoes it).",
+        )
+
+
+def extreme_counts() -> npt.NDArray[np.int32]:
+    """Return the counts C of the test, int32 [8, 64, 64]."""
+    basis = integer_basis().astype(np.int64)
+    sign = np.where(basis < 0, -1, 1)
+    counts = np.zeros((8, TILE, TILE), np.int64)
+    counts[0] = _MAX_SENDERS * np.outer(sign[:, 0], sign[:, 0])
+    counts[1] = -_MAX_SENDERS * np.outer(sign[:, 31], sign[:, 62])
+    weight = np.outer(basis[:, 0], basis[:, 0])
+    strongest = np.argsort(-np.abs(weight).reshape(-1), kind="stable")[:_MAX_K]
+    counts[2].reshape(-1)[strongest] = _MAX_SENDERS * np.sign(weight.reshape(-1)[strongest])
+    stream = b"".join(
+        hashlib.sha256(b"troth known answer %d" % n).digest() for n in range(COEFFICIENTS // 32)
+    )
+    random = np.frombuffer(stream, np.uint8).astype(np.int64).reshape(TILE, TILE)
+    counts[3] = 1 - 2 * (random & 1)  # 64 senders, none of whom agrees on an index
+    counts[4] = random % (2 * _MAX_SENDERS + 1) - _MAX_SENDERS
+    counts[5, 0, 1] = 1
+    upper = np.triu(counts[4], 1)
+    counts[6] = upper - upper.T  # Q is 0 on the diagonal, by cancellation
+    return counts.astype(np.int32)
+
+
+def _wrong_basis() -> str:
+    found = hashlib.sha256(integer_basis().astype("<i2").tobytes()).hexdigest()
+    return "" if found == BASIS_SHA256 else f"an integer basis with SHA-256 {found}"
+
+
+def _wrong_q(device: torch.device, dtype: torch.dtype) -> str:
+    counts = torch.from_numpy(extreme_counts()).to(device)
+    basis = basis_pair(device, dtype)
+    known = _answer(counts, basis)
+    found = hashlib.sha256(known.numpy().astype("<i8").tobytes()).hexdigest()
+    if found != Q_SHA256:
+        return f"Q with SHA-256 {found} instead of {Q_SHA256}"
+    block = _CPU_BLOCK_TILES if device.type == "cpu" else MAX_BLOCK_TILES
+    # A full block, a short last one and a single tile: libraries choose kernels by size.
+    for tiles in (block, len(counts) + 3, 1):
+        repeats = (-(-tiles // len(counts)), 1, 1)
+        answer = _answer(counts.repeat(repeats)[:tiles], basis)
+        wrong = torch.nonzero((answer != known.repeat(repeats)[:tiles]).any(dim=(1, 2)))
+        if len(wrong):
+            return f"other Q in tile {int(wrong[0])} of a block of {tiles}"
+    return ""
+
+
+def _answer(counts: Tensor, basis: tuple[Tensor, Tensor]) -> Tensor:
+    return inverse(counts, basis).cpu().to(torch.int64)
+
+
+def _wrong_step(device: torch.device) -> str:
+    for decay, cases in ((_fp32(DECAY), STEP_CASES), (1.0, NO_DECAY_CASES)):
+        weights = _from_bits([case[0] for case in cases]).repeat(_REPEATS).to(device)
+        direction = torch.tensor([case[1] for case in cases], dtype=torch.int8)
+        step_(weights, direction.repeat(_REPEATS).to(device), decay, _fp32(RATE))
+        found = weights.cpu().view(torch.int32).view(_REPEATS, len(cases))
+        known = _from_bits([case[2] for case in cases]).view(torch.int32)
+        different = torch.nonzero((found != known).any(dim=0))
+        if len(different):
+            case = cases[int(different[0])]
+            return f"another weight for 0x{case[0]:08x} with d = {case[1]} and a = {decay}"
+    return ""
+
+
+def _from_bits(bits: list[int]) -> Tensor:
+    return torch.from_numpy(np.array(bits, np.uint32).view(np.float32))
+
+
+def _fp32(bits: int) -> float:
+    return float(np.uint32(bits).view(np.float32))

@@ -1,0 +1,100 @@
+"""The canonical choice of k coefficients per tile (protocol section 5.2).
+
+Owns: largest |u| first, ties to the lowest index, -0.0 positive, on any device the same answer.
+Never: values; only the places and the signs leave the machine.
+Next: `compression/codec.py`, which packs them, and `residual.py`, which forgets them.
+
+fp32 magnitudes order like their bit patterns, so the work is done on int32, which is exact, sees
+subnormal numbers whatever the device does with them, and is faster than a float sort.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from troth_client.compression.basis import COEFFICIENTS
+from troth_client.compression.dct import check_tiles
+from troth_client.compression.errors import NonFiniteError
+from troth_client.compression.limits import INDEX_BITS, check_k
+
+_MAGNITUDE = 0x7FFFFFFF
+_INFINITY = 0x7F800000
+_NEGATIVE_ZERO = -0x80000000
+_CPU_BLOCK_TILES = 128
+_DEVICE_BLOCK_TILES = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The votes of one trainer: T tiles, k coefficients each.
+
+    present: bool [T], False where u is all zero; indices: int16 [T, k], ascending;
+    negative: bool [T, k], in index order. Fields of absent tiles are zero.
+    """
+
+    present: Tensor
+    indices: Tensor
+    negative: Tensor
+
+    @property
+    def num_tiles(self) -> int:
+        """T."""
+        return self.indices.shape[0]
+
+    @property
+    def k(self) -> int:
+        """Coefficients per tile."""
+        return self.indices.shape[1]
+
+
+@torch.no_grad()
+def select(u: Tensor, k: int) -> TopK:
+    """Choose the k entries of largest |u| in each tile of u, fp32 [T, 64, 64].
+
+    The result lies on the device of u. Raises NonFiniteError if u has a NaN or an infinity,
+    TileShapeError and UnsupportedKError for bad arguments.
+    """
+    check_tiles(u)
+    check_k(k)
+    bits = u.reshape(-1, COEFFICIENTS).view(torch.int32)
+    size = _CPU_BLOCK_TILES if u.device.type == "cpu" else _DEVICE_BLOCK_TILES
+    parts = [_select_block(block, k) for block in torch.split(bits, size)]
+    largest, indices, negative = (torch.cat(column) for column in zip(*parts, strict=True))
+    _check_finite(largest)
+    present = largest != 0
+    indices *= present[:, None]
+    return TopK(present, indices, negative)
+
+
+def _select_block(bits: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Largest magnitude int32 [n], indices int16 [n, k], signs bool [n, k] of some tiles."""
+    magnitude = bits & _MAGNITUDE
+    # One more than k: equal magnitudes on both sides of the cut are the only ambiguous case.
+    largest, order = magnitude.topk(k + 1, dim=1)
+    indices = order[:, :k]
+    tied = (largest[:, k - 1] == largest[:, k]) & (largest[:, 0] != 0)
+    if bool(tied.any()):
+        indices[tied] = _with_lowest_ties(magnitude[tied], k)
+    indices = indices.sort(dim=1).values
+    chosen = bits.gather(1, indices)
+    negative = (chosen < 0) & (chosen != _NEGATIVE_ZERO)
+    return largest[:, 0], indices.to(torch.int16), negative
+
+
+def _with_lowest_ties(magnitude: Tensor, k: int) -> Tensor:
+    """Choose indices [n, k] by a key that no two entries share: magnitude, then inverted index."""
+    last = COEFFICIENTS - 1
+    inverted = last - torch.arange(COEFFICIENTS, device=magnitude.device)
+    keys = (magnitude.to(torch.int64) << INDEX_BITS) | inverted
+    return last - (keys.topk(k, dim=1).values & last)
+
+
+def _check_finite(largest: Tensor) -> None:
+    bad = torch.nonzero(largest >= _INFINITY)
+    if len(bad):
+        raise NonFiniteError(
+            "finite values of u",
+            f"NaN or infinity in {len(bad)} tile(s), the first is tile {int(bad[0])}",
+            "Lower the learning rate or the gradient clip; this round sends no payload.",
+        )

@@ -1,0 +1,1 @@
+"""What comes from peers, checked before use."""

@@ -1,0 +1,113 @@
+"""Membership: from joined to active, and out again (section 3).
+
+Owns: `ready` and `activate`, the weights that a restart begins with, the check that we are still
+who we were. Never: stakes or leaves; the owner does that from the command line.
+Next: `steps/replay.py`, which brings the weights to the round they must have.
+"""
+
+from troth_client.participant.peer import Peer
+from troth_client.steps.errors import BarredError, ReplacedError
+from troth_client.steps.observe import read_round
+from troth_client.steps.replay import load_stored_root
+from troth_coordinator.chain import instructions
+from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.rules.ids import ZERO_DIGEST
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import is_ready_for
+from troth_coordinator.rules.root import root_vote
+from troth_coordinator.rules.view import EntryView, NetworkView, RoundView, RunView, Status
+
+NOT_YET = (Status.PENDING, Status.INACTIVE, Status.JAILED)
+
+
+def has_left(peer: Peer, view: NetworkView) -> bool:
+    """Tell whether the owner has left the run, so that there is nothing more to do."""
+    return view.entries[peer.index].status == Status.LEFT
+
+
+def check_standing(peer: Peer, view: NetworkView) -> None:
+    """Raise ReplacedError when a newer process has taken this participant over, BarredError."""
+    entry = view.entries[peer.index]
+    ours = peer.identity.session_address
+    if entry.owner != peer.identity.owner_address:
+        raise ReplacedError(
+            f"index {peer.index} of run {peer.at.run} to be ours",
+            f"owner {entry.owner.hex()}",
+            "This participant has left the run: join again to take part.",
+        )
+    if entry.status == Status.BARRED:
+        raise BarredError(
+            f"participant {peer.index} to be allowed in the run",
+            "barred",
+            "Its stake was slashed for a second fault; `troth status` shows what is left.",
+        )
+    if entry.status != Status.LEFT and ours not in (entry.session, entry.next_session):
+        raise ReplacedError(
+            f"session key {peer.identity.session.pubkey()} for index {peer.index}",
+            f"{entry.session.hex()} on chain",
+            "Another process of the same owner replaced this one; nothing is lost.",
+        )
+
+
+def is_short_of_stake(entry: EntryView, run: RunView) -> bool:
+    """Tell whether a slash took so much that the owner must top up the stake to come back."""
+    return entry.status in NOT_YET and entry.stake < run.params.stake_lamports
+
+
+async def get_ready(peer: Peer, view: NetworkView) -> None:
+    """Post `ready` where our entry needs it: for the stored root, or for the open round."""
+    entry, run = view.entries[peer.index], view.run
+    if entry.status not in NOT_YET or is_short_of_stake(entry, run):
+        return
+    is_between = run.phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
+    if is_between:
+        is_due = run.phase == Phase.WARMUP or entry.status != Status.PENDING
+        if not is_due or is_ready_for(entry, run):
+            return
+        await load_stored_root(peer, view)
+        round_ = run.root_round
+    else:
+        round_ = run.round
+        if entry.ready_round == round_ or round_ < max(
+            entry.return_round, entry.jailed_until_round
+        ):
+            return
+    vote = root_vote(peer.run, round_, peer.identity.owner_address, peer.replica.root())
+    session = peer.identity.session
+    post = instructions.ready(peer.at, session.pubkey(), peer.index, round_, vote)
+    try:
+        sent = await peer.chain.send([post], [session])
+    except ProgramRefusedError as error:
+        peer.events.emit("ready_refused", round=round_, name=error.name, reason=str(error))
+    else:
+        peer.events.emit("ready", round=round_, fee=sent.fee_lamports)
+
+
+async def get_active(peer: Peer, view: NetworkView) -> bool:
+    """Activate our own entry if the round that it was ready for has closed with a root.
+
+    Returns whether it is active now: a member from the next open on.
+    """
+    entry = view.entries[peer.index]
+    if entry.status not in NOT_YET or not entry.ready_round < view.run.round:
+        return False
+    ready_round = await read_round(peer, entry.ready_round)
+    if ready_round is None or not _opens_to(peer, entry, ready_round):
+        return False
+    session = peer.identity.session
+    step = instructions.activate(peer.at, session.pubkey(), peer.index, entry.ready_round)
+    try:
+        sent = await peer.chain.send([step], [session])
+    except ProgramRefusedError as error:
+        peer.events.emit("activate_refused", name=error.name, reason=str(error))
+        return False
+    peer.events.emit("activated", round=view.run.round, fee=sent.fee_lamports)
+    return True
+
+
+def _opens_to(peer: Peer, entry: EntryView, round_: RoundView) -> bool:
+    """Whether the vote that was posted with `ready` is one for the round's canonical root."""
+    root = round_.canonical_root
+    return root != ZERO_DIGEST and entry.ready_root == root_vote(
+        peer.run, round_.round, entry.owner, root
+    )

@@ -1,0 +1,269 @@
+"""One participant as a real process: HTTP transport, RPC, a state folder, signals.
+
+Owns: joining or resuming on the announced port, the life of the doors, what a signal does, final
+weights. Never: prints (events say what happens) or parses a command line.
+Next: `commands/participation.py` (`troth join`) and `demo/` call `participate`; `purse.py`.
+"""
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+from threadpoolctl import threadpool_limits
+
+from troth_client.data.manifest import load_manifest
+from troth_client.data.shards import TokenData
+from troth_client.model.device import choose_device
+from troth_client.model.export import export
+from troth_client.model.weights import weight_arrays
+from troth_client.participant.assembly import Ports, Resources, assemble
+from troth_client.participant.peer import Identity, Peer
+from troth_client.participant.session_funding import SessionFunding
+from troth_client.participant.supervisor import Supervisor
+from troth_client.runtime.clock import PollingClock
+from troth_client.storage import Store
+from troth_client.storage.entries import Identity as StoreIdentity
+from troth_client.telemetry.events import EventSink
+from troth_client.transport.exchange import Exchange
+from troth_client.transport.http import check_endpoint, http_transport
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
+from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.chain.operations import Owner
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import Digest, ParticipantIndex
+from troth_coordinator.rules.membership import index_of_owner
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView, Role
+
+PURSE_POLLS = 25
+"""How many polls of the chain pass between two looks at what the session key has left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantSettings:
+    """What `troth join` needs. Everything is picklable, so that a fleet can hand it to a child.
+
+    `owner` and `session` are 64-byte key pairs; `endpoint` is what others reach, "" for the address
+    that is listened on; port 0 is any free port at join, and the announced one ever after; `state`
+    is the folder of this participant. `session_lamports` are moved to the session key at join, to
+    pay for its transactions, and up to `refill_lamports` more in the life of one process.
+    `num_threads` bounds what PyTorch, NumPy and the hashing use; None leaves it to them.
+    """
+
+    rpc_url: str
+    run: str
+    config: RunConfig
+    data: Path
+    state: Path
+    owner: bytes
+    session: bytes
+    role: Role = Role.TRAINER | Role.WITNESS
+    host: str = "127.0.0.1"
+    port: int = 0
+    endpoint: str = ""
+    device: str = "auto"
+    poll_seconds: float = 0.4
+    session_lamports: int = 250_000_000
+    refill_lamports: int = 500_000_000
+    num_threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantEnd:
+    """How taking part ended: the last view, the index, and where the weights lie if Finished."""
+
+    index: ParticipantIndex
+    round: int
+    root: Digest
+    is_finished: bool
+    weights: Path | None
+
+
+def unchanged(doors: Ports) -> Ports:
+    """Return the doors as they are."""
+    return doors
+
+
+async def participate(
+    settings: ParticipantSettings,
+    events: EventSink,
+    through: Callable[[Ports], Ports] = unchanged,
+) -> ParticipantEnd:
+    """Join the run or resume in it, follow it until it is finished or a signal asks to stop.
+
+    `through` may put other doors before the participant: the demo's cheats are made so.
+
+    The first SIGINT or SIGTERM lets the round under way end; the stake stays, so that the same
+    command resumes. A second one stops at once. Raises what the parts raise.
+    """
+    if settings.num_threads is not None:
+        torch.set_num_threads(settings.num_threads)
+        # NumPy's BLAS has threads of its own; they spin where others need the cores.
+        threadpool_limits(settings.num_threads)
+    key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
+    async with HttpRpc(settings.rpc_url) as rpc:
+        chain = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=settings.poll_seconds))
+        await chain.check_program()
+        run = await chain.read_run(Pubkey.from_string(settings.run))
+        owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
+        announced = await _announced(owner)
+        async with _open_transport(settings, announced) as transport:
+            index, fee = await _join(owner, settings, session, transport.endpoint)
+            events.emit("joined", index=int(index), endpoint=transport.endpoint, fee=fee)
+            _compare(announced, transport.endpoint, events)
+            with (
+                _open_store(settings, owner, events) as store,
+                ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
+                _filling_purse(settings, owner, session.pubkey(), events),
+            ):
+                clock = PollingClock(settings.poll_seconds)
+                doors = through(Ports(chain, transport, store, clock, events))
+                identity = Identity(key.pubkey(), session, index)
+                peer = await _assemble(settings, identity, doors, hashers)
+                return _end(peer, settings, await _follow(peer))
+
+
+async def _assemble(
+    settings: ParticipantSettings, identity: Identity, doors: Ports, hashers: Executor
+) -> Peer:
+    run = await doors.chain.read_run(Pubkey.from_string(settings.run))
+    genesis = Digest(await doors.chain.rpc.genesis_hash())
+    device = choose_device(settings.device)
+    doors.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
+    workshop = Resources(_open_data(settings), device, hashers, random.Random(settings.owner))
+    return await asyncio.to_thread(
+        assemble, run, settings.config, identity, genesis, doors, workshop
+    )
+
+
+@contextlib.contextmanager
+def _filling_purse(
+    settings: ParticipantSettings, owner: Owner, session: Pubkey, events: EventSink
+) -> Iterator[None]:
+    """Look after the session key's money inside."""
+    full, limit = settings.session_lamports, settings.refill_lamports
+    purse = SessionFunding(owner, session, full, limit, events)
+    watching = asyncio.create_task(purse.watch(PURSE_POLLS * settings.poll_seconds))
+    try:
+        yield
+    finally:
+        watching.cancel()
+
+
+async def _announced(owner: Owner) -> str:
+    """Return where others look for us since an earlier join; empty for a newcomer."""
+    view = await owner.client.snapshot(owner.at.run)
+    if index_of_owner(view.entries, bytes(owner.key.pubkey())) is None:
+        return ""
+    participant = await owner.client.read_participant(owner.at.run, owner.key.pubkey())
+    return "" if participant is None else participant.endpoint
+
+
+def _open_transport(settings: ParticipantSettings, announced: str) -> Exchange:
+    """Return the transport, not started, on the port where others look for us.
+
+    An endpoint is announced at join only. Another address than that is the user's choice: a proxy
+    may stand before us.
+    """
+    port = settings.port
+    if announced and port == 0 and not settings.endpoint:
+        port = check_endpoint(announced).port or 0
+    blobs = settings.state / "blobs"
+    return http_transport(settings.host, port, folder=blobs, advertised=settings.endpoint)
+
+
+def _compare(announced: str, ours: str, events: EventSink) -> None:
+    if announced not in ("", ours):
+        reason = (
+            f"others look for this participant at {announced}, as announced when it joined,"
+            f" not at {ours}; make sure that the former leads here"
+        )
+        events.emit("endpoint_differs", reason=reason)
+
+
+async def _join(
+    owner: Owner, settings: ParticipantSettings, session: Keypair, endpoint: str
+) -> tuple[ParticipantIndex, int]:
+    """Return our index, that of an earlier join or a new one, and the fee in lamports."""
+    view = await owner.client.snapshot(owner.at.run)
+    known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
+    if known is None:
+        index, sent = await owner.join_run(
+            session.pubkey(), int(settings.role), endpoint, settings.session_lamports
+        )
+        return ParticipantIndex(index), sent.fee_lamports
+    entry = view.entries[known]
+    if bytes(session.pubkey()) in (entry.session, entry.next_session):
+        return known, 0
+    sent = await owner.set_session_key(session.pubkey(), settings.session_lamports)
+    return known, sent.fee_lamports
+
+
+def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) -> Store:
+    us = bytes(owner.key.pubkey())
+    identity = StoreIdentity(bytes(owner.at.run), us, settings.config.config_hash())
+
+    def damaged(error: Exception) -> None:
+        events.emit("file_damaged", reason=str(error))
+
+    return Store(settings.state, identity, damaged)
+
+
+def _open_data(settings: ParticipantSettings) -> TokenData:
+    manifest = load_manifest(settings.data, settings.config.manifest_digest())
+    return TokenData(settings.data, manifest)
+
+
+async def _follow(peer: Peer) -> NetworkView:
+    supervisor = Supervisor(peer)
+    following = asyncio.create_task(supervisor.run())
+    num_signals = 0
+
+    def stop() -> None:
+        nonlocal num_signals
+        num_signals += 1
+        peer.events.emit("stop_requested", count=num_signals)
+        if num_signals == 1:
+            supervisor.request_stop()
+        else:
+            following.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        return await following
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _end(peer: Peer, settings: ParticipantSettings, view: NetworkView) -> ParticipantEnd:
+    """Export the weights of a finished run and say where the participant stands."""
+    is_finished = view.run.phase == Phase.FINISHED
+    root = peer.replica.root()
+    weights: Path | None = None
+    if is_finished:
+        weights = settings.state / "weights"
+        facts = {"round": str(peer.replica.round), "state_root": root.hex()}
+        export(weights, settings.config.model, weight_arrays(peer.model), facts)
+    entry = view.entries[peer.index]
+    peer.events.emit(
+        "ended",
+        rewards=entry.claimable + sum(entry.bucket_amount),
+        round=peer.replica.round,
+        root=root.hex(),
+        finished=is_finished,
+        weights=None if weights is None else str(weights),
+    )
+    return ParticipantEnd(peer.index, peer.replica.round, root, is_finished, weights)

@@ -1,0 +1,64 @@
+"""The session key's money while a participant works: filled up from the owner's when it runs low.
+
+Owns: what low means, how much is moved, and the limit on all that one process moves.
+Never: gives to a session key that was given nothing at join: somebody else pays for that one.
+Next: `participant.py`, which runs it beside the rounds.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from solders.pubkey import Pubkey
+
+from troth_client.telemetry.events import EventSink
+from troth_coordinator.chain import rent
+from troth_coordinator.chain.errors import ChainError
+from troth_coordinator.chain.operations import Owner
+
+LOW_SHARE = 4
+"""A session key is low with less than this part of what it could spend: still many rounds' fees."""
+UNSPENDABLE_LAMPORTS = rent.exempt_lamports(0)
+"""What every account must keep: no fee may be paid out of it."""
+
+
+@dataclass(slots=True)
+class SessionFunding:
+    """Keeps the session key at about `full` lamports; moves `left` lamports in all, then no more.
+
+    Each refill is the event `session_refilled`. A refill that fails (an owner without money, a
+    node that does not answer) is told once per reason and tried again.
+    """
+
+    owner: Owner
+    session: Pubkey
+    full: int
+    left: int
+    events: EventSink
+    _told: str = field(default="")
+
+    async def watch(self, seconds: float) -> None:
+        """Look every so many seconds; returns when nothing is left to give."""
+        while self.full > UNSPENDABLE_LAMPORTS and self.left > 0:
+            try:
+                await self.refill()
+            except ChainError as error:
+                self._tell(str(error))
+            await asyncio.sleep(seconds)
+
+    async def refill(self) -> None:
+        """Fill the session key up if it is low. Raises ChainError."""
+        chain = self.owner.client
+        balance = await chain.balance(self.session)
+        spendable = balance - UNSPENDABLE_LAMPORTS
+        if spendable * LOW_SHARE >= self.full - UNSPENDABLE_LAMPORTS:
+            return
+        amount = min(self.full - balance, self.left)
+        sent = await self.owner.fund_session(self.session, amount)
+        self.left -= amount
+        self._told = ""
+        self.events.emit("session_refilled", lamports=amount, left=self.left, fee=sent.fee_lamports)
+
+    def _tell(self, reason: str) -> None:
+        if reason != self._told:
+            self._told = reason
+            self.events.emit("session_refill_failed", reason=reason)

@@ -1,0 +1,1 @@
+"""Time, threads and files: what differs between a process and a simulation."""

@@ -1,0 +1,1 @@
+"""What a participant holds: weights, residual, openings, verdicts."""

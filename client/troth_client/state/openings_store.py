@@ -1,0 +1,133 @@
+"""The desk of opening sets: made by a sampled trainer, fetched by its judges, shown to anybody.
+
+Owns: a folder with the sets of audits that are not settled, one file each; what may lie there.
+Never: opens a tile by itself. A set comes in by two doors only: `make`, from a `Sampled` that a
+frozen seed gave (`drawn.py`), and `fetch`, which keeps bytes that read as exactly that set.
+Next: `residuals.py` for the u that is opened; `transport/blob_cache.py` for who reads `shown`.
+
+    <folder>/<round>-<index>-<openings root>
+
+A file is whole or absent, so a killed process finds again what it had made; `shown` and `find`
+check every byte against the root in the name.
+"""
+
+import contextlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from troth_attestation import openings
+from troth_attestation.errors import OpeningError, OpeningNotFiniteError
+from troth_attestation.openings import Residual, Sampled
+from troth_client.runtime.files import DiskFullError, atomic_write, remove_temporaries
+from troth_client.transport.base import BlobId, BlobKind, Transport
+from troth_coordinator.rules.ids import Digest
+
+_NAME = re.compile(r"(\d{1,20})-(\d{1,5})-([0-9a-f]{64})")
+
+
+class OpeningsStore:
+    """Opening sets of one run by round and target, served through `Transport.show`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open or make the folder; the store beside it keeps other processes out."""
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_temporaries(folder)
+        self._folder = folder
+        self._roots: dict[tuple[int, int], Digest] = {}
+        for path in folder.iterdir():
+            found = _NAME.fullmatch(path.name)
+            if found:
+                self._roots[int(found[1]), int(found[2])] = Digest(bytes.fromhex(found[3]))
+
+    def make(self, sampled: Sampled, after: Residual, before: Residual | None) -> Digest:
+        """Keep and show our own set, durably, and return the root for `post_openings`.
+
+        Raises OpeningFieldError without the u before that the header names, OpeningPathError for a
+        u that is not the signed one, DiskFullError.
+        """
+        data = openings.encode(sampled, after, before)
+        root = openings.openings_root(data)
+        self._keep(sampled, root, data, durable=True)
+        return root
+
+    async def fetch(
+        self, transport: Transport, sampled: Sampled, root: Digest, holders: Sequence[str]
+    ) -> bytes:
+        """Return the set whose root is on chain, from the desk or from any holder.
+
+        A set that reads as the audit's goes onto the desk, so that the other seats find it here.
+        What does not is returned all the same: it is what the target recorded, and worth a verdict.
+        Raises FetchError when nobody delivers; no set is longer than `openings.size`.
+        """
+        blob = BlobId(sampled.round, BlobKind.OPENINGS, root)
+        data, is_readable = await transport.fetch(
+            blob, holders, openings.size(sampled), lambda data: (data, _is_readable(data, sampled))
+        )
+        if is_readable and self._roots.get((sampled.round, sampled.index)) != root:
+            # To serve others is a courtesy: a full disk must not cost us our own verdict.
+            with contextlib.suppress(DiskFullError):
+                self._keep(sampled, root, data, durable=False)
+        return data
+
+    @property
+    def held(self) -> list[tuple[int, int]]:
+        """The rounds and targets of the sets that are here."""
+        return list(self._roots)
+
+    def find(self, round_: int, index: int) -> Digest | None:
+        """Return the root of an audit's set if it is here and whole."""
+        root = self._roots.get((round_, index))
+        return root if root is not None and self.shown(root) is not None else None
+
+    def find_set(self, sampled: Sampled) -> Digest | None:
+        """Return the root of this audit's set if it is here and shows the tiles drawn now.
+
+        Where a fork has drawn the seed anew, what lies here shows other tiles.
+        """
+        root = self._roots.get((sampled.round, sampled.index))
+        data = None if root is None else self.shown(root)
+        return root if data is not None and _is_readable(data, sampled) else None
+
+    def shown(self, root: bytes) -> bytes | None:
+        """Return the set with this root for whoever asks; None if it is not here, or damaged."""
+        held = next((key for key, value in list(self._roots.items()) if value == root), None)
+        if held is None:
+            return None
+        try:
+            data = self._path(*held, root).read_bytes()
+        except FileNotFoundError:
+            return None
+        return data if data and openings.openings_root(data) == root else None
+
+    def settle(self, round_: int, index: int) -> None:
+        """Forget the set of an audit that is settled; harmless when repeated."""
+        root = self._roots.pop((round_, index), None)
+        if root is not None:
+            self._path(round_, index, root).unlink(missing_ok=True)
+
+    def rewind(self, round_: int) -> None:
+        """Forget the sets of this round and later ones: a fork took their seeds back."""
+        for held in [key for key in self._roots if key[0] >= round_]:
+            self.settle(*held)
+
+    def _keep(self, sampled: Sampled, root: Digest, data: bytes, *, durable: bool) -> None:
+        if self._roots.get((sampled.round, sampled.index)) != root:
+            # One draw only: two sets of one payload would show more tiles than the seed drew.
+            self.settle(sampled.round, sampled.index)
+        atomic_write(self._path(sampled.round, sampled.index, root), [data], durable)
+        self._roots[sampled.round, sampled.index] = root
+
+    def _path(self, round_: int, index: int, root: bytes) -> Path:
+        return self._folder / f"{round_}-{index}-{root.hex()}"
+
+
+def _is_readable(data: bytes, sampled: Sampled) -> bool:
+    """Tell whether bytes are the opened tiles of this audit and nothing else."""
+    try:
+        openings.decode(data, sampled)
+    except OpeningNotFiniteError:
+        return True  # signed for and opened as drawn: the other seats must see it, too
+    except OpeningError:
+        return False
+    return True

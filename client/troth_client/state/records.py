@@ -1,0 +1,77 @@
+"""The records that a round hands from step to step: each is made once and never changed.
+
+Owns: their fields. Never: behaviour. In order of appearance: RoundPlan, the Gradient of
+`train/step.py`, the Submission of `store/entries.py`, Published, Held, Closure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from troth_attestation.header import Header
+from troth_client.compression.codec import VerifiedPayload
+from troth_client.storage.entries import Submission
+from troth_coordinator.rules.ids import Bitmap, Digest, RoundIndex
+from troth_coordinator.rules.view import RoundView
+
+
+@dataclass(frozen=True, slots=True)
+class RoundPlan:
+    """What the chain asks of one participant in one round.
+
+    `sequences` are the ids to train on, in order; empty unless it is a trainer of this round.
+    `previous_included` is the round whose residual its header may carry on (NONE: start at zero).
+    """
+
+    round: RoundIndex
+    epoch: int
+    cursor: int
+    is_member: bool
+    is_trainer: bool
+    is_commit_open: bool
+    sequences: tuple[int, ...]
+    previous_included: RoundIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A round whose commitments no longer change, and who should get a copy of our payload.
+
+    `holders` are addresses in the order in which to offer it; empty if we committed nothing.
+    """
+
+    round: RoundView
+    holders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A trainer's submission whose header has the committed hash and whose payload has its root.
+
+    `decoded` is None where the payload fails section 5.4: it can be held and applied (as nothing),
+    but not vouched for.
+    """
+
+    submission: Submission
+    header: Header
+    decoded: VerifiedPayload | None
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """How a round ended on chain: the only thing that decides which payloads are applied.
+
+    `own_residual` is the residual root after that our own included header names; None if ours was
+    not included. `carried` are the rounds whose residuals the trainers may carry on.
+    """
+
+    round: RoundIndex
+    num_trainers: int
+    included: Bitmap
+    is_void: bool
+    canonical_root: Digest
+    own_residual: Digest | None = field(default=None, compare=False)
+    carried: frozenset[int] = field(default=frozenset(), compare=False)
+
+
+Payloads = Sequence[VerifiedPayload | None]
+"""One entry per included payload in index order; None for one that fails section 5.4."""

@@ -1,0 +1,143 @@
+"""One copy of the model, moved from round to round by what the chain says was included.
+
+Owns: master weights, round, cursor, state root, and the way back over the last few rounds.
+Never: asks anybody; the caller hands in the closure of a round and its decoded payloads.
+Next: `compression/apply.py` for the exact step, `steps/aggregate.py` for the caller.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from troth_attestation.state import state_root
+from troth_client.compression.apply import update
+from troth_client.compression.codec import VerifiedPayload
+from troth_client.compression.known_answer import ApplyPath
+from troth_client.compression.tiles import TileLayout
+from troth_client.errors import ClientError
+from troth_client.state.records import Closure
+from troth_coordinator.rules.assignment import next_cursor
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import Digest, RoundIndex
+from troth_coordinator.rules.schedule import constants_of
+
+
+class RewindError(ClientError):
+    """The state of an earlier round is asked for and no longer kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """The state before a round was applied, and what was applied to it."""
+
+    round: RoundIndex
+    cursor: int
+    weights: dict[str, Tensor]
+    root: Digest | None
+    closure: Closure
+
+
+class Replica:
+    """Master weights at the start of `round`; fp32, changed in place and only here.
+
+    `weights` may share storage with the model that trains on them. `keep` bounds how many earlier
+    states are kept for rewinding; `hashers` are threads for the state root. `restart_round` is the
+    round at which these weights were taken up after a halt; 0 if never, or not known.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        weights: Mapping[str, Tensor],
+        path: ApplyPath,
+        keep: int,
+        hashers: Executor | None = None,
+    ) -> None:
+        self.config = config
+        self.weights = dict(weights)
+        self.layout = TileLayout.from_shapes({n: tuple(w.shape) for n, w in weights.items()})
+        self.round = RoundIndex(0)
+        self.cursor = 0
+        self.restart_round = RoundIndex(0)
+        self._path = path
+        self._hashers = hashers
+        self._root: Digest | None = None
+        self._past: deque[_Past] = deque(maxlen=keep)
+
+    @property
+    def oldest_round(self) -> RoundIndex:
+        """The earliest round that `rewind` can go back to."""
+        return self._past[0].round if self._past else self.round
+
+    def applied(self) -> tuple[Closure, ...]:
+        """Return the closures that `rewind` can take back, oldest first."""
+        return tuple(past.closure for past in self._past)
+
+    def root(self) -> Digest:
+        """State root of the weights on which `round` trains; hashed once per round."""
+        if self._root is None:
+            arrays = {name: w.detach().cpu().numpy() for name, w in self.weights.items()}
+            config_hash = self.config.config_hash()
+            self._root = state_root(arrays, self.round, self.cursor, config_hash, self._hashers)
+        return self._root
+
+    def apply(self, closure: Closure, payloads: Sequence[VerifiedPayload | None]) -> None:
+        """Move from `closure.round` to the next round (section 5.5).
+
+        One entry per included payload, None for one that fails section 5.4 and adds nothing. No
+        payloads change no weight; round and cursor advance in any case.
+        """
+        self._expect(closure.round)
+        self._past.append(_Past(self.round, self.cursor, self._copy(), self._root, closure))
+        constants = constants_of(self.config.schedule, self.round)
+        update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
+        self.round = RoundIndex(self.round + 1)
+        per_payload = self.config.train.sequences_per_payload
+        self.cursor = next_cursor(self.cursor, closure.num_trainers, per_payload)
+        self._root = None
+
+    def rewind(self, round_: RoundIndex) -> None:
+        """Go back to the start of an earlier round. RewindError when it is not kept."""
+        if round_ < self.oldest_round:
+            raise RewindError(
+                f"the state of round {round_} to be kept",
+                f"rounds {self.oldest_round} to {self.round}",
+                "Start again from a checkpoint at or before that round.",
+            )
+        while self.round > round_:
+            past = self._past.pop()
+            self._load(past.weights)
+            self.round, self.cursor, self._root = past.round, past.cursor, past.root
+
+    def restore(self, weights: Mapping[str, Tensor], round_: RoundIndex, cursor: int) -> None:
+        """Replace the state by one loaded from disk or a checkpoint; forgets the past."""
+        self._load(weights)
+        self.round, self.cursor, self._root = round_, cursor, None
+        self.restart_round = RoundIndex(0)
+        self._past.clear()
+
+    def move_to(self, round_: RoundIndex, cursor: int) -> None:
+        """Declare the weights to be those of another round: the way out of Halted (section 3)."""
+        self.round, self.cursor, self._root = round_, cursor, None
+        self.restart_round = round_
+        self._past.clear()
+
+    def _expect(self, round_: RoundIndex) -> None:
+        if round_ != self.round:
+            raise RewindError(
+                f"the closure of round {self.round}",
+                f"that of round {round_}",
+                "Apply rounds in order, or rewind first.",
+            )
+
+    def _copy(self) -> dict[str, Tensor]:
+        return {name: w.detach().clone() for name, w in self.weights.items()}
+
+    def _load(self, weights: Mapping[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, w in self.weights.items():
+                w.copy_(weights[name])

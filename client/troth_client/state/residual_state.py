@@ -1,0 +1,154 @@
+"""The residual of one trainer: which u became momentum, and how to take that back.
+
+Owns: M, its root, the round it belongs to; the bookkeeping of sections 5.2 and 6 around the rule of
+`compression/residual.py`. Never: lets a payload that was not included leave a trace in M.
+Next: `steps/produce.py` makes u, `steps/settle.py` tells what became of it.
+
+A round is settled once. When the weights of a settled round are applied again (a correction that
+does not touch our payload, a replay after a restart), settling it again changes nothing; when our
+own inclusion changed, `rewind` comes first.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from troth_attestation.state import residual_root
+from troth_client.compression.residual import Residual
+from troth_client.compression.topk import TopK, select
+from troth_client.storage.entries import ResidualEntry
+from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Momentum:
+    """M, float32 [tiles, 64, 64], as of the last included round `previous`, with the root of its u.
+
+    `previous` is NONE together with the root of zero tiles.
+    """
+
+    matrix: Tensor
+    previous: RoundIndex
+    root: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """u of a round that is not settled yet, its chosen entries and its root."""
+
+    round: RoundIndex
+    u: Tensor
+    sent: TopK
+    root: Digest
+
+
+class ResidualState:
+    """M of one trainer. `keep` bounds how many settled rounds can be taken back."""
+
+    def __init__(self, rule: Residual, num_tiles: int, keep: int) -> None:
+        self._rule = rule
+        zero = torch.zeros(num_tiles, 64, 64)
+        self._zero = Momentum(zero, RoundIndex(NONE), residual_root(zero.numpy()))
+        self._past: deque[tuple[RoundIndex, Momentum]] = deque(maxlen=keep)
+        self._settled = -1
+        self.momentum = self._zero
+        self.proposal: Proposal | None = None
+
+    @property
+    def zero_root(self) -> Digest:
+        """The residual root of zero tiles."""
+        return self._zero.root
+
+    def begin(self, previous_included: RoundIndex) -> Momentum:
+        """Return M for a round whose header may carry on `previous_included` and nothing else.
+
+        A proposal that a stopped process left behind is settled first, if it was included after
+        all. Where the chain names another round than M does (a new residual period, a crash that
+        lost M, a correction that took a round back), M is declared zero, as any header may do.
+        """
+        if self.proposal is not None and self.proposal.round == previous_included:
+            self._adopt(self.proposal)
+            self._settled = max(self._settled, previous_included)
+        self.proposal = None
+        if self.momentum.previous != previous_included:
+            self.momentum = self._zero
+        return self.momentum
+
+    def propose(self, round_: RoundIndex, coefficients: Tensor, k: int) -> Proposal:
+        """Return u = beta * M + D(g) of a round with its canonical top k.
+
+        `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
+        """
+        carried = None if self.momentum is self._zero else self.momentum.matrix
+        u = self._rule.accumulate(carried, coefficients)
+        self.proposal = Proposal(round_, u, select(u, k), residual_root(u.numpy()))
+        return self.proposal
+
+    def settle(self, round_: RoundIndex, included: bytes | None) -> None:
+        """Make u of a round the momentum if it was included, under the residual root `included`.
+
+        None: our payload was not included, M stays. Where another u than ours was included under
+        our name (this machine lost the one it had committed to), M is declared zero.
+        """
+        if round_ <= self._settled or self._is_ahead_of(round_):
+            return
+        self._past.append((round_, self.momentum))
+        self._settled = round_
+        proposal, self.proposal = self.proposal, None
+        if included is None:
+            return
+        if proposal is None or (proposal.round, proposal.root) != (round_, included):
+            self.momentum = self._zero
+        else:
+            self._adopt(proposal)
+
+    def origins(self) -> set[RoundIndex]:
+        """Return the rounds that M may be carried on from, now or after a rewind."""
+        every = [self.momentum, *(momentum for _, momentum in self._past)]
+        return {momentum.previous for momentum in every} - {RoundIndex(NONE)}
+
+    def rewind(self, round_: RoundIndex) -> None:
+        """Take back what `round_` and later rounds have done to M."""
+        self.proposal = None
+        self._settled = min(self._settled, round_ - 1)
+        while self._past and self._past[-1][0] >= round_:
+            self.momentum = self._past.pop()[1]
+
+    def reset(self) -> None:
+        """Declare M zero: after a join, a halt, a loss."""
+        self._past.clear()
+        self.proposal = None
+        self.momentum = self._zero
+
+    def entry(self) -> ResidualEntry:
+        """Return what goes to disk beside the submission of the proposed round."""
+        if self.proposal is None:
+            raise ValueError("nothing is proposed: call propose() first")
+        return ResidualEntry(
+            round=self.proposal.round,
+            previous_round=self.momentum.previous,
+            root_before=self.momentum.root,
+            root_after=self.proposal.root,
+            before=self.momentum.matrix.numpy(),
+            u=self.proposal.u.numpy(),
+        )
+
+    def resume(self, entry: ResidualEntry, k: int) -> None:
+        """Take up the residual where a stopped process left it: the entry's round is proposed."""
+        before = torch.from_numpy(entry.before.copy())
+        previous = RoundIndex(entry.previous_round)
+        self.momentum = Momentum(before, previous, Digest(entry.root_before))
+        if previous == NONE:
+            self.momentum = self._zero
+        u = torch.from_numpy(entry.u.copy())
+        self.proposal = Proposal(RoundIndex(entry.round), u, select(u, k), Digest(entry.root_after))
+
+    def _is_ahead_of(self, round_: RoundIndex) -> bool:
+        """Whether M is that of a later round already: weights are replayed after a restart."""
+        return self.proposal is not None and self.proposal.round > round_
+
+    def _adopt(self, proposal: Proposal) -> None:
+        matrix = self._rule.after_included(proposal.u, proposal.sent)
+        self.momentum = Momentum(matrix, proposal.round, proposal.root)

@@ -1,0 +1,170 @@
+"""Verdicts and votes on disk before their commit is sent: a crash before the reveal is no fault.
+
+Owns: one sealed file per (round, target, kind) and stage of judging, the salts, and that the first
+judgement counts. Never: sends, and never changes an entry: what may be on chain must be revealed.
+Next: `judgement.py` makes what is kept here.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from troth_attestation.cases import Vote
+from troth_attestation.sketch import Sketch, sketch_hash
+from troth_attestation.verdict import Statement, VerdictKind
+from troth_client.runtime.files import remove_temporaries
+from troth_client.storage.sealed import DamagedFileError, Record, read_record, write_record
+from troth_coordinator.rules.hashing import H, u8, u16, u64
+from troth_coordinator.rules.ids import Digest
+
+_NAME = re.compile(r"^(seat|juror)-(\d{20})-(\d{5})-(\d{3})\.record$")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duty:
+    """What a witness is asked to judge: as a seat of an audit, or as a juror of its case.
+
+    `kind` is that of the audit account: 0 work, 1 payload, 2 root, 3 possession.
+    """
+
+    round: int
+    target: int
+    kind: int
+    is_juror: bool = False
+
+    @property
+    def file_name(self) -> str:
+        """The file that keeps its entry."""
+        who = "juror" if self.is_juror else "seat"
+        return f"{who}-{self.round:020d}-{self.target:05d}-{self.kind:03d}.record"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One judgement with its salt: all that a reveal needs.
+
+    `evidence` is the openings root, zeros without; `sketch` is None for jurors.
+    """
+
+    duty: Duty
+    run: bytes
+    witness: int
+    kind: VerdictKind
+    evidence: bytes
+    sketch: Sketch | None
+    salt: bytes
+
+    def commit(self) -> Digest:
+        """Return the hash that is sent first."""
+        duty = self.duty
+        if self.sketch is None:
+            about = (self.run, duty.round, duty.target, duty.kind)
+            return Vote(*about, self.witness, self.kind, self.evidence).commit(self.salt)
+        who = (self.run, duty.round, duty.target, self.witness)
+        hashed = sketch_hash(self.sketch)
+        return Statement(*who, self.kind, self.evidence, hashed).commit(self.salt)
+
+
+class VerdictStore:
+    """The entries of one participant in one run, in a folder that its store's lock protects."""
+
+    def __init__(
+        self,
+        folder: Path,
+        salt_key: bytes,
+        on_damaged: Callable[[DamagedFileError], None],
+        durable: bool = True,
+    ) -> None:
+        """Open or make the folder; `salt_key` is the store's, `durable` as there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_temporaries(folder)
+        self._folder = folder
+        self._salt_key = salt_key
+        self._report = on_damaged
+        self._durable = durable
+        matches = (_NAME.match(path.name) for path in folder.iterdir())
+        self._duties = {
+            Duty(int(match[2]), int(match[3]), int(match[4]), match[1] == "juror")
+            for match in matches
+            if match
+        }
+
+    def seal_verdict(self, statement: Statement, sketch: Sketch) -> Entry:
+        """Keep what a seat says of work and return the entry that counts: the first one kept.
+
+        When it returns, the entry is on the disk and its commit may be sent. Raises DiskFullError.
+        """
+        duty = Duty(statement.round, statement.target, 0)
+        said = (statement.run, statement.witness, statement.kind, statement.evidence)
+        return self._seal(Entry(duty, *said, sketch, self._salt(duty)))
+
+    def seal_vote(self, vote: Vote) -> Entry:
+        """Keep what a juror says; otherwise as `seal_verdict`."""
+        duty = Duty(vote.round, vote.target, vote.case_kind, is_juror=True)
+        said = (vote.run, vote.witness, vote.kind, vote.evidence)
+        return self._seal(Entry(duty, *said, None, self._salt(duty)))
+
+    def find(self, duty: Duty) -> Entry | None:
+        """Return the entry of a duty; a damaged file is reported and counts as none."""
+        path = self._folder / duty.file_name
+        try:
+            record = read_record(path)
+            if record.fields["file"] != path.name:
+                raise DamagedFileError(path, "its own name inside", str(record.fields["file"]))
+        except FileNotFoundError:
+            return None
+        except DamagedFileError as error:
+            self._report(error)
+            return None
+        return _from_record(duty, record)
+
+    def duties(self) -> list[Duty]:
+        """Return the duties with an entry, by round: what a restarted process still owes."""
+        return sorted(self._duties)
+
+    def drop(self, duty: Duty) -> None:
+        """Forget an entry whose audit or case is settled; harmless when there is none."""
+        self._duties.discard(duty)
+        (self._folder / duty.file_name).unlink(missing_ok=True)
+
+    def _seal(self, entry: Entry) -> Entry:
+        known = self.find(entry.duty)
+        if known is not None:
+            return known
+        path = self._folder / entry.duty.file_name
+        write_record(path, _to_record(entry), self._durable)
+        self._duties.add(entry.duty)
+        return entry
+
+    def _salt(self, duty: Duty) -> Digest:
+        about = (u64(duty.round), u16(duty.target), u8(duty.kind), u8(duty.is_juror))
+        return H("troth:verdict-salt", self._salt_key, *about)
+
+
+def _to_record(entry: Entry) -> Record:
+    fields: dict[str, str | int] = {
+        "file": entry.duty.file_name,
+        "run": entry.run.hex(),
+        "witness": entry.witness,
+        "verdict": int(entry.kind),
+        "evidence": entry.evidence.hex(),
+        "salt": entry.salt.hex(),
+    }
+    sketched = {} if entry.sketch is None else {"sketch": np.array(entry.sketch, np.int32)}
+    return Record(fields, sketched)
+
+
+def _from_record(duty: Duty, record: Record) -> Entry:
+    fields, sketch = record.fields, record.arrays.get("sketch")
+    return Entry(
+        duty,
+        bytes.fromhex(str(fields["run"])),
+        int(fields["witness"]),
+        VerdictKind(int(fields["verdict"])),
+        bytes.fromhex(str(fields["evidence"])),
+        None if sketch is None else tuple(int(value) for value in sketch),
+        bytes.fromhex(str(fields["salt"])),
+    )

@@ -1,0 +1,103 @@
+"""One file, one record: a few JSON fields and named arrays, sealed by a SHA-256.
+
+Owns: the byte format of local state files and the check on reading. Never: part of the protocol;
+nothing outside this machine sees these bytes. Next: `store/` and `data/prepare.py` keep records.
+
+Format: magic (8 bytes), length of the head (u32), head (JSON: fields; name, dtype and shape of each
+array), the arrays' bytes in that order, SHA-256 of everything before it. Little-endian.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from troth_client.errors import ClientError
+from troth_client.runtime.files import Chunk, atomic_write
+
+MAGIC = b"trothrec"
+_DIGEST_BYTES = 32
+
+Array = NDArray[np.generic]
+
+
+class DamagedFileError(ClientError):
+    """A local file is torn or altered; `.path` names it."""
+
+    def __init__(self, path: Path, expected: str, found: str) -> None:
+        super().__init__(
+            f"{path} with {expected}", found, "Nothing of this file is used; it may be deleted."
+        )
+        self.path = path
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a file holds: `fields` are texts and integers, `arrays` are C-contiguous."""
+
+    fields: Mapping[str, str | int]
+    arrays: Mapping[str, Array]
+
+
+def write_record(path: Path, record: Record, durable: bool = True) -> None:
+    """Replace the file by the record, atomically. Raises DiskFullError; the old file then stays."""
+    atomic_write(path, _sealed(record), durable)
+
+
+def read_integer(path: Path, name: str) -> int:
+    """Read one field of a record without its arrays, and so without checking its seal.
+
+    For bookkeeping only. Raises FileNotFoundError, or DamagedFileError where there is no such head.
+    """
+    with path.open("rb") as stream:
+        magic, length = stream.read(len(MAGIC)), stream.read(4)
+        head = stream.read(int.from_bytes(length, "little")) if magic == MAGIC else b""
+    try:
+        return int(json.loads(head)["fields"][name])
+    except (ValueError, TypeError, KeyError) as error:
+        raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
+
+
+def read_record(path: Path) -> Record:
+    """Read and verify a record. Raises FileNotFoundError, or DamagedFileError for any other byte.
+
+    The arrays are read-only views of one buffer.
+    """
+    data = path.read_bytes()
+    if len(data) < len(MAGIC) + 4 + _DIGEST_BYTES or not data.startswith(MAGIC):
+        raise DamagedFileError(path, "a troth record", f"{len(data)} bytes that are none")
+    body = memoryview(data)[:-_DIGEST_BYTES]
+    digest, sealed = hashlib.sha256(body).digest(), data[-_DIGEST_BYTES:]
+    if digest != sealed:
+        raise DamagedFileError(path, f"SHA-256 {sealed.hex()}", digest.hex())
+    # Only our own, sealed bytes get this far: the rest is decoding, not checking.
+    offset = len(MAGIC) + 4
+    head_end = offset + int.from_bytes(data[len(MAGIC) : offset], "little")
+    head = json.loads(data[offset:head_end])
+    arrays: dict[str, Array] = {}
+    at = head_end
+    for name, dtype, shape in head["arrays"]:
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(data, np.dtype(dtype), count, at).reshape(shape)
+        at += count * np.dtype(dtype).itemsize
+    return Record(head["fields"], arrays)
+
+
+def _sealed(record: Record) -> Iterator[Chunk]:
+    arrays = {name: np.asarray(value, order="C") for name, value in record.arrays.items()}
+    described = [[name, value.dtype.str, list(value.shape)] for name, value in arrays.items()]
+    head = json.dumps(
+        {"fields": dict(record.fields), "arrays": described}, separators=(",", ":")
+    ).encode()
+    digest = hashlib.sha256()
+    parts: list[Chunk] = [MAGIC, len(head).to_bytes(4, "little"), head]
+    parts += [value.reshape(-1).view(np.uint8).data for value in arrays.values() if value.size]
+    for part in parts:
+        digest.update(part)
+        yield part
+    yield digest.digest()

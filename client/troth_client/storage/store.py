@@ -1,0 +1,270 @@
+"""The folder of a participant in one run: survives kill -9, full disks and damaged files.
+
+Owns: file names, the order of writes, the lock, what happens to a damaged file. Never: interprets
+what it keeps, or touches the folder of another participant.
+Next: round.py saves a submission before it commits, and weights after it applied.
+
+    with Store(folder, identity, on_damaged) as store:
+        store.save_submission(submission, residual)     # before anything leaves the machine
+        store.save_weights(WeightState(...))            # when the round is closed and applied
+        store.drop_before(round - keep)
+
+Promises. A save that returns is on the disk (`durable`), whole; a save that raises or is killed
+changed nothing. A file that does not verify is reported to `on_damaged` and counts as absent:
+loading the newest weights or residual goes on to the one before it. One process at a time.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Protocol, Self, TypeVar
+
+from troth_client.runtime.files import Closable, FolderLock, atomic_write, remove_temporaries
+from troth_client.storage.entries import Identity, ResidualEntry, Submission, WeightState
+from troth_client.storage.errors import StoreConflictError, StoreIdentityError
+from troth_client.storage.sealed import (
+    DamagedFileError,
+    Record,
+    read_integer,
+    read_record,
+    write_record,
+)
+
+IDENTITY_FILE = "identity.json"
+SALT_KEY_FILE = "salt.key"
+SALT_KEY_BYTES = 32
+_NAME = re.compile(r"^(submission|residual|weights|peer)-(\d{20})(?:-(\d{5}))?\.record$")
+
+
+_NAME_FIELD = "file"
+
+
+class _Entry(Protocol):
+    @classmethod
+    def from_record(cls, record: Record) -> Self: ...
+
+
+E = TypeVar("E", bound=_Entry)
+
+
+class Store(Closable):
+    """Local state of one participant in one run."""
+
+    def __init__(
+        self,
+        folder: Path,
+        identity: Identity,
+        on_damaged: Callable[[DamagedFileError], None],
+        durable: bool = True,
+        draw: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        """Open or make the folder, and hold it until `close`.
+
+        Raises FolderInUseError, StoreIdentityError, DiskFullError. `durable=False` leaves flushing
+        to the operating system: enough for kill -9, not for a power cut.
+        """
+        self._folder = folder
+        self._report = on_damaged
+        self._durable = durable
+        self._lock = FolderLock(folder)
+        try:
+            remove_temporaries(folder)
+            self._check_identity(identity)
+            self.salt_key = self._salt_key(draw)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    @property
+    def durable(self) -> bool:
+        """Whether a save is flushed to the disk before it returns."""
+        return self._durable
+
+    @property
+    def folder(self) -> Path:
+        """The folder; whatever else lies in it is under the same lock."""
+        return self._folder
+
+    def save_submission(self, submission: Submission, residual: ResidualEntry) -> None:
+        """Keep one's own payload of a round, and the momentum around it, before it is sent.
+
+        Saving the same bytes again changes nothing. Raises StoreConflictError when other bytes of
+        that round are there (the first commitment counts), DiskFullError.
+        """
+        if submission.round != residual.round:
+            raise ValueError(f"submission of {submission.round}, residual of {residual.round}")
+        known = self.load_submission(submission.round)
+        if known is not None and known != submission:
+            raise StoreConflictError(
+                f"one submission of round {submission.round}",
+                f"another one in {self._folder}",
+                "Send the stored one again: the chain keeps the first commitment.",
+            )
+        # The residual first: whoever sees the submission can settle it.
+        self._write("residual", residual.round, residual.to_record())
+        self._write("submission", submission.round, submission.to_record())
+
+    def load_submission(self, round_: int) -> Submission | None:
+        """One's own submission of a round, if there is one that verifies."""
+        return self._load(Submission, self._path("submission", round_))
+
+    def submission_rounds(self) -> list[int]:
+        """Return the rounds with a submission of one's own, ascending."""
+        return self._rounds("submission")
+
+    def load_residual(self, round_: int) -> ResidualEntry | None:
+        """Return the momentum around one's own submission of a round."""
+        return self._load(ResidualEntry, self._path("residual", round_))
+
+    def residual_links(self) -> dict[int, int]:
+        """Return the round that each kept momentum builds on, from the heads of the files."""
+        links = {}
+        for round_ in self._rounds("residual"):
+            try:
+                links[round_] = read_integer(self._path("residual", round_), "previous_round")
+            except DamagedFileError as error:
+                self._report(error)
+        return links
+
+    def drop_residuals(self, keep: Collection[int]) -> None:
+        """Forget the momentum around one's own submissions, except that of these rounds."""
+        for kind, r, _, path in self._names():
+            if kind == "residual" and r not in keep:
+                path.unlink(missing_ok=True)
+
+    def newest_residual(self) -> ResidualEntry | None:
+        """Return the latest momentum that verifies; damaged ones are reported and passed over."""
+        return self._newest(ResidualEntry, "residual", None)
+
+    def save_weights(self, state: WeightState) -> None:
+        """Keep w_r under its round, replacing an earlier w_r. Raises DiskFullError."""
+        self._write("weights", state.round, state.to_record())
+
+    def load_weights(self, round_: int) -> WeightState | None:
+        """w_r of exactly this round, if it is kept."""
+        return self._load(WeightState, self._path("weights", round_))
+
+    def newest_weights(self, at_most: int | None = None) -> WeightState | None:
+        """Return the latest weights that verify, of a round up to `at_most`, reporting damage."""
+        return self._newest(WeightState, "weights", at_most)
+
+    def weight_rounds(self) -> list[int]:
+        """Return the rounds whose weights are kept, ascending."""
+        return self._rounds("weights")
+
+    def save_peer(self, submission: Submission) -> None:
+        """Keep a peer's verified payload for replay. Not flushed: it can be fetched again."""
+        path = self._path("peer", submission.round, submission.index)
+        write_record(path, _named(path, submission.to_record()), durable=False)
+
+    def load_peer(self, round_: int, index: int) -> Submission | None:
+        """Return a peer's payload, if it is kept."""
+        return self._load(Submission, self._path("peer", round_, index))
+
+    def peer_indices(self, round_: int) -> list[int]:
+        """Whose payloads of a round are kept, ascending."""
+        names = self._names()
+        return sorted(index for kind, r, index, _ in names if kind == "peer" and r == round_)
+
+    def drop_before(self, round_: int, keep: Collection[int] = ()) -> None:
+        """Forget the rounds before `round_`, except those in `keep` (open audits, last included).
+
+        The newest weights at or before `round_` stay in any case: replay starts from them. Momentum
+        stays as well: audits decide about it, see `drop_residuals`.
+        """
+        base = max((r for r in self.weight_rounds() if r <= round_), default=round_)
+        for kind, r, _, path in self._names():
+            stays = kind == "residual" or (kind == "weights" and r == base)
+            if r < round_ and r not in keep and not stays:
+                path.unlink(missing_ok=True)
+
+    def drop_after(self, round_: int) -> None:
+        """Forget weights of rounds after `round_`: a fork or a correction changed them."""
+        for kind, r, _, path in self._names():
+            if kind == "weights" and r > round_:
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Give the folder up; harmless when repeated."""
+        self._lock.close()
+
+    def _check_identity(self, identity: Identity) -> None:
+        path = self._folder / IDENTITY_FILE
+        wanted = {name: getattr(identity, name).hex() for name in ("run", "owner", "config_hash")}
+        if not path.exists():
+            text = json.dumps(wanted, indent=2, sort_keys=True)
+            atomic_write(path, [text.encode(), b"\n"], self._durable)
+            return
+        try:
+            found = dict(json.loads(path.read_bytes()))
+        except (ValueError, TypeError) as error:
+            raise DamagedFileError(path, "the identity of a participant", str(error)) from error
+        for name, value in wanted.items():
+            if found.get(name) != value:
+                raise StoreIdentityError(
+                    f"{self._folder} to hold the state of {name} {value}",
+                    f"{name} {found.get(name)}",
+                    "Give each run and each participant a state folder of its own.",
+                )
+
+    def _salt_key(self, draw: Callable[[int], bytes]) -> bytes:
+        """Secret of this folder, drawn once; the salts of headers are derived from it."""
+        path = self._folder / SALT_KEY_FILE
+        if path.exists():
+            key = path.read_bytes()
+            if len(key) == SALT_KEY_BYTES:
+                return key
+            self._report(DamagedFileError(path, f"{SALT_KEY_BYTES} bytes", f"{len(key)}"))
+        key = draw(SALT_KEY_BYTES)
+        atomic_write(path, [key], self._durable)
+        path.chmod(0o600)
+        return key
+
+    def _path(self, kind: str, round_: int, index: int | None = None) -> Path:
+        suffix = "" if index is None else f"-{index:05d}"
+        return self._folder / f"{kind}-{round_:020d}{suffix}.record"
+
+    def _write(self, kind: str, round_: int, record: Record) -> None:
+        path = self._path(kind, round_)
+        write_record(path, _named(path, record), self._durable)
+
+    def _load(self, entry: type[E], path: Path) -> E | None:
+        try:
+            record = read_record(path)
+        except FileNotFoundError:
+            return None
+        except DamagedFileError as error:
+            self._report(error)
+            return None
+        name = record.fields.get(_NAME_FIELD)
+        if name != path.name:
+            # A sound file that was copied or renamed must not pass for another round's.
+            self._report(DamagedFileError(path, "its own name inside", repr(name)))
+            return None
+        return entry.from_record(record)
+
+    def _newest(self, entry: type[E], kind: str, at_most: int | None) -> E | None:
+        for round_ in reversed(self._rounds(kind)):
+            if at_most is not None and round_ > at_most:
+                continue
+            found = self._load(entry, self._path(kind, round_))
+            if found is not None:
+                return found
+        return None
+
+    def _rounds(self, kind: str) -> list[int]:
+        return sorted(r for k, r, _, _ in self._names() if k == kind)
+
+    def _names(self) -> Iterator[tuple[str, int, int, Path]]:
+        """Kind, round, index (0 where there is none) and path of every record."""
+        for path in self._folder.iterdir():
+            match = _NAME.match(path.name)
+            if match:
+                yield match[1], int(match[2]), int(match[3] or 0), path
+
+
+def _named(path: Path, record: Record) -> Record:
+    """Seal the file name in with the content."""
+    return Record({**record.fields, _NAME_FIELD: path.name}, record.arrays)

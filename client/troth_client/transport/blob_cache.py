@@ -1,0 +1,182 @@
+"""What a participant keeps for others, and the gate in front of it.
+
+Owns: who may read which round, which pushes are welcome, what is forgotten.
+Never: opens a connection. The gate is here, so that no wire can forget it: bytes of a round are
+readable only after `release` of that round (section 4: nothing leaves before Commit has ended).
+Next: `exchange.py`; `MemoryBlobs` and `files.FolderBlobs` are the two stores below.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from troth_attestation.errors import AttestationError
+from troth_client.errors import ClientError
+from troth_client.transport.base import BlobId, BlobKind, Check, OpeningSets
+from troth_client.transport.errors import BlobRefusedError, NotReleasedError
+
+
+class Blobs(Protocol):
+    """Where bytes lie; addresses are `BlobId.address`."""
+
+    def put(self, blob: BlobId, data: bytes) -> None:
+        """Keep bytes, not readable by others yet."""
+
+    def get(self, address: str) -> bytes | None:
+        """Return bytes, whether served or not."""
+
+    def served(self, address: str) -> bytes | None:
+        """Return bytes that others may read."""
+
+    def serve_through(self, round_: int) -> None:
+        """Let others read all rounds up to this one, also what is put later."""
+
+    def drop_before(self, round_: int) -> None:
+        """Forget earlier rounds."""
+
+
+class MemoryBlobs:
+    """Bytes in a dictionary."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[str, tuple[range, bytes]] = {}
+        self._last_served = -1
+
+    def put(self, blob: BlobId, data: bytes) -> None:
+        """Keep bytes, not readable by others yet."""
+        # Equal bytes of two rounds: open with the first, forgotten with the last.
+        rounds = self._blobs.get(blob.address, (range(blob.round, blob.round + 1), b""))[0]
+        first, last = min(rounds.start, blob.round), max(rounds[-1], blob.round)
+        self._blobs[blob.address] = (range(first, last + 1), data)
+
+    def get(self, address: str) -> bytes | None:
+        """Return bytes, whether served or not."""
+        found = self._blobs.get(address)
+        return found[1] if found else None
+
+    def served(self, address: str) -> bytes | None:
+        """Return bytes that others may read."""
+        found = self._blobs.get(address)
+        return found[1] if found and found[0].start <= self._last_served else None
+
+    def serve_through(self, round_: int) -> None:
+        """Let others read all rounds up to this one."""
+        self._last_served = max(self._last_served, round_)
+
+    def drop_before(self, round_: int) -> None:
+        """Forget earlier rounds."""
+        self._blobs = {a: found for a, found in self._blobs.items() if found[0][-1] >= round_}
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    blob: BlobId
+    num_bytes: int
+    check: Check[object]
+
+
+class BlobCache:
+    """Own and checked foreign blobs over a store, with the gate and the list of welcome pushes."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+        self._openings: OpeningSets | None = None
+        self._own: dict[str, BlobId] = {}
+        self._expected: dict[str, _Expected] = {}
+        self._released = -1
+
+    def hold(self, blob: BlobId, data: bytes) -> None:
+        """Keep our own bytes; BlobRefusedError if they do not have that address.
+
+        Opening sets are refused as well: `show` is their only way in.
+        """
+        if blob.kind is BlobKind.OPENINGS:
+            raise BlobRefusedError(
+                "a header or a payload", "an opening set", "Make it on the desk that is shown."
+            )
+        if not blob.matches(data):
+            raise BlobRefusedError(
+                f"bytes with the address {blob.address}",
+                f"{len(data)} bytes with another",
+                "Compute the key from the bytes that are held.",
+            )
+        self._own[blob.address] = blob
+        self._blobs.put(blob, data)
+
+    def keep(self, blob: BlobId, data: bytes) -> None:
+        """Keep foreign bytes that passed every check, in place of others kept before.
+
+        Opening sets are left to whoever fetched them.
+        """
+        self._expected.pop(blob.address, None)
+        if blob.kind is not BlobKind.OPENINGS and self._blobs.get(blob.address) != data:
+            self._blobs.put(blob, data)
+
+    def find(self, blob: BlobId) -> bytes | None:
+        """Return bytes for our own use."""
+        return self._shown(blob.address) or self._blobs.get(blob.address)
+
+    def served(self, address: str) -> bytes | None:
+        """Return bytes for others: an opening set, or what is released; else None."""
+        return self._shown(address) or self._blobs.served(address)
+
+    def show(self, sets: OpeningSets) -> None:
+        """Serve these opening sets."""
+        self._openings = sets
+
+    def release(self, round_: int) -> None:
+        """Open the gate for a round and all earlier ones."""
+        self._released = max(self._released, round_)
+        self._blobs.serve_through(self._released)
+
+    def own(self, round_: int) -> list[tuple[BlobId, bytes]]:
+        """Return our own blobs of a released round, headers first; else NotReleasedError."""
+        if round_ > self._released:
+            raise NotReleasedError(
+                f"round {round_} to be released",
+                f"{self._released} as the last one",
+                "Wait until the chain shows the end of Commit.",
+            )
+        blobs = sorted((b for b in self._own.values() if b.round == round_), key=lambda b: b.kind)
+        return [(blob, data) for blob in blobs if (data := self._blobs.get(blob.address))]
+
+    def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
+        """Welcome a push of these bytes."""
+        if self._blobs.get(blob.address) is None:
+            self._expected[blob.address] = _Expected(blob, num_bytes, check)
+
+    def welcome(self, address: str) -> int | None:
+        """Return the size of the bytes that may be pushed to an address, None if none may."""
+        expected = self._expected.get(address)
+        return expected.num_bytes if expected else None
+
+    def judge(self, address: str, data: bytes) -> BlobId:
+        """Check pushed bytes, changing nothing (it may run in a thread), and return their id.
+
+        Raises BlobRefusedError. `keep` is the next step.
+        """
+        expected = self._expected.get(address)
+        if expected is None:
+            raise BlobRefusedError("bytes that are expected", address, "Serve them instead.")
+        if len(data) != expected.num_bytes or not expected.blob.matches(data):
+            raise BlobRefusedError(
+                f"{expected.num_bytes} bytes with the address {address}",
+                f"{len(data)} bytes or another address",
+                "Send the bytes that were committed.",
+            )
+        try:
+            expected.check(data)
+        except (ClientError, AttestationError) as error:
+            raise BlobRefusedError(f"valid bytes of {address}", f"{error}", "Repair it.") from error
+        return expected.blob
+
+    def drop_before(self, round_: int) -> None:
+        """Forget blobs and expectations of earlier rounds."""
+        self._own = {a: b for a, b in self._own.items() if b.round >= round_}
+        self._expected = {a: e for a, e in list(self._expected.items()) if e.blob.round >= round_}
+        self._blobs.drop_before(round_)
+
+    def _shown(self, address: str) -> bytes | None:
+        kind, _, key = address.partition("/")
+        if self._openings is None or kind != BlobKind.OPENINGS:
+            return None
+        return self._openings.shown(bytes.fromhex(key))

@@ -1,0 +1,1 @@
+"""Whole runs in one process, cheats and experiments."""

@@ -1,0 +1,160 @@
+"""Every simulated cheat by name.
+
+Owns: names and stories. Never: what a cheat does; `work.py` and `signed.py` have that.
+Next: docs/threat-model.md tells what catches each, and what does not.
+"""
+
+from typing import Final
+
+from troth_simulation.cheats import signed, work
+from troth_simulation.cheats.cheat import Cheat, Hidden
+
+NOBODY: Final = "none"
+"""What stands for a run in which nobody cheats."""
+FREE_RIDER: Final = Cheat(
+    "free-rider",
+    "computes nothing and sends its decayed residual",
+    computes=False,
+)
+_PARTS: Final = ((7, 8), (3, 4), (1, 2), (1, 4), (1, 8))
+
+_PARTIAL: Final = (
+    *(
+        Cheat(
+            f"batch-{some}-{all_}",
+            f"trains on {some}/{all_} of each sequence and claims the whole batch",
+            batch=work.part_of_each(some, all_),
+        )
+        for some, all_ in _PARTS
+    ),
+    *(
+        Cheat(
+            f"sequences-{some}-{all_}",
+            f"trains on {some}/{all_} of the sequences and claims the whole batch",
+            batch=work.part_of_batch(some, all_),
+        )
+        for some, all_ in _PARTS
+    ),
+    Cheat(
+        "last-layers",
+        "stops the backward pass half-way and sends nothing for the first layers",
+        gradient=work.of_last_layers,
+    ),
+)
+
+_OTHER_WORK: Final = (
+    Cheat(
+        "wrong-data",
+        "trains on text of its own choosing instead of the assigned sequences",
+        batch=work.backwards,
+    ),
+    Cheat(
+        "stale-model",
+        "computes its gradient on the weights of three rounds before",
+        stale_rounds=3,
+    ),
+    Cheat(
+        "copies",
+        "computes nothing and sends the payload that somebody else sent in the round before",
+        computes=False,
+        copies=True,
+    ),
+)
+
+_POISON: Final = (
+    Cheat(
+        "sign-flip",
+        "sends the gradient negated, which pushes everybody's loss up",
+        gradient=work.negated,
+    ),
+    Cheat(
+        "poison",
+        "bends every value of its gradient by half of itself towards weights of its own choice",
+        gradient=work.bent(0.5),
+    ),
+    Cheat(
+        "poison-within",
+        "bends its gradient by less than what honest hardware may differ; nothing finds that",
+        fault="",
+        gradient=work.bent(0.02),
+    ),
+    Cheat(
+        "smuggled-residual",
+        "once commits to a huge residual of its own making, then is honest and lets it work",
+        is_once=True,
+        residual=signed.smuggling,
+    ),
+    Cheat(
+        "nan-residual",
+        "commits to NaN, so that no comparison with a bound ever holds",
+        residual=signed.with_nan,
+    ),
+    Cheat(
+        "infinite-residual",
+        "commits to infinities, which make every difference look small",
+        residual=signed.with_infinity,
+    ),
+)
+
+_OPENINGS: Final = (
+    Cheat(
+        "openings-of-another-round",
+        "computes nothing and opens another round than the sampled one",
+        fault="P5",
+        computes=False,
+        openings=signed.of_another_round,
+    ),
+    Cheat(
+        "openings-of-another-run",
+        "computes nothing and replays openings of another run",
+        fault="P5",
+        computes=False,
+        openings=signed.of_another_run,
+    ),
+    Cheat(
+        "wrong-path",
+        "computes nothing and opens tiles that are not under the signed root",
+        fault="P5",
+        computes=False,
+        openings=signed.with_a_wrong_path,
+    ),
+    Cheat(
+        "swapped-tiles",
+        "computes nothing and opens the tiles of two rounds in each other's place",
+        fault="P5",
+        computes=False,
+        openings=signed.with_swapped_tiles,
+    ),
+    Cheat(
+        "truncated-openings",
+        "computes nothing and leaves out the end of what it opens",
+        fault="P5",
+        computes=False,
+        openings=signed.truncated,
+    ),
+    Cheat(
+        "deletes-residuals",
+        "computes nothing and deletes what an audit would ask for",
+        fault="P5",
+        computes=False,
+        hides=Hidden.RESIDUALS,
+    ),
+    Cheat(
+        "hides-openings",
+        "computes nothing, posts the root of its openings and serves them to nobody",
+        fault="P5",
+        computes=False,
+        hides=Hidden.OPENINGS,
+    ),
+    Cheat(
+        "hides-payloads",
+        "commits and never serves what it committed to",
+        fault="P4",
+        computes=False,
+        hides=Hidden.PAYLOADS,
+    ),
+)
+
+CHEATS: Final[dict[str, Cheat]] = {
+    cheat.name: cheat for cheat in (FREE_RIDER, *_PARTIAL, *_OTHER_WORK, *_POISON, *_OPENINGS)
+}

@@ -1,0 +1,248 @@
+"""A whole run inside one process: LiteSVM called directly, memory transport, stepped slots.
+
+Owns: wiring for tests and experiments; the same client code as in real processes runs here.
+Never: sleeps or opens a socket; equal seeds give equal runs.
+Next: `tests/integration/test_inprocess.py` for how it is used.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_client.model.device import CPU, Device
+from troth_client.model.genesis import genesis_root
+from troth_client.participant.assembly import Ports, Resources, assemble
+from troth_client.participant.peer import Identity, Peer, Sequences
+from troth_client.participant.supervisor import Supervisor
+from troth_client.runtime.clock import SteppedClock
+from troth_client.storage import Store
+from troth_client.storage.entries import Identity as StoreIdentity
+from troth_client.telemetry.events import EventList
+from troth_client.transport.memory import MemoryNetwork, memory_transport
+from troth_coordinator import artifacts
+from troth_coordinator.chain.addresses import RunAddresses, run_address
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.instructions import RunTerms
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.operations import Authority, Owner
+from troth_coordinator.rules.hashing import H, u64
+from troth_coordinator.rules.ids import Digest, ParticipantIndex
+from troth_coordinator.rules.settings import RunSettings
+from troth_coordinator.rules.view import NetworkView, Role
+from troth_localnet.direct import DirectRpc
+from troth_localnet.svm import Chain, ChainConfig
+
+SOL = 10**9
+
+
+@dataclass(slots=True)
+class Member:
+    """One participant of the run: keys, peer, events, the task that follows the run.
+
+    `device` is what it trains and judges on; change it before `start`.
+    """
+
+    name: str
+    owner: Keypair
+    session: Keypair
+    index: ParticipantIndex
+    folder: Path
+    events: EventList
+    device: Device = CPU
+    peer: Peer | None = None
+    task: "asyncio.Task[NetworkView] | None" = None
+
+    @property
+    def here(self) -> Peer:
+        """The peer; only after `InProcessRun.start`."""
+        if self.peer is None:
+            raise RuntimeError(f"{self.name} is not started")
+        return self.peer
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it follows the run now."""
+        return self.task is not None and not self.task.done()
+
+
+@dataclass(slots=True)
+class InProcessRun:
+    """A chain with one run on it. Use `create`, then `add` members, `start` them, `finish`.
+
+    `wrap` may put something between a started member and its doors or its clock: a test does, to
+    kill it at a door or to let it lie. `on_slot` is called at each new slot.
+    """
+
+    settings: RunSettings
+    folder: Path
+    data: Sequences
+    seed: int
+    chain: Chain
+    rpc: DirectRpc
+    client: CoordinatorClient
+    clock: SteppedClock
+    at: RunAddresses
+    authority: Keypair
+    network: MemoryNetwork = field(default_factory=MemoryNetwork)
+    members: list[Member] = field(default_factory=list)
+    on_slot: list[Callable[[int], None]] = field(default_factory=list)
+    wrap: Callable[[Member, Ports], Ports] = field(default=lambda _member, doors: doors)
+
+    @classmethod
+    async def create(
+        cls, settings: RunSettings, data: Sequences, folder: Path, seed: int = 0, fund: int = SOL
+    ) -> "InProcessRun":
+        """Start a chain, load the shipped program, create and fund a run on it."""
+        chain = Chain(ChainConfig(seed=u64(seed)))
+        chain.add_program(program_layout().program_id, artifacts.program_image())
+        rpc = DirectRpc(chain)
+        client = CoordinatorClient(rpc, sleeper=_no_wait)
+        authority = _key("authority", seed)
+        chain.airdrop(authority.pubkey(), 1_000 * SOL)
+        run_id = H("troth:inprocess", u64(seed))
+        run = run_address(run_id)
+        terms = RunTerms(
+            run_id=run_id,
+            config_hash=settings.config.config_hash(),
+            manifest_hash=settings.config.manifest_digest(),
+            genesis_root=genesis_root(bytes(run), settings.config),
+            council=authority.pubkey(),
+            params=settings.chain.to_view(),
+        )
+        at = RunAddresses(run, settings.chain.ring, client.program_id)
+        created = cls(
+            settings=settings,
+            folder=folder,
+            data=data,
+            seed=seed,
+            chain=chain,
+            rpc=rpc,
+            client=client,
+            clock=SteppedClock(lambda: None),
+            at=at,
+            authority=authority,
+        )
+        created.clock = SteppedClock(created._advance)
+        await Authority(client, at, authority).create_run(terms, fund)
+        return created
+
+    async def add(self, name: str, roles: Role = Role.TRAINER | Role.WITNESS) -> Member:
+        """Let a participant join with its stake; it does nothing until `start`."""
+        owner, session = _key(name, self.seed), _key(name + " session", self.seed)
+        stake = self.settings.chain.stake_lamports
+        self.chain.airdrop(owner.pubkey(), stake + 10 * SOL)
+        joining = Owner(self.client, self.at, owner)
+        index, _ = await joining.join_run(session.pubkey(), int(roles), name, 5 * SOL)
+        member = Member(
+            name, owner, session, ParticipantIndex(index), self.folder / name, EventList()
+        )
+        self.members.append(member)
+        return member
+
+    async def start(self, member: Member) -> None:
+        """Assemble the member's peer from its folder and let it follow the run.
+
+        Also for a member that was stopped or killed: it resumes from its folder.
+        """
+        transport = memory_transport(self.network, member.name)
+        store = self._open_store(member)
+        client = CoordinatorClient(self.rpc, sleeper=_no_wait)
+        doors = Ports(client, transport, store, self.clock, member.events)
+        genesis = Digest(bytes(await self.rpc.genesis_hash()))
+        view = await self.client.read_run(self.at.run)
+        try:
+            member.peer = assemble(
+                view,
+                self.settings.config,
+                Identity(member.owner.pubkey(), member.session, member.index),
+                genesis,
+                self.wrap(member, doors),
+                Resources(
+                    self.data, member.device, random=random.Random(f"{self.seed} {member.name}")
+                ),
+            )
+            await transport.__aenter__()
+        except BaseException:
+            store.close()
+            raise
+        self.clock.join()
+
+        def end(_task: object) -> None:
+            self.network.leave(member.name)
+            store.close()
+            self.clock.leave()
+
+        member.task = asyncio.create_task(Supervisor(member.peer).run(), name=member.name)
+        # Not a `finally` in the task: one that is cancelled before its first step never enters it.
+        member.task.add_done_callback(end)
+
+    async def stop(self, member: Member) -> None:
+        """Kill a member where it stands, as kill -9 would: nothing is saved or sent any more."""
+        task, member.task = member.task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def finish(self) -> list[NetworkView]:
+        """Wait until every started member has ended; raise the first failure, ending the others."""
+        try:
+            return await asyncio.gather(*(m.task for m in self.members if m.task is not None))
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Stop whoever still runs, all at once; harmless when repeated.
+
+        One by one the last would be alone, and then no wait of its own ever lets us go on.
+        """
+        await asyncio.gather(*(self.stop(member) for member in self.members))
+
+    async def view(self) -> NetworkView:
+        """Return what the chain shows now."""
+        return await self.client.snapshot(self.at.run)
+
+    def balance(self, address: Pubkey) -> int:
+        """Return the lamports of an address."""
+        account = self.chain.accounts.get(address)
+        return 0 if account is None else account.lamports
+
+    def _open_store(self, member: Member) -> Store:
+        config_hash = self.settings.config.config_hash()
+        identity = StoreIdentity(bytes(self.at.run), bytes(member.owner.pubkey()), config_hash)
+
+        def damaged(error: Exception) -> None:
+            member.events.emit("file_damaged", reason=str(error))
+
+        def draw(num_bytes: int) -> bytes:
+            # Salts must not differ between two runs of one seed.
+            return H("troth:draw", u64(self.seed), identity.owner)[:num_bytes]
+
+        return Store(member.folder, identity, damaged, durable=False, draw=draw)
+
+    def _advance(self) -> None:
+        self.chain.advance(1)
+        for callback in list(self.on_slot):
+            callback(self.chain.slot)
+
+
+async def run_members(run: InProcessRun, names: Sequence[str]) -> list[NetworkView]:
+    """Let members of these names join, take part from genesis to the end; return their views."""
+    for name in names:
+        await run.add(name)
+    for member in run.members:
+        await run.start(member)
+    return await run.finish()
+
+
+async def _no_wait(_seconds: float) -> None:
+    """Yield to the loop: on a stepped chain what is sent has landed."""
+    await asyncio.sleep(0)
+
+
+def _key(name: str, seed: int) -> Keypair:
+    return Keypair.from_seed(H("troth:key", name.encode().ljust(32, b"\0")[:32], u64(seed)))
