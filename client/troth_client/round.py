@@ -1,15 +1,15 @@
-"""A round, from top to bottom: the table of contents of the client.
+"""A round, from top to bottom: the first table of contents of the client.
 
-Owns the order of the steps and nothing else. Each step is one function in `steps/`, takes the peer
-and the records of the steps before it, and returns the next record (`records.py`).
-Never: decides who is included; the chain does, between `attest` and `aggregate`.
-Next: any step; `participant/supervisor.py` for what happens around rounds.
+Owns: the order of the steps and nothing else. Each step is one function in `steps/`, which takes
+what it uses and the records of the steps before it (`state/records.py`).
+Never: decides who is included; the chain does, between `attest` and `await_close`.
+Next: any step; `audit_round.py` for what happens beside rounds, `participant/` for who calls both.
 """
 
-from troth_client.participant.peer import Peer
+from troth_client.member import Member
 from troth_client.state.records import Closure
-from troth_client.steps.aggregate import aggregate, apply
 from troth_client.steps.attest import attest
+from troth_client.steps.await_close import apply, await_close
 from troth_client.steps.commit import commit
 from troth_client.steps.gather import gather
 from troth_client.steps.plan import make_plan
@@ -20,22 +20,24 @@ from troth_client.steps.settle import settle
 from troth_coordinator.rules.view import NetworkView, RoundView
 
 
-async def run_round(peer: Peer, view: NetworkView, open_round: RoundView) -> Closure:
+async def run_round(member: Member, view: NetworkView, open_round: RoundView) -> Closure:
     """Take part in the round that is open in `view`, from plan to settled residual.
 
-    A peer that is no trainer of this round skips train, encode and commit; one that is no member
-    does not attest either and only follows. `view` is what `observe` returned. Every step can be
-    repeated: after a restart the same round is run again, and what is done already is not redone.
+    A participant that is no trainer of this round skips train, encode and commit. One that is no
+    member does not attest either and only follows. `view` is the newest look at the chain. Every
+    step can be repeated: after a restart the same round is run again, and what is done is not
+    redone.
     """
-    plan = await make_plan(peer, view, open_round)
-    gradient = await train(peer, plan)
-    submission = await encode(peer, plan, gradient)
-    await commit(peer, plan, submission)
-    published = await publish(peer, plan, submission)
-    held = await gather(peer, plan, published)
-    await attest(peer, plan, held)
-    closure, payloads = await aggregate(peer, plan, held)
-    await check_root(peer, closure.canonical_root)
-    await apply(peer, closure, payloads)
-    await settle(peer, closure)
+    chain, state, submissions = member.chain, member.state, member.submissions
+    plan = await make_plan(state, chain.index, view, open_round)
+    gradient = await train(state, member.work, plan)
+    submission = await encode(state, member.work, chain, plan, gradient)
+    await commit(chain, state, plan, submission)
+    published = await publish(chain, submissions, plan, submission)
+    held = await gather(chain, submissions, plan, published)
+    await attest(chain, state.replica.known_root, plan, held)
+    closure, payloads = await await_close(chain, submissions, plan.round, held)
+    await check_root(member.replay, closure.canonical_root)
+    await apply(state, closure, payloads)
+    await settle(chain, submissions, closure, member.audits.tracker.held_rounds)
     return closure

@@ -14,12 +14,13 @@ from pathlib import Path
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_client.member import Member
 from troth_client.model.device import CPU, Device
 from troth_client.model.genesis import genesis_root
+from troth_client.network.chain import Identity
 from troth_client.participant.assembly import Ports, Resources, assemble
-from troth_client.participant.peer import Identity, Peer, Sequences
 from troth_client.participant.supervisor import Supervisor
-from troth_client.runtime.clock import SteppedClock
+from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventList
@@ -36,13 +37,14 @@ from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
 from troth_localnet.direct import DirectRpc
 from troth_localnet.svm import Chain, ChainConfig
+from troth_simulation.stepped import SteppedRuntime
 
 SOL = 10**9
 
 
 @dataclass(slots=True)
-class Member:
-    """One participant of the run: keys, peer, events, the task that follows the run.
+class SimulatedMember:
+    """One participant of the run: keys, parts, events, the task that follows the run.
 
     `device` is what it trains and judges on; change it before `start`.
     """
@@ -54,15 +56,15 @@ class Member:
     folder: Path
     events: EventList
     device: Device = CPU
-    peer: Peer | None = None
+    parts: Member | None = None
     task: "asyncio.Task[NetworkView] | None" = None
 
     @property
-    def here(self) -> Peer:
-        """The peer; only after `InProcessRun.start`."""
-        if self.peer is None:
+    def here(self) -> Member:
+        """What it is made of; only after `InProcessRun.start`."""
+        if self.parts is None:
             raise RuntimeError(f"{self.name} is not started")
-        return self.peer
+        return self.parts
 
     @property
     def is_running(self) -> bool:
@@ -74,8 +76,8 @@ class Member:
 class InProcessRun:
     """A chain with one run on it. Use `create`, then `add` members, `start` them, `finish`.
 
-    `wrap` may put something between a started member and its doors or its clock: a test does, to
-    kill it at a door or to let it lie. `on_slot` is called at each new slot.
+    `wrap` may put something between a started member and its ports: a test does, to kill it there
+    or to let it lie. `on_slot` is called at each new slot.
     """
 
     settings: RunSettings
@@ -85,13 +87,13 @@ class InProcessRun:
     chain: Chain
     rpc: DirectRpc
     client: CoordinatorClient
-    clock: SteppedClock
+    runtime: SteppedRuntime
     at: RunAddresses
     authority: Keypair
     network: MemoryNetwork = field(default_factory=MemoryNetwork)
-    members: list[Member] = field(default_factory=list)
+    members: list[SimulatedMember] = field(default_factory=list)
     on_slot: list[Callable[[int], None]] = field(default_factory=list)
-    wrap: Callable[[Member, Ports], Ports] = field(default=lambda _member, doors: doors)
+    wrap: Callable[[SimulatedMember, Ports], Ports] = field(default=lambda _member, ports: ports)
 
     @classmethod
     async def create(
@@ -123,45 +125,45 @@ class InProcessRun:
             chain=chain,
             rpc=rpc,
             client=client,
-            clock=SteppedClock(lambda: None),
+            runtime=SteppedRuntime(lambda: None),
             at=at,
             authority=authority,
         )
-        created.clock = SteppedClock(created._advance)
+        created.runtime = SteppedRuntime(created._advance)
         await Authority(client, at, authority).create_run(terms, fund)
         return created
 
-    async def add(self, name: str, roles: Role = Role.TRAINER | Role.WITNESS) -> Member:
+    async def add(self, name: str, roles: Role = Role.TRAINER | Role.WITNESS) -> SimulatedMember:
         """Let a participant join with its stake; it does nothing until `start`."""
         owner, session = _key(name, self.seed), _key(name + " session", self.seed)
         stake = self.settings.chain.stake_lamports
         self.chain.airdrop(owner.pubkey(), stake + 10 * SOL)
         joining = Owner(self.client, self.at, owner)
         index, _ = await joining.join_run(session.pubkey(), int(roles), name, 5 * SOL)
-        member = Member(
+        member = SimulatedMember(
             name, owner, session, ParticipantIndex(index), self.folder / name, EventList()
         )
         self.members.append(member)
         return member
 
-    async def start(self, member: Member) -> None:
-        """Assemble the member's peer from its folder and let it follow the run.
+    async def start(self, member: SimulatedMember) -> None:
+        """Assemble the member from its folder and let it follow the run.
 
         Also for a member that was stopped or killed: it resumes from its folder.
         """
         transport = memory_transport(self.network, member.name)
         store = self._open_store(member)
         client = CoordinatorClient(self.rpc, sleeper=_no_wait)
-        doors = Ports(client, transport, store, self.clock, member.events)
+        ports = Ports(client, transport, store, self.runtime, member.events)
         genesis = Digest(bytes(await self.rpc.genesis_hash()))
         view = await self.client.read_run(self.at.run)
         try:
-            member.peer = assemble(
+            member.parts = assemble(
                 view,
                 self.settings.config,
                 Identity(member.owner.pubkey(), member.session, member.index),
                 genesis,
-                self.wrap(member, doors),
+                self.wrap(member, ports),
                 Resources(
                     self.data, member.device, random=random.Random(f"{self.seed} {member.name}")
                 ),
@@ -170,18 +172,18 @@ class InProcessRun:
         except BaseException:
             store.close()
             raise
-        self.clock.join()
+        self.runtime.join()
 
         def end(_task: object) -> None:
             self.network.leave(member.name)
             store.close()
-            self.clock.leave()
+            self.runtime.leave()
 
-        member.task = asyncio.create_task(Supervisor(member.peer).run(), name=member.name)
+        member.task = asyncio.create_task(Supervisor(member.parts).run(), name=member.name)
         # Not a `finally` in the task: one that is cancelled before its first step never enters it.
         member.task.add_done_callback(end)
 
-    async def stop(self, member: Member) -> None:
+    async def stop(self, member: SimulatedMember) -> None:
         """Kill a member where it stands, as kill -9 would: nothing is saved or sent any more."""
         task, member.task = member.task, None
         if task is not None:
@@ -211,7 +213,7 @@ class InProcessRun:
         account = self.chain.accounts.get(address)
         return 0 if account is None else account.lamports
 
-    def _open_store(self, member: Member) -> Store:
+    def _open_store(self, member: SimulatedMember) -> Store:
         config_hash = self.settings.config.config_hash()
         identity = StoreIdentity(bytes(self.at.run), bytes(member.owner.pubkey()), config_hash)
 

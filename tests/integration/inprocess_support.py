@@ -24,7 +24,8 @@ from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
 from troth_localnet.history import LandedTransaction
-from troth_simulation.in_process import InProcessRun, Member
+from troth_simulation.in_process import InProcessRun
+from troth_simulation.in_process import SimulatedMember as Member
 
 MODEL = {
     "vocab_size": 256,
@@ -101,7 +102,7 @@ class RunFactory:
 
 
 async def enter(run: InProcessRun, names: Iterable[str], roles: Role = BOTH) -> list[Member]:
-    """Let members join and start; the clock waits for all of them from the first slot on."""
+    """Let members join and start; the runtime waits for all of them from the first slot on."""
     members = [await run.add(name, roles) for name in names]
     for member in members:
         await run.start(member)
@@ -115,11 +116,11 @@ def member(run: InProcessRun, name: str) -> Member:
 @contextmanager
 def time_stopped(run: InProcessRun) -> Iterator[None]:
     """No slot passes inside, unless by `until`: what the test does happens in one slot."""
-    run.clock.join()
+    run.runtime.join()
     try:
         yield
     finally:
-        run.clock.leave()
+        run.runtime.leave()
 
 
 async def until(
@@ -136,7 +137,7 @@ async def until(
                 return view
             raise_failures(run)
             assert view.run.phase != Phase.FINISHED, "the run ended before it came to that"
-            await run.clock.wait()
+            await run.runtime.wait()
     raise AssertionError(f"not within {SLOT_LIMIT} slots")
 
 
@@ -234,7 +235,7 @@ async def assert_finished(run: InProcessRun) -> NetworkView:
     there = [one for one in saw_it if view.entries[one.index].left_round == NONE]
     assert len(there) >= 2
     for one in there:
-        assert one.here.replica.root() == view.run.root, one.name
+        assert one.here.state.replica.root() == view.run.root, one.name
     assert_one_root_per_round(run)
     await assert_conserved(run)
     return view

@@ -26,7 +26,7 @@ from integration.inprocess_support import (
 
 from troth_attestation.quorum import AuditOutcome
 from troth_client.participant import cooldown
-from troth_client.steps.errors import BarredError, ReplacedError
+from troth_client.network.errors import BarredError, ReplacedError
 from troth_coordinator.chain.operations import Owner, Session
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase

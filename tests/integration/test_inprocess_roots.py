@@ -15,7 +15,7 @@ from integration.inprocess_support import (
 )
 
 from troth_client.state.replica import Replica
-from troth_client.steps.errors import LaggingError, RootDisputeError
+from troth_client.network.errors import LaggingError, RootDisputeError
 from troth_coordinator.rules.phase import Phase
 
 BAD_ROUND = 3

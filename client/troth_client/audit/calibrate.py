@@ -33,7 +33,7 @@ from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import TopK, select
 from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
-from troth_client.participant.peer import Sequences
+from troth_client.state.round_state import Sequences
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H, u64

@@ -1,8 +1,8 @@
 """What audits still ask of a participant that stops, and what its silence would cost it.
 
-Owns: one record for each thing that an open audit or case waits for, as the docket last showed it.
+Owns: one record for each thing that an open audit or case waits for, as the tracker last showed it.
 Never: waits, sends, or keeps anybody from stopping. Seeds that are not frozen may ask for more.
-Next: `participant/supervisor.py`, which tells them.
+Next: `participant/supervisor.py`, which reports them.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from troth_attestation import slashing
 from troth_attestation.quorum import SeatFault
 from troth_attestation.slashing import Funds, Prices
-from troth_client.participant.peer import Peer
+from troth_client.state.audit_tracker import AuditTracker
 from troth_coordinator.rules.audit_view import (
     AuditKind,
     AuditStage,
@@ -45,9 +45,9 @@ class Debt:
     lamports: int
 
 
-def debts(peer: Peer, view: NetworkView) -> Iterator[Debt]:
-    """Yield what we owe, as far as the docket knows."""
-    clock, params, entry = run_clock(view.run, view.slot), view.run.params, view.entries[peer.index]
+def debts(tracker: AuditTracker, index: int, view: NetworkView) -> Iterator[Debt]:
+    """Yield what participant `index` owes, as far as the tracker knows."""
+    clock, params, entry = run_clock(view.run, view.slot), view.run.params, view.entries[index]
     prices = Prices(params.reward_per_payload, params.witness_fee, params.recompute_cost)
     funds = Funds(entry.stake, entry.unbonding, sum(entry.bucket_amount))
     hidden = slashing.no_openings(
@@ -62,8 +62,8 @@ def debts(peer: Peer, view: NetworkView) -> Iterator[Debt]:
         "commit": slashing.seat(SeatFault.NO_COMMIT, funds, prices),
         "reveal": slashing.seat(SeatFault.NO_REVEAL, funds, prices),
     }
-    for audit in peer.tracker.audits(view):
-        for what in _owed(audit, peer.index):
+    for audit in tracker.audits(view):
+        for what in _owed(audit, index):
             slots = max(0, audit.stage_end - clock)
             cost = slashing.take(costs[what], funds).total
             yield Debt(audit.round, audit.target, what, slots, cost)

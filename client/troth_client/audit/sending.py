@@ -1,14 +1,15 @@
-"""Send one instruction for an audit and say what became of it.
+"""Send one instruction for an audit and report what became of it.
 
 Owns: that a failure is an event and not an end: somebody else was faster, a window has closed, the
-purse is empty. What failed is not sent again at once. Never: decides what to send.
+session key has no money left. What failed is not sent again at once. Never: decides what to send.
 """
 
 from dataclasses import dataclass
 
 from solders.instruction import Instruction
 
-from troth_client.participant.peer import Peer
+from troth_client.network.chain import RunChain
+from troth_client.state.audit_tracker import AuditTracker
 from troth_coordinator.chain.errors import ProgramRefusedError, TransactionError
 from troth_coordinator.rules.audit_view import AuditKey
 from troth_coordinator.rules.view import NetworkView
@@ -16,26 +17,28 @@ from troth_coordinator.rules.view import NetworkView
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What is sent for which audit: the event that tells of it, the audit's key."""
+    """What is sent for which audit: the event that reports it, the audit's key."""
 
     event: str
     key: AuditKey
 
 
-async def send(peer: Peer, view: NetworkView, step: Instruction, purpose: Purpose) -> None:
+async def send(
+    chain: RunChain, tracker: AuditTracker, view: NetworkView, step: Instruction, purpose: Purpose
+) -> None:
     """Send `step`, signed by the session, unless it failed lately.
 
     Emits the event, or `<event>_refused` with the error's name. Raises RpcError.
     """
-    if not peer.tracker.may_try(purpose.key, purpose.event, view):
+    if not tracker.may_try(purpose.key, purpose.event, view):
         return
     about = {"round": purpose.key[0], "target": purpose.key[1]}
     try:
-        sent = await peer.chain.send([step], [peer.identity.session])
+        sent = await chain.send(step)
     except TransactionError as error:
         # One audit that cannot be served must not end a participant, nor all of them in turn.
         name = error.name if isinstance(error, ProgramRefusedError) else type(error).__name__
-        peer.tracker.refuse(purpose.key, purpose.event, view)
-        peer.events.emit(f"{purpose.event}_refused", **about, name=name)
+        tracker.refuse(purpose.key, purpose.event, view)
+        chain.events.emit(f"{purpose.event}_refused", **about, name=name)
     else:
-        peer.events.emit(purpose.event, **about, fee=sent.fee_lamports)
+        chain.events.emit(purpose.event, **about, fee=sent.fee_lamports)

@@ -1,12 +1,12 @@
-"""Put a peer together: from a config, keys and doors to something that can run a round.
+"""Put a member together: from a config, keys and ports to something that can take part.
 
 Owns: the order of start-up: known-answer test, weights from disk or from genesis, their root
-against the chain, the residual and the shelf as a stopped process left them.
-Never: opens a socket or reads a command line; the callers in `cli/` do.
-Next: `peer.py`, `participant/supervisor.py`.
+against the chain, the residual and the served payloads as a stopped process left them.
+Never: opens a socket or reads a command line; `process.py` and the simulation do.
+Next: `../member.py`, `supervisor.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from random import Random
@@ -14,25 +14,32 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from troth_client.audit.tracker import AuditTracker
+from troth_client.audit.witness import HonestWitnessWork, Witness, WitnessWork
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.errors import ClientError
+from troth_client.member import Member
 from troth_client.model.device import Device
 from troth_client.model.init import initial_weights
+from troth_client.model.llama import Llama
 from troth_client.model.weights import build, weight_views
-from troth_client.participant.audits import attend
-from troth_client.participant.peer import Identity, Peer, Sequences
-from troth_client.runtime.clock import Clock
+from troth_client.network.chain import Identity, RunChain
+from troth_client.network.submissions import Submissions
+from troth_client.network.watch import ChainWatcher
+from troth_client.runtime.base import Runtime
+from troth_client.state.audit_state import AuditState
+from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.replica import Replica
 from troth_client.state.residual_archive import Keeping, ResidualArchive
 from troth_client.state.residual_state import ResidualState
+from troth_client.state.round_state import RoundState, Sequences
 from troth_client.state.verdict_store import VerdictStore
-from troth_client.steps.publish import hold
-from troth_client.steps.settle import save_weights
+from troth_client.state.work import HonestWork, TrainerWork
+from troth_client.steps.replay import Replay
 from troth_client.storage import Store
+from troth_client.storage.entries import WeightState
 from troth_client.storage.sealed import DamagedFileError
 from troth_client.telemetry.events import EventSink
 from troth_client.transport.base import Transport
@@ -49,20 +56,35 @@ class ConfigMismatchError(ClientError):
     """The config or the data at hand is not that of the run."""
 
 
+def as_trainer(honest: HonestWork) -> TrainerWork:
+    """Train as the run asks for."""
+    return honest
+
+
+def as_witness(honest: HonestWitnessWork) -> WitnessWork:
+    """Judge as the run asks for."""
+    return honest
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What connects a peer with the world and with time."""
+    """What connects a member with the world and with time, and what it computes.
+
+    `trains` and `judges` may put other work in the place of the honest one: cheats are made so.
+    """
 
     chain: CoordinatorClient
     transport: Transport
     store: Store
-    clock: Clock
+    runtime: Runtime
     events: EventSink
+    trains: Callable[[HonestWork], TrainerWork] = as_trainer
+    judges: Callable[[HonestWitnessWork], WitnessWork] = as_witness
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a peer computes with: data, device, threads for hashing, its own random numbers."""
+    """What a member computes with: data, device, threads for hashing, its own random numbers."""
 
     data: Sequences
     device: Device
@@ -89,87 +111,120 @@ def assemble(
     config: RunConfig,
     identity: Identity,
     genesis_hash: Digest,
-    doors: Ports,
-    workshop: Resources,
-) -> Peer:
-    """Return a peer that stands where its store left it, or at genesis.
+    ports: Ports,
+    resources: Resources,
+) -> Member:
+    """Return a member that stands where its store left it, or at genesis.
 
     Raises ConfigMismatchError, and KnownAnswerError on a machine that cannot apply exactly.
     """
     check_config(view, config)
-    path = choose_path(workshop.device.torch)
-    doors.events.emit("apply_path", device=str(path.device), reason=path.reason)
-    stored = doors.store.newest_weights()
+    chain = _run_chain(view, identity, genesis_hash, ports)
+    stored = ports.store.newest_weights()
     genesis = initial_weights(view.address, config.model) if stored is None else stored.tensors
-    model = build(config.model, genesis, workshop.device.torch)
-    keep = view.params.keep_rounds
-    replica = Replica(config, weight_views(model), path, keep, workshop.hashers)
+    model = build(config.model, genesis, resources.device.torch)
+    state = _round_state(view, config, model, ports, resources)
+    audits = _audit_state(chain, config, ports)
+    submissions = Submissions(chain, state, ports.transport, resources.random)
+    member = Member(
+        chain=chain,
+        state=state,
+        audits=audits,
+        submissions=submissions,
+        work=ports.trains(_honest_work(state, audits, model, resources)),
+        witness=Witness(
+            chain, submissions, audits, ports.judges(HonestWitnessWork(config, resources.device))
+        ),
+        replay=Replay(chain, submissions, audits),
+    )
+    ports.transport.show(audits.openings)
+    _resume(member, view, stored)
+    return member
+
+
+def _run_chain(view: RunView, identity: Identity, genesis_hash: Digest, ports: Ports) -> RunChain:
+    at = RunAddresses.of(view, ports.chain.program_id)
+    watch = ChainWatcher(ports.chain, at.run, ports.runtime, ports.events)
+    return RunChain(ports.chain, at, genesis_hash, identity, watch, ports.runtime, ports.events)
+
+
+def _round_state(
+    view: RunView, config: RunConfig, model: Llama, ports: Ports, resources: Resources
+) -> RoundState:
+    path = choose_path(resources.device.torch)
+    ports.events.emit("apply_path", device=str(path.device), reason=path.reason)
+    keep, ring = view.params.keep_rounds, view.params.ring
+    replica = Replica(config, weight_views(model), path, keep, resources.hashers)
     rule = Residual(config.demo.beta_micro, config.demo.alpha_micro)
-    at = RunAddresses.of(view, doors.chain.program_id)
-    peer = Peer(
-        at=at,
-        genesis_hash=genesis_hash,
-        identity=identity,
+    return RoundState(
         config=config,
-        chain=doors.chain,
-        transport=doors.transport,
-        store=doors.store,
-        clock=doors.clock,
-        events=doors.events,
-        model=model,
-        device=workshop.device,
-        data=workshop.data,
+        data=resources.data,
         replica=replica,
         residual=ResidualState(rule, replica.layout.num_tiles, keep),
-        archive=ResidualArchive(doors.store, Keeping(keep, view.params.ring), workshop.hashers),
-        desk=OpeningsStore(doors.store.folder / "openings"),
-        kept=KeptWeights(doors.store, config.config_hash()),
-        verdicts=_verdict_book(doors),
-        tracker=AuditTracker(doors.chain, at, doors.events),
-        attend=attend,
-        keep_rounds=max(keep, view.params.ring - 1),
-        random=workshop.random,
+        archive=ResidualArchive(ports.store, Keeping(keep, ring), resources.hashers),
+        store=ports.store,
+        keep_rounds=max(keep, ring - 1),
+        runtime=ports.runtime,
+        events=ports.events,
     )
-    doors.transport.show(peer.desk)
-    if stored is None:
-        _check_genesis(peer, view)
-        save_weights(peer)
-    else:
-        replica.restore(replica.weights, RoundIndex(stored.round), stored.cursor)
-        _resume(peer)
-    return peer
 
 
-def _verdict_book(doors: Ports) -> VerdictStore:
+def _audit_state(chain: RunChain, config: RunConfig, ports: Ports) -> AuditState:
+    store = ports.store
+
     def damaged(error: DamagedFileError) -> None:
-        doors.events.emit("file_damaged", reason=str(error))
+        ports.events.emit("file_damaged", reason=str(error))
 
-    store = doors.store
-    return VerdictStore(store.folder / "verdicts", store.salt_key, damaged, store.durable)
+    return AuditState(
+        openings=OpeningsStore(store.folder / "openings"),
+        kept=KeptWeights(store, config.config_hash()),
+        verdicts=VerdictStore(store.folder / "verdicts", store.salt_key, damaged, store.durable),
+        tracker=AuditTracker(ports.chain, chain.at, ports.runtime, ports.events),
+    )
 
 
-def _check_genesis(peer: Peer, view: RunView) -> None:
-    found = peer.replica.root()
+def _honest_work(
+    state: RoundState, audits: AuditState, model: Llama, resources: Resources
+) -> HonestWork:
+    return HonestWork(
+        config=state.config,
+        model=model,
+        device=resources.device,
+        layout=state.replica.layout,
+        residual=state.residual,
+        archive=state.archive,
+        openings=audits.openings,
+    )
+
+
+def _resume(member: Member, view: RunView, stored: WeightState | None) -> None:
+    """Take up the stored weights, the residual and the served payloads; check a new start."""
+    state = member.state
+    if stored is None:
+        _check_genesis(state, view)
+        state.save_weights()
+        return
+    state.replica.restore(state.replica.weights, RoundIndex(stored.round), stored.cursor)
+    entry = state.store.newest_residual()
+    if entry is not None:
+        state.residual.resume(entry, state.config.demo.k)
+        if state.store.load_submission(entry.round) is None:
+            # Stopped before the submission was whole on disk: M stands, the round is made again.
+            state.residual.proposal = None
+    own = [state.store.load_submission(round_) for round_ in state.store.submission_rounds()]
+    for submission in own:
+        if submission is not None:
+            member.submissions.hold(submission)
+    # Rounds before the replica's are closed on chain: their Commit phases have ended.
+    if state.replica.round > 0:
+        member.submissions.transport.release(RoundIndex(state.replica.round - 1))
+
+
+def _check_genesis(state: RoundState, view: RunView) -> None:
+    found = state.replica.root()
     if found != view.genesis_root:
         raise ConfigMismatchError(
             f"genesis root {view.genesis_root.hex()}, which the run has on chain",
             found.hex(),
             "The run was created with other software or other weights; check the troth version.",
         )
-
-
-def _resume(peer: Peer) -> None:
-    """Take up the residual and put everything that is kept on the shelf again."""
-    entry = peer.store.newest_residual()
-    if entry is not None:
-        peer.residual.resume(entry, peer.config.demo.k)
-        if peer.store.load_submission(entry.round) is None:
-            # Stopped before the submission was whole on disk: M stands, the round is made again.
-            peer.residual.proposal = None
-    own = [peer.store.load_submission(round_) for round_ in peer.store.submission_rounds()]
-    for submission in own:
-        if submission is not None:
-            hold(peer, submission)
-    # Rounds before the replica's are closed on chain: their Commit phases have ended.
-    if peer.replica.round > 0:
-        peer.transport.release(RoundIndex(peer.replica.round - 1))

@@ -1,84 +1,154 @@
-"""Everything that audits ask of a participant, done while it would otherwise wait.
+"""The task of audits: one task of its own for each duty, started when it begins and ended with it.
 
-Owns: the order of duties: our own openings, what we owe as seat and as juror, then the steps that
-anyone may take, each sent by about two peers of n. Never: keeps a round waiting for an audit.
-Next: `audit/tracker.py` for what is known; `target.py`, `seat.py`, `juror.py`, `steps.py` there.
+Owns: which duties there are at a look, and their tasks. Never: keeps a round, or another audit,
+waiting. Next: `audit_round.py`, which each of these tasks runs; `state/audit_tracker.py`.
 
-A trainer that does not witness has the first duty only; the program seats nobody else.
+A trainer that does not witness has its own openings to show and nothing else; the program seats
+nobody else.
 """
 
 import asyncio
+from collections.abc import Callable, Coroutine, Hashable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
 
-from troth_client.audit.juror import serve
-from troth_client.audit.seat import sit
-from troth_client.audit.steps import open_audit, take_step
-from troth_client.audit.target import show_openings
-from troth_client.participant.peer import Peer
-from troth_client.state.verdict_store import Duty
-from troth_client.steps.crank import is_our_turn, pending_seeds
-from troth_coordinator.rules.audit_view import AuditStage, AuditView
-from troth_coordinator.rules.audits import run_clock
+from troth_client.audit.duty import Duty, owed
+from troth_client.audit.show_openings import rounds_to_open, show_openings
+from troth_client.audit_round import judge_as_witness, vote_as_juror
+from troth_client.member import Member
+from troth_client.network.watch import NODE_FAILURES
+from troth_client.participant.housekeeping import JUDGED
+from troth_client.runtime.base import end
+from troth_client.steps.transitions import pending_seeds
+from troth_coordinator.rules.audit_view import AuditStage, AuditView, SeatFlag
+from troth_coordinator.rules.audits import acting_seats, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
-JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
-"""Stages in which nobody owes a verdict or a vote."""
+Work = Callable[[], Coroutine[Any, Any, None]]
+SITTING = (AuditStage.COMMIT, AuditStage.REVEAL)
+IN_JURY = (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
 
 
-async def attend(peer: Peer, view: NetworkView) -> None:
-    """Do what the audits of the run ask of us now. Safe to repeat at any slot."""
-    await peer.tracker.refresh(view)
-    await show_openings(peer, view)
-    # Together: what is sent waits for its confirmation, and several windows may end in one slot.
-    audits = sorted(peer.tracker.audits(view), key=lambda audit: audit.stage_end)
-    answers = await asyncio.gather(
-        *(_answer(peer, view, audit) for audit in audits), return_exceptions=True
-    )
-    for error in answers:
-        if error is not None:
-            raise error
-    for key in peer.tracker.to_open(view):
-        if is_our_turn(peer, view):
-            await open_audit(peer, view, key)
-    _tidy(peer, view)
+@dataclass(frozen=True, slots=True)
+class _Matter:
+    """One duty: its name, all that its outcome depends on, and whether we owe an act now."""
+
+    name: Hashable
+    is_owed: bool
+    work: Work
 
 
-async def is_needed(peer: Peer, view: NetworkView) -> bool:
+async def run_audits(member: Member) -> NoReturn:
+    """Follow the audits of the run for ever, each duty in its own task."""
+    tracker, tasks = member.audits.tracker, _Tasks(member)
+    try:
+        while True:
+            view = await member.chain.watch.next()
+            try:
+                await tracker.refresh(view)
+            except NODE_FAILURES as error:
+                member.chain.watch.report(error)
+                continue
+            await tasks.update(list(_matters(member, view)))
+    finally:
+        await tasks.close()
+
+
+class _Tasks:
+    """The duties under way, by name. A fork that draws anew makes another name of it."""
+
+    def __init__(self, member: Member) -> None:
+        self._chain = member.chain
+        self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+
+    async def update(self, matters: list[_Matter]) -> None:
+        """Start what is owed and not under way; end what is no duty any more."""
+        for name, task in list(self._tasks.items()):
+            if task.done():
+                del self._tasks[name]
+                self._take(task)
+        over = self._tasks.keys() - {matter.name for matter in matters}
+        await end(*(self._tasks.pop(name) for name in sorted(over, key=repr)))
+        for matter in matters:
+            if matter.is_owed and matter.name not in self._tasks:
+                self._tasks[matter.name] = self._chain.runtime.start(matter.work(), "audit")
+
+    async def close(self) -> None:
+        """End all duties; what a verdict needs is on disk."""
+        await end(*self._tasks.values())
+
+    def _take(self, task: asyncio.Task[None]) -> None:
+        """Raise what ended a duty, except a node that was away: then it begins again."""
+        try:
+            task.result()
+        except NODE_FAILURES as error:
+            self._chain.watch.report(error)
+
+
+def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:
+    """Yield every duty that we have at a view."""
+    chain, state, audits = member.chain, member.state, member.audits
+    for round_ in rounds_to_open(chain, state, audits, view):
+        show = partial(show_openings, chain, state, audits, member.work, round_)
+        yield _Matter(("openings", round_.round, round_.seed), is_owed=True, work=show)
+    # By their ends: recomputations take turns, and the most urgent comes first.
+    for audit in sorted(audits.tracker.audits(view), key=lambda audit: audit.stage_end):
+        about = (audit.key, audit.openings_root, audit.seed)
+        if _sits(member, audit):
+            is_owed = _is_owed(member, view, audit, seat_duty)
+            judge = partial(judge_as_witness, member.witness, audit)
+            yield _Matter(("seat", *about), is_owed, judge)
+        if _is_juror(member, audit):
+            is_owed = _is_owed(member, view, audit, juror_duty)
+            vote = partial(vote_as_juror, member.witness, audit)
+            yield _Matter(("juror", *about, audit.case_seed), is_owed, vote)
+
+
+def _sits(member: Member, audit: AuditView) -> bool:
+    seats = [seat for seat in acting_seats(audit) if seat.index == member.chain.index]
+    return audit.stage in SITTING and any(not seat.flags & SeatFlag.REVEALED for seat in seats)
+
+
+def _is_juror(member: Member, audit: AuditView) -> bool:
+    own = [juror for juror in audit.jurors if juror.index == member.chain.index]
+    return audit.stage in IN_JURY and any(not juror.flags & SeatFlag.REVEALED for juror in own)
+
+
+def _is_owed(member: Member, view: NetworkView, audit: AuditView, duty: Duty) -> bool:
+    return owed(member.witness, view, audit, duty) is not None
+
+
+async def is_needed(member: Member, view: NetworkView) -> bool:
     """Tell whether audits of a run that is over may still ask something of its participants.
 
-    Who left now would be silent on a seat, or without openings, and pay for it: also where an audit
-    cleared it, while anybody may still contest that. Reads the chain: since the last look, another
-    peer may have frozen the last seed and opened an audit.
+    A participant that left now would be silent on a seat, or without openings, and pay for it.
+    That holds for work that an audit cleared, too, while anybody may still contest it. Reads the
+    chain: since the last look, another may have frozen the last seed and opened an audit.
     """
-    await peer.tracker.refresh(view)
+    tracker = member.audits.tracker
+    await tracker.refresh(view)
     is_open = any(
-        audit.stage not in JUDGED or _is_contestable(audit, view)
-        for audit in peer.tracker.audits(view)
+        audit.stage not in JUDGED or _is_contestable(audit, view) for audit in tracker.audits(view)
     )
-    return is_open or bool(view.run.seeds_pending) or bool(peer.tracker.to_open(view))
+    return is_open or bool(view.run.seeds_pending) or bool(tracker.to_open(view))
 
 
-async def owes(peer: Peer, view: NetworkView) -> bool:
+async def owes(member: Member, view: NetworkView) -> bool:
     """Tell whether audits may still ask something of us, who have left the run.
 
     The stake unbonds meanwhile: silence on a seat or about our own work would be taken from it.
     """
-    await peer.tracker.refresh(view)
-    last = view.entries[peer.index].left_round
-    to_come = [*pending_seeds(view), *(round_ for round_, _, _ in peer.tracker.to_open(view))]
+    tracker, index = member.audits.tracker, member.chain.index
+    await tracker.refresh(view)
+    last = view.entries[index].left_round
+    to_come = [*pending_seeds(view), *(round_ for round_, _, _ in tracker.to_open(view))]
     is_named = any(
-        (audit.stage not in JUDGED and peer.index in _named(audit))
-        or (audit.target == peer.index and _is_contestable(audit, view))
-        for audit in peer.tracker.audits(view)
+        (audit.stage not in JUDGED and index in _named(audit))
+        or (audit.target == index and _is_contestable(audit, view))
+        for audit in tracker.audits(view)
     )
     return is_named or any(round_ <= last for round_ in to_come)
-
-
-async def _answer(peer: Peer, view: NetworkView, audit: AuditView) -> None:
-    """Do what one audit or case asks of us, then the step that anyone may take."""
-    await sit(peer, view, audit)
-    await serve(peer, view, audit)
-    if is_our_turn(peer, view):
-        await take_step(peer, view, audit)
 
 
 def _named(audit: AuditView) -> set[int]:
@@ -87,22 +157,6 @@ def _named(audit: AuditView) -> set[int]:
 
 
 def _is_contestable(audit: AuditView, view: NetworkView) -> bool:
-    """Whether a bonded case may still follow, whose committee asks for the openings again."""
+    """Whether a bonded case may still follow, whose jury asks for the openings again."""
     clock = run_clock(view.run, view.slot)
     return audit.stage == AuditStage.SETTLED and clock <= audit.stage_end
-
-
-def _tidy(peer: Peer, view: NetworkView) -> None:
-    """Forget what open audits no longer ask for."""
-    peer.chamber.tidy()
-    for round_, target in peer.desk.held:
-        if peer.tracker.is_done(round_, target, view):
-            peer.desk.settle(round_, target)
-    for duty in peer.verdicts.duties():
-        if duty.round + view.run.params.ring < view.run.round and _is_over(peer, duty):
-            peer.verdicts.drop(duty)
-
-
-def _is_over(peer: Peer, duty: Duty) -> bool:
-    audit = peer.tracker.find(duty.round, duty.target, duty.kind)
-    return audit is None or audit.stage in JUDGED

@@ -5,10 +5,9 @@ who we were. Never: stakes or leaves; the owner does that from the command line.
 Next: `steps/replay.py`, which brings the weights to the round they must have.
 """
 
-from troth_client.participant.peer import Peer
-from troth_client.steps.errors import BarredError, ReplacedError
-from troth_client.steps.observe import read_round
-from troth_client.steps.replay import load_stored_root
+from troth_client.network.chain import RunChain
+from troth_client.network.errors import BarredError, ReplacedError
+from troth_client.steps.replay import Replay
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.rules.ids import ZERO_DIGEST
@@ -20,30 +19,30 @@ from troth_coordinator.rules.view import EntryView, NetworkView, RoundView, RunV
 NOT_YET = (Status.PENDING, Status.INACTIVE, Status.JAILED)
 
 
-def has_left(peer: Peer, view: NetworkView) -> bool:
+def has_left(chain: RunChain, view: NetworkView) -> bool:
     """Tell whether the owner has left the run, so that there is nothing more to do."""
-    return view.entries[peer.index].status == Status.LEFT
+    return view.entries[chain.index].status == Status.LEFT
 
 
-def check_standing(peer: Peer, view: NetworkView) -> None:
+def check_standing(chain: RunChain, view: NetworkView) -> None:
     """Raise ReplacedError when a newer process has taken this participant over, BarredError."""
-    entry = view.entries[peer.index]
-    ours = peer.identity.session_address
-    if entry.owner != peer.identity.owner_address:
+    entry = view.entries[chain.index]
+    ours = chain.identity.session_address
+    if entry.owner != chain.identity.owner_address:
         raise ReplacedError(
-            f"index {peer.index} of run {peer.at.run} to be ours",
+            f"index {chain.index} of run {chain.at.run} to be ours",
             f"owner {entry.owner.hex()}",
             "This participant has left the run: join again to take part.",
         )
     if entry.status == Status.BARRED:
         raise BarredError(
-            f"participant {peer.index} to be allowed in the run",
+            f"participant {chain.index} to be allowed in the run",
             "barred",
             "Its stake was slashed for a second fault; `troth status` shows what is left.",
         )
     if entry.status != Status.LEFT and ours not in (entry.session, entry.next_session):
         raise ReplacedError(
-            f"session key {peer.identity.session.pubkey()} for index {peer.index}",
+            f"session key {chain.payer} for index {chain.index}",
             f"{entry.session.hex()} on chain",
             "Another process of the same owner replaced this one; nothing is lost.",
         )
@@ -54,9 +53,10 @@ def is_short_of_stake(entry: EntryView, run: RunView) -> bool:
     return entry.status in NOT_YET and entry.stake < run.params.stake_lamports
 
 
-async def get_ready(peer: Peer, view: NetworkView) -> None:
+async def get_ready(replay: Replay, view: NetworkView) -> None:
     """Post `ready` where our entry needs it: for the stored root, or for the open round."""
-    entry, run = view.entries[peer.index], view.run
+    chain, replica = replay.chain, replay.state.replica
+    entry, run = view.entries[chain.index], view.run
     if entry.status not in NOT_YET or is_short_of_stake(entry, run):
         return
     is_between = run.phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
@@ -64,7 +64,7 @@ async def get_ready(peer: Peer, view: NetworkView) -> None:
         is_due = run.phase == Phase.WARMUP or entry.status != Status.PENDING
         if not is_due or is_ready_for(entry, run):
             return
-        await load_stored_root(peer, view)
+        await replay.load_stored_root(view)
         round_ = run.root_round
     else:
         round_ = run.round
@@ -72,42 +72,40 @@ async def get_ready(peer: Peer, view: NetworkView) -> None:
             entry.return_round, entry.jailed_until_round
         ):
             return
-    vote = root_vote(peer.run, round_, peer.identity.owner_address, peer.replica.root())
-    session = peer.identity.session
-    post = instructions.ready(peer.at, session.pubkey(), peer.index, round_, vote)
+    vote = root_vote(chain.run, round_, chain.identity.owner_address, replica.root())
+    post = instructions.ready(chain.at, chain.payer, chain.index, round_, vote)
     try:
-        sent = await peer.chain.send([post], [session])
+        sent = await chain.send(post)
     except ProgramRefusedError as error:
-        peer.events.emit("ready_refused", round=round_, name=error.name, reason=str(error))
+        chain.events.emit("ready_refused", round=round_, name=error.name, reason=str(error))
     else:
-        peer.events.emit("ready", round=round_, fee=sent.fee_lamports)
+        chain.events.emit("ready", round=round_, fee=sent.fee_lamports)
 
 
-async def get_active(peer: Peer, view: NetworkView) -> bool:
+async def get_active(chain: RunChain, view: NetworkView) -> bool:
     """Activate our own entry if the round that it was ready for has closed with a root.
 
     Returns whether it is active now: a member from the next open on.
     """
-    entry = view.entries[peer.index]
+    entry = view.entries[chain.index]
     if entry.status not in NOT_YET or not entry.ready_round < view.run.round:
         return False
-    ready_round = await read_round(peer, entry.ready_round)
-    if ready_round is None or not _opens_to(peer, entry, ready_round):
+    ready_round = await chain.read_round(entry.ready_round)
+    if ready_round is None or not _opens_to(chain, entry, ready_round):
         return False
-    session = peer.identity.session
-    step = instructions.activate(peer.at, session.pubkey(), peer.index, entry.ready_round)
+    step = instructions.activate(chain.at, chain.payer, chain.index, entry.ready_round)
     try:
-        sent = await peer.chain.send([step], [session])
+        sent = await chain.send(step)
     except ProgramRefusedError as error:
-        peer.events.emit("activate_refused", name=error.name, reason=str(error))
+        chain.events.emit("activate_refused", name=error.name, reason=str(error))
         return False
-    peer.events.emit("activated", round=view.run.round, fee=sent.fee_lamports)
+    chain.events.emit("activated", round=view.run.round, fee=sent.fee_lamports)
     return True
 
 
-def _opens_to(peer: Peer, entry: EntryView, round_: RoundView) -> bool:
+def _opens_to(chain: RunChain, entry: EntryView, round_: RoundView) -> bool:
     """Whether the vote that was posted with `ready` is one for the round's canonical root."""
     root = round_.canonical_root
     return root != ZERO_DIGEST and entry.ready_root == root_vote(
-        peer.run, round_.round, entry.owner, root
+        chain.run, round_.round, entry.owner, root
     )

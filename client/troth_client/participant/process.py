@@ -1,6 +1,6 @@
 """One participant as a real process: HTTP transport, RPC, a state folder, signals.
 
-Owns: joining or resuming on the announced port, the life of the doors, what a signal does, final
+Owns: joining or resuming on the announced port, the life of the ports, what a signal does, final
 weights. Never: prints (events say what happens) or parses a command line.
 Next: `commands/participation.py` (`troth join`) and `demo/` call `participate`; `purse.py`.
 """
@@ -22,14 +22,14 @@ from threadpoolctl import threadpool_limits
 
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
+from troth_client.member import Member
 from troth_client.model.device import choose_device
 from troth_client.model.export import export
-from troth_client.model.weights import weight_arrays
+from troth_client.network.chain import Identity
 from troth_client.participant.assembly import Ports, Resources, assemble
-from troth_client.participant.peer import Identity, Peer
 from troth_client.participant.session_funding import SessionFunding
 from troth_client.participant.supervisor import Supervisor
-from troth_client.runtime.clock import PollingClock
+from troth_client.runtime.base import ProcessRuntime
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventSink
@@ -89,9 +89,9 @@ class ParticipantEnd:
     weights: Path | None
 
 
-def unchanged(doors: Ports) -> Ports:
-    """Return the doors as they are."""
-    return doors
+def unchanged(ports: Ports) -> Ports:
+    """Return the ports as they are."""
+    return ports
 
 
 async def participate(
@@ -101,7 +101,7 @@ async def participate(
 ) -> ParticipantEnd:
     """Join the run or resume in it, follow it until it is finished or a signal asks to stop.
 
-    `through` may put other doors before the participant: the demo's cheats are made so.
+    `through` may put other ports before the participant: the demo's cheats are made so.
 
     The first SIGINT or SIGTERM lets the round under way end; the stake stays, so that the same
     command resumes. A second one stops at once. Raises what the parts raise.
@@ -126,23 +126,23 @@ async def participate(
                 ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
                 _filling_purse(settings, owner, session.pubkey(), events),
             ):
-                clock = PollingClock(settings.poll_seconds)
-                doors = through(Ports(chain, transport, store, clock, events))
+                runtime = ProcessRuntime(settings.poll_seconds)
+                ports = through(Ports(chain, transport, store, runtime, events))
                 identity = Identity(key.pubkey(), session, index)
-                peer = await _assemble(settings, identity, doors, hashers)
-                return _end(peer, settings, await _follow(peer))
+                member = await _assemble(settings, identity, ports, hashers)
+                return _end(member, settings, await _follow(member))
 
 
 async def _assemble(
-    settings: ParticipantSettings, identity: Identity, doors: Ports, hashers: Executor
-) -> Peer:
-    run = await doors.chain.read_run(Pubkey.from_string(settings.run))
-    genesis = Digest(await doors.chain.rpc.genesis_hash())
+    settings: ParticipantSettings, identity: Identity, ports: Ports, hashers: Executor
+) -> Member:
+    run = await ports.chain.read_run(Pubkey.from_string(settings.run))
+    genesis = Digest(await ports.chain.rpc.genesis_hash())
     device = choose_device(settings.device)
-    doors.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
-    workshop = Resources(_open_data(settings), device, hashers, random.Random(settings.owner))
+    ports.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
+    resources = Resources(_open_data(settings), device, hashers, random.Random(settings.owner))
     return await asyncio.to_thread(
-        assemble, run, settings.config, identity, genesis, doors, workshop
+        assemble, run, settings.config, identity, genesis, ports, resources
     )
 
 
@@ -224,15 +224,15 @@ def _open_data(settings: ParticipantSettings) -> TokenData:
     return TokenData(settings.data, manifest)
 
 
-async def _follow(peer: Peer) -> NetworkView:
-    supervisor = Supervisor(peer)
+async def _follow(member: Member) -> NetworkView:
+    supervisor = Supervisor(member)
     following = asyncio.create_task(supervisor.run())
     num_signals = 0
 
     def stop() -> None:
         nonlocal num_signals
         num_signals += 1
-        peer.events.emit("stop_requested", count=num_signals)
+        member.chain.events.emit("stop_requested", count=num_signals)
         if num_signals == 1:
             supervisor.request_stop()
         else:
@@ -248,22 +248,23 @@ async def _follow(peer: Peer) -> NetworkView:
             loop.remove_signal_handler(number)
 
 
-def _end(peer: Peer, settings: ParticipantSettings, view: NetworkView) -> ParticipantEnd:
+def _end(member: Member, settings: ParticipantSettings, view: NetworkView) -> ParticipantEnd:
     """Export the weights of a finished run and say where the participant stands."""
     is_finished = view.run.phase == Phase.FINISHED
-    root = peer.replica.root()
+    replica = member.state.replica
+    root = replica.root()
     weights: Path | None = None
     if is_finished:
         weights = settings.state / "weights"
-        facts = {"round": str(peer.replica.round), "state_root": root.hex()}
-        export(weights, settings.config.model, weight_arrays(peer.model), facts)
-    entry = view.entries[peer.index]
-    peer.events.emit(
+        facts = {"round": str(replica.round), "state_root": root.hex()}
+        export(weights, settings.config.model, replica.arrays(), facts)
+    entry = view.entries[member.chain.index]
+    member.chain.events.emit(
         "ended",
         rewards=entry.claimable + sum(entry.bucket_amount),
-        round=peer.replica.round,
+        round=replica.round,
         root=root.hex(),
         finished=is_finished,
         weights=None if weights is None else str(weights),
     )
-    return ParticipantEnd(peer.index, peer.replica.round, root, is_finished, weights)
+    return ParticipantEnd(member.chain.index, replica.round, root, is_finished, weights)

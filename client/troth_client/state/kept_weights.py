@@ -1,7 +1,7 @@
 """The weights of past rounds that audits still need: w_r, the state on which round r trained.
 
 Owns: the check of what comes back. Never: a copy of its own: every settled round is on disk already
-(`steps/settle.py`), whole and sealed, and stays there while the docket has an open audit of it.
+(`steps/settle.py`), whole and sealed, and stays there while the tracker has an open audit of it.
 Never gives out weights with another state root.
 Next: `recompute.py`, which trains on them again.
 """

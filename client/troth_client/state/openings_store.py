@@ -48,7 +48,7 @@ class OpeningsStore:
         """
         data = openings.encode(sampled, after, before)
         root = openings.openings_root(data)
-        self._keep(sampled, root, data, durable=True)
+        self.keep(sampled, root, data, durable=True)
         return root
 
     async def fetch(
@@ -67,7 +67,7 @@ class OpeningsStore:
         if is_readable and self._roots.get((sampled.round, sampled.index)) != root:
             # To serve others is a courtesy: a full disk must not cost us our own verdict.
             with contextlib.suppress(DiskFullError):
-                self._keep(sampled, root, data, durable=False)
+                self.keep(sampled, root, data, durable=False)
         return data
 
     @property
@@ -111,7 +111,8 @@ class OpeningsStore:
         for held in [key for key in self._roots if key[0] >= round_]:
             self.settle(*held)
 
-    def _keep(self, sampled: Sampled, root: Digest, data: bytes, *, durable: bool) -> None:
+    def keep(self, sampled: Sampled, root: Digest, data: bytes, *, durable: bool) -> None:
+        """Keep bytes as the set of an audit, under their root. Raises DiskFullError."""
         if self._roots.get((sampled.round, sampled.index)) != root:
             # One draw only: two sets of one payload would show more tiles than the seed drew.
             self.settle(sampled.round, sampled.index)

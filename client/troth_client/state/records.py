@@ -15,6 +15,14 @@ from troth_coordinator.rules.view import RoundView
 
 
 @dataclass(frozen=True, slots=True)
+class OwnRoot:
+    """The state root of our weights, and the round that trains on them."""
+
+    round: RoundIndex
+    root: Digest
+
+
+@dataclass(frozen=True, slots=True)
 class RoundPlan:
     """What the chain asks of one participant in one round.
 

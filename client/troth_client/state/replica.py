@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from troth_attestation.state import state_root
@@ -19,7 +21,7 @@ from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.tiles import TileLayout
 from troth_client.errors import ClientError
-from troth_client.state.records import Closure
+from troth_client.state.records import Closure, OwnRoot
 from troth_coordinator.rules.assignment import next_cursor
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest, RoundIndex
@@ -77,13 +79,24 @@ class Replica:
         """Return the closures that `rewind` can take back, oldest first."""
         return tuple(past.closure for past in self._past)
 
+    @property
+    def known_root(self) -> OwnRoot | None:
+        """The root of the weights if it has been hashed; safe to read while another task works."""
+        root, round_ = self._root, self.round
+        return None if root is None else OwnRoot(round_, root)
+
     def root(self) -> Digest:
         """State root of the weights on which `round` trains; hashed once per round."""
         if self._root is None:
-            arrays = {name: w.detach().cpu().numpy() for name, w in self.weights.items()}
             config_hash = self.config.config_hash()
-            self._root = state_root(arrays, self.round, self.cursor, config_hash, self._hashers)
+            self._root = state_root(
+                self.arrays(), self.round, self.cursor, config_hash, self._hashers
+            )
         return self._root
+
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """Return the weights as numpy arrays; on a CPU they share the storage."""
+        return {name: w.detach().cpu().numpy() for name, w in self.weights.items()}
 
     def apply(self, closure: Closure, payloads: Sequence[VerifiedPayload | None]) -> None:
         """Move from `closure.round` to the next round (section 5.5).
@@ -94,11 +107,11 @@ class Replica:
         self._expect(closure.round)
         self._past.append(_Past(self.round, self.cursor, self._copy(), self._root, closure))
         constants = constants_of(self.config.schedule, self.round)
+        self._root = None
         update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
         self.round = RoundIndex(self.round + 1)
         per_payload = self.config.train.sequences_per_payload
         self.cursor = next_cursor(self.cursor, closure.num_trainers, per_payload)
-        self._root = None
 
     def rewind(self, round_: RoundIndex) -> None:
         """Go back to the start of an earlier round. RewindError when it is not kept."""
@@ -110,19 +123,23 @@ class Replica:
             )
         while self.round > round_:
             past = self._past.pop()
+            self._root = None
             self._load(past.weights)
-            self.round, self.cursor, self._root = past.round, past.cursor, past.root
+            self.round, self.cursor = past.round, past.cursor
+            self._root = past.root
 
     def restore(self, weights: Mapping[str, Tensor], round_: RoundIndex, cursor: int) -> None:
         """Replace the state by one loaded from disk or a checkpoint; forgets the past."""
+        self._root = None
         self._load(weights)
-        self.round, self.cursor, self._root = round_, cursor, None
+        self.round, self.cursor = round_, cursor
         self.restart_round = RoundIndex(0)
         self._past.clear()
 
     def move_to(self, round_: RoundIndex, cursor: int) -> None:
         """Declare the weights to be those of another round: the way out of Halted (section 3)."""
-        self.round, self.cursor, self._root = round_, cursor, None
+        self._root = None
+        self.round, self.cursor = round_, cursor
         self.restart_round = round_
         self._past.clear()
 

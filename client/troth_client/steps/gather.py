@@ -1,17 +1,16 @@
 """Gather: obtain every committed submission, or as many as there is time for.
 
 Owns: for how long and in which phase; and that copies of our own payload go out meanwhile.
-Never: checks bytes; `fetch.py` does. Next: `attest.py`.
+Never: checks bytes; `network/submissions.py` does. Next: `attest.py`.
 """
 
 import asyncio
 
 from troth_attestation.errors import HeaderError
-from troth_client.network.fetch import vouchable
-from troth_client.participant.peer import Peer
+from troth_client.network.chain import RunChain
+from troth_client.network.submissions import Submissions
+from troth_client.runtime.base import end
 from troth_client.state.records import Held, Published, RoundPlan
-from troth_client.steps.crank import tend
-from troth_client.steps.observe import look
 from troth_client.steps.publish import Outbox
 from troth_client.telemetry.spans import timed
 from troth_client.transport.errors import TransportError
@@ -22,41 +21,44 @@ from troth_coordinator.rules.view import NetworkView, RoundView
 
 
 @timed("gather")
-async def gather(peer: Peer, plan: RoundPlan, published: Published) -> dict[int, Held]:
+async def gather(
+    chain: RunChain, submissions: Submissions, plan: RoundPlan, published: Published
+) -> dict[int, Held]:
     """Return the submissions that passed every check, by index.
 
     Ends when all committed ones are held or refused, or when it is time to attest with what there
     is: a holder that hangs does not make us late.
     """
-    view = await look(peer)
-    collection, outbox = _Collection(peer, published.round), Outbox(peer, published)
+    view = await chain.look()
+    collection = _Collection(submissions, published.round)
+    outbox = Outbox(submissions, published)
     offers: list[asyncio.Task[None]] = []
     try:
         while True:
             collection.ask(view)
             if not outbox.is_empty and all(offer.done() for offer in offers):
                 offers.append(asyncio.create_task(outbox.offer()))
-            await peer.clock.wait([*collection.under_way, *offers])
+            await chain.runtime.wait([*collection.under_way, *offers])
             collection.take()
-            view = await look(peer)
+            view = await chain.look()
             if collection.is_complete or _is_time(view, plan):
                 break
-            await tend(peer, view)
             if not collection.under_way:
-                await peer.clock.wait()
+                await chain.runtime.wait()
     finally:
-        await _cancel([*collection.under_way, *offers])
-    collection.tell()
-    peer.events.emit("gathered", round=plan.round, held=len(collection.held))
+        await end(*collection.under_way, *offers)
+    collection.report()
+    chain.events.emit("gathered", round=plan.round, held=len(collection.held))
     return collection.held
 
 
 class _Collection:
     """What was asked for, what has come, and what is refused for good."""
 
-    def __init__(self, peer: Peer, round_: RoundView) -> None:
+    def __init__(self, submissions: Submissions, round_: RoundView) -> None:
         self.held: dict[int, Held] = {}
-        self._peer = peer
+        self._submissions = submissions
+        self._events = submissions.state.events
         self._round = round_
         self._missing = set(bitmap.indices_of(round_.committed))
         self._tasks: dict[int, asyncio.Task[Held]] = {}
@@ -75,7 +77,7 @@ class _Collection:
     def ask(self, view: NetworkView) -> None:
         """Start a fetch for everything that is missing and not being fetched."""
         for index in sorted(self._missing - self._tasks.keys()):
-            fetching = vouchable(self._peer, self._round, view, index)
+            fetching = self._submissions.vouchable(self._round, view, index)
             self._tasks[index] = asyncio.create_task(fetching)
 
     def take(self) -> None:
@@ -93,28 +95,20 @@ class _Collection:
                 continue
             self._missing.discard(ParticipantIndex(index))
 
+    def report(self) -> None:
+        """Say what is still missing, and why it could not be had."""
+        for index in sorted(self._missing):
+            reason = str(self._failures.get(index, "no answer in time"))
+            self._events.emit("fetch_failed", round=self._round.round, index=index, reason=reason)
+
     def _refuse(self, index: int, error: HeaderError) -> None:
-        self._peer.events.emit(
+        self._events.emit(
             "header_refused",
             round=self._round.round,
             index=index,
             field=error.subject,
             reason=str(error),
         )
-
-    def tell(self) -> None:
-        """Say what is still missing, and why it could not be had."""
-        for index in sorted(self._missing):
-            reason = str(self._failures.get(index, "no answer in time"))
-            self._peer.events.emit(
-                "fetch_failed", round=self._round.round, index=index, reason=reason
-            )
-
-
-async def _cancel(tasks: list["asyncio.Task[Held] | asyncio.Task[None]"]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _is_time(view: NetworkView, plan: RoundPlan) -> bool:

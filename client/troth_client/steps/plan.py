@@ -4,31 +4,33 @@ Owns: reading the plan off the view. Never: chooses; rank and cursor leave no ch
 Next: `produce.py`.
 """
 
-from troth_client.participant.peer import Peer
 from troth_client.state.records import RoundPlan
+from troth_client.state.round_state import RoundState
 from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.assignment import SequenceOrder, sequences_of
+from troth_coordinator.rules.assignment import sequences_of
+from troth_coordinator.rules.ids import ParticipantIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, RoundView
 
 
 @timed("plan")
-async def make_plan(peer: Peer, view: NetworkView, round_: RoundView) -> RoundPlan:
-    """Return the plan of this peer for a round that is open on chain."""
-    is_trainer = bitmap.has(round_.trainers, peer.index)
+async def make_plan(
+    state: RoundState, index: ParticipantIndex, view: NetworkView, round_: RoundView
+) -> RoundPlan:
+    """Return the plan of participant `index` for a round that is open on chain."""
+    is_trainer = bitmap.has(round_.trainers, index)
     sequences: tuple[int, ...] = ()
     if is_trainer:
-        order = SequenceOrder(len(peer.data), peer.config.manifest_digest())
-        per_payload = peer.config.train.sequences_per_payload
-        sequences = sequences_of(order, round_, peer.index, per_payload)
+        per_payload = state.config.train.sequences_per_payload
+        sequences = sequences_of(state.order, round_, index, per_payload)
     return RoundPlan(
         round=round_.round,
         epoch=round_.epoch,
         cursor=round_.cursor,
-        is_member=bitmap.has(round_.members, peer.index),
+        is_member=bitmap.has(round_.members, index),
         is_trainer=is_trainer,
         is_commit_open=view.run.round == round_.round and view.run.phase == Phase.COMMIT,
         sequences=sequences,
-        previous_included=round_.slots[peer.index].previous_included,
+        previous_included=round_.slots[index].previous_included,
     )

@@ -4,77 +4,199 @@ Owns: moving the replica over closed rounds and over the restart after a halt, r
 chain corrected a round, and the two ends of a root that disagrees: replay gives the majority's root
 (heal) or our own (ROOT_DISPUTE).
 Never: loads weights because others have them; a state from our own disk only counts as verified
-when the chain names its root. Next: `participant/supervisor.py`, which calls it; `verified.py`.
+when the chain names its root. Next: `verified.py`; `participant/rounds.py` calls this.
 """
 
-from troth_client.participant.peer import Peer
-from troth_client.steps.aggregate import apply, closure_of, collect
-from troth_client.steps.errors import LaggingError, RootDisputeError, out_of_ring
-from troth_client.steps.observe import look, read_round
-from troth_client.steps.settle import save_weights, settle
+from dataclasses import dataclass
+
+from troth_client.network.chain import RunChain
+from troth_client.network.errors import LaggingError, RootDisputeError, out_of_ring
+from troth_client.network.submissions import Submissions
+from troth_client.runtime.base import Runtime
+from troth_client.state.audit_state import AuditState
+from troth_client.state.round_state import RoundState
+from troth_client.steps.await_close import apply, closure_of, collect
+from troth_client.steps.settle import settle
 from troth_client.steps.verified import load_verified
+from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, RunView
 
 
-async def catch_up(peer: Peer, view: NetworkView) -> NetworkView:
-    """Bring the replica to the round of the run, and return a view of that moment.
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The way of the replica to the round that the chain shows."""
 
-    Follows corrections first, crosses a restart after Halted by the weights that the run restarted
-    from, and checks each canonical root it passes.
-    """
-    await follow_corrections(peer, view)
-    while _is_behind(peer, view.run, view.run.round):
-        await _step(peer, view, view.run.round)
-        view = await look(peer)
-    return view
+    chain: RunChain
+    submissions: Submissions
+    audits: AuditState
 
+    @property
+    def state(self) -> RoundState:
+        """What is moved."""
+        return self.submissions.state
 
-async def follow_corrections(peer: Peer, view: NetworkView) -> None:
-    """Rewind to the first round whose outcome on chain is not what was applied here.
+    @property
+    def runtime(self) -> Runtime:
+        """The stopwatch of steps."""
+        return self.chain.runtime
 
-    A strike by report_missing or a fork does that. What came later is rewound with it, and applied
-    again by whoever brings the replica forward.
-    """
-    past = peer.replica.applied()
-    if not past:
-        return
-    rounds = [closure.round for closure in past]
-    accounts = await peer.chain.read_rounds(peer.at.run, rounds)
-    for known, account in zip(past, accounts, strict=True):
-        is_undone = known.round >= view.run.round
-        is_closed = account is not None and bool(account.flags & RoundFlag.CLOSED)
-        if not is_undone and (account is None or not is_closed or closure_of(account) == known):
-            continue
-        peer.events.emit("round_corrected", round=known.round)
-        peer.replica.rewind(known.round)
-        peer.store.drop_after(known.round)
-        peer.archive.rewind(known.round)
+    @property
+    def events(self) -> EventSink:
+        """Where it says what it did."""
+        return self.chain.events
+
+    async def catch_up(self, view: NetworkView) -> NetworkView:
+        """Bring the replica to the round of the run, and return a view of that moment.
+
+        Follows corrections first, crosses a restart after Halted by the weights that the run
+        restarted from, and checks each canonical root it passes.
+        """
+        await self.follow_corrections(view)
+        while self._is_behind(view.run, view.run.round):
+            await self._step(view, view.run.round)
+            view = await self.chain.look()
+        return view
+
+    async def follow_corrections(self, view: NetworkView) -> None:
+        """Rewind to the first round whose outcome on chain is not what was applied here.
+
+        A strike by report_missing or a fork does that. What came later is rewound with it, and
+        applied again by whoever brings the replica forward.
+        """
+        past = self.state.replica.applied()
+        if not past:
+            return
+        accounts = await self.chain.read_rounds([closure.round for closure in past])
+        for known, account in zip(past, accounts, strict=True):
+            is_undone = known.round >= view.run.round
+            is_closed = account is not None and bool(account.flags & RoundFlag.CLOSED)
+            if not is_undone and (account is None or not is_closed or closure_of(account) == known):
+                continue
+            is_changed = self._own_bit(known.included) != self._own_bit(account)
+            self._rewind(known.round, is_undone=is_undone, is_own_changed=is_changed)
+            return
+
+    async def load_stored_root(self, view: NetworkView) -> None:
+        """Bring the replica to the weights of the run's stored root: what Warmup asks for.
+
+        Raises RootDisputeError if replay gives another root, LaggingError if it cannot be replayed.
+        """
+        await self._go_to(view, view.run.root_round)
+        await check_root(self, view.run.root)
+
+    async def to_round(self, round_: int) -> bytes:
+        """Load the last state that was verified here and apply the chain's bitmaps up to a round.
+
+        Returns the state root that this gives. Raises LaggingError.
+        """
+        replica, view = self.state.replica, await self.chain.look()
+        if not await self._load(view, round_):
+            raise LaggingError(
+                f"stored weights of round {round_} or before, with a root that the chain names",
+                "none",
+                "LAGGING: start again from a checkpoint.",
+            )
+        self.state.store.drop_after(replica.round)
+        while self._is_behind(view.run, round_):
+            if self._must_cross(view.run, round_):
+                await self._cross_restart(view)
+            else:
+                found = await collect(self.chain, self.submissions, view, replica.round, {})
+                await apply(self.state, *found)
+            self.state.events.emit("replayed", round=replica.round, root=replica.root().hex())
+            view = await self.chain.look()
+        return replica.root()
+
+    async def _load(self, view: NetworkView, at_most: int) -> bool:
+        return await load_verified(self.chain, self.state, view, at_most)
+
+    def _rewind(self, round_: RoundIndex, *, is_undone: bool, is_own_changed: bool) -> None:
+        state = self.state
+        state.events.emit("round_corrected", round=round_)
+        state.replica.rewind(round_)
+        state.store.drop_after(round_)
+        state.archive.rewind(round_)
         if is_undone:
-            peer.desk.rewind(known.round)
-        if is_undone or _own_bit(peer, known.included) != _own_bit(peer, account):
-            peer.residual.rewind(known.round)
-        return
+            self.audits.openings.rewind(round_)
+        if is_undone or is_own_changed:
+            state.residual.rewind(round_)
+
+    async def _step(self, view: NetworkView, target: int) -> None:
+        """Move the replica over one closed round, or over the restart."""
+        if self._must_cross(view.run, target):
+            await self._cross_restart(view)
+            return
+        round_ = self.state.replica.round
+        closure, payloads = await collect(self.chain, self.submissions, view, round_, {})
+        await check_root(self, closure.canonical_root)
+        await apply(self.state, closure, payloads)
+        await settle(self.chain, self.submissions, closure, self.audits.tracker.held_rounds)
+
+    def _is_behind(self, run: RunView, target: int) -> bool:
+        return self.state.replica.round < target or self._must_cross(run, target)
+
+    def _must_cross(self, run: RunView, target: int) -> bool:
+        """Tell whether the way to round `target` leads over the run's restart.
+
+        At the restart round itself there are two states: the one that void rounds led to before
+        the halt, and the one that Warmup took up. A replica that did not cross holds the first.
+        """
+        replica = self.state.replica
+        is_restarted = run.restart_round not in (run.restart_root_round, replica.restart_round)
+        return is_restarted and replica.round <= run.restart_round <= target
+
+    async def _cross_restart(self, view: NetworkView) -> None:
+        """Take the weights of the checkpoint that the run restarted from after Halted."""
+        run, state = view.run, self.state
+        await self._go_to(view, run.restart_root_round)
+        cursor = run.cursor
+        if run.round != run.restart_round:
+            account = await self.chain.read_round(run.restart_round)
+            if account is None:
+                raise out_of_ring(run.restart_round, view)
+            cursor = account.cursor
+        state.replica.move_to(run.restart_round, cursor)
+        state.residual.reset()
+        state.save_weights()
+        state.events.emit("restarted", round=run.restart_round, root_round=run.restart_root_round)
+
+    async def _go_to(self, view: NetworkView, round_: RoundIndex) -> None:
+        """Rewind, load or replay until the replica is at the start of a closed or stored round."""
+        replica = self.state.replica
+        if replica.oldest_round <= round_ <= replica.round:
+            replica.rewind(round_)
+        elif round_ < replica.round and not await self._load(view, round_):
+            raise out_of_ring(round_, view)
+        while self._is_behind(view.run, round_):
+            await self._step(view, round_)
+            view = await self.chain.look()
+
+    def _own_bit(self, included: int | RoundView | None) -> bool:
+        if isinstance(included, RoundView):
+            included = included.included
+        return included is not None and bitmap.has(included, self.chain.index)
 
 
 @timed("check")
-async def check_root(peer: Peer, canonical: bytes) -> None:
+async def check_root(replay: Replay, canonical: bytes) -> None:
     """Compare our root of the replica's round with the canonical one; heal or stop.
 
     Zeros (a void round) say nothing. Raises RootDisputeError, LaggingError.
     """
-    own, round_ = peer.replica.root(), peer.replica.round
+    state, events = replay.state, replay.events
+    own, round_ = state.replica.root(), state.replica.round
     if canonical in (ZERO_DIGEST, own):
         return
-    peer.events.emit("root_differs", round=round_, canonical=canonical.hex(), own=own.hex())
-    replayed = await _replay_to(peer, round_)
+    events.emit("root_differs", round=round_, canonical=canonical.hex(), own=own.hex())
+    replayed = await replay.to_round(round_)
     if replayed == canonical:
-        save_weights(peer)
-        peer.events.emit("healed", round=round_, root=replayed.hex())
+        state.save_weights()
+        events.emit("healed", round=round_, root=replayed.hex())
         return
-    peer.events.emit("replay_differs", round=round_, canonical=canonical.hex(), own=replayed.hex())
+    events.emit("replay_differs", round=round_, canonical=canonical.hex(), own=replayed.hex())
     if replayed == own:
         raise RootDisputeError(round_, canonical, own)
     raise LaggingError(
@@ -82,91 +204,3 @@ async def check_root(peer: Peer, canonical: bytes) -> None:
         f"{replayed.hex()}",
         "LAGGING: the stored weights or payloads are damaged; start again from a checkpoint.",
     )
-
-
-async def load_stored_root(peer: Peer, view: NetworkView) -> None:
-    """Bring the replica to the weights of the run's stored root: what Warmup asks for.
-
-    Raises RootDisputeError if replay gives another root, LaggingError if it cannot be replayed.
-    """
-    await _go_to(peer, view, view.run.root_round)
-    await check_root(peer, view.run.root)
-
-
-async def _step(peer: Peer, view: NetworkView, target: RoundIndex) -> None:
-    """Move the replica over one closed round, or over the restart."""
-    if _must_cross(peer, view.run, target):
-        await _cross_restart(peer, view)
-        return
-    closure, payloads = await collect(peer, view, peer.replica.round, {})
-    await check_root(peer, closure.canonical_root)
-    await apply(peer, closure, payloads)
-    await settle(peer, closure)
-
-
-def _is_behind(peer: Peer, run: RunView, target: RoundIndex) -> bool:
-    return peer.replica.round < target or _must_cross(peer, run, target)
-
-
-def _must_cross(peer: Peer, run: RunView, target: RoundIndex) -> bool:
-    """Tell whether the way to round `target` leads over the run's restart.
-
-    At the restart round itself there are two states: the one that void rounds led to before the
-    halt, and the one that Warmup took up. A replica that did not cross holds the first.
-    """
-    is_restarted = run.restart_round not in (run.restart_root_round, peer.replica.restart_round)
-    return is_restarted and peer.replica.round <= run.restart_round <= target
-
-
-async def _cross_restart(peer: Peer, view: NetworkView) -> None:
-    """Take the weights of the checkpoint that the run restarted from after Halted."""
-    run = view.run
-    await _go_to(peer, view, run.restart_root_round)
-    cursor = run.cursor
-    if run.round != run.restart_round:
-        account = await read_round(peer, run.restart_round)
-        if account is None:
-            raise out_of_ring(run.restart_round, view)
-        cursor = account.cursor
-    peer.replica.move_to(run.restart_round, cursor)
-    peer.residual.reset()
-    save_weights(peer)
-    peer.events.emit("restarted", round=run.restart_round, root_round=run.restart_root_round)
-
-
-async def _go_to(peer: Peer, view: NetworkView, round_: RoundIndex) -> None:
-    """Rewind, load or replay until the replica is at the start of a closed or stored round."""
-    if peer.replica.oldest_round <= round_ <= peer.replica.round:
-        peer.replica.rewind(round_)
-    elif round_ < peer.replica.round and not await load_verified(peer, view, round_):
-        raise out_of_ring(round_, view)
-    while _is_behind(peer, view.run, round_):
-        await _step(peer, view, round_)
-        view = await look(peer)
-
-
-async def _replay_to(peer: Peer, round_: RoundIndex) -> bytes:
-    """Load the last state that was verified here and apply the chain's bitmaps up to a round."""
-    view = await look(peer)
-    if not await load_verified(peer, view, round_):
-        raise LaggingError(
-            f"stored weights of round {round_} or before, with a root that the chain names",
-            "none",
-            "LAGGING: start again from a checkpoint.",
-        )
-    peer.store.drop_after(peer.replica.round)
-    while _is_behind(peer, view.run, round_):
-        if _must_cross(peer, view.run, round_):
-            await _cross_restart(peer, view)
-        else:
-            closure, payloads = await collect(peer, view, peer.replica.round, {})
-            await apply(peer, closure, payloads)
-        peer.events.emit("replayed", round=peer.replica.round, root=peer.replica.root().hex())
-        view = await look(peer)
-    return peer.replica.root()
-
-
-def _own_bit(peer: Peer, included: int | RoundView | None) -> bool:
-    if isinstance(included, RoundView):
-        included = included.included
-    return included is not None and bitmap.has(included, peer.index)

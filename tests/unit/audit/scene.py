@@ -12,7 +12,7 @@ from solders.keypair import Keypair
 
 from troth_attestation.header import encode
 from troth_client.audit.chamber import Chamber
-from troth_client.audit.tracker import AuditTracker
+from troth_client.state.audit_tracker import AuditTracker
 from troth_client.runtime.clock import SteppedClock
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.residual_archive import Keeping, ResidualArchive

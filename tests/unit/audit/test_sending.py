@@ -3,7 +3,7 @@
 import pytest
 
 from troth_client.audit.sending import Purpose, send
-from troth_client.audit.tracker import PATIENCE_SLOTS
+from troth_client.state.audit_tracker import PATIENCE_SLOTS
 from troth_coordinator.chain.errors import (
     BlockhashExpiredError,
     InsufficientFundsError,

@@ -8,7 +8,7 @@ import pytest
 from troth_attestation import openings
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.target import show_openings
-from troth_client.audit.tracker import FORK_SLOTS
+from troth_client.state.audit_tracker import FORK_SLOTS
 from troth_client.runtime.files import DiskFullError
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from troth_client.audit.tracker import FORK_SLOTS, PATIENCE_SLOTS, REREAD_SLOTS, asked_for
+from troth_client.state.audit_tracker import FORK_SLOTS, PATIENCE_SLOTS, REREAD_SLOTS, asked_for
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import RoundFlag, SeedStatus

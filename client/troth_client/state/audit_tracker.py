@@ -1,12 +1,15 @@
 """What this participant knows of the audits of its run: the open accounts, and rounds to look at.
 
 Owns: when the chain is asked again, which rounds may still have audits to open, what was refused
-lately, and telling what changed. Never: acts on anything.
-Next: `target.py`, `seat.py`, `juror.py`, `steps.py`, which do.
+lately, and reporting what changed. Never: acts on anything.
+Next: `audit_round.py` and `audit/`, which do.
 """
 
+import asyncio
 from collections.abc import Iterator
+from typing import Any
 
+from troth_client.runtime.base import Runtime
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
@@ -28,10 +31,16 @@ PATIENCE_SLOTS = 8
 class AuditTracker:
     """The audits of one run as last read, and the frozen rounds whose samples are not done with."""
 
-    def __init__(self, chain: CoordinatorClient, at: RunAddresses, events: EventSink) -> None:
+    def __init__(
+        self, chain: CoordinatorClient, at: RunAddresses, runtime: Runtime, events: EventSink
+    ) -> None:
         self._chain = chain
         self._at = at
+        self._runtime = runtime
         self._events = events
+        self._reading = asyncio.Lock()
+        self._view: NetworkView | None = None
+        self._next: asyncio.Future[None] | None = None
         self._seen: tuple[int, bytes] | None = None
         self._next_look = 0
         self._audits: dict[AuditKey, AuditView] = {}
@@ -45,13 +54,36 @@ class AuditTracker:
         Every change of an audit or a seed absorbs an event: the run's event chain tells whether
         there is any, on whichever fork.
         """
-        seen = view.run.event_sequence, view.run.chain_hash
-        if seen == self._seen and view.slot < self._next_look:
-            return
-        await self._read_rounds(view)
-        found = await self._chain.find_audits(self._at.run) if view.run.num_audits else []
-        self._tell({audit.key: audit for audit in found})
-        self._seen, self._next_look = seen, view.slot + REREAD_SLOTS
+        async with self._reading:
+            seen = view.run.event_sequence, view.run.chain_hash
+            if seen != self._seen or view.slot >= self._next_look:
+                await self._read_rounds(view)
+                found = await self._chain.find_audits(self._at.run) if view.run.num_audits else []
+                self._report({audit.key: audit for audit in found})
+                self._seen, self._next_look = seen, view.slot + REREAD_SLOTS
+            self._view = view
+        waiting, self._next = self._next, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+    @property
+    def view(self) -> NetworkView:
+        """The view of the last refresh; only after the first one."""
+        if self._view is None:
+            raise RuntimeError("nothing was read yet: call refresh() first")
+        return self._view
+
+    async def next(self, *others: "asyncio.Future[Any]") -> NetworkView:
+        """Wait for the next refresh, or until one of `others` is done; return the newest view."""
+        if self._next is None or self._next.done():
+            self._next = asyncio.get_running_loop().create_future()
+        await self._runtime.wait_for_others(self._next, *others)
+        return self.view
+
+    def current(self, key: AuditKey) -> AuditView | None:
+        """Return an open audit in the stage that it has at the newest view."""
+        audit, run = self._audits.get(key), self.view.run
+        return None if audit is None else now(audit, run.params, run_clock(run, self.view.slot))
 
     def audits(self, view: NetworkView) -> Iterator[AuditView]:
         """Yield the open audits as they stand at the slot of the view."""
@@ -131,7 +163,7 @@ class AuditTracker:
         known = self._audits.get(key)
         return known is not None and known.stage != AuditStage.REQUESTED
 
-    def _tell(self, found: dict[AuditKey, AuditView]) -> None:
+    def _report(self, found: dict[AuditKey, AuditView]) -> None:
         for key, audit in found.items():
             before = self._audits.get(key)
             if before is None or _state(before) != _state(audit):

@@ -9,7 +9,7 @@
         └── StoppedError      asked to stop in the middle of catching up
 
 Owns: the classes and their sentences. Never: raised for something that the next round heals.
-Next: `replay.py`, which raises the first two.
+Next: `steps/replay.py`, which raises the first two.
 """
 
 from troth_client.errors import ClientError

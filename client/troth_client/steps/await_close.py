@@ -1,7 +1,7 @@
-"""Aggregate and apply: exactly the payloads that the chain included, nothing else.
+"""Await the close and apply: exactly the payloads that the chain included, nothing else.
 
 Owns: waiting for the close, obtaining every included payload, reporting those that nobody serves.
-Never: applies a subset. A peer that lacks an included payload waits and keeps fetching (section 4).
+Never: applies a subset. A participant that lacks an included payload keeps fetching (section 4).
 Next: `replay.py` for roots that disagree, `settle.py`.
 """
 
@@ -9,12 +9,11 @@ import asyncio
 from collections.abc import Mapping
 
 from troth_client.compression.codec import VerifiedPayload
-from troth_client.network.fetch import obtain
-from troth_client.participant.peer import Peer
-from troth_client.state.records import Closure, Held, Payloads, RoundPlan
-from troth_client.steps.crank import tend
-from troth_client.steps.errors import LaggingError, StoppedError
-from troth_client.steps.observe import look, observe, read_closed
+from troth_client.network.chain import RunChain
+from troth_client.network.errors import LaggingError, StoppedError
+from troth_client.network.submissions import Submissions
+from troth_client.state.records import Closure, Held, Payloads
+from troth_client.state.round_state import RoundState
 from troth_client.telemetry.spans import timed
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain import instructions
@@ -34,19 +33,19 @@ LINGER_SLOTS = 16
 
 
 @timed("close")
-async def aggregate(
-    peer: Peer, plan: RoundPlan, held: Mapping[int, Held]
+async def await_close(
+    chain: RunChain, submissions: Submissions, round_: int, held: Mapping[int, Held]
 ) -> tuple[Closure, Payloads]:
     """Wait until the round is closed and return what it included, with all payloads decoded."""
-    view = await observe(peer, lambda view: view.run.round > plan.round)
-    return await collect(peer, view, plan.round, held)
+    view = await chain.until(lambda view: view.run.round > round_)
+    return await collect(chain, submissions, view, round_, held)
 
 
 @timed("apply")
-async def apply(peer: Peer, closure: Closure, payloads: Payloads) -> None:
+async def apply(state: RoundState, closure: Closure, payloads: Payloads) -> None:
     """Move the replica to the next round."""
-    await peer.clock.compute(peer.replica.apply, closure, payloads)
-    peer.events.emit(
+    await state.runtime.compute(state.replica.apply, closure, payloads)
+    state.events.emit(
         "applied",
         round=closure.round,
         included=bitmap.count(closure.included),
@@ -55,7 +54,11 @@ async def apply(peer: Peer, closure: Closure, payloads: Payloads) -> None:
 
 
 async def collect(
-    peer: Peer, view: NetworkView, round_: int, held: Mapping[int, Held]
+    chain: RunChain,
+    submissions: Submissions,
+    view: NetworkView,
+    round_: int,
+    held: Mapping[int, Held],
 ) -> tuple[Closure, Payloads]:
     """Return the closure of a closed round and its included payloads, in index order.
 
@@ -65,25 +68,23 @@ async def collect(
     """
     have = dict(held)
     reported: set[int] = set()
-    told: list[int] = []
+    last_lacking: list[int] = []
     while True:
-        account = await read_closed(peer, view, round_)
+        account = await chain.read_closed(view, round_)
         missing = [int(i) for i in bitmap.indices_of(account.included) if i not in have]
-        have |= await _obtain_all(peer, account, view, missing)
+        have |= await _obtain_all(submissions, account, view, missing)
         lacking = [i for i in missing if i not in have]
         if not lacking:
-            return closure_of(account, peer.index, have), _payloads(account, have)
-        if lacking != told:
-            peer.events.emit("lagging", round=round_, missing=list(lacking))
-            told = lacking
-        if peer.stop.is_set():
+            return closure_of(account, chain.index, have), _payloads(account, have)
+        if lacking != last_lacking:
+            chain.events.emit("lagging", round=round_, missing=list(lacking))
+            last_lacking = lacking
+        if submissions.state.stop.is_set():
             raise StoppedError(round_, lacking)
         if has_dispersed(view):
             raise _lost(round_, lacking)
-        reported |= await _report(peer, view, round_, set(lacking) - reported)
-        await tend(peer, view)
-        await peer.clock.wait()
-        view = await look(peer)
+        reported |= await _report(chain, view, round_, set(lacking) - reported)
+        view = await chain.watch.next()
 
 
 def closure_of(
@@ -112,9 +113,9 @@ def has_dispersed(view: NetworkView) -> bool:
 
 
 async def _obtain_all(
-    peer: Peer, account: RoundView, view: NetworkView, missing: list[int]
+    submissions: Submissions, account: RoundView, view: NetworkView, missing: list[int]
 ) -> dict[int, Held]:
-    fetching = (obtain(peer, account, view, index) for index in missing)
+    fetching = (submissions.obtain(account, view, index) for index in missing)
     found = await asyncio.gather(*fetching, return_exceptions=True)
     have: dict[int, Held] = {}
     for index, one in zip(missing, found, strict=True):
@@ -129,33 +130,33 @@ def _payloads(account: RoundView, have: Mapping[int, Held]) -> tuple[VerifiedPay
     return tuple(have[index].decoded for index in bitmap.indices_of(account.included))
 
 
-async def _report(peer: Peer, view: NetworkView, round_: int, targets: set[int]) -> set[int]:
+async def _report(chain: RunChain, view: NetworkView, round_: int, targets: set[int]) -> set[int]:
     """Say on chain that included payloads cannot be fetched; return those that are reported."""
-    if not _may_report(peer, view, round_):
+    if not _may_report(chain, view, round_):
         return set()
-    session, reported = peer.identity.session, set()
+    reported = set()
     for target in sorted(targets):
         report = instructions.report_missing(
-            peer.at, session.pubkey(), peer.index, round_, target, view.run.round
+            chain.at, chain.payer, chain.index, round_, target, view.run.round
         )
         try:
-            sent = await peer.chain.send([report], [session])
+            sent = await chain.send(report)
         except ProgramRefusedError as error:
-            peer.events.emit("report_refused", round=round_, index=target, name=error.name)
+            chain.events.emit("report_refused", round=round_, index=target, name=error.name)
             if error.name != "AlreadyReported":
                 continue
         else:
-            peer.events.emit("reported_missing", round=round_, index=target, fee=sent.fee_lamports)
+            chain.events.emit("reported_missing", round=round_, index=target, fee=sent.fee_lamports)
         reported.add(target)
     return reported
 
 
-def _may_report(peer: Peer, view: NetworkView, round_: int) -> bool:
+def _may_report(chain: RunChain, view: NetworkView, round_: int) -> bool:
     """Tell whether the open round builds on `round_`, counts us in, and has waited long enough."""
     current, run = view.round, view.run
     if current is None or run.phase not in (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN):
         return False
-    if current.base_round != round_ or not bitmap.has(current.members, peer.index):
+    if current.base_round != round_ or not bitmap.has(current.members, chain.index):
         return False
     patience = max(REPORT_AFTER_SLOTS, run.params.commit_slots // REPORT_AFTER_SHARE)
     return view.slot >= current.open_slot + patience

@@ -1,4 +1,4 @@
-"""The steps of audits that anyone may take: open, hear, draw, decide, release.
+"""Transitions of audits, which anyone may send: open, hear, draw, decide, release.
 
 Owns: which instruction a due step is. Never: decides an outcome, except to ask the judge whether
 the first seats agree, as the program will. Next: `rules/audits.py` for when a step is due.
@@ -10,7 +10,8 @@ from solders.pubkey import Pubkey
 from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report, case_outcome, outcome
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.sending import Purpose, send
-from troth_client.participant.peer import Peer
+from troth_client.network.chain import RunChain
+from troth_client.state.audit_tracker import AuditTracker
 from troth_coordinator.chain import audit_instructions, case_instructions
 from troth_coordinator.rules.audit_view import (
     AuditKey,
@@ -33,20 +34,27 @@ EVENTS = {
 }
 
 
-async def open_audit(peer: Peer, view: NetworkView, key: AuditKey) -> None:
+async def open_audit(
+    chain: RunChain, tracker: AuditTracker, view: NetworkView, key: AuditKey
+) -> None:
     """Open an audit that nobody has opened, also for a target that hides."""
     round_, target, _kind = key
-    payer = peer.identity.session.pubkey()
-    step = audit_instructions.open_audit(peer.at, payer, round_, target)
-    await send(peer, view, step, Purpose("audit_opened", key))
+    step = audit_instructions.open_audit(chain.at, chain.payer, round_, target)
+    await send(chain, tracker, view, step, Purpose("audit_opened", key))
 
 
-async def take_step(peer: Peer, view: NetworkView, audit: AuditView) -> None:
-    """Send the step of an audit that is due, if one is."""
-    due = due_step(audit, view.run, view.slot, peer.tracker.round(audit.round))
-    if due is not None and not (due is Step.DECIDE and waits_for_cap(view, audit)):
-        step = _instruction(peer, view, audit, due)
-        await send(peer, view, step, Purpose(EVENTS[due], audit.key))
+def due_for(tracker: AuditTracker, view: NetworkView, audit: AuditView) -> Step | None:
+    """Return the step of an audit that anyone may take now; None if there is none."""
+    due = due_step(audit, view.run, view.slot, tracker.round(audit.round))
+    return None if due is Step.DECIDE and waits_for_cap(view, audit) else due
+
+
+async def take_step(
+    chain: RunChain, tracker: AuditTracker, view: NetworkView, audit: AuditView, due: Step
+) -> None:
+    """Send the step of an audit that is due."""
+    step = _instruction(chain, view, audit, due)
+    await send(chain, tracker, view, step, Purpose(EVENTS[due], audit.key))
 
 
 def waits_for_cap(view: NetworkView, audit: AuditView) -> bool:
@@ -71,19 +79,19 @@ def _revealed(place: SeatView | JurorView) -> VerdictKind | None:
     return VerdictKind(place.verdict) if place.flags & SeatFlag.REVEALED else None
 
 
-def _instruction(peer: Peer, view: NetworkView, audit: AuditView, due: Step) -> Instruction:
-    cranker = peer.identity.session.pubkey()
+def _instruction(chain: RunChain, view: NetworkView, audit: AuditView, due: Step) -> Instruction:
+    at, payer = chain.at, chain.payer
     if due is Step.DRAW:
-        return case_instructions.draw_committee(peer.at, cranker, audit)
+        return case_instructions.draw_committee(at, payer, audit)
     people = _people(view, audit)
     if due is Step.DECIDE:
-        return case_instructions.settle_case(peer.at, cranker, audit, people)
+        return case_instructions.settle_case(at, payer, audit, people)
     if due is Step.RELEASE:
-        return case_instructions.release_escrow(peer.at, cranker, audit, people[:1])
+        return case_instructions.release_escrow(at, payer, audit, people[:1])
     reports = [report_of(seat) for seat in audit.judging]
     if due is Step.HEAR and outcome(reports, audit.num_available) is AuditOutcome.EXTEND:
-        return audit_instructions.extend_audit(peer.at, cranker, audit)
-    return audit_instructions.settle_audit(peer.at, cranker, audit, people)
+        return audit_instructions.extend_audit(at, payer, audit)
+    return audit_instructions.settle_audit(at, payer, audit, people)
 
 
 def _people(view: NetworkView, audit: AuditView) -> list[Pubkey]:

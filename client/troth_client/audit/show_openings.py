@@ -1,0 +1,83 @@
+"""A sampled trainer shows its tiles: the opening set is served, its root goes onto the chain.
+
+Owns: when that is due, and when u of a round need not be kept any more.
+Never: opens tiles of a round whose seed is not frozen.
+Next: `state/openings_store.py`, `participant/audits.py`.
+"""
+
+from collections.abc import Iterator
+
+from troth_attestation import header as headers
+from troth_client.audit.drawn import frozen_seed, sampled_payload
+from troth_client.audit.sending import Purpose, send
+from troth_client.network.chain import RunChain
+from troth_client.state.audit_state import AuditState
+from troth_client.state.audit_tracker import asked_for
+from troth_client.state.errors import ResidualLostError
+from troth_client.state.round_state import RoundState
+from troth_client.state.work import TrainerWork
+from troth_coordinator.chain import audit_instructions as make
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.audit_view import AuditKind
+from troth_coordinator.rules.audits import run_clock
+from troth_coordinator.rules.ids import ZERO_DIGEST, Digest, RoundIndex
+from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
+
+
+def rounds_to_open(
+    chain: RunChain, state: RoundState, audits: AuditState, view: NetworkView
+) -> Iterator[RoundView]:
+    """Yield our rounds whose frozen seed asks for openings; release those that need no u any more.
+
+    A seed is done with only when it is final: until then a fork may draw it anew.
+    """
+    oldest = view.run.round - view.run.params.ring
+    for number in state.archive.waiting():
+        round_ = audits.tracker.round(number)
+        if round_ is None:
+            is_done = number <= oldest
+        elif is_asked(chain, audits, view, round_):
+            is_done = False
+            yield round_
+        else:
+            is_done = audits.tracker.is_final(round_, view)
+        if is_done:
+            state.archive.release(number)
+
+
+def is_asked(chain: RunChain, audits: AuditState, view: NetworkView, round_: RoundView) -> bool:
+    """Tell whether this round's seed asks for our openings and has not got them."""
+    if round_.seed_status != SeedStatus.FROZEN or chain.index not in asked_for(round_):
+        return False
+    if run_clock(view.run, view.slot) > round_.freeze_clock + view.run.params.openings_slots:
+        return False
+    audit = audits.tracker.find(round_.round, chain.index)
+    if audit is None:
+        return not bitmap.has(round_.audited, chain.index)
+    return audit.openings_root == ZERO_DIGEST
+
+
+async def show_openings(
+    chain: RunChain, state: RoundState, audits: AuditState, work: TrainerWork, round_: RoundView
+) -> None:
+    """Open the drawn tiles of one of our rounds, serve them and post their root."""
+    try:
+        root = await _open_tiles(state, work, round_)
+    except ResidualLostError as error:
+        chain.events.emit("openings_lost", round=round_.round, reason=str(error))
+        state.archive.release(RoundIndex(round_.round))
+        return
+    post = make.post_openings(chain.at, chain.payer, round_.round, chain.index, root)
+    purpose = Purpose("openings_posted", (round_.round, chain.index, int(AuditKind.WORK)))
+    await send(chain, audits.tracker, audits.tracker.view, post, purpose)
+
+
+async def _open_tiles(state: RoundState, work: TrainerWork, round_: RoundView) -> Digest:
+    submission = state.store.load_submission(round_.round)
+    if submission is None:
+        raise ResidualLostError(
+            f"our submission of round {round_.round}", "none on disk", "Check the disk."
+        )
+    header = headers.decode(submission.header)
+    sampled = sampled_payload(frozen_seed(round_), header, state.num_tiles)
+    return await state.runtime.compute(work.open_tiles, sampled)

@@ -1,0 +1,89 @@
+"""The verdict of a seat: judged, sealed on disk, committed, revealed.
+
+Owns: these four steps. Never: compares numbers (`troth_attestation` does) or waits for evidence.
+Next: `audit_round.py`, which calls them in order.
+"""
+
+from dataclasses import dataclass
+
+from troth_attestation.sketch import NUM_BUCKETS, Sketch, sketch_hash
+from troth_attestation.state import Float32
+from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
+from troth_client.audit.duty import while_owed
+from troth_client.audit.judgement import Evidence
+from troth_client.audit.sending import Purpose, send
+from troth_client.audit.witness import Witness
+from troth_client.state.verdict_store import Entry
+from troth_coordinator.chain import audit_instructions as make
+from troth_coordinator.chain.audit_instructions import Reveal
+from troth_coordinator.rules.audit_view import AuditView
+from troth_coordinator.rules.audits import Act, seat_duty
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a seat says, with the sketch of its gradient and the seconds that judging took."""
+
+    verdict: Verdict
+    sketch: Sketch
+    seconds: float | None = None
+
+
+NOT_SERVED = Finding(Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED), (0,) * NUM_BUCKETS)
+"""Nothing to compare a gradient with: none is computed. The sketch beside it is not looked at."""
+
+
+async def judge_gradient(
+    witness: Witness, audit: AuditView, evidence: Evidence, gradient: Float32
+) -> Finding:
+    """Compare the payload with our own D(g), fp32 [tiles, 64, 64], and sketch that."""
+    runtime, work = witness.chain.runtime, witness.work
+    begun = runtime.seconds()
+    verdict = await runtime.compute(work.judge, evidence, gradient)
+    proof = await runtime.compute(work.sketch, gradient, audit.seed, audit.target)
+    ended = runtime.seconds()
+    took = None if begun is None or ended is None else round(ended - begun, 4)
+    return Finding(verdict, proof, took)
+
+
+def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
+    """Write the finding down with its salt, so that a restart reveals the same."""
+    verdict = found.verdict
+    witness.chain.events.emit(
+        "judged",
+        round=audit.round,
+        target=audit.target,
+        verdict=verdict.kind.name,
+        reason=verdict.explain(),
+        error=verdict.median_error,
+        far_tiles=verdict.num_bad_tiles,
+        residual=verdict.residual_ratio,
+        seconds=found.seconds,
+    )
+    statement = Statement(
+        run=witness.chain.run,
+        round=audit.round,
+        target=audit.target,
+        witness=witness.chain.index,
+        kind=verdict.kind,
+        evidence=audit.openings_root,
+        sketch_hash=sketch_hash(found.sketch),
+    )
+    return witness.audits.verdicts.seal_verdict(statement, found.sketch)
+
+
+async def commit_verdict(witness: Witness, audit: AuditView, statement: Entry) -> None:
+    """Send the hash of our verdict until the chain shows it or the window has ended."""
+    chain, tracker = witness.chain, witness.audits.tracker
+    async for view, now in while_owed(witness, audit.key, seat_duty, Act.COMMIT):
+        step = make.commit_verdict(chain.at, chain.payer, now, chain.index, statement.commit())
+        await send(chain, tracker, view, step, Purpose("verdict_committed", now.key))
+
+
+async def reveal_verdict(witness: Witness, audit: AuditView, statement: Entry) -> None:
+    """Show our verdict once all may, until the chain shows it or the window has ended."""
+    chain, tracker = witness.chain, witness.audits.tracker
+    shown = Reveal(int(statement.kind), statement.evidence, statement.sketch or (), statement.salt)
+    async for view, now in while_owed(witness, audit.key, seat_duty, Act.REVEAL):
+        step = make.reveal_verdict(chain.at, chain.payer, now, chain.index, shown)
+        await send(chain, tracker, view, step, Purpose("verdict_revealed", now.key))

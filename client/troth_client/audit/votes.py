@@ -1,0 +1,97 @@
+"""The vote of a juror: judged again in reference mode, sealed, committed, revealed.
+
+Owns: which test answers which kind of case. Never: convicts; the program counts votes.
+Next: `audit_round.py`, which calls these in order.
+"""
+
+from troth_attestation import cases
+from troth_attestation.cases import Vote
+from troth_attestation.verdict import Reason, Verdict, VerdictKind
+from troth_client.audit.duty import while_owed
+from troth_client.audit.evidence import kept_submission, recompute_in_reference
+from troth_client.audit.judgement import Evidence, judge_payload
+from troth_client.audit.sending import Purpose, send
+from troth_client.audit.witness import Witness
+from troth_client.state.errors import WeightsLostError
+from troth_client.state.verdict_store import Entry
+from troth_coordinator.chain import case_instructions as make
+from troth_coordinator.rules.audit_view import AuditKind, AuditView
+from troth_coordinator.rules.audits import Act, juror_duty
+
+
+async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | None) -> Verdict:
+    """Return the verdict on a case; `evidence` is None where nobody served it in time."""
+    if case.kind == AuditKind.ROOT:
+        return await witness.chain.runtime.compute(_judge_root, witness, case)
+    if evidence is None:
+        return _without_evidence(witness, case)
+    state, header, payload = witness.state, evidence.header, evidence.payload
+    if case.kind == AuditKind.PAYLOAD:
+        return judge_payload(header, payload, state.num_tiles, state.config)
+    if case.kind == AuditKind.POSSESSION:
+        signer = (case.run, case.round, case.owner)
+        return cases.judge_possession(case.possession, signer, case.subject, payload)
+    try:
+        gradient = await recompute_in_reference(witness, case, evidence)
+    except WeightsLostError as error:
+        return Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING, detail=str(error))
+    return await witness.chain.runtime.compute(witness.work.judge, evidence, gradient)
+
+
+def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:
+    """Write the vote down with its salt, so that a restart reveals the same."""
+    witness.chain.events.emit(
+        "judged_case",
+        round=case.round,
+        target=case.target,
+        kind=case.kind.name,
+        verdict=verdict.kind.name,
+        reason=verdict.explain(),
+    )
+    return witness.audits.verdicts.seal_vote(
+        Vote(
+            run=witness.chain.run,
+            round=case.round,
+            target=case.target,
+            case_kind=case.kind,
+            witness=witness.chain.index,
+            kind=verdict.kind,
+            evidence=case.openings_root,
+        )
+    )
+
+
+async def commit_vote(witness: Witness, case: AuditView, statement: Entry) -> None:
+    """Send the hash of our vote until the chain shows it or the window has ended."""
+    chain, tracker = witness.chain, witness.audits.tracker
+    async for view, now in while_owed(witness, case.key, juror_duty, Act.COMMIT):
+        step = make.commit_vote(chain.at, chain.payer, now, chain.index, statement.commit())
+        await send(chain, tracker, view, step, Purpose("vote_committed", now.key))
+
+
+async def reveal_vote(witness: Witness, case: AuditView, statement: Entry) -> None:
+    """Show our vote once all may, until the chain shows it or the window has ended."""
+    chain, tracker = witness.chain, witness.audits.tracker
+    shown = (int(statement.kind), statement.evidence, statement.salt)
+    async for view, now in while_owed(witness, case.key, juror_duty, Act.REVEAL):
+        step = make.reveal_vote(chain.at, chain.payer, now, chain.index, shown)
+        await send(chain, tracker, view, step, Purpose("vote_revealed", now.key))
+
+
+def _without_evidence(witness: Witness, case: AuditView) -> Verdict:
+    """Say what is missing, rather than be silent.
+
+    In a case of work `unavailable` fines the target, who owes its openings and nothing else.
+    """
+    if case.kind != AuditKind.WORK:
+        return Verdict(VerdictKind.UNAVAILABLE, Reason.EVIDENCE_MISSING)
+    if kept_submission(witness, case) is None:
+        return Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING)
+    return Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED)
+
+
+def _judge_root(witness: Witness, case: AuditView) -> Verdict:
+    """Compare the vote with the root of our own copy, which exact replay made."""
+    saved = witness.state.store.load_weights(case.round)
+    replayed = None if saved is None else saved.state_root
+    return cases.judge_root(case.root_vote, (case.run, case.round, case.owner), replayed)

@@ -1,0 +1,105 @@
+"""What a participant needs to judge: evidence, its own gradient, the judge.
+
+Owns: the composition, and the port of what a witness computes. Never: decides when to judge.
+Next: `audit_round.py`, which reads like an audit; `recompute.py` for the gradient.
+
+Dishonest witnesses in tests are other forms of the same port.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from numpy import int64
+from numpy.typing import NDArray
+
+from troth_attestation.sketch import Sketch, sketch
+from troth_attestation.state import Float32
+from troth_attestation.verdict import Verdict
+from troth_client.audit.judgement import Evidence, judge_work
+from troth_client.audit.recompute import Weights, recompute, recompute_reference
+from troth_client.model.device import Device
+from troth_client.network.chain import RunChain
+from troth_client.network.submissions import Submissions
+from troth_client.state.audit_state import AuditState
+from troth_client.state.round_state import RoundState
+from troth_client.state.verdict_store import Duty, Entry
+from troth_coordinator.rules.audit_view import AuditView, SeatFlag
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import Digest
+
+
+class WitnessWork(Protocol):
+    """The computations of a witness; each is heavy, so it is called in a thread."""
+
+    def gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
+        """Return our own D(g), fp32 [tiles, 64, 64], of a batch, int64 [sequences, T + 1]."""
+        ...
+
+    def reference_gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
+        """Return D(g) in reference mode, as a juror compares it."""
+        ...
+
+    def judge(self, evidence: Evidence, gradient: Float32) -> Verdict:
+        """Return the verdict on a payload whose tiles were opened."""
+        ...
+
+    def sketch(self, gradient: Float32, seed: Digest, target: int) -> Sketch:
+        """Return the proof that we computed a gradient."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HonestWitnessWork:
+    """Recompute as trainers do, and say what the judge finds."""
+
+    config: RunConfig
+    device: Device
+
+    def gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
+        """Recompute on our device, in our precision."""
+        return recompute(self.config, weights, batch, self.device)
+
+    def reference_gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
+        """Recompute in fp32 on one thread of the processor."""
+        return recompute_reference(self.config, weights, batch)
+
+    def judge(self, evidence: Evidence, gradient: Float32) -> Verdict:
+        """Ask the judge."""
+        return judge_work(evidence, gradient, self.config)
+
+    def sketch(self, gradient: Float32, seed: Digest, target: int) -> Sketch:
+        """Sketch the gradient with the keys of this audit."""
+        return sketch(gradient, seed, target)
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A participant as a judge of others."""
+
+    chain: RunChain
+    submissions: Submissions
+    audits: AuditState
+    work: WitnessWork
+
+    @property
+    def state(self) -> RoundState:
+        """Weights, data and store."""
+        return self.submissions.state
+
+
+def recall(witness: Witness, audit: AuditView, *, is_juror: bool = False) -> Entry | None:
+    """Return what we have said of an audit.
+
+    Where the openings are others than those that it speaks of, and we have not committed to it on
+    this chain, a fork drew the seed anew: it is forgotten.
+    """
+    verdicts, duty = witness.audits.verdicts, Duty(audit.round, audit.target, audit.kind, is_juror)
+    found = verdicts.find(duty)
+    if found is None or found.evidence == audit.openings_root:
+        return found
+    places = audit.jurors if is_juror else audit.seats
+    own = [place for place in places if place.index == witness.chain.index]
+    if any(place.flags & SeatFlag.COMMITTED for place in own):
+        return found
+    verdicts.drop(duty)
+    return None

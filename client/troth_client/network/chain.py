@@ -1,0 +1,118 @@
+"""The chain as one participant reads and changes it.
+
+Owns: the identity that signs, the addresses of the run, looks through the watcher, and sends.
+Never: decides what to send. Beside `transport/`, this is the only door to the outside.
+Next: `watch.py`; `troth_coordinator/chain/client.py` does the work.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_client.network.errors import out_of_ring
+from troth_client.network.watch import ChainWatcher
+from troth_client.runtime.base import Runtime
+from troth_client.telemetry.events import EventSink
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
+from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex
+from troth_coordinator.rules.view import NetworkView, ParticipantView, RoundFlag, RoundView
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the participant is: owner address, session key, index in the roster."""
+
+    owner: Pubkey
+    session: Keypair
+    index: ParticipantIndex
+
+    @property
+    def owner_address(self) -> Address:
+        """The owner as raw bytes."""
+        return Address(bytes(self.owner))
+
+    @property
+    def session_address(self) -> Address:
+        """The session's public key as raw bytes."""
+        return Address(bytes(self.session.pubkey()))
+
+    @property
+    def session_seed(self) -> bytes:
+        """The 32-byte ed25519 seed that signs headers."""
+        return bytes(self.session)[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class RunChain:
+    """One run on chain, seen and signed for by one participant."""
+
+    client: CoordinatorClient
+    at: RunAddresses
+    genesis_hash: Digest
+    identity: Identity
+    watch: ChainWatcher
+    runtime: Runtime
+    events: EventSink
+
+    @property
+    def run(self) -> Address:
+        """The run's address as raw bytes, as every hash takes it."""
+        return Address(bytes(self.at.run))
+
+    @property
+    def index(self) -> ParticipantIndex:
+        """The participant's index in the roster."""
+        return self.identity.index
+
+    @property
+    def payer(self) -> Pubkey:
+        """The session's public key, which signs and pays."""
+        return self.identity.session.pubkey()
+
+    async def look(self) -> NetworkView:
+        """Return what the chain shows now."""
+        return await self.watch.look()
+
+    async def until(self, holds: Callable[[NetworkView], bool]) -> NetworkView:
+        """Return the first view for which `holds` is true."""
+        return await self.watch.until(holds)
+
+    async def send(self, *instructions: Instruction) -> ConfirmedTransaction:
+        """Send instructions in one transaction. Raises TransactionError, RpcError."""
+        return await self.client.send(list(instructions), [self.identity.session])
+
+    async def send_carrying(
+        self, instruction: Instruction, carried: Sequence[Instruction]
+    ) -> ConfirmedTransaction:
+        """Send an instruction with others that may turn out to be too late. Raises as `send`."""
+        return await self.client.send_carrying([instruction], carried, [self.identity.session])
+
+    async def read_round(self, round_: int) -> RoundView | None:
+        """Return a round account as it is now; None when the ring does not hold it."""
+        (found,) = await self.read_rounds([round_])
+        return found
+
+    async def read_rounds(self, rounds: Sequence[int]) -> list[RoundView | None]:
+        """Return the accounts of several rounds."""
+        return await self.client.read_rounds(self.at.run, rounds)
+
+    async def read_participants(self, owners: Sequence[Pubkey]) -> list[ParticipantView | None]:
+        """Return the accounts of several owners, None for those without."""
+        return await self.client.read_participants(self.at.run, owners)
+
+    async def read_closed(self, view: NetworkView, round_: int) -> RoundView:
+        """Return a round that `view` shows as over, once the node that we ask shows it closed.
+
+        Nodes behind one address may lag behind each other. LaggingError when the ring dropped it.
+        """
+        while True:
+            found = await self.read_round(round_)
+            if found is not None and found.flags & RoundFlag.CLOSED:
+                return found
+            if view.run.round >= round_ + view.run.params.ring:
+                raise out_of_ring(round_, view)
+            view = await self.watch.next()

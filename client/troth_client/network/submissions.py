@@ -1,0 +1,235 @@
+"""Everybody's submissions: from disk or from any holder, checked before any use.
+
+Owns: every check that allows us to hold a submission (sections 4, 5.4 and 6) and who is asked.
+Two levels: to *apply* an included payload, its header must be the committed one and its bytes
+those that the header names (`obtain`); to *vouch* for it, every field must also be what the chain
+says (`vouchable`). The second may fail where the first must not: a round that the majority
+included is applied by all, whatever we think of its headers.
+Never: touches a tensor with unchecked bytes. Next: `steps/gather.py`, which decides for how long.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from solders.pubkey import Pubkey
+
+from troth_attestation import header as headers
+from troth_attestation.errors import HeaderError, HeaderFieldError
+from troth_attestation.expected import ExpectedHeader, check_signed_header
+from troth_attestation.header import Header
+from troth_attestation.state import data_root
+from troth_client.compression import codec
+from troth_client.compression.limits import payload_length
+from troth_client.compression.payload_errors import MalformedPayloadError
+from troth_client.network.chain import RunChain
+from troth_client.state.records import Held
+from troth_client.state.round_state import RoundState
+from troth_client.storage.entries import Submission
+from troth_client.transport.base import BlobId, BlobKind, Check, Transport
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.assignment import sequences_of
+from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex
+from troth_coordinator.rules.root import root_vote
+from troth_coordinator.rules.view import NetworkView, RoundView, Status
+
+SIGNED_HEADER_BYTES = headers.HEADER_BYTES + headers.SIGNATURE_BYTES
+LIVING = (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
+"""Statuses in which a participant serves what others ask for."""
+
+
+@dataclass(slots=True)
+class Submissions:
+    """The submissions of a run as one participant holds, fetches and serves them.
+
+    `random` orders the holders; `endpoints_of` caches the owner and address of each index.
+    """
+
+    chain: RunChain
+    state: RoundState
+    transport: Transport
+    random: Random
+    endpoints_of: dict[int, tuple[Address, str]] = field(default_factory=dict)
+
+    @property
+    def payload_bytes(self) -> int:
+        """The length of every payload of this run."""
+        return payload_length(self.state.num_tiles, self.state.config.demo.k)
+
+    async def obtain(self, round_: RoundView, view: NetworkView, index: int) -> Held:
+        """Return the committed submission of a trainer, to apply it. Raises TransportError."""
+        return await self._held(round_, view, index, bytes)
+
+    async def vouchable(self, round_: RoundView, view: NetworkView, index: int) -> Held:
+        """Return a trainer's submission after every check that vouching for it needs.
+
+        Raises HeaderFieldError naming the field that contradicts the chain, and TransportError. A
+        payload that is not in canonical form is returned without being decoded.
+        """
+        held = await self._held(round_, view, index, _check_signature)
+        self.check_fields(round_, view, held.submission)
+        return held
+
+    def check_fields(self, round_: RoundView, view: NetworkView, submission: Submission) -> Header:
+        """Check commitment, root vote, all fields and the signature of a header of `round_`."""
+        index = submission.index
+        header = headers.decode(submission.header)
+        slot = round_.slots[index]
+        expected = self.expected_header(round_, view, index, header)
+        check_signed_header(header, submission.signature, slot.header_hash, expected)
+        # The vote on chain binds the header to one root; whether that root is right is decided by
+        # the majority and by replay, not by us refusing to vouch for availability.
+        vote = root_vote(self.chain.run, round_.round, header.owner, header.state_root)
+        if vote != slot.root_vote:
+            raise HeaderFieldError(
+                "state_root",
+                f"a root with the vote {slot.root_vote.hex()} that was committed on chain",
+                f"{header.state_root.hex()} with the vote {vote.hex()}",
+                "the vote was made for another root or copied from somebody; do not vouch for it",
+            )
+        return header
+
+    def expected_header(
+        self, round_: RoundView, view: NetworkView, index: int, header: Header
+    ) -> ExpectedHeader:
+        """Return what the chain says that the header committed by a trainer must contain."""
+        entry, slot, config = view.entries[index], round_.slots[index], self.state.config
+        per_payload = config.train.sequences_per_payload
+        return ExpectedHeader(
+            genesis_hash=self.chain.genesis_hash,
+            program_id=Address(bytes(self.chain.at.program)),
+            run=self.chain.run,
+            epoch=round_.epoch,
+            round=round_.round,
+            index=ParticipantIndex(index),
+            owner=entry.owner,
+            session=entry.session,
+            config_hash=config.config_hash(),
+            state_root=header.state_root,
+            data_root=data_root(sequences_of(self.state.order, round_, index, per_payload)),
+            payload_bytes=self.payload_bytes,
+            previous_included=slot.previous_included,
+            residual_before=self._residual_after(slot.previous_included, index),
+            zero_residual_root=self.state.residual.zero_root,
+        )
+
+    def hold(self, submission: Submission) -> None:
+        """Serve our own header and payload; nobody reads them before the round's release."""
+        header = headers.decode(submission.header)
+        of_round = submission.round
+        signed = BlobId(of_round, BlobKind.HEADER, headers.header_hash(header))
+        self.transport.hold(signed, submission.header + submission.signature)
+        payload = BlobId(of_round, BlobKind.PAYLOAD, header.payload_root)
+        self.transport.hold(payload, submission.payload)
+
+    def expect_pushes(self, round_: RoundView, view: NetworkView) -> None:
+        """Accept the committed headers of a round, and then their payloads, from anybody.
+
+        What is pushed is checked like what is fetched, then kept and served: a payload outlives
+        its maker when others hold it.
+        """
+        size = self.payload_bytes
+
+        def check_of(index: int) -> Check[object]:
+            def check(data: bytes) -> None:
+                raw, signature = data[: headers.HEADER_BYTES], data[headers.HEADER_BYTES :]
+                submission = Submission(round_.round, index, raw, signature, b"")
+                header = self.check_fields(round_, view, submission)
+                payload = BlobId(round_.round, BlobKind.PAYLOAD, header.payload_root)
+                self.transport.expect(payload, size, bytes)
+
+            return check
+
+        for index in bitmap.indices_of(round_.committed):
+            blob = BlobId(round_.round, BlobKind.HEADER, round_.slots[index].header_hash)
+            self.transport.expect(blob, SIGNED_HEADER_BYTES, check_of(index))
+
+    async def endpoints(self, view: NetworkView, first: int) -> list[str]:
+        """Return everybody's address, that of `first` in front; asks the chain about new owners.
+
+        A participant that has left is asked only for its own: it serves until its last audit ends.
+        """
+        living = {
+            index: entry.owner
+            for index, entry in enumerate(view.entries)
+            if entry.status in LIVING or (index == first and entry.status != Status.EMPTY)
+        }
+        known = {index: owner for index, (owner, _) in self.endpoints_of.items()}
+        unknown = {index: owner for index, owner in living.items() if known.get(index) != owner}
+        if unknown:
+            found = await self.chain.read_participants([Pubkey(one) for one in unknown.values()])
+            for (index, owner), participant in zip(unknown.items(), found, strict=True):
+                self.endpoints_of[index] = (owner, participant.endpoint if participant else "")
+        order = sorted(living, key=lambda index: index != first)
+        own = self.chain.index
+        return [url for index in order if (url := self.endpoints_of[index][1]) and index != own]
+
+    async def _held(
+        self, round_: RoundView, view: NetworkView, index: int, check: Check[object]
+    ) -> Held:
+        committed = round_.slots[index].header_hash
+        submission = self._stored(round_.round, index, committed, check)
+        if submission is None:
+            submission = await self._from_holders(round_, view, index, check)
+            self.state.store.save_peer(submission)
+        header = headers.decode(submission.header)
+        num_tiles, k = self.state.num_tiles, self.state.config.demo.k
+        try:
+            decoded = codec.decode(submission.payload, num_tiles, k, header.payload_root)
+        except MalformedPayloadError as error:
+            self.state.events.emit(
+                "payload_malformed", round=round_.round, index=index, reason=str(error)
+            )
+            decoded = None
+        return Held(submission, header, decoded)
+
+    def _stored(
+        self, round_: int, index: int, committed: bytes, check: Check[object]
+    ) -> Submission | None:
+        """Return the committed submission if it is on disk, our own or another's."""
+        for found in self.kept(round_, index):
+            if headers.header_hash(headers.decode(found.header)) != committed:
+                continue
+            try:
+                check(found.header + found.signature)
+            except HeaderError:
+                continue  # a holder's lie that was good enough to apply; others have the signature
+            return found
+        return None
+
+    def kept(self, round_: int, index: int) -> list[Submission]:
+        """Return what is on disk of a trainer in a round: our own as made, or as fetched."""
+        store = self.state.store
+        own = store.load_submission(round_) if index == self.chain.index else None
+        found = (own, store.load_peer(round_, index))
+        return [submission for submission in found if submission is not None]
+
+    async def _from_holders(
+        self, round_: RoundView, view: NetworkView, index: int, check: Check[object]
+    ) -> Submission:
+        """Fetch header and payload from the trainer itself first, then from anybody."""
+        holders = await self.endpoints(view, index)
+
+        def checked(data: bytes) -> bytes:
+            check(data)
+            return data
+
+        committed = BlobId(round_.round, BlobKind.HEADER, round_.slots[index].header_hash)
+        signed = await self.transport.fetch(committed, holders, SIGNED_HEADER_BYTES, checked)
+        raw, signature = signed[: headers.HEADER_BYTES], signed[headers.HEADER_BYTES :]
+        root = BlobId(round_.round, BlobKind.PAYLOAD, headers.decode(raw).payload_root)
+        payload = await self.transport.fetch(root, holders, self.payload_bytes, bytes)
+        return Submission(round_.round, index, raw, signature, payload)
+
+    def _residual_after(self, round_: int, index: int) -> Digest | None:
+        """Return the residual root of an earlier included header; None if we never saw it."""
+        if round_ == NONE:
+            return None
+        for found in self.kept(round_, index):
+            return headers.decode(found.header).residual_after
+        return None
+
+
+def _check_signature(data: bytes) -> None:
+    """Refuse a committed header that its session key did not sign: its holder is to blame."""
+    header = headers.decode(data[: headers.HEADER_BYTES])
+    headers.verify_signature(header, data[headers.HEADER_BYTES :])

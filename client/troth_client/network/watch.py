@@ -1,0 +1,86 @@
+"""The one watcher of the chain: each look reads it once and is handed to every task that waits.
+
+Owns: the newest view, who waits for the next one, and patience with a node that does not answer.
+Never: sends, or decides what a view asks for. Next: `chain.py`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NoReturn
+
+from solders.pubkey import Pubkey
+
+from troth_client.runtime.base import Runtime
+from troth_client.telemetry.events import EventSink
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import BlockhashExpiredError, RpcError, UnconfirmedError
+from troth_coordinator.rules.view import NetworkView
+
+MAX_FAILURES = 30
+"""How often in a row the node may fail before the participant gives up."""
+NODE_FAILURES = (RpcError, UnconfirmedError, BlockhashExpiredError)
+"""What a node that is away, late or overloaded raises; whatever was tried can be tried again."""
+
+
+class ChainWatcher:
+    """What the chain shows of one run, at confirmed finality."""
+
+    def __init__(
+        self, client: CoordinatorClient, run: Pubkey, runtime: Runtime, events: EventSink
+    ) -> None:
+        self._client = client
+        self._run = run
+        self._runtime = runtime
+        self._events = events
+        self._next: asyncio.Future[NetworkView] | None = None
+        self._latest: NetworkView | None = None
+        self._num_failures = 0
+
+    @property
+    def latest(self) -> NetworkView:
+        """The newest view; only after the first `look`."""
+        if self._latest is None:
+            raise RuntimeError("nothing was read yet: call look() first")
+        return self._latest
+
+    async def look(self) -> NetworkView:
+        """Read the chain now; everybody who waits for a view gets this one too."""
+        view = await self._client.snapshot(self._run)
+        self._num_failures = 0
+        self._latest = view
+        waiting, self._next = self._next, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(view)
+        return view
+
+    async def next(self) -> NetworkView:
+        """Return the next view that anybody's look brings, within about a slot."""
+        if self._next is None or self._next.done():
+            self._next = asyncio.get_running_loop().create_future()
+        waiting = self._next
+        await self._runtime.wait_for_others(waiting)
+        return waiting.result()
+
+    async def until(self, holds: Callable[[NetworkView], bool]) -> NetworkView:
+        """Return the first view for which `holds` is true, beginning with a fresh one."""
+        view = await self.look()
+        while not holds(view):
+            view = await self.next()
+        return view
+
+    async def follow(self) -> NoReturn:
+        """Look once a slot, for ever. Raises what the node raised when its patience is over."""
+        while True:
+            await self._runtime.wait()
+            try:
+                await self.look()
+            except NODE_FAILURES as error:
+                self._num_failures += 1
+                if self._num_failures > MAX_FAILURES:
+                    raise
+                self.report(error)
+
+    def report(self, error: Exception) -> None:
+        """Say that the node failed; what was tried is tried again later."""
+        count = max(1, self._num_failures)
+        self._events.emit("chain_unreachable", count=count, reason=str(error))

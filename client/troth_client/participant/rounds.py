@@ -1,0 +1,138 @@
+"""The task of rounds: follow a run through its phases until it ends or we are asked to stop.
+
+Owns: which phase asks for what, and when a participant may stop. Never: a step of a round.
+Next: `round.py`; `membership.py` for ready and activate, `cooldown.py` for the root-only vote.
+"""
+
+from troth_client.member import Member
+from troth_client.network.errors import StoppedError
+from troth_client.network.watch import NODE_FAILURES
+from troth_client.participant.audits import is_needed, owes
+from troth_client.participant.cooldown import vote_root
+from troth_client.participant.membership import (
+    check_standing,
+    get_active,
+    get_ready,
+    has_left,
+    is_short_of_stake,
+)
+from troth_client.round import run_round
+from troth_client.steps.await_close import has_dispersed
+from troth_client.steps.verified import start_from_disk
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView
+
+OPEN = (Phase.COMMIT, Phase.ATTEST)
+
+
+async def begin(member: Member) -> None:
+    """Start from what is on disk, once the node answers."""
+    while True:
+        try:
+            view = await member.chain.look()
+            # Before anything is applied: what open audits need must not be tidied away.
+            await member.audits.tracker.refresh(view)
+            await start_from_disk(member.chain, member.state, view)
+        except NODE_FAILURES as error:
+            await _endure(member, error)
+        else:
+            return
+
+
+async def run_rounds(member: Member) -> NetworkView:
+    """Take part until the run is over, we have left it or a stop is asked for.
+
+    Returns the last view. Raises RootDisputeError, LaggingError, ReplacedError, BarredError.
+    """
+    phases = _Phases(member)
+    while True:
+        try:
+            last = await phases.turn()
+        except NODE_FAILURES as error:
+            # Everything in a round can be repeated: it begins again where the chain stands.
+            await _endure(member, error)
+        except StoppedError as error:
+            member.chain.events.emit("stopped_behind", reason=str(error))
+            return await member.chain.look()
+        else:
+            if last is not None:
+                return last
+
+
+async def _endure(member: Member, error: Exception) -> None:
+    member.chain.watch.report(error)
+    await member.chain.runtime.wait()
+
+
+class _Phases:
+    """What was last said of the phase and of our stake."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._phase: Phase | None = None
+        self._is_short = False
+
+    async def turn(self) -> NetworkView | None:
+        """Do what the run asks for now; return the last view when there is nothing left to do."""
+        member = self._member
+        view = await member.chain.look()
+        check_standing(member.chain, view)
+        self._report_phase(view)
+        self._report_stake(view)
+        if member.state.stop.is_set():
+            return view
+        if has_left(member.chain, view):
+            # We still answer for what we did as a member, until nobody can ask any more.
+            if not await owes(member, view):
+                return view
+            await self._wait()
+            return None
+        if view.run.phase in OPEN:
+            await self._round(view)
+            return None
+        await self._between_rounds(view)
+        if has_dispersed(view) and not await is_needed(member, view):
+            return view
+        await self._wait()
+        return None
+
+    async def _wait(self) -> None:
+        await self._member.chain.watch.next()
+
+    async def _round(self, view: NetworkView) -> None:
+        member = self._member
+        view = await member.replay.catch_up(view)
+        if view.run.phase not in OPEN or view.round is None:
+            return
+        if not await get_active(member.chain, view):
+            await get_ready(member.replay, view)
+        await run_round(member, view, view.round)
+
+    async def _between_rounds(self, view: NetworkView) -> None:
+        member, phase = self._member, view.run.phase
+        chain, replay = member.chain, member.replay
+        if phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP):
+            await get_ready(replay, view)
+        elif phase == Phase.COOLDOWN:
+            await vote_root(chain, member.state.replica, await replay.catch_up(view))
+        elif phase == Phase.PAUSED:
+            await get_active(chain, await replay.catch_up(view))
+        elif phase == Phase.FINISHED:
+            await replay.load_stored_root(view)
+
+    def _report_phase(self, view: NetworkView) -> None:
+        run = view.run
+        if run.phase != self._phase:
+            self._phase = run.phase
+            self._member.chain.events.emit(
+                "phase", phase=run.phase.name, round=run.round, slot=view.slot
+            )
+
+    def _report_stake(self, view: NetworkView) -> None:
+        entry, params = view.entries[self._member.chain.index], view.run.params
+        is_short = is_short_of_stake(entry, view.run)
+        if is_short and not self._is_short:
+            self._member.chain.events.emit(
+                "stake_too_low", stake=entry.stake, needed=params.stake_lamports
+            )
+        self._is_short = is_short

@@ -1,0 +1,26 @@
+"""What a participant holds for audits: of its own work, and of what it judges.
+
+Owns: the fields. Never: behaviour. Next: `audit_tracker.py` for what is known of the audits.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from troth_client.state.audit_tracker import AuditTracker
+from troth_client.state.kept_weights import KeptWeights
+from troth_client.state.openings_store import OpeningsStore
+from troth_client.state.verdict_store import VerdictStore
+
+
+@dataclass(frozen=True, slots=True)
+class AuditState:
+    """Opening sets, kept weights, verdicts, and what the tracker knows.
+
+    `turn` is held while a judge recomputes: two at once would each take twice as long.
+    """
+
+    openings: OpeningsStore
+    kept: KeptWeights
+    verdicts: VerdictStore
+    tracker: AuditTracker
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)

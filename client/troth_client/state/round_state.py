@@ -1,0 +1,73 @@
+"""What a participant holds from round to round.
+
+Owns: the fields, and how the weights get to disk. Never: reads the chain or asks a peer.
+Next: `replica.py` for the weights, `residual_state.py` for the momentum, `work.py` for what is
+computed on them.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from numpy import int64
+from numpy.typing import NDArray
+
+from troth_client.runtime.base import Runtime
+from troth_client.state.replica import Replica
+from troth_client.state.residual_archive import ResidualArchive
+from troth_client.state.residual_state import ResidualState
+from troth_client.storage import Store
+from troth_client.storage.entries import WeightState
+from troth_client.telemetry.events import EventSink
+from troth_coordinator.rules.assignment import SequenceOrder
+from troth_coordinator.rules.config import RunConfig
+
+
+class Sequences(Protocol):
+    """Where token sequences come from; `data.shards.TokenData` is the implementation."""
+
+    def __len__(self) -> int:
+        """Return the number of sequences N; ids are 0..N-1."""
+        ...
+
+    def sequences(self, ids: Sequence[int]) -> NDArray[int64]:
+        """Return the sequences as int64 [len(ids), T + 1], hash-checked."""
+        ...
+
+
+@dataclass(slots=True)
+class RoundState:
+    """Weights, residual, store, data: all that rounds build on.
+
+    `keep_rounds` bounds what is kept on disk and served. `stop` is set when the participant is
+    asked to leave.
+    """
+
+    config: RunConfig
+    data: Sequences
+    replica: Replica
+    residual: ResidualState
+    archive: ResidualArchive
+    store: Store
+    keep_rounds: int
+    runtime: Runtime
+    events: EventSink
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def order(self) -> SequenceOrder:
+        """The order in which the run reads its data."""
+        return SequenceOrder(len(self.data), self.config.manifest_digest())
+
+    @property
+    def num_tiles(self) -> int:
+        """The number of 64x64 tiles of the model."""
+        return self.replica.layout.num_tiles
+
+    def save_weights(self) -> None:
+        """Save the weights at the start of the replica's round, with their root."""
+        replica = self.replica
+        self.store.save_weights(
+            WeightState(replica.round, replica.cursor, replica.root(), replica.arrays())
+        )

@@ -1,0 +1,91 @@
+"""What a trainer computes: a gradient, a payload, the openings of a sampled one.
+
+Owns: the port and its honest form. Never: decides when; `steps/produce.py` and
+`audit/show_openings.py` do. Next: `train/step.py`, `residual_state.py`, `openings_store.py`.
+
+Cheats are other forms of the same port (`troth_simulation/cheats`).
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from numpy import int64
+from numpy.typing import NDArray
+
+from troth_attestation.openings import Sampled
+from troth_client.compression import codec
+from troth_client.compression.dct import dct2
+from troth_client.compression.tiles import TileLayout
+from troth_client.model.device import Device
+from troth_client.model.llama import Llama
+from troth_client.state.openings_store import OpeningsStore
+from troth_client.state.residual_archive import ResidualArchive
+from troth_client.state.residual_state import Proposal, ResidualState
+from troth_client.train.step import Gradient, gradient
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import Digest, RoundIndex
+
+
+class TrainerWork(Protocol):
+    """The three computations of a trainer; each is heavy, so it is called in a thread."""
+
+    def gradient(self, batch: NDArray[int64]) -> Gradient:
+        """Return the clipped gradient of sequences, int64 [sequences, T + 1].
+
+        Raises NonFiniteError.
+        """
+        ...
+
+    def propose(self, round_: RoundIndex, found: Gradient) -> Proposal:
+        """Return u of a round with its chosen signs. Raises NonFiniteError."""
+        ...
+
+    def encode(self, proposal: Proposal) -> bytes:
+        """Return the canonical payload of a proposal. Raises MalformedPayloadError."""
+        ...
+
+    def open_tiles(self, sampled: Sampled) -> Digest:
+        """Keep and serve the opening set of a sampled payload; return its root.
+
+        Raises ResidualLostError, DiskFullError.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HonestWork:
+    """The work that was assigned, on the model that the replica moves."""
+
+    config: RunConfig
+    model: Llama
+    device: Device
+    layout: TileLayout
+    residual: ResidualState
+    archive: ResidualArchive
+    openings: OpeningsStore
+
+    def gradient(self, batch: NDArray[int64]) -> Gradient:
+        """Compute as the config says, in its order of microbatches."""
+        train = self.config.train
+        return gradient(
+            self.model, batch, train.microbatch_sequences, train.clip_micro, self.device
+        )
+
+    def propose(self, round_: RoundIndex, found: Gradient) -> Proposal:
+        """Add the gradient's coefficients to the momentum and choose the top k."""
+        tiles = self.layout.to_tiles(found.tensors)
+        return self.residual.propose(round_, dct2(tiles).cpu(), self.config.demo.k)
+
+    def encode(self, proposal: Proposal) -> bytes:
+        """Encode, and decode once as everybody else will: a malformed payload is a fault."""
+        payload = codec.encode(proposal.sent)
+        codec.decode(payload, self.layout.num_tiles, self.config.demo.k)
+        return payload
+
+    def open_tiles(self, sampled: Sampled) -> Digest:
+        """Open the drawn tiles, or find the set that an earlier process made."""
+        found = self.openings.find_set(sampled)
+        if found is not None:
+            return found
+        after, before = self.archive.pair(sampled)
+        return self.openings.make(sampled, after, before)

@@ -1,0 +1,139 @@
+"""A trainer that cheats: another form of the work that a run asks for.
+
+Owns: gradients that were not computed, residuals and openings that were forged. All hashes are made
+anew, so that nothing but the cheat is wrong.
+Never: decides what a kind of cheat does; `catalogue.py` has that.
+Next: `conduct.py` for when it begins, `ports.py`, which puts it in a participant.
+"""
+
+import copy
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from troth_attestation import openings
+from troth_attestation.openings import Sampled
+from troth_attestation.state import residual_root
+from troth_client.compression import codec
+from troth_client.compression.topk import select
+from troth_client.model.llama import Llama
+from troth_client.model.weights import trainable_parameters
+from troth_client.state.errors import ResidualLostError
+from troth_client.state.residual_state import Proposal
+from troth_client.state.work import HonestWork
+from troth_client.storage import Store
+from troth_client.train.step import Gradient
+from troth_coordinator.rules.ids import Digest, RoundIndex
+from troth_simulation.cheats.cheat import Hidden
+from troth_simulation.cheats.conduct import Conduct
+from troth_simulation.cheats.signed import same_openings, same_residual
+from troth_simulation.cheats.work import Batch
+
+COPIED_SIZE = 0.01
+"""The size of every value of a copied u: only places and signs of a payload are public."""
+
+
+@dataclass(slots=True)
+class CheatingWork:
+    """The work of somebody who signs for something else than it was assigned.
+
+    `store` is where it finds the payloads of others.
+    """
+
+    honest: HonestWork
+    conduct: Conduct
+    store: Store
+    _last_loss: int = 0
+    _past: deque[Llama] = field(default_factory=deque)
+
+    def gradient(self, batch: Batch) -> Gradient:
+        """Return what is sent in place of the gradient."""
+        cheat, model = self.conduct.cheat, self.honest.model
+        if cheat.stale_rounds:
+            self._past.append(copy.deepcopy(model))
+            if len(self._past) > cheat.stale_rounds + 1:
+                self._past.popleft()
+        if not self.conduct.begin():
+            found = self.honest.gradient(batch)
+            self._last_loss = found.mean_loss_micro
+            return found
+        if not cheat.computes:
+            parameters = trainable_parameters(model).items()
+            zeros = {name: torch.zeros_like(tensor) for name, tensor in parameters}
+            return Gradient(zeros, self._last_loss, 0.0)
+        used = replace(self.honest, model=self._past[0]) if cheat.stale_rounds else self.honest
+        found = used.gradient(cheat.batch(batch))
+        tensors = {name: tensor.cpu().numpy() for name, tensor in found.tensors.items()}
+        sent = cheat.gradient(tensors)
+        device = self.honest.device.torch
+        changed = {name: torch.from_numpy(sent[name]).to(device) for name in sent}
+        return replace(found, tensors=changed)
+
+    def propose(self, round_: RoundIndex, found: Gradient) -> Proposal:
+        """Return the honest proposal, or one of a forged u.
+
+        What it forged before never spoils its own momentum: NaN there would end its payloads.
+        """
+        cheat, residual = self.conduct.cheat, self.honest.residual
+        torch.nan_to_num_(residual.momentum.matrix, 0.0, 0.0, 0.0)
+        honest = self.honest.propose(round_, found)
+        is_first = self.conduct.note(round_)
+        is_forger = cheat.residual is not same_residual or cheat.copies
+        if not (is_forger and self.conduct.begin()) or (cheat.is_once and not is_first):
+            return honest
+        u = torch.from_numpy(cheat.residual(honest.u.numpy()))
+        k = self.honest.config.demo.k
+        if cheat.copies:
+            u = _copied(self.store, round_, u, k)
+        residual.proposal = forged = signed(u, honest, k)
+        return forged
+
+    def encode(self, proposal: Proposal) -> bytes:
+        """Encode as everybody does."""
+        return self.honest.encode(proposal)
+
+    def open_tiles(self, sampled: Sampled) -> Digest:
+        """Show something in place of the drawn tiles; return its root.
+
+        Raises ResidualLostError if u was deleted.
+        """
+        conduct, store = self.conduct, self.honest.openings
+        if conduct.is_hiding(Hidden.RESIDUALS, sampled.round):
+            raise ResidualLostError(f"u of round {sampled.round}", "deleted", "Nothing to show.")
+        forge = conduct.cheat.openings
+        is_forged = forge is not same_openings and conduct.has_cheated(sampled.round)
+        known = store.find(sampled.round, sampled.index) if is_forged else None
+        root = known or self.honest.open_tiles(sampled)
+        data = store.shown(root)
+        if is_forged and known is None and data is not None:
+            data = forge(data)
+            root = openings.openings_root(data)
+            store.keep(sampled, root, data, durable=False)
+        if conduct.is_hiding(Hidden.OPENINGS, sampled.round):
+            conduct.hidden_roots.add(root)
+        return root
+
+
+def signed(u: Tensor, honest: Proposal, k: int) -> Proposal:
+    """Return a proposal of another u; where that has no top k, the payload stays the honest one."""
+    is_finite = bool(np.isfinite(u.numpy()).all())
+    sent = select(u, k) if is_finite else honest.sent
+    return Proposal(honest.round, u, sent, residual_root(u.numpy()))
+
+
+def _copied(store: Store, round_: int, own: Tensor, k: int) -> Tensor:
+    """Return a u whose payload is that of somebody else in the round before; ours without one."""
+    before = round_ - 1
+    ours = store.load_submission(before)
+    for index in store.peer_indices(before):
+        submission = store.load_peer(before, index)
+        if submission is not None and (ours is None or ours.index != index):
+            votes = codec.decode(submission.payload, len(own), k)
+            signs = 1.0 - 2.0 * votes.negative.float()
+            values = COPIED_SIZE * signs * votes.present[:, None]
+            flat = torch.zeros(len(own), own[0].numel())
+            return flat.scatter_(1, votes.indices.long(), values).view_as(own)
+    return own

@@ -1,0 +1,87 @@
+"""Stepped time: the slot advances when every task of every participant waits for it.
+
+Owns: who is waiting and for what. Never: reads a clock; equal seeds give equal runs.
+Next: `in_process.py`, which runs a whole network on it.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+from troth_client.runtime.base import Work
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SteppedRuntime:
+    """The runtime of all participants of a run inside one process.
+
+    A task counts from `start`, or `join`, until it ends, or `leave`. It is idle while it waits for
+    the next slot or for another task. When all are idle, the slot advances.
+    """
+
+    def __init__(self, advance: Callable[[], None]) -> None:
+        self._advance = advance
+        self._num_tasks = 0
+        self._sleepers: list[asyncio.Future[None]] = []
+        self._listeners: list[tuple[asyncio.Future[Any], ...]] = []
+
+    def join(self) -> None:
+        """Count one more task that has to wait before the slot advances."""
+        self._num_tasks += 1
+
+    def leave(self) -> None:
+        """Count one task less; the others go on."""
+        self._num_tasks -= 1
+        self._step_if_all_idle()
+
+    async def wait(self, work: Work[T] = ()) -> None:
+        """Wait for the next slot, or, with work, only for the work: it needs no time here."""
+        if work:
+            await asyncio.wait(work)
+            return
+        sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append(sleeper)
+        self._step_if_all_idle()
+        await sleeper
+
+    async def wait_for_others(self, *futures: "asyncio.Future[Any]") -> None:
+        """Wait, idle, until another task brings one of the futures about."""
+        if not any(future.done() for future in futures):
+            self._listeners.append(futures)
+            try:
+                self._step_if_all_idle()
+                await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                self._listeners.remove(futures)
+
+    async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function here and now: one thread, one order."""
+        return function(*args, **kwargs)
+
+    def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        """Start a task; the slot does not advance before it, too, is idle."""
+        task = asyncio.create_task(work, name=name)
+        self.join()
+        # Not a `finally` in the task: one that is cancelled before its first step never enters it.
+        task.add_done_callback(lambda _task: self.leave())
+        return task
+
+    def seconds(self) -> None:
+        """Return None: all members share one thread, so a step's duration says nothing."""
+        return
+
+    def _step_if_all_idle(self) -> None:
+        # A sleeper that was cancelled (a participant killed by the test) no longer counts. Nor does
+        # a listener whose future is done: it has not come round to acting on it.
+        self._sleepers = [sleeper for sleeper in self._sleepers if not sleeper.done()]
+        num_listening = sum(
+            not any(future.done() for future in futures) for futures in self._listeners
+        )
+        if self._sleepers and len(self._sleepers) + num_listening >= self._num_tasks:
+            self._advance()
+            sleepers, self._sleepers = self._sleepers, []
+            for sleeper in sleepers:
+                if not sleeper.done():
+                    sleeper.set_result(None)
