@@ -139,10 +139,10 @@ async def follow(run: InProcessRun, culprit: Member, unknown: Trial) -> Trial:
     honest = [one for one in run.members if one is not culprit]
     record = Record(culprit.index)
     run.chain.observers.append(record)
-    run.clock.join()
+    run.runtime.join()
     try:
         while True:
-            await run.clock.wait()
+            await run.runtime.wait()
             for task in [one.task for one in honest]:
                 raise_failure(task)
             now = (await run.client.read_run(run.at.run)).round
@@ -150,7 +150,7 @@ async def follow(run: InProcessRun, culprit: Member, unknown: Trial) -> Trial:
             if found.convicted or now - cheat.honest_rounds >= most:
                 return found
     finally:
-        run.clock.leave()
+        run.runtime.leave()
 
 
 def raise_failure(task: "asyncio.Task[NetworkView] | None") -> None:

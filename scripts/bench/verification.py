@@ -26,7 +26,7 @@ from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
 from troth_client.participant.assembly import Ports
-from troth_client.runtime.clock import Clock, Work
+from troth_client.runtime.runtime import Clock, Work
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
 from troth_simulation.in_process import InProcessRun, Member, run_members
@@ -62,7 +62,7 @@ class Meter:
 
     def wrap(self, _member: Member, doors: Ports) -> Ports:
         """Put the meter on a member's clock."""
-        return replace(doors, clock=_MeteredClock(doors.clock, self))
+        return replace(doors, clock=_MeteredClock(doors.runtime, self))
 
     def each(self, names: Iterable[str]) -> float:
         """Return the seconds that one call of each of these functions takes."""

@@ -29,9 +29,9 @@ def behind(doors: Ports, swaps: dict[Callable, Swap]) -> Ports:
     async def compute(function, *args, **kwargs):
         if function in swaps:
             return await swaps[function](*args, **kwargs)
-        return await doors.clock.compute(function, *args, **kwargs)
+        return await doors.runtime.compute(function, *args, **kwargs)
 
-    return replace(doors, clock=Wrapped(doors.clock, compute=compute))
+    return replace(doors, clock=Wrapped(doors.runtime, compute=compute))
 
 
 def leaked(giver: str, function: Callable, take: Callable[..., Awaitable[object]]) -> Wrap:
@@ -49,7 +49,7 @@ def leaked(giver: str, function: Callable, take: Callable[..., Awaitable[object]
         async def use(*args):
             use.calls += 1
             while len(results) < use.calls:
-                await doors.clock.wait()
+                await doors.runtime.wait()
             return await take(results[use.calls - 1], *args)
 
         use.calls = 0
@@ -89,7 +89,7 @@ def at_the_last_second(one, doors: Ports) -> Ports:
             is_over = view.slot + 1 >= phase_end_by_time(view.run)
             if view.run.phase != Phase.COMMIT or is_over:
                 return await doors.chain.send_carrying(instructions, carried, signers)
-            await doors.clock.wait()
+            await doors.runtime.wait()
 
     if one.name != CHEAT:
         return doors

@@ -60,9 +60,9 @@ def computing(doors: Ports, swaps: Mapping[Callable[..., Any], Callable[..., Any
     """The same doors, but the clock computes other functions than it is asked for."""
 
     async def compute(function, *args, **kwargs):
-        return await doors.clock.compute(swaps.get(function, function), *args, **kwargs)
+        return await doors.runtime.compute(swaps.get(function, function), *args, **kwargs)
 
-    return replace(doors, clock=Wrapped(doors.clock, compute=compute))
+    return replace(doors, clock=Wrapped(doors.runtime, compute=compute))
 
 
 def saying(said: Said) -> Judge:
@@ -78,7 +78,7 @@ def saying(said: Said) -> Judge:
 
 async def until_event(run: InProcessRun, told_of: Chronicle, name: str, **fields: object) -> Any:
     """Let slots pass until the program has said so; return the first such event."""
-    run.clock.join()
+    run.runtime.join()
     try:
         for _ in range(PATIENCE_SLOTS):
             found = told_of.named(name, **fields)
@@ -86,9 +86,9 @@ async def until_event(run: InProcessRun, told_of: Chronicle, name: str, **fields
                 return found[0]
             raise_failures(run)
             assert any(one.is_running for one in run.members), "nobody is left to do it"
-            await run.clock.wait()
+            await run.runtime.wait()
     finally:
-        run.clock.leave()
+        run.runtime.leave()
     raise AssertionError(f"no {name} {fields}")
 
 
@@ -108,15 +108,15 @@ async def accuse(
 async def released(run: InProcessRun, told_of: Chronicle, settled: Any) -> Any:
     """Wait for the end of a case, and close it if its members are gone by then; the event of it."""
     about = {name: getattr(settled, name) for name in ("round", "target", "audit_kind")}
-    run.clock.join()
+    run.runtime.join()
     try:
         for _ in range(PATIENCE_SLOTS):
             for event in told_of.named("AuditClosed", **about):
                 return event
             await _release(run, tuple(about.values()))
-            await run.clock.wait()
+            await run.runtime.wait()
     finally:
-        run.clock.leave()
+        run.runtime.leave()
     raise AssertionError(f"still open: {about}")
 
 
@@ -153,7 +153,7 @@ async def assert_only_paid(run: InProcessRun, told_of: Chronicle, payers: list[M
 
 def mortal(run: InProcessRun, name: str, last: str) -> Doom:
     """Let one member's first process be killed right after it has told of this."""
-    doom = Doom(run.clock, where=last)
+    doom = Doom(run.runtime, where=last)
 
     def wrap(one, doors):
         def emit(event, /, **fields):

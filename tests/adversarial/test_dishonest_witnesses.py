@@ -125,12 +125,12 @@ async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_rest
     (committed,) = events_of(run, "fay", "verdict_committed")
     about = {"round": committed["round"], "target": committed["target"]}
     doom.bury()
-    run.clock.join()
+    run.runtime.join()
     for _ in range(5):
-        await run.clock.wait()
+        await run.runtime.wait()
     assert not tale.named("VerdictRevealed", index=fay.index)
     await run.start(fay)
-    run.clock.leave()
+    run.runtime.leave()
     settled = await until_event(run, tale, "AuditSettled", **about)
     assert len(tale.named("VerdictCommitted", index=fay.index, **about)) == 1
     assert len(tale.named("VerdictRevealed", index=fay.index, **about)) == 1
@@ -153,12 +153,12 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     await accuse(run, 1, ada, AuditKind.ROOT)
     await death_of(fay)
     doom.bury()
-    run.clock.join()
+    run.runtime.join()
     for _ in range(3):
-        await run.clock.wait()
+        await run.runtime.wait()
     assert not tale.named("VoteRevealed", index=fay.index)
     await run.start(fay)
-    run.clock.leave()
+    run.runtime.leave()
     settled = await until_event(run, tale, "CaseSettled", target=ada.index)
     assert len(tale.named("VoteCommitted", index=fay.index)) == 1
     assert len(tale.named("VoteRevealed", index=fay.index)) == 1

@@ -5,12 +5,12 @@ Next: inprocess_support.py for the runs.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from troth_client.participant.assembly import Ports
-from troth_client.runtime.clock import SteppedClock
 from troth_client.transport.base import BlobId
 from troth_client.transport.errors import HolderLacksError
+from troth_simulation.stepped import SteppedRuntime
 
 
 class Wrapped:
@@ -22,6 +22,16 @@ class Wrapped:
 
     def __getattr__(self, name):
         return self._calls.get(name) or getattr(self._inner, name)
+
+
+def training(ports: Ports, **calls) -> Ports:
+    """The same ports, but the trainer's work has these calls instead."""
+    return replace(ports, trains=lambda honest: Wrapped(ports.trains(honest), **calls))
+
+
+def judging_by(ports: Ports, **calls) -> Ports:
+    """The same ports, but the witness's work has these calls instead."""
+    return replace(ports, judges=lambda honest: Wrapped(ports.judges(honest), **calls))
 
 
 def refused_by(doors: Ports, refuses: Callable[[str, BlobId], bool]) -> Ports:
@@ -45,7 +55,7 @@ class Killed(BaseException):
 class Doom:
     """The death of one process. Time stands still from then on, until `bury`."""
 
-    clock: SteppedClock
+    runtime: SteppedRuntime
     is_dead: bool = False
     where: str = ""
     died: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,9 +63,9 @@ class Doom:
     def die(self):
         self.is_dead = True
         self.died.set()
-        self.clock.join()
+        self.runtime.join()
         raise Killed(self.where)
 
     def bury(self):
         if self.is_dead:
-            self.clock.leave()
+            self.runtime.leave()

@@ -35,7 +35,7 @@ class Fate:
     async def follow(self) -> None:
         """Work until the run is finished, checking the vault at each new round."""
         run, seen = self._run, -1
-        run.clock.join()
+        run.runtime.join()
         try:
             while (view := await run.view()).run.phase != Phase.FINISHED:
                 raise_failures(run)
@@ -44,9 +44,9 @@ class Fate:
                     await assert_conserved(run)
                 await self._raise_the_dead(view.slot)
                 await self._decide(view.slot)
-                await run.clock.wait()
+                await run.runtime.wait()
         finally:
-            run.clock.leave()
+            run.runtime.leave()
 
     async def _raise_the_dead(self, slot: int) -> None:
         due = [name for name, when in self.rises.items() if when <= slot]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from integration.inprocess_doors import Wrapped
+from integration.inprocess_doors import Wrapped, training
 from integration.inprocess_support import (
     assert_fees_told,
     assert_finished,
@@ -23,7 +23,7 @@ from troth_attestation import header as headers
 from troth_client.compression import codec
 from troth_client.network import fetch as fetch_step
 from troth_client.steps import attest as attest_step
-from troth_client.steps import produce
+from troth_client.train import errors as train_errors
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError
 from troth_client.transport.memory import memory_transport
@@ -35,28 +35,22 @@ LIE_ROUND = 2
 
 
 @pytest.mark.parametrize("kind", ["gradient", "u"])
-async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(theatre, monkeypatch, kind):
-    if kind == "gradient":
-        honest = produce.gradient
+async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(theatre, kind):
+    def gradient(batch):
+        found = sick.here.work.honest.gradient(batch)
+        if sick.here.state.replica.round == LIE_ROUND:
+            raise train_errors.NonFiniteError("a finite gradient", "nan", "")
+        return found
 
-        def broken(model, batch, *args):
-            found = honest(model, batch, *args)
-            if model is sick.here.model and sick.here.replica.round == LIE_ROUND:
-                raise produce.train_errors.NonFiniteError("a finite gradient", "nan", "")
-            return found
+    def propose(round_, found):
+        if round_ == LIE_ROUND:
+            next(iter(found.tensors.values())).view(-1)[0] = float("nan")
+        return sick.here.work.honest.propose(round_, found)
 
-        monkeypatch.setattr(produce, "gradient", broken)
-    else:
-        honest_dct = produce.dct2
-
-        def dct(tiles):
-            found = honest_dct(tiles)
-            if sick.here.step == "encode" and sick.here.replica.round == LIE_ROUND:
-                found[0, 0, 0] = float("nan")
-            return found
-
-        monkeypatch.setattr(produce, "dct2", dct)
-    run = await theatre.start(5, cast="ada bob cyd dan")
+    broken = {"gradient": gradient} if kind == "gradient" else {"propose": propose}
+    run = await theatre.create(5)
+    run.wrap = lambda one, ports: training(ports, **broken) if one.name == "dan" else ports
+    await enter(run, ["ada", "bob", "cyd", "dan"])
     sick = member(run, "dan")
     await run.finish()
     await assert_finished(run)
@@ -73,14 +67,15 @@ async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(theatre, mo
 async def test_a_malformed_own_payload_is_never_committed(theatre, monkeypatch):
     """A broken encoder must not cost the stake of its owner (P2)."""
     honest = codec.encode
+    run = await theatre.start(3, cast="ada bob cyd dan")
+    residual = member(run, "dan").here.state.residual
 
     def broken(votes):
         data = honest(votes)
-        return bytes(len(data) - 1) + b"\x80" if run.clock and peer.step == "encode" else data
+        is_dans = residual.proposal is not None and votes is residual.proposal.sent
+        return bytes(len(data) - 1) + b"\x80" if is_dans else data
 
-    run = await theatre.start(3, cast="ada bob cyd dan")
-    peer = member(run, "dan").here
-    monkeypatch.setattr(produce.codec, "encode", broken)
+    monkeypatch.setattr(codec, "encode", broken)
     await run.finish()
     await assert_finished(run)
     assert len(events_of(run, "dan", "gradient_refused")) == 3
@@ -135,7 +130,7 @@ async def test_nothing_is_served_before_commit_has_ended(theatre):
                 await ask(run, blob, size)
         assert (await run.view()).run.phase == Phase.COMMIT
         await until(run, lambda view: view.run.phase == Phase.ATTEST, is_stopped=True)
-        await run.clock.wait()
+        await run.runtime.wait()
         for blob, size in wanted:
             assert blob.matches(await ask(run, blob, size))
     await run.finish()
@@ -167,13 +162,13 @@ async def test_a_malformed_payload_that_was_included_adds_nothing_anywhere(theat
         indices[0, 0], indices[0, 1] = votes.indices[0, 1], votes.indices[0, 0]
         return honest(replace(votes, indices=indices))
 
-    def payload(peer, proposal):
-        is_lie = peer.index == LIAR and proposal.round == LIE_ROUND
-        return swapped(proposal.sent) if is_lie else honest(proposal.sent)
+    def payload(proposal):
+        return (swapped if proposal.round == LIE_ROUND else honest)(proposal.sent)
 
-    monkeypatch.setattr(produce, "_payload", payload)
     vouch_for_everything(monkeypatch)
-    run = await theatre.start(5, cast="ada bob cyd dan")
+    run = await theatre.create(5)
+    run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
+    await enter(run, ["ada", "bob", "cyd", "dan"])
     await run.finish()
     await assert_finished(run)
     assert included(run, "ada")[LIE_ROUND] == [0, 1, 2, 3]
@@ -185,15 +180,15 @@ async def test_a_malformed_payload_that_was_included_adds_nothing_anywhere(theat
     assert included(run, "ada")[LIE_ROUND + 1] == [0, 1, 2, 3]
 
 
-async def test_a_malformed_payload_is_not_vouched_for(theatre, monkeypatch):
+async def test_a_malformed_payload_is_not_vouched_for(theatre):
     honest = codec.encode
 
-    def payload(peer, proposal):
-        data = honest(proposal.sent)
-        return data[:-1] + b"\x80" if peer.index == LIAR else data
+    def payload(proposal):
+        return honest(proposal.sent)[:-1] + b"\x80"
 
-    monkeypatch.setattr(produce, "_payload", payload)
-    run = await theatre.start(3, cast="ada bob cyd dan")
+    run = await theatre.create(3)
+    run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
+    await enter(run, ["ada", "bob", "cyd", "dan"])
     await run.finish()
     await assert_finished(run)
     assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(3)}
@@ -227,7 +222,7 @@ def withhold(run, round_: int, target: str, served_to: str) -> None:
         transport = doors.transport
 
         def is_withheld(blob: BlobId) -> bool:
-            stored = member(run, target).here.store.load_submission(round_)
+            stored = member(run, target).here.state.store.load_submission(round_)
             if stored is None:
                 return False
             header = headers.decode(stored.header)

@@ -89,7 +89,7 @@ def doomed(run, name: str, fates: list[Fate]) -> None:
             chain=CoordinatorClient(rpc, sleeper=lambda _seconds: asyncio.sleep(0)),
             transport=Door(doors.transport, fate, "transport"),
             store=Door(doors.store, fate, "store"),
-            clock=Door(doors.clock, fate, "clock"),
+            runtime=Door(doors.runtime, fate, "runtime"),
         )
 
     run.wrap = wrap
@@ -125,7 +125,7 @@ async def play(theatre, rounds: int, lives: list[tuple[int, bool]]):
     await enter(run, ["ada", "cyd", "dan"])
     bob = await run.add("bob")
     for at, is_after in [*lives, (0, False)]:
-        fates.append(Fate(run.clock, at=at, is_after=is_after))
+        fates.append(Fate(run.runtime, at=at, is_after=is_after))
         await live(run, bob, fates)
         bob.events.emit("life_ended")
     await run.finish()
@@ -143,10 +143,10 @@ def assert_nothing_was_lost(run, rounds: int) -> None:
     for event in encoded:
         before = event["round"] - 1 if event["round"] else None
         assert event["previous"] == before, f"the residual was lost: {event}"
-    for round_ in bob.here.store.submission_rounds():
-        sent = member(run, "ada").here.store.load_peer(round_, 3)
+    for round_ in bob.here.state.store.submission_rounds():
+        sent = member(run, "ada").here.state.store.load_peer(round_, 3)
         if sent is not None:
-            assert sent == bob.here.store.load_submission(round_), "other bytes than those stored"
+            assert sent == bob.here.state.store.load_submission(round_), "other bytes than those stored"
 
 
 def died_between(told: list[dict], first: str, second: str) -> int:
@@ -190,7 +190,7 @@ async def test_killed_at_every_door(theatre, is_after):
     run, fates = await play(theatre, 60, lives)
     await assert_survived(run, 60, fates, lives)
     usual = {"rpc.send", "store.save_submission", "store.save_weights", "transport.push"}
-    of_audits = {"clock.beside", "transport.show"}
+    of_audits = {"runtime.start", "transport.show"}
     assert {fate.where for fate in fates} >= usual | of_audits
 
 

@@ -50,25 +50,25 @@ def lie(monkeypatch, lies: dict[int, tuple[int, str]]) -> None:
 
     lies: round -> index of the liar, name of the field.
     """
-    honest, sign, current = produce._header, headers.sign, commit_step._is_current
+    honest, sign, current = produce.header_of, headers.sign, commit_step.is_current
 
-    def lying(peer, plan, *args):
-        header = honest(peer, plan, *args)
+    def lying(state, chain, plan, made):
+        header = honest(state, chain, plan, made)
         liar, field = lies.get(plan.round, (None, ""))
-        return replace(header, **{field: FALSE_FIELDS[field]}) if peer.index == liar else header
+        return replace(header, **{field: FALSE_FIELDS[field]}) if chain.index == liar else header
 
     def signing(header, seed):
         is_other = header.session == bytes(OTHER_KEY.pubkey())
         return sign(header, bytes(OTHER_KEY)[:32] if is_other else seed)
 
-    def is_current(peer, header):
+    def is_current(chain, state, header):
         # An honest client would notice that it votes for another root or with another key.
-        is_lie = lies.get(peer.replica.round, (None,))[0] == peer.index
-        return is_lie or current(peer, header)
+        is_lie = lies.get(state.replica.round, (None,))[0] == chain.index
+        return is_lie or current(chain, state, header)
 
-    monkeypatch.setattr(produce, "_header", lying)
+    monkeypatch.setattr(produce, "header_of", lying)
     monkeypatch.setattr(headers, "sign", signing)
-    monkeypatch.setattr(commit_step, "_is_current", is_current)
+    monkeypatch.setattr(commit_step, "is_current", is_current)
 
 
 def assert_not_vouched(run, round_: int, liar: int, field: str) -> None:
@@ -116,11 +116,11 @@ async def test_a_false_state_root_is_a_minority_vote_that_is_not_included(theatr
 async def test_a_vote_that_does_not_fit_the_header_is_named(theatre, monkeypatch):
     """The header tells the truth, the vote on chain was copied from another trainer."""
     run = await theatre.start(5, cast="ada bob cyd dan")
-    liar, ada = member(run, "dan").here, member(run, "ada").here
+    liar, ada = (member(run, name).here.chain.identity for name in ("dan", "ada"))
 
     def vote(run_, round_, owner, state_root):
-        is_liar = owner == liar.identity.owner_address and round_ == LIE_ROUND
-        return root_vote(run_, round_, ada.identity.owner_address if is_liar else owner, state_root)
+        is_liar = owner == liar.owner_address and round_ == LIE_ROUND
+        return root_vote(run_, round_, ada.owner_address if is_liar else owner, state_root)
 
     monkeypatch.setattr(commit_step, "root_vote", vote)
     await run.finish()

@@ -78,15 +78,15 @@ async def test_a_node_that_lags_behind_does_not_open_the_shelf_before_commit_has
         await until(run, lambda view: num_committed(view) == 2, is_stopped=True)
         node.is_behind = True
         for _ in range(3):
-            await run.clock.wait()
-        sent = member(run, "bob").here.store.load_submission(1)
+            await run.runtime.wait()
+        sent = member(run, "bob").here.state.store.load_submission(1)
         hash_ = headers.header_hash(headers.decode(sent.header))
         address = BlobId(1, BlobKind.HEADER, hash_).address
         assert run.network.reach("bob").served(address) is None
         node.is_behind = False
         view = await until(run, lambda view: view.run.phase == Phase.ATTEST, is_stopped=True)
         assert view.run.round == 1
-        await run.clock.wait()
+        await run.runtime.wait()
         assert run.network.reach("bob").served(address) is not None
     await run.finish()
     await assert_finished(run)

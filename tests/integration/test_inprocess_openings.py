@@ -9,7 +9,6 @@ from troth_attestation import header as headers
 from troth_attestation import openings
 from troth_client.audit.drawn import frozen_seed, sampled_payload
 from troth_client.state.errors import SeedNotFrozenError
-from troth_client.steps.replay import follow_corrections
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus
 
@@ -18,24 +17,28 @@ CAST = ("ada", "bob", "cyd")
 
 async def drawn(run, name, round_):
     """What a round's seed asks a member to open, from the chain and its own header."""
-    peer = member(run, name).here
+    state = member(run, name).here.state
     (account,) = await run.client.read_rounds(run.at.run, [round_])
-    header = headers.decode(peer.store.load_submission(round_).header)
-    return sampled_payload(frozen_seed(account), header, peer.replica.layout.num_tiles)
+    header = headers.decode(state.store.load_submission(round_).header)
+    return sampled_payload(frozen_seed(account), header, state.num_tiles)
 
 
 async def open_round(run, name, round_):
     """Let a member make its opening set, as if it were sampled."""
-    peer = member(run, name).here
     sampled = await drawn(run, name, round_)
-    return sampled, peer.desk.make(sampled, *peer.archive.pair(sampled))
+    return sampled, member(run, name).here.work.open_tiles(sampled)
+
+
+async def fetched(run, taker, sampled, root, holder):
+    """What a member gets from a holder of an opening set."""
+    here = member(run, taker).here
+    return await here.audits.openings.fetch(here.submissions.transport, sampled, root, [holder])
 
 
 async def shown_to(run, taker, name, round_):
     """Make a set, let another member fetch and read it."""
     sampled, root = await open_round(run, name, round_)
-    peer = member(run, taker).here
-    data = await peer.desk.fetch(peer.transport, sampled, root, [name])
+    data = await fetched(run, taker, sampled, root, name)
     return sampled, openings.decode(data, sampled)
 
 
@@ -69,11 +72,10 @@ async def test_a_killed_trainer_opens_what_it_committed_to_before(theatre):
         made, root = await open_round(run, "bob", 1)
         await run.stop(bob)
         await run.start(bob)
-        assert bob.here.archive.memory_bytes == 0
-        assert bob.here.archive.waiting()[:4] == [0, 1, 2, 3]
-        assert bob.here.desk.find(1, bob.index) == root
-        ada = member(run, "ada").here
-        assert await ada.desk.fetch(ada.transport, made, root, ["bob"])
+        assert bob.here.state.archive.memory_bytes == 0
+        assert bob.here.state.archive.waiting()[:4] == [0, 1, 2, 3]
+        assert bob.here.audits.openings.find(1, bob.index) == root
+        assert await fetched(run, "ada", made, root, "bob")
         sampled, found = await shown_to(run, "ada", "bob", 2)
         assert found.tiles == sampled.tiles
 
@@ -81,7 +83,8 @@ async def test_a_killed_trainer_opens_what_it_committed_to_before(theatre):
 async def test_released_rounds_are_forgotten_and_a_fork_asks_for_them_again(theatre):
     run = await theatre.start(12, cast="ada bob cyd")
     await until_round(run, 4)
-    ada = member(run, "ada").here
+    here = member(run, "ada").here
+    ada, sets, index = here.state, here.audits.openings, here.chain.index
     for round_ in range(4):
         ada.archive.release(round_)
     await until_round(run, 10)
@@ -94,8 +97,8 @@ async def test_released_rounds_are_forgotten_and_a_fork_asks_for_them_again(thea
             ada.archive.release(round_)
         forked = replace(view, run=replace(view.run, round=6))
         while ada.replica.round > 6:
-            await follow_corrections(ada, forked)
+            await here.replay.follow_corrections(forked)
         assert 5 not in ada.archive.waiting()
         assert 7 in ada.archive.waiting()
-        assert ada.desk.find(5, ada.index) is not None
-        assert ada.desk.find(7, ada.index) is None
+        assert sets.find(5, index) is not None
+        assert sets.find(7, index) is None

@@ -25,8 +25,8 @@ from integration.inprocess_support import (
 )
 
 from troth_attestation.quorum import AuditOutcome
-from troth_client.participant import cooldown
 from troth_client.network.errors import BarredError, ReplacedError
+from troth_client.participant import cooldown
 from troth_coordinator.chain.operations import Owner, Session
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
@@ -115,16 +115,16 @@ async def half_dead(run, members: list[Member]) -> AsyncIterator[None]:
                     and view.slot <= view.run.phase_end_slot
                 ):
                     await session.commit_payload(view.run.round, b"h" * 32, b"v" * 32)
-            await run.clock.wait()
+            await run.runtime.wait()
 
-    run.clock.join()
+    run.runtime.join()
     haunting = asyncio.create_task(haunt())
     try:
         yield
     finally:
         haunting.cancel()
         await asyncio.gather(haunting, return_exceptions=True)
-        run.clock.leave()
+        run.runtime.leave()
 
 
 async def test_silence_of_more_than_half_is_void_and_no_strike(theatre):
@@ -333,7 +333,7 @@ async def test_a_stop_lets_the_round_end_and_the_next_start_goes_on(theatre):
     run = await theatre.start(8, cast="ada bob cyd")
     cyd = member(run, "cyd")
     await until(run, lambda view: view.run.round == 2 and view.run.phase == Phase.COMMIT)
-    cyd.here.stop.set()
+    cyd.here.state.stop.set()
     last = await cyd.task
     settled = events_of(run, "cyd", "round_closed")[-1]["round"]
     assert last.run.round == settled + 1

@@ -14,8 +14,8 @@ from integration.inprocess_support import (
     until_round,
 )
 
-from troth_client.state.replica import Replica
 from troth_client.network.errors import LaggingError, RootDisputeError
+from troth_client.state.replica import Replica
 from troth_coordinator.rules.phase import Phase
 
 BAD_ROUND = 3
@@ -27,7 +27,7 @@ def spoil(monkeypatch, run, is_spoilt) -> None:
 
     def apply(self, closure, payloads):
         honest(self, closure, payloads)
-        name = next(one.name for one in run.members if one.peer and one.here.replica is self)
+        name = next(one.name for one in run.members if one.parts and one.here.state.replica is self)
         if closure.round == BAD_ROUND - 1 and is_spoilt(name):
             with torch.no_grad():
                 next(iter(self.weights.values())).view(-1)[0] += 1.0
@@ -66,7 +66,7 @@ async def test_the_majority_is_wrong_and_the_minority_stops(theatre, monkeypatch
     replayed = [(one["round"], one["root"]) for one in events_of(run, "dan", "replayed")]
     assert replayed[-1] == (BAD_ROUND, caught.value.own.hex())
     # Nothing was loaded, and the evidence stays: its own state of that round is on disk.
-    stored = dan.here.store.load_weights(BAD_ROUND)
+    stored = dan.here.state.store.load_weights(BAD_ROUND)
     assert stored is None or stored.state_root == caught.value.own
     # The others go on without it.
     dan.task = None
@@ -82,7 +82,7 @@ async def test_a_replay_that_gives_a_third_root_is_damage_here(theatre, monkeypa
 
     def apply(self, closure, payloads):
         honest(self, closure, payloads)
-        if self is member(run, "dan").here.replica and closure.round == BAD_ROUND - 1:
+        if self is member(run, "dan").here.state.replica and closure.round == BAD_ROUND - 1:
             count[0] += 1
             next(iter(self.weights.values())).view(-1)[1] += count[0]
 

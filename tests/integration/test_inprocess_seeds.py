@@ -8,10 +8,10 @@ from integration.inprocess_support import (
     time_stopped,
     until,
     until_round,
-    with_peer,
 )
 
-from troth_client.steps.crank import crank, due_transition, pending_seeds
+from troth_client.participant.housekeeping import settle_seeds, try_send
+from troth_client.steps.transitions import due_transition, pending_seeds
 from troth_coordinator.chain import instructions
 from troth_coordinator.rules.view import SeedStatus
 
@@ -64,10 +64,13 @@ async def test_a_refused_seed_does_not_hold_up_the_transition(theatre):
     ada, mood = member(run, "ada"), Mood(1)
     await until_round(run, 1)
     for one in run.members:
-        with_peer(one, random=mood)
+        one.here.submissions.random = mood
+
+    def due(view):
+        return due_transition(ada.here.chain, ada.here.state.replica.known_root, view)
 
     def holds(view):
-        return bool(pending_seeds(view) and due_transition(ada.here, view))
+        return bool(pending_seeds(view) and due(view))
 
     with time_stopped(run):
         await run.stop(member(run, "eve"))  # the others act before the phase ends: nobody cranks
@@ -76,8 +79,8 @@ async def test_a_refused_seed_does_not_hold_up_the_transition(theatre):
         freeze = instructions.freeze_seed(run.at, ada.session.pubkey(), frozen)
         await run.client.send([freeze], [ada.session])
         ada.events.events.clear()
-        mood.chance = 0.0
-        await crank(ada.here, view)
+        await settle_seeds(ada.here.chain, view)
+        assert await try_send(ada.here.chain, view, due(view))
         refused, cranked = ada.events.events
         assert (refused["event"], refused["name"]) == ("crank_refused", "SeedNotPending")
         assert cranked["event"] == "cranked"

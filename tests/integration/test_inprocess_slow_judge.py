@@ -11,7 +11,7 @@ from integration.inprocess_support import (
 )
 from integration.test_inprocess_audits import AUDITED, FIVE
 
-from troth_client.audit.recompute import recompute
+from troth_client.audit.witness import HonestWitnessWork
 
 SLOW = "emma"
 SLOTS = 25
@@ -36,30 +36,26 @@ class Hourglass:
     def transaction_landed(self, landed, changed):
         """Only slots count."""
 
-    async def turn(self, slots):
+    def turned(self, slots):
         future = asyncio.get_running_loop().create_future()
         self._due.append((self._chain.slot + slots, future))
-        await future
+        return future
 
 
-class SlowClock:
-    """A clock on which every recomputation takes `SLOTS` slots."""
+class SlowRuntime:
+    """A runtime on which every recomputation takes `SLOTS` slots, while other tasks go on."""
 
-    def __init__(self, clock, hourglass):
-        self._clock = clock
+    def __init__(self, runtime, hourglass):
+        self._runtime = runtime
         self._hourglass = hourglass
 
     def __getattr__(self, name):
-        return getattr(self._clock, name)
-
-    async def beside(self, work):
-        """Judge while slots pass, as a real process does."""
-        return await work
+        return getattr(self._runtime, name)
 
     async def compute(self, function, *args, **kwargs):
-        if function is recompute:
-            await self._hourglass.turn(SLOTS)
-        return await self._clock.compute(function, *args, **kwargs)
+        if getattr(function, "__func__", None) is HonestWitnessWork.gradient:
+            await self._runtime.wait_for_others(self._hourglass.turned(SLOTS))
+        return await self._runtime.compute(function, *args, **kwargs)
 
 
 async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdicts(theatre):
@@ -67,9 +63,9 @@ async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdic
     hourglass = Hourglass(run.chain)
 
     def slowed(one, doors):
-        return (
-            replace(doors, clock=SlowClock(doors.clock, hourglass)) if one.name == SLOW else doors
-        )
+        if one.name != SLOW:
+            return doors
+        return replace(doors, runtime=SlowRuntime(doors.runtime, hourglass))
 
     run.wrap = slowed
     await enter(run, FIVE)

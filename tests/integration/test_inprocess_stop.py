@@ -24,12 +24,16 @@ LONG = {
 """Windows that outlast a restart; everything is audited."""
 
 
+def owed_by(one, view):
+    return list(debts(one.here.audits.tracker, one.index, view))
+
+
 async def test_who_stops_is_told_what_it_owes_and_pays_nothing_if_it_resumes_in_time(theatre):
     run = await theatre.create(8, **LONG)
     await enter(run, FIVE)
     emma = member(run, "emma")
-    await until(run, lambda view: len(list(debts(emma.here, view))) > 1)
-    emma.here.stop.set()
+    await until(run, lambda view: len(owed_by(emma, view)) > 1)
+    emma.here.state.stop.set()
     last = await emma.task
     owed = events_of(run, "emma", "owed")
     assert owed
@@ -49,10 +53,10 @@ async def test_a_restart_keeps_the_weights_of_audits_that_the_ring_has_dropped(t
     await enter(run, FIVE)
     emma = member(run, "emma")
     await until_round(run, 12)
-    held = emma.here.tracker.held_rounds
+    held = emma.here.audits.tracker.held_rounds
     old = {round_ for round_ in held if round_ < 12 - 8}
     assert old
     await run.stop(emma)
     await run.start(emma)
     await until_round(run, 15)
-    assert old <= set(emma.here.store.weight_rounds())
+    assert old <= set(emma.here.state.store.weight_rounds())

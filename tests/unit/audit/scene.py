@@ -13,7 +13,7 @@ from solders.keypair import Keypair
 from troth_attestation.header import encode
 from troth_client.audit.chamber import Chamber
 from troth_client.state.audit_tracker import AuditTracker
-from troth_client.runtime.clock import SteppedClock
+from troth_simulation.stepped import SteppedRuntime
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.residual_archive import Keeping, ResidualArchive
 from troth_client.state.verdict_store import VerdictStore
@@ -93,7 +93,7 @@ class Scene:
         identity = Identity(bytes(32), b"o" * 32, b"c" * 32)
         self.store = Store(self.folder, identity, self._damaged, durable=False)
         at = RunAddresses.of(run_view())
-        clock = SteppedClock(lambda: None)
+        clock = SteppedRuntime(lambda: None)
         keeping = Keeping(PARAMS.keep_rounds, PARAMS.ring)
         key_of_salts = self.store.salt_key
         self.peer = SimpleNamespace(
