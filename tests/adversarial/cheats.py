@@ -26,8 +26,8 @@ from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sampling import FIRST_SEATS
 from troth_attestation.slashing import Funds, Prices, SlashIntent
 from troth_attestation.verdict import Reason, VerdictKind
-from troth_client.participant.assembly import Ports
 from troth_client.network.errors import BarredError
+from troth_client.participant.assembly import Ports
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.case_instructions import release_escrow
 from troth_coordinator.chain.event_types_audits import (

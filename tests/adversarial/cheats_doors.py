@@ -1,6 +1,6 @@
 """Cheats that need two people or another moment: leaks, last-second votes, holders that starve.
 
-A variant is the honest client whose clock computes something else, as in judging.py. Cheats that a
+A variant is the honest client whose computations are other ones. Cheats that a
 single process can play are in troth_simulation.cheats, where the demo finds them too.
 Next: the test_cheating_trainers_* files.
 """
@@ -13,66 +13,71 @@ from integration.inprocess_doors import Wrapped, refused_by
 
 from troth_client.participant.assembly import Ports
 from troth_client.state.residual_state import Proposal
-from troth_client.steps import produce
-from troth_client.train.step import Gradient, gradient
+from troth_client.state.work import HonestWork
+from troth_client.train.step import Gradient
 from troth_client.transport.base import BlobId
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import phase_end_by_time
-from troth_simulation.cheats.conduct import signed
+from troth_simulation.cheats.trainer import signed
 
 Swap = Callable[..., Awaitable[object]]
 
 
-def behind(doors: Ports, swaps: dict[Callable, Swap]) -> Ports:
-    """The same doors, but some functions are computed by these coroutines instead."""
+def behind(ports: Ports, call: str, swap: Swap) -> Ports:
+    """The same ports, but one computation of the trainer is done by this coroutine instead.
+
+    swap: called with the honest computation and its arguments.
+    """
 
     async def compute(function, *args, **kwargs):
-        if function in swaps:
-            return await swaps[function](*args, **kwargs)
-        return await doors.runtime.compute(function, *args, **kwargs)
+        if isinstance(getattr(function, "__self__", None), HonestWork) and (
+            function.__name__ == call
+        ):
+            return await swap(function, *args)
+        return await ports.runtime.compute(function, *args, **kwargs)
 
-    return replace(doors, clock=Wrapped(doors.runtime, compute=compute))
+    return replace(ports, runtime=Wrapped(ports.runtime, compute=compute))
 
 
-def leaked(giver: str, function: Callable, take: Callable[..., Awaitable[object]]) -> Wrap:
-    """Somebody passes each result of a function on to the cheat, who uses it in its own way.
+def leaked(giver: str, call: str, take: Swap) -> Wrap:
+    """Somebody passes each result of a computation on to the cheat, who uses it in its own way.
 
-    take: called with the leaked result and the cheat's arguments.
+    take: called with the leaked result, the cheat's own computation and its arguments.
     """
     results: list[object] = []
 
-    def wrap(one, doors):
-        async def keep(*args):
+    def wrap(one, ports):
+        async def keep(function, *args):
             results.append(function(*args))
             return results[-1]
 
-        async def use(*args):
+        async def use(function, *args):
             use.calls += 1
             while len(results) < use.calls:
-                await doors.runtime.wait()
-            return await take(results[use.calls - 1], *args)
+                await ports.runtime.wait()
+            return await take(results[use.calls - 1], function, *args)
 
         use.calls = 0
-        swaps = {giver: {function: keep}, CHEAT: {function: use}}
-        return behind(doors, swaps[one.name]) if one.name in swaps else doors
+        swaps = {giver: keep, CHEAT: use}
+        return behind(ports, call, swaps[one.name]) if one.name in swaps else ports
 
     return wrap
 
 
-async def as_own_payload(theirs: Proposal, peer, plan, found: Gradient) -> Proposal:
+async def as_own_payload(theirs: Proposal, propose, round_, found: Gradient) -> Proposal:
     """Sign for the u of somebody else, so that payload and openings fit each other."""
-    honest = produce._propose(peer, plan, found)
-    if plan.round < FIRST_LIE:
+    honest, own = propose(round_, found), propose.__self__
+    if round_ < FIRST_LIE:
         return honest
-    peer.residual.proposal = signed(theirs.u, honest, peer.config.demo.k)
-    return peer.residual.proposal
+    own.residual.proposal = signed(theirs.u, honest, own.config.demo.k)
+    return own.residual.proposal
 
 
-def as_own_gradient() -> Callable[..., Awaitable[Gradient]]:
+def as_own_gradient() -> Swap:
     """Compute honestly for three rounds, then take what the twin has computed."""
     num_made = 0
 
-    async def take(theirs: Gradient, *args) -> Gradient:
+    async def take(theirs: Gradient, gradient, *args) -> Gradient:
         nonlocal num_made
         num_made += 1
         return gradient(*args) if num_made <= FIRST_LIE else theirs
@@ -85,7 +90,7 @@ def at_the_last_second(one, doors: Ports) -> Ports:
 
     async def send_carrying(instructions, carried, signers):
         while True:
-            view = await doors.chain.snapshot(one.here.at.run)
+            view = await doors.chain.snapshot(one.here.chain.at.run)
             is_over = view.slot + 1 >= phase_end_by_time(view.run)
             if view.run.phase != Phase.COMMIT or is_over:
                 return await doors.chain.send_carrying(instructions, carried, signers)

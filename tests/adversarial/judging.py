@@ -1,12 +1,12 @@
 """Whole runs whose witnesses judge: dishonest variants of the client, and what came of them.
 
-A variant is the honest client behind other doors: its clock computes something else than it was
-asked for, or its book of verdicts forgets. Everything but the cheat is right.
+A variant is the honest client with other ports: its work as a witness is another, or its store of
+verdicts forgets. Everything but the cheat is right.
 Next: integration/inprocess_support.py for runs; program/cases.py for attacks without clients.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +20,10 @@ from integration.inprocess_support import (
 from program.audits import INCINERATOR
 from solders.keypair import Keypair
 
+from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
-from troth_client.audit.judgement import Evidence, judge_work
-from troth_client.participant.assembly import Ports
+from troth_client.audit.judgement import Evidence
+from troth_client.audit.witness import HonestWitnessWork, WitnessWork
 from troth_coordinator.chain.case_instructions import (
     NO_SUBJECT,
     Claim,
@@ -51,29 +52,23 @@ SIX = ("ada", "bob", "cyd", "dan", "eve", "fay")
 PATIENCE_SLOTS = 3_000
 """Far more than a run of these windows lasts with all of its audits."""
 
-Judge = Callable[..., Verdict]
+Judges = Callable[[HonestWitnessWork], WitnessWork]
 Said = Callable[[Evidence, Verdict], VerdictKind | None]
 """What a witness says instead of what it found; None: what it found."""
 
 
-def computing(doors: Ports, swaps: Mapping[Callable[..., Any], Callable[..., Any]]) -> Ports:
-    """The same doors, but the clock computes other functions than it is asked for."""
+def saying(said: Said) -> Judges:
+    """A witness that recomputes as it should and then says something else."""
 
-    async def compute(function, *args, **kwargs):
-        return await doors.runtime.compute(swaps.get(function, function), *args, **kwargs)
+    def judges(honest: HonestWitnessWork) -> WitnessWork:
+        def judge(evidence: Evidence, gradient: Float32) -> Verdict:
+            found = honest.judge(evidence, gradient)
+            kind = said(evidence, found)
+            return found if kind is None else Verdict(kind, Reason.WORK_DIFFERS)
 
-    return replace(doors, clock=Wrapped(doors.runtime, compute=compute))
+        return Wrapped(honest, judge=judge)
 
-
-def saying(said: Said) -> Judge:
-    """A judge that recomputes as it should and then says something else."""
-
-    def judge(evidence, gradient, config):
-        honest = judge_work(evidence, gradient, config)
-        kind = said(evidence, honest)
-        return honest if kind is None else Verdict(kind, Reason.WORK_DIFFERS)
-
-    return judge
+    return judges
 
 
 async def until_event(run: InProcessRun, told_of: Chronicle, name: str, **fields: object) -> Any:

@@ -71,9 +71,9 @@ async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(
     """
 
     def vote(run_, round_, owner, state_root):
-        is_liar = owner == dan.here.identity.owner_address and round_ == LIE_ROUND
+        is_liar = owner == dan.here.chain.identity.owner_address and round_ == LIE_ROUND
         if is_liar and is_copied:
-            return root_vote(run_, round_, ada.here.identity.owner_address, state_root)
+            return root_vote(run_, round_, ada.here.chain.identity.owner_address, state_root)
         return root_vote(run_, round_, owner, b"x" * 32 if is_liar else state_root)
 
     monkeypatch.setattr(commit_step, "root_vote", vote)
@@ -103,10 +103,10 @@ async def test_blind_vouching_costs_two_percent_and_a_strike(theatre, monkeypatc
     honest = attest_step.possession
 
     def possession(run_, round_, owner, payloads):
-        if owner != dan.here.identity.owner_address or round_ != LIE_ROUND:
+        if owner != dan.here.chain.identity.owner_address or round_ != LIE_ROUND:
             return honest(run_, round_, owner, payloads)
         if is_copied:
-            return honest(run_, round_, ada.here.identity.owner_address, payloads)
+            return honest(run_, round_, ada.here.chain.identity.owner_address, payloads)
         proof = honest(run_, round_, owner, payloads)
         return bytes(255 - byte if i in payloads else 0 for i, byte in enumerate(proof))
 

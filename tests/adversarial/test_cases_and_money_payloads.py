@@ -13,6 +13,7 @@ from adversarial.judging import (
     released,
     until_event,
 )
+from integration.inprocess_doors import training
 from integration.inprocess_support import (
     Chronicle,
     assert_conserved,
@@ -28,7 +29,6 @@ from program.audits import INCINERATOR
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.compression import codec
-from troth_client.steps import produce
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status
 
@@ -57,13 +57,13 @@ async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_vouc
     for everybody who vouched, dan too. Threat T13, T14.
     """
 
-    def payload(peer, proposal):
-        is_lie = peer.index == LIAR and proposal.round == LIE_ROUND
-        return malformed(proposal.sent) if is_lie else codec.encode(proposal.sent)
+    def payload(proposal):
+        encode = malformed if proposal.round == LIE_ROUND else codec.encode
+        return encode(proposal.sent)
 
-    monkeypatch.setattr(produce, "_payload", payload)
     vouch_for_everything(monkeypatch)
     run = await theatre.create(6, **UNSAMPLED)
+    run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
     await enter(run, SIX)
     dan, tale = member(run, "dan"), Chronicle(run)
     await until_round(run, LIE_ROUND + 2)

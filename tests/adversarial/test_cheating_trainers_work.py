@@ -25,8 +25,6 @@ from troth_attestation import work as judge
 from troth_attestation.quorum import AuditOutcome
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_client.audit.recompute import recompute
-from troth_client.steps import produce
-from troth_client.train.step import gradient
 from troth_coordinator.chain.audit_instructions import request_audit
 from troth_coordinator.rules.assignment import SequenceOrder, sequences_of
 from troth_coordinator.rules.phase import Phase
@@ -135,9 +133,9 @@ async def test_a_payload_leaked_before_commit_is_that_of_other_sequences(theatre
     The same bytes are right for ada and wrong for mal: other sequences, another residual. Mal pays
     for a second stake that earns once; ada has done her work and loses nothing. Threat T06.
     """
-    run = await assert_loses_half(theatre, leaked("ada", produce._propose, as_own_payload))
+    run = await assert_loses_half(theatre, leaked("ada", "propose", as_own_payload))
     ada, mal = (
-        one.here.store.load_submission(FIRST_LIE) for one in (run.members[0], run.members[-1])
+        one.here.state.store.load_submission(FIRST_LIE) for one in (run.members[0], run.members[-1])
     )
     assert ada.payload == mal.payload
     assert_found(run, FIRST_LIE, VerdictKind.OK, Reason.WORK_MATCHES, target=0)
@@ -149,7 +147,7 @@ async def test_two_identities_with_one_gpu_are_paid_for_one(theatre):
     Each identity is assigned sequences of its own. Dan's audit is cleared, mal's is not.
     Threat T07.
     """
-    run = await assert_loses_half(theatre, leaked("dan", gradient, as_own_gradient()))
+    run = await assert_loses_half(theatre, leaked("dan", "gradient", as_own_gradient()))
     assert_found(run, FIRST_LIE, VerdictKind.OK, Reason.WORK_MATCHES, target=3)
 
 
@@ -187,7 +185,7 @@ async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_votes(theatr
 async def bent_votes(run, round_: int) -> tuple[float, float]:
     """The largest error of a tile, and the share of votes that honest work would not have sent."""
     honest = await honest_gradient(run, round_)
-    entry = run.members[MAL].here.store.load_residual(round_)
+    entry = run.members[MAL].here.state.store.load_residual(round_)
     beta = run.settings.config.demo.beta_micro / 10**6
     bent = entry.u - np.float32(beta) * entry.before
     size = np.linalg.norm(honest, axis=(1, 2))
@@ -202,7 +200,7 @@ async def bent_votes(run, round_: int) -> tuple[float, float]:
 
 async def honest_gradient(run, round_: int):
     """What the cheat should have computed: D(g), fp32 [tiles, 64, 64]."""
-    ada, config = run.members[0].here, run.settings.config
+    ada, config = run.members[0].here.state, run.settings.config
     (account,) = await run.client.read_rounds(run.at.run, [round_])
     order = SequenceOrder(len(ada.data), config.manifest_digest())
     ids = sequences_of(order, account, MAL, config.train.sequences_per_payload)

@@ -10,7 +10,6 @@ from adversarial.judging import (
     UNSAMPLED,
     accuse,
     assert_only_paid,
-    computing,
     death_of,
     entry_of,
     mortal,
@@ -24,21 +23,17 @@ from integration.inprocess_support import (
     events_of,
     member,
     until_round,
-    with_peer,
 )
 
-from troth_attestation.sketch import sketch
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.judgement import judge_work
-from troth_client.audit.recompute import recompute
 from troth_client.compression.tiles import TileLayout
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status
 
 
-def liar(name, swaps):
-    """Wraps the doors of one member."""
-    return lambda one, doors: computing(doors, swaps) if one.name == name else doors
+def liar(name, judges):
+    """Puts another witness's work behind the ports of one member."""
+    return lambda one, ports: replace(ports, judges=judges) if one.name == name else ports
 
 
 async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(theatre):
@@ -49,13 +44,16 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(theatre):
     and pays ten recomputations, half to the treasury, half burned (P7). Threat T20.
     """
 
-    def nothing(config, weights, batch, device):
+    def nothing(weights, batch):
         tiles = TileLayout.from_shapes({name: w.shape for name, w in weights.items()})
         return np.zeros((tiles.num_tiles, 64, 64), np.float32)
 
+    def lazy(honest):
+        says_ok = saying(lambda *_: VerdictKind.OK)(honest)
+        return Wrapped(says_ok, gradient=nothing, sketch=lambda *_: tuple(range(64)))
+
     run = await theatre.create(12, **JUDGED)
-    made_up = {judge_work: saying(lambda *_: VerdictKind.OK), sketch: lambda *_: tuple(range(64))}
-    run.wrap = liar("fay", {recompute: nothing, **made_up})
+    run.wrap = liar("fay", lazy)
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     paid = await until_event(run, tale, "Penalised")
@@ -77,7 +75,7 @@ async def test_one_framing_witness_costs_its_victim_nothing(theatre):
     accused, no stake moves and no reward is undone. Threat T23.
     """
     run = await theatre.create(12, **JUDGED)
-    run.wrap = liar("fay", {judge_work: saying(lambda *_: VerdictKind.MISMATCH)})
+    run.wrap = liar("fay", saying(lambda *_: VerdictKind.MISMATCH))
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     said = await until_event(run, tale, "VerdictRevealed", verdict=int(VerdictKind.MISMATCH))
@@ -98,7 +96,7 @@ async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(theatre
     run = await theatre.create(12, **JUDGED)
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
-    with_peer(fay, verdicts=Wrapped(fay.here.verdicts, find=lambda duty: None))
+    fay.here.audits.verdicts.find = lambda duty: None
     paid = await until_event(run, tale, "Penalised")
     assert events_of(run, "fay", "verdict_committed")
     assert not events_of(run, "fay", "verdict_revealed")
@@ -174,7 +172,7 @@ async def test_a_false_unavailable_delays_and_earns_nothing(theatre):
     more seats judge, the target is cleared, and fay is not paid. Threat T19.
     """
     run = await theatre.create(12, **JUDGED)
-    run.wrap = liar("fay", {judge_work: saying(lambda *_: VerdictKind.UNAVAILABLE)})
+    run.wrap = liar("fay", saying(lambda *_: VerdictKind.UNAVAILABLE))
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     said = await until_event(run, tale, "VerdictRevealed", index=fay.index)

@@ -7,7 +7,6 @@ from adversarial.judging import (
     UNSAMPLED,
     accuse,
     assert_only_paid,
-    computing,
     entry_of,
     released,
     saying,
@@ -18,7 +17,6 @@ from integration.inprocess_support import Chronicle, enter, member, until_round
 from solders.keypair import Keypair
 
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.judgement import judge_work
 from troth_client.transport.base import BlobKind
 from troth_coordinator.chain.audit_instructions import request_audit
 from troth_coordinator.rules.audit_view import AuditKind
@@ -51,7 +49,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
     def wrap(one, doors):
         if one.name == "mal":
             return cheating(CHEATS["free-rider"], doors)
-        return computing(doors, {judge_work: saying(befriended)})
+        return replace(doors, judges=saying(befriended))
 
     run.wrap = wrap
     await enter(run, NINE)

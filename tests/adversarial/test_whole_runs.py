@@ -47,20 +47,20 @@ async def test_a_forged_residual_is_refused_however_long_its_maker_was_not_inclu
     period, so every member must still know which residual that round ended with. Threat T39.
     """
     silent = range(2, 19)  # one more than the ring holds
-    honest_header = produce._header
+    honest_header = produce.header_of
 
-    def header(peer, plan, momentum, *rest):
-        made = honest_header(peer, plan, momentum, *rest)
-        if peer.index == LIAR and plan.round == silent.stop:
-            made = replace(made, previous_included=1, residual_before=b"f" * 32)
-        return made
+    def header(state, chain, plan, made):
+        found = honest_header(state, chain, plan, made)
+        if chain.index == LIAR and plan.round == silent.stop:
+            found = replace(found, previous_included=1, residual_before=b"f" * 32)
+        return found
 
     def vote(run_, round_, owner, state_root):
-        is_liar = owner == member(run, "dan").here.identity.owner_address
+        is_liar = owner == member(run, "dan").here.chain.identity.owner_address
         is_false = is_liar and round_ in silent
         return root_vote(run_, round_, owner, b"x" * 32 if is_false else state_root)
 
-    monkeypatch.setattr(produce, "_header", header)
+    monkeypatch.setattr(produce, "header_of", header)
     monkeypatch.setattr(commit_step, "root_vote", vote)
     run = await theatre.start(silent.stop + 2, cast="ada bob cyd dan")
     await run.finish()

@@ -17,11 +17,11 @@ class Wrapped:
     """Any object with some calls replaced."""
 
     def __init__(self, inner, **calls):
-        self._inner = inner
+        self.inner = inner
         self._calls = calls
 
     def __getattr__(self, name):
-        return self._calls.get(name) or getattr(self._inner, name)
+        return self._calls.get(name) or getattr(self.inner, name)
 
 
 def training(ports: Ports, **calls) -> Ports:

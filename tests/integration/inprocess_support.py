@@ -273,12 +273,6 @@ def members_of(view: NetworkView) -> list[int]:
     return [] if view.round is None else list(map(int, bitmap.indices_of(view.round.members)))
 
 
-def with_peer(one: Member, **changes: object) -> None:
-    """Change fields of a started member's peer before it has done anything."""
-    for name, value in changes.items():
-        setattr(one.here, name, value)
-
-
 async def join_by_hand(run, name: str) -> Session:
     """A participant without a client: joined and ready, it does what the test says."""
     one = await run.add(name)

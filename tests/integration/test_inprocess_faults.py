@@ -21,7 +21,7 @@ from integration.inprocess_support import (
 
 from troth_attestation import header as headers
 from troth_client.compression import codec
-from troth_client.network import fetch as fetch_step
+from troth_client.network.submissions import SIGNED_HEADER_BYTES
 from troth_client.steps import attest as attest_step
 from troth_client.train import errors as train_errors
 from troth_client.transport.base import BlobId, BlobKind
@@ -37,7 +37,7 @@ LIE_ROUND = 2
 @pytest.mark.parametrize("kind", ["gradient", "u"])
 async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(theatre, kind):
     def gradient(batch):
-        found = sick.here.work.honest.gradient(batch)
+        found = sick.here.work.inner.gradient(batch)
         if sick.here.state.replica.round == LIE_ROUND:
             raise train_errors.NonFiniteError("a finite gradient", "nan", "")
         return found
@@ -45,7 +45,7 @@ async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(theatre, ki
     def propose(round_, found):
         if round_ == LIE_ROUND:
             next(iter(found.tensors.values())).view(-1)[0] = float("nan")
-        return sick.here.work.honest.propose(round_, found)
+        return sick.here.work.inner.propose(round_, found)
 
     broken = {"gradient": gradient} if kind == "gradient" else {"propose": propose}
     run = await theatre.create(5)
@@ -124,7 +124,7 @@ async def test_nothing_is_served_before_commit_has_ended(theatre):
         await enter(run, ["ada", "bob", "cyd"])
         await join_by_hand(run, "dan")  # it commits to nothing: the Commit phase stays open
         view = await until(run, lambda view: num_committed(view) == 3, is_stopped=True)
-        wanted = [blob for one in run.members[:3] for blob in blobs_of(one.here.store)]
+        wanted = [blob for one in run.members[:3] for blob in blobs_of(one.here.state.store)]
         for blob, size in wanted:
             with pytest.raises(FetchError, match="nothing"):
                 await ask(run, blob, size)
@@ -142,7 +142,7 @@ def blobs_of(store) -> list[tuple[BlobId, int]]:
     stored = store.load_submission(0)
     header = headers.decode(stored.header)
     return [
-        (BlobId(0, BlobKind.HEADER, headers.header_hash(header)), fetch_step.SIGNED_HEADER_BYTES),
+        (BlobId(0, BlobKind.HEADER, headers.header_hash(header)), SIGNED_HEADER_BYTES),
         (BlobId(0, BlobKind.PAYLOAD, header.payload_root), len(stored.payload)),
     ]
 
@@ -334,7 +334,7 @@ async def test_a_crash_of_the_runs_random_numbers_changes_nothing_on_chain(theat
     for salt in (1, 2):
         run = await theatre.start(4, cast="ada bob cyd", seed=5)
         for one in run.members:
-            one.here.random.seed(salt)
+            one.here.submissions.random.seed(salt)
         await run.finish()
         ends.append(included(run, "ada"))
     assert ends[0] == ends[1]

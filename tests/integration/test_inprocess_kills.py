@@ -146,7 +146,8 @@ def assert_nothing_was_lost(run, rounds: int) -> None:
     for round_ in bob.here.state.store.submission_rounds():
         sent = member(run, "ada").here.state.store.load_peer(round_, 3)
         if sent is not None:
-            assert sent == bob.here.state.store.load_submission(round_), "other bytes than those stored"
+            stored = bob.here.state.store.load_submission(round_)
+            assert sent == stored, "other bytes than those stored"
 
 
 def died_between(told: list[dict], first: str, second: str) -> int:

@@ -203,7 +203,7 @@ async def test_killed_while_the_run_starts_again_after_a_halt(theatre):
         await until(run, is_ready_again, is_stopped=True)
         await run.stop(bob)
         await until(run, lambda view: view.run.phase == Phase.COMMIT, is_stopped=True)
-        assert bob.here.store.weight_rounds()[-1] == halted
+        assert bob.here.state.store.weight_rounds()[-1] == halted
         await run.start(bob)
     await run.finish()
     await assert_finished(run)

@@ -117,7 +117,7 @@ async def test_a_wrong_state_on_disk_is_not_believed(theatre):
     cyd = member(run, "cyd")
     await until_round(run, 5)
     await run.stop(cyd)
-    replica = cyd.here.replica
+    replica = cyd.here.state.replica
     with torch.no_grad():
         next(iter(replica.weights.values())).view(-1)[0] += 1.0
     replica.restore(replica.weights, replica.round, replica.cursor)
@@ -134,7 +134,7 @@ def reopen_and_save(run, one) -> None:
 
     store = run._open_store(one)
     try:
-        one.here.store = store
+        one.here.state.store = store
         save_weights(one.here)
     finally:
         store.close()
@@ -197,5 +197,5 @@ async def test_final_weights_are_those_of_the_run_for_who_was_slow_at_the_end(th
     view = await until(run, lambda view: view.run.phase == Phase.FINISHED)
     await run.start(cyd)
     await run.finish()
-    assert cyd.here.replica.root() == view.run.root
+    assert cyd.here.state.replica.root() == view.run.root
     await assert_finished(run)

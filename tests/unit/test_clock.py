@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-
 from troth_client.runtime.clock import PollingClock, SteppedClock
 
 

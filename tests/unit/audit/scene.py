@@ -9,11 +9,10 @@ from types import SimpleNamespace
 
 import opened
 from solders.keypair import Keypair
+from troth_client.audit.chamber import Chamber
 
 from troth_attestation.header import encode
-from troth_client.audit.chamber import Chamber
 from troth_client.state.audit_tracker import AuditTracker
-from troth_simulation.stepped import SteppedRuntime
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.residual_archive import Keeping, ResidualArchive
 from troth_client.state.verdict_store import VerdictStore
@@ -22,6 +21,7 @@ from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import RoundFlag, SeedStatus
+from troth_simulation.stepped import SteppedRuntime
 
 from ..rules.builders import PARAMS, RUN_ADDRESS, network, round_view, run_view
 from ..rules.trials import SEED, STAGE_END, audit_view, juror, seat

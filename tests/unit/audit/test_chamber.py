@@ -4,7 +4,6 @@ import asyncio
 import gc
 
 import pytest
-
 from troth_client.audit.chamber import Chamber
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from troth_client.audit.juror import serve
 
 from troth_attestation.cases import Vote
 from troth_attestation.header import encode, header_hash
 from troth_attestation.state import state_root
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.evidence import find_openings
-from troth_client.audit.juror import serve
 from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.storage import Submission, WeightState

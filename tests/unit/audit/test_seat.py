@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import opened
 import pytest
+from troth_client.audit.seat import LAST_SHARE, recall, sit
 
 from troth_attestation.header import encode, header_hash
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.state import data_root
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_client.audit.evidence import assigned_sequences, find_submission
-from troth_client.audit.seat import LAST_SHARE, recall, sit
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage import Submission
 from troth_client.transport.errors import FetchError

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
-
 from troth_client.audit.steps import open_audit, report_of, take_step, waits_for_cap
+
 from troth_client.participant.audits import attend, is_needed, owes
 from troth_client.state.kept_weights import KeptWeights
 from troth_coordinator.chain.addresses import participant_address

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import opened
 import pytest
+from troth_client.audit.target import show_openings
 
 from troth_attestation import openings
 from troth_client.audit.drawn import sampled_payload
-from troth_client.audit.target import show_openings
-from troth_client.state.audit_tracker import FORK_SLOTS
 from troth_client.runtime.files import DiskFullError
+from troth_client.state.audit_tracker import FORK_SLOTS
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus
