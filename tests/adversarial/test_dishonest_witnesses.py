@@ -1,5 +1,7 @@
 """Witnesses that lie, hide or sleep, among honest clients in one process."""
 
+from dataclasses import replace
+
 import numpy as np
 from adversarial.judging import (
     FEE,

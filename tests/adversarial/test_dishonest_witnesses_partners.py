@@ -1,5 +1,7 @@
 """Seats that clear a partner, and a partner that nobody clears, among clients who recompute."""
 
+from dataclasses import replace
+
 from adversarial.judging import (
     FEE,
     RECOMPUTE,

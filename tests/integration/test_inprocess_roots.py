@@ -130,12 +130,10 @@ async def test_a_wrong_state_on_disk_is_not_believed(theatre):
 
 
 def reopen_and_save(run, one) -> None:
-    from troth_client.steps.settle import save_weights  # noqa: PLC0415
-
     store = run._open_store(one)
     try:
         one.here.state.store = store
-        save_weights(one.here)
+        one.here.state.save_weights()
     finally:
         store.close()
 
