@@ -60,7 +60,7 @@ async def test_a_node_that_stays_away_ends_the_client_with_its_reason(theatre):
     await until_round(run, 1)
     failing["left"] = 10**9
     cyd = member(run, "cyd")
-    with pytest.raises(RpcUnreachableError, match="check the address"):
+    with pytest.raises(RpcUnreachableError, match="Check the address"):
         await cyd.task
     cyd.task = None
     await run.finish()
