@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from troth_attestation import merkle, possession
 from troth_attestation.header import Header
+from troth_attestation.sizes import PAYLOAD_LEAF_BYTES
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_coordinator.rules import bitmap as bitmaps
 from troth_coordinator.rules.hashing import H, b32, u8, u16, u64
 from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.root import root_vote
-
-PAYLOAD_LEAF_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +111,7 @@ def judge_possession(
 
 
 def _payload_root(payload: bytes) -> Digest:
-    view = memoryview(payload)
-    size = PAYLOAD_LEAF_BYTES
-    return merkle.root(view[at : at + size] for at in range(0, len(view), size))
+    return merkle.root(merkle.cut(payload, PAYLOAD_LEAF_BYTES))
 
 
 def _unavailable(what: str) -> Verdict:

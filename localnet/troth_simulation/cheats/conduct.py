@@ -162,9 +162,10 @@ def _copied(peer: Peer, plan: RoundPlan, own: Tensor) -> Tensor:
     for index in peer.store.peer_indices(before):
         submission = peer.store.load_peer(before, index)
         if submission is not None and index != peer.index:
-            votes = codec.decode(submission.payload, len(own), peer.config.demo.k)
-            signs = 1.0 - 2.0 * votes.negative.float()
-            values = COPIED_SIZE * signs * votes.present[:, None]
+            copied = codec.decode(submission.payload, len(own), peer.config.demo.k).signs
+            present, negative = map(torch.from_numpy, (copied.present, copied.negative))
+            values = COPIED_SIZE * (1.0 - 2.0 * negative.float()) * present[:, None]
             flat = torch.zeros(len(own), own[0].numel())
-            return flat.scatter_(1, votes.indices.long(), values).view_as(own)
+            indices = torch.from_numpy(copied.indices).long()
+            return flat.scatter_(1, indices, values).view_as(own)
     return own
