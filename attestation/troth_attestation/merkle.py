@@ -36,7 +36,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """All levels of a tree, leaves first, for whoever serves several paths of it."""
+    """All levels of a tree, leaves first: keep it where several paths of it are served."""
 
     levels: tuple[tuple[Digest, ...], ...]
 

@@ -43,9 +43,14 @@ class Signs:
                 [list(array.shape) for array in arrays],
                 "choose them from the tiles of u",
             )
-        dtypes = [str(array.dtype) for array in arrays]
-        if dtypes != ["bool", "int16", "bool"]:
-            raise TensorError("signs", "bool, int16 and bool", dtypes, "convert the arrays first")
+        are_bools = self.present.dtype == np.bool_ and self.negative.dtype == np.bool_
+        if not (are_bools and self.indices.dtype == np.int16):
+            raise TensorError(
+                "signs",
+                "bool, int16 and bool",
+                [str(array.dtype) for array in arrays],
+                "convert the arrays first",
+            )
 
     @property
     def num_tiles(self) -> int:

@@ -1,4 +1,4 @@
-"""The judgement of work: tests T1, T1b and T2 of protocol section 7.
+"""The judgement of work: three tests of what a trainer opened (protocol section 7).
 
 Owns: the exact test of the payload against the opened u, the bound on what a residual may smuggle,
 the tolerant test of the implied gradient, and the order in which they decide.
@@ -57,7 +57,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What T1b and T2 measured over the draws; `has_gradient` is false if every ||g|| is 0."""
+    """What the tests of residual and gradient measured over the draws.
+
+    `has_gradient` is false if every ||g|| is 0.
+    """
 
     has_gradient: bool
     residual_ratio: float = 0.0
@@ -105,7 +108,7 @@ def judge_openings(
 
 
 def first_tile_not_top_k(shown: Openings, signs: Signs, k: int) -> int | None:
-    """T1: return the first opened tile where the payload is not top-k and signs of u, or None.
+    """Return the first opened tile where the payload is not top-k and signs of u, or None.
 
     A payload of another shape differs from the first opened tile on.
     """
@@ -151,9 +154,9 @@ def residual_before(shown: Openings, demo: DemoSection) -> Float32:
 
 
 def measure(shown: Openings, draws: tuple[int, ...], own: Float64, rule: Rule) -> Distances:
-    """Measure T1b and T2 in fp64; `own` is the witness's D(g), fp64 [n, 4096], on the tiles.
+    """Measure residual and implied gradient in fp64.
 
-    A tile drawn twice counts twice.
+    `own` is the witness's D(g), fp64 [n, 4096], on the tiles. A tile drawn twice counts twice.
     """
     rows = [shown.tiles.index(tile) for tile in draws]
     size = np.linalg.norm(own, axis=1)[rows]
@@ -175,7 +178,7 @@ def measure(shown: Openings, draws: tuple[int, ...], own: Float64, rule: Rule) -
 
 
 def decide(found: Distances, bounds: JudgeSection) -> Verdict:
-    """Turn what was measured into a verdict: zero gradient, then T1b, then T2.
+    """Turn measurements into a verdict: zero gradient, then the residual, then the gradient.
 
     Beyond the residual bound, work that agrees is inconclusive: where honest gradients shrink from
     one round to the next, what they left is large beside them (docs/decisions/0012).

@@ -81,8 +81,8 @@ def update(
     """Apply one closed round in place: `included` has one entry for each bit of the bitmap.
 
     None stands for an included payload that fails section 5.4: it adds nothing, on every client,
-    but the step is taken. An empty bitmap changes no weight, not even by decay. `constants` are
-    a and b. Errors as in `direction` and `step`.
+    but the step is taken. If no payload is included, the weights stay unchanged: there is no decay
+    either. `constants` are a and b. Errors as in `direction` and `step`.
     """
     if not included:
         return

@@ -1,8 +1,8 @@
 """Files in, bytes out: the core of `troth debug payload` and `troth debug apply`.
 
-Owns: reading what people who write another client hand us, with errors that name the file.
+Owns: reading the files that authors of another client compare, with errors that name the file.
 Never: prints or parses arguments (`cli`), nor takes a short cut around `codec.decode`.
-Next: `codec.py`, `compression/apply.py`.
+Next: `codec.py`, `apply.py`.
 """
 
 import hashlib

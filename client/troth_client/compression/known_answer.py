@@ -1,7 +1,7 @@
 """The question every device must answer alike before it may apply a payload (protocol 5.5).
 
 Owns: the test cases, their answers as shipped constants, the choice of the path: fp64 on the
-device, else int64 on the CPU. Never: repairs a device; it is not used for consensus, that is all.
+device, else int64 on the CPU. Never: repairs a device; one that fails is not used for consensus.
 Next: `apply.py`, which demands the `ApplyPath` that only `choose_path` makes.
 
 The extremes of Q: with 64 participants |C| <= 64. If all 4096 coefficients could reach it with

@@ -2,7 +2,7 @@
 
 Owns: how M becomes u, and u becomes the next M. Never: decides whether a payload was included, nor
 applies a decoupling term before the chain has said so: nothing unaudited enters a residual.
-Next: `topk.py`, which chooses from u; `apply.py`, which adds up everybody's choice.
+Next: `topk.py`, which chooses from u; `apply.py`, which adds up the signs of all trainers.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 Owns: largest |u| first, ties to the lowest index, -0.0 positive, on any device the same answer.
 Never: values; only the places and the signs leave the machine.
-Next: `compression/codec.py`, which packs them, and `residual.py`, which forgets them.
+Next: `codec.py`, which packs them, and `residual.py`, which forgets them.
 
 fp32 magnitudes order like their bit patterns, so the work is done on int32, which is exact, sees
 subnormal numbers whatever the device does with them, and is faster than a float sort.
