@@ -147,7 +147,7 @@ def second_committee(world: World, tally: Tally, sigma: bytes, target: int) -> C
     """Play the second committee of an accused target."""
     seed = sampling.case_seed(sigma, bytes(32), 0, target, 0)
     seats = sampling.seats_of(sigma, target, EVERYBODY)
-    members = sampling.committee(seed, EVERYBODY, [target], seats)
+    members = sampling.jury(seed, EVERYBODY, [target], seats)
     tally.recomputed += sum(member not in world.lazy for member in members)
     votes = [world.says(member, target, True) for member in members]
     return quorum.case_outcome(votes, is_work=True)
@@ -181,10 +181,10 @@ def expected(world: World) -> tuple[Fraction, Fraction]:
     """
     num_bad, blind = len(world.bad), len(world.bad) + len(world.lazy)
     accused = 1 - economics.capture(PEOPLE - 1, blind - 1, sampling.MAX_SEATS, 3)
-    convicted = 1 - economics.capture(PEOPLE - 1, blind - 1, sampling.COMMITTEE_SEATS, 3)
+    convicted = 1 - economics.capture(PEOPLE - 1, blind - 1, sampling.JURY_SEATS, 3)
     d = Fraction(RATES.p_base_ppm * POWER_PPM, 10**12) * accused * convicted
     framed = economics.capture(PEOPLE - 1, num_bad, sampling.MAX_SEATS, 3)
-    framed *= economics.capture(PEOPLE - 1, num_bad, sampling.COMMITTEE_SEATS, 5)
+    framed *= economics.capture(PEOPLE - 1, num_bad, sampling.JURY_SEATS, 5)
     return d, framed
 
 

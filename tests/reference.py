@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-Votes = list[tuple[bool, list[int], list[bool]]]
+Signs = list[tuple[bool, list[int], list[bool]]]
 """Present, indices and negative of each tile of one payload."""
 
 TILE = 64
@@ -85,12 +85,12 @@ def choose(tile: np.ndarray, k: int) -> tuple[bool, list[int], list[bool]]:
     return True, sorted(best), [values[i] < 0 for i in sorted(best)]
 
 
-def pack(votes: Votes, k: int) -> bytes:
-    """Payload bytes of the votes of all tiles."""
+def pack(chosen: Signs, k: int) -> bytes:
+    """Payload bytes of the signs of all tiles."""
     per_leaf = 8 * LEAF_BYTES // (13 * k + 1)
     out = b""
-    for first in range(0, len(votes), per_leaf):
-        part = votes[first : first + per_leaf]
+    for first in range(0, len(chosen), per_leaf):
+        part = chosen[first : first + per_leaf]
         bits = [present for present, _, _ in part]
         bits += [index >> n & 1 for _, indices, _ in part for index in indices for n in range(12)]
         bits += [sign for _, _, signs in part for sign in signs]
@@ -98,12 +98,12 @@ def pack(votes: Votes, k: int) -> bytes:
     return out
 
 
-def unpack(data: bytes, num_tiles: int, k: int) -> Votes:
-    """Votes of all tiles; ValueError with the set of the rules of section 5.4 that are broken."""
+def unpack(data: bytes, num_tiles: int, k: int) -> Signs:
+    """Signs of all tiles; ValueError with the set of the rules of section 5.4 that are broken."""
     per_leaf = 8 * LEAF_BYTES // (13 * k + 1)
     if len(data) != math.ceil(num_tiles / per_leaf) * LEAF_BYTES:
         raise ValueError({"length"})
-    votes, broken = [], set()
+    chosen, broken = [], set()
     for leaf, first in enumerate(range(0, num_tiles, per_leaf)):
         m = min(per_leaf, num_tiles - first)
         stream = int.from_bytes(data[leaf * LEAF_BYTES : (leaf + 1) * LEAF_BYTES], "little")
@@ -120,17 +120,17 @@ def unpack(data: bytes, num_tiles: int, k: int) -> Votes:
                 broken.add("absent")
             if field(tile, 1) and any(b <= a for a, b in itertools.pairwise(indices)):
                 broken.add("order")
-            votes.append((bool(field(tile, 1)), indices, signs))
+            chosen.append((bool(field(tile, 1)), indices, signs))
     if broken:
         raise ValueError(broken)
-    return votes
+    return chosen
 
 
-def direction(payloads: list[Votes], num_tiles: int) -> np.ndarray:
+def direction(payloads: list[Signs], num_tiles: int) -> np.ndarray:
     """The sign of B^T C B in Python integers, int8 [num_tiles, 64, 64]."""
     counts = np.zeros((num_tiles, TILE * TILE), object)
-    for votes in payloads:
-        for tile, (present, indices, signs) in enumerate(votes):
+    for chosen in payloads:
+        for tile, (present, indices, signs) in enumerate(chosen):
             for index, sign in zip(indices, signs, strict=True):
                 counts[tile, index] += present * (-1 if sign else 1)
     b = np.array(basis(), object)

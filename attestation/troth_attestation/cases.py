@@ -1,28 +1,27 @@
-"""The exact cases of a second committee: payload (P2), root (P8), possession (P10); its votes.
+"""The exact cases of a jury, about a payload, a root or a possession, and the votes of its jurors.
 
 Owns: what bytes that anybody can fetch or replay say about these faults, and the hash that hides a
 vote until its reveal. Never: fetches, decodes or replays; work is judged in `work.py`.
 Next: `quorum.py`, which counts the votes. As there, MISMATCH stands for "the fault is there".
 
-A member that lacks what decides says UNAVAILABLE, which counts for neither side.
+A juror without the deciding evidence says UNAVAILABLE, which counts for neither side.
 """
 
 from dataclasses import dataclass
 
 from troth_attestation import merkle, possession
 from troth_attestation.header import Header
+from troth_attestation.sizes import PAYLOAD_LEAF_BYTES
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_coordinator.rules import bitmap as bitmaps
 from troth_coordinator.rules.hashing import H, b32, u8, u16, u64
 from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.root import root_vote
 
-PAYLOAD_LEAF_BYTES = 1024
-
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """All that a member of a second committee commits to.
+    """All that a juror commits to.
 
     `case_kind` is that of the audit account; `evidence` the openings root of a case about work,
     zeros in the exact cases.
@@ -58,7 +57,7 @@ class Vote:
 def judge_payload(
     header: Header | None, payload: bytes | None, length: int, malformed: str | None
 ) -> Verdict:
-    """P2: tell whether an included payload fails section 5.4.
+    """Tell whether an included payload fails section 5.4.
 
     `header` is the one whose hash is on chain, `payload` the bytes served for it, None where nobody
     serves them; `length` is that of every payload of the model; `malformed` is what the strict
@@ -80,7 +79,7 @@ def judge_payload(
 
 
 def judge_root(vote: bytes, voter: tuple[bytes, int, bytes], replayed: bytes | None) -> Verdict:
-    """P8: tell whether exact replay contradicts a root vote.
+    """Tell whether exact replay contradicts a root vote.
 
     `voter` is (run, round, owner of the vote), `replayed` the state root that replay gives for that
     round, None where it could not be replayed. Votes of a round that was forced void are exempt:
@@ -97,11 +96,11 @@ def judge_root(vote: bytes, voter: tuple[bytes, int, bytes], replayed: bytes | N
 def judge_possession(
     claim: bytes, attester: tuple[bytes, int, bytes], subject: int, payload: bytes | None
 ) -> Verdict:
-    """P10: tell whether an attestation has a wrong byte for the included payload `subject`.
+    """Tell whether an attestation has a wrong byte for the included payload `subject`.
 
-    `claim` are the 64 bytes attested, `attester` is (run, round, owner) of who attested, `payload`
-    the bytes of the subject, None where nobody serves them. The program opens a case only about an
-    included payload that was vouched for. PossessionError unless the claim has 64 bytes.
+    `claim` are the 64 bytes attested, `attester` is (run, round, owner) of the attestation,
+    `payload` the bytes of the subject, None where nobody serves them. The program opens a case only
+    about an included payload that was vouched for. PossessionError unless the claim has 64 bytes.
     """
     if payload is None:
         return _unavailable(f"payload {subject}")
@@ -112,9 +111,7 @@ def judge_possession(
 
 
 def _payload_root(payload: bytes) -> Digest:
-    view = memoryview(payload)
-    size = PAYLOAD_LEAF_BYTES
-    return merkle.root(view[at : at + size] for at in range(0, len(view), size))
+    return merkle.root(merkle.cut(payload, PAYLOAD_LEAF_BYTES))
 
 
 def _unavailable(what: str) -> Verdict:

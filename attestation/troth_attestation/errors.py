@@ -1,6 +1,6 @@
 """Errors of the judge, as one tree.
 
-Owns: the exception types and the sentence shape "expected, found, next step".
+Owns: the exception types. Their sentence comes from `troth_coordinator.errors`.
 Never: is raised for a fault that the protocol punishes; a verdict says that, not an exception.
 Next: `header.py` and `merkle.py`, which raise them.
 
@@ -24,16 +24,11 @@ Next: `header.py` and `merkle.py`, which raise them.
         └── HeaderSignatureError the session key did not sign this header
 """
 
+from troth_coordinator.errors import SubjectError
 
-class AttestationError(Exception):
+
+class AttestationError(SubjectError):
     """Base of all errors of `troth_attestation`."""
-
-    def __init__(self, subject: str, expected: str, found: object, next_step: str) -> None:
-        super().__init__(f"{subject}: expected {expected}, found {found}; {next_step}")
-        self.subject = subject
-        self.expected = expected
-        self.found = found
-        self.next_step = next_step
 
 
 class EmptyTreeError(AttestationError):

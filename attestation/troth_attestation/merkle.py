@@ -6,7 +6,7 @@ Next: `state.py`, which hashes weights and residuals with it.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import chain
@@ -36,7 +36,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """All levels of a tree, leaves first, for whoever serves several paths of it."""
+    """All levels of a tree, leaves first: keep it where several paths of it are served."""
 
     levels: tuple[tuple[Digest, ...], ...]
 
@@ -62,6 +62,12 @@ class Tree:
                 siblings.append(level[at ^ 1])
             at >>= 1
         return Path(index, self.count, tuple(siblings))
+
+
+def cut(data: Leaf, leaf_bytes: int) -> Iterator[memoryview]:
+    """Return views of consecutive leaves of this size; the last one may be shorter."""
+    view = memoryview(data)
+    return (view[at : at + leaf_bytes] for at in range(0, len(view), leaf_bytes))
 
 
 def leaf_hash(leaf: Leaf) -> Digest:

@@ -26,7 +26,8 @@ from troth_attestation.errors import (
     OpeningRootError,
     OpeningTileError,
 )
-from troth_attestation.state import TILE_BYTES, Float32
+from troth_attestation.sizes import TILE_BYTES
+from troth_attestation.state import Float32
 from troth_coordinator.rules.ids import (
     NONE,
     Address,
@@ -113,8 +114,7 @@ def encode(sampled: Sampled, after: Residual, before: Residual | None = None) ->
 
 def openings_root(data: bytes) -> Digest:
     """Return the Merkle root over the 16 KiB pieces: what `post_openings` records on chain."""
-    view = memoryview(data)
-    return merkle.root(view[at : at + PIECE_BYTES] for at in range(0, len(view), PIECE_BYTES))
+    return merkle.root(merkle.cut(data, PIECE_BYTES))
 
 
 def check_root(data: bytes, expected: bytes) -> None:

@@ -1,7 +1,7 @@
-"""What seats and committees decide together (protocol sections 7 and 8).
+"""What seats and juries decide together (protocol sections 7 and 8).
 
 Owns: the outcome of an audit, which sketches are outvoted, who is paid and who is at fault, the
-outcome of a second committee.
+outcome of a jury.
 Never: counts lamports (`slashing.py` does) or looks at evidence.
 Next: `slashing.py` for what the outcomes cost.
 """
@@ -12,7 +12,7 @@ from enum import IntEnum
 from itertools import combinations
 
 from troth_attestation.errors import ReportError
-from troth_attestation.sampling import COMMITTEE_SEATS, MAX_SEATS
+from troth_attestation.sampling import JURY_SEATS, MAX_SEATS
 from troth_attestation.sketch import Sketch, differ
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.rules.audits import FIRST_SEATS
@@ -32,10 +32,10 @@ class AuditOutcome(IntEnum):
 
 
 class CaseOutcome(IntEnum):
-    """What a second committee decided.
+    """What a jury decided.
 
     EXCLUDED: too few people to decide anything. NO_OPENINGS: the target served nothing to judge its
-    work by (P5).
+    work by.
     """
 
     CONVICTED = 1
@@ -46,7 +46,7 @@ class CaseOutcome(IntEnum):
 
 
 class SeatFault(IntEnum):
-    """What a seat did wrong: P6 (first two) or P7."""
+    """What a seat did wrong: silence (the first two) or a verdict that did not hold."""
 
     NO_COMMIT = 1
     NO_REVEAL = 2
@@ -124,7 +124,7 @@ def paid_seats(reports: Sequence[Report], settled: AuditOutcome) -> frozenset[in
     """Return the seats that earn the witness fee.
 
     Those with a verdict and a sketch that agrees with more than half of the compared ones, its own
-    included; those who said unavailable only if the outcome is P5.
+    included. Seats that said unavailable are paid only where the openings were missing.
     """
     sketches = {n: report.compared for n, report in enumerate(reports) if report.compared}
     paid = {
@@ -140,7 +140,7 @@ def paid_seats(reports: Sequence[Report], settled: AuditOutcome) -> frozenset[in
 def seat_faults(reports: Sequence[Report], case: CaseOutcome | None = None) -> dict[int, SeatFault]:
     """Return the faults of the seats of an audit, one per seat, by seat number.
 
-    `case` is the outcome of the second committee, if there was one; `unavailable` and
+    `case` is the outcome of the jury, if there was one; `unavailable` and
     `inconclusive` are never a fault. An outvoted sketch is named before a wrong verdict.
     """
     out = outvoted(reports)
@@ -153,7 +153,7 @@ def seat_faults(reports: Sequence[Report], case: CaseOutcome | None = None) -> d
 
 
 def case_outcome(votes: Sequence[VerdictKind | None], *, is_work: bool) -> CaseOutcome:
-    """Return what a second committee decided; None is a member who did not reveal.
+    """Return what a jury decided; None is a juror who did not reveal.
 
     `votes` has one entry per member, so that silence counts against every side: conviction needs
     mismatch from ceil(2m/3), acquittal ok from as many, and in a case of work a refusal of openings
@@ -161,8 +161,8 @@ def case_outcome(votes: Sequence[VerdictKind | None], *, is_work: bool) -> CaseO
     there", ok for "it is not", and nobody owes the evidence.
     """
     num_members = len(votes)
-    if num_members > COMMITTEE_SEATS:
-        raise ReportError("committee", f"at most {COMMITTEE_SEATS}", num_members, "draw it again")
+    if num_members > JURY_SEATS:
+        raise ReportError("jury", f"at most {JURY_SEATS}", num_members, "draw it again")
     if num_members < FIRST_SEATS:
         return CaseOutcome.EXCLUDED
     needed = -(-2 * num_members // 3)
@@ -199,7 +199,7 @@ def _is_unanimous(reports: Sequence[Report]) -> bool:
 def _fault_of(report: Report, is_outvoted: bool, case: CaseOutcome | None) -> SeatFault | None:
     if report.kind is None:
         return SeatFault.NO_REVEAL if report.has_committed else SeatFault.NO_COMMIT
-    # Who makes no claim cannot have made a false one; such a sketch is only not paid.
+    # A seat without a claim cannot have made a false one; its sketch is only not paid.
     if is_outvoted and report.kind is not VerdictKind.INCONCLUSIVE:
         return SeatFault.OUTVOTED_SKETCH
     if (report.kind, case) == (VerdictKind.OK, CaseOutcome.CONVICTED):

@@ -1,6 +1,6 @@
-"""Who is audited, by whom, and which tiles are opened (protocol section 7): all from the seed.
+"""The draws of an audit, all from the seed: targets, seats, jurors, tiles (protocol section 7).
 
-Owns: the scores x(tag, ...), the sample with its cap, seats, second committees, opened tiles.
+Owns: the scores x(tag, ...), the sample with its cap, seats, juries, opened tiles.
 Never: rounds: every comparison is one of exact integers, so that the program gives the same answer.
 Next: `openings.py` for what a sampled trainer shows, `quorum.py` for what the seats decide.
 """
@@ -22,9 +22,9 @@ SCORES: Final = 2**64
 
 MAX_SEATS: Final = 5
 """Seats after the extension."""
-COMMITTEE_SEATS: Final = 7
+JURY_SEATS: Final = 7
 KEEP_WITHOUT_SEATS: Final = 5
-"""The first seats sit out a second committee where at least so many others remain."""
+"""The first seats sit out a jury where at least so many others remain."""
 STRATA: Final = 32
 """Draws of opened tiles, one per stratum."""
 
@@ -103,7 +103,7 @@ def seat_number(sigma: bytes, target: int, witness: int, eligible: int) -> int |
 
 
 def case_seed(slot_hash: bytes, run: bytes, round_: int, target: int, kind: int) -> Digest:
-    """Return the seed of one second committee: H("troth:case", slot hash, run, round, i, kind).
+    """Return the seed of one jury: H("troth:case", slot hash, run, round, i, kind).
 
     Target and kind are in it, so that two cases that take the same slot draw different people.
     """
@@ -111,8 +111,8 @@ def case_seed(slot_hash: bytes, run: bytes, round_: int, target: int, kind: int)
     return H("troth:case", *fields)
 
 
-def committee(seed: bytes, eligible: int, barred: Iterable[int], seats: Iterable[int]) -> Indices:
-    """Return the second committee in order, at most seven; empty with fewer than three eligible.
+def jury(seed: bytes, eligible: int, barred: Iterable[int], seats: Iterable[int]) -> Indices:
+    """Return the jury in order, at most seven; empty with fewer than three eligible.
 
     `eligible` are the witnesses eligible at the open of the round and still active, `barred` the
     accused and the challenger, `seats` the first seats: they sit out where five others remain.
@@ -122,7 +122,7 @@ def committee(seed: bytes, eligible: int, barred: Iterable[int], seats: Iterable
     if bitmaps.count(without_seats) >= KEEP_WITHOUT_SEATS:
         pool = without_seats
     ordered = _ascending("troth:committee", seed, pool)
-    return ordered[:COMMITTEE_SEATS] if len(ordered) >= FIRST_SEATS else ()
+    return ordered[:JURY_SEATS] if len(ordered) >= FIRST_SEATS else ()
 
 
 def tile_draws(sigma: bytes, target: int, num_tiles: int) -> tuple[int, ...]:
@@ -141,8 +141,8 @@ def tile_draws(sigma: bytes, target: int, num_tiles: int) -> tuple[int, ...]:
     )
 
 
-def _ascending(tag: str, seed: bytes, who: int, *fields: bytes) -> Indices:
-    ranked = [(score(tag, seed, *fields, u16(j)), j) for j in bitmaps.indices_of(who)]
+def _ascending(tag: str, seed: bytes, members: int, *fields: bytes) -> Indices:
+    ranked = [(score(tag, seed, *fields, u16(j)), j) for j in bitmaps.indices_of(members)]
     return tuple(j for _, j in sorted(ranked))
 
 

@@ -1,4 +1,4 @@
-"""T3: a count sketch of a witness's own gradient, which nobody can guess without computing it.
+"""A count sketch of a witness's own gradient, which nobody can guess without computing it.
 
 Owns: the buckets and signs under the seed, the fixed-point form, its hash, and when two sketches
 differ. Never: says which of two differing witnesses is right; `quorum.py` looks for a majority.

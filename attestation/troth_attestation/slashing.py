@@ -1,7 +1,7 @@
 """What a fault costs, from where it is taken and where it goes (protocol section 8).
 
-Owns: the penalties P2 to P10, the order stake, unbonding, unvested, the shortfall, the split.
-Never: rounds in favour of anybody but the fire, reverts for want of funds, or sees an account.
+Owns: the penalty of each fault, the order stake, unbonding, unvested, the shortfall, the split.
+Never: refuses for want of funds, or sees an account. Rounding remainders are always burned.
 Next: `quorum.py` for how a fault is decided. All amounts are lamports, all arithmetic integer.
 
 Percentages are of stake plus unbonding: asking for the stake back lowers no penalty.
@@ -15,17 +15,20 @@ from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.ids import NONE, Lamports
 
 REPEAT_ROUNDS = 500
-"""A second missing opening within so many rounds counts as P3."""
+"""A second missing opening within so many rounds counts as false work."""
 BOUNTY_PERCENT = 5
 TREASURY_PERCENT = 45
-P5_REWARDS = 10
-P6_FEES = 2
-P7_RECOMPUTES = 10
-P7_FALSE_MISMATCH_PERCENT = 10
+MISSING_OPENINGS_REWARDS = 10
+ABSENT_SEAT_FEES = 2
+WRONG_SEAT_RECOMPUTES = 10
+FALSE_MISMATCH_PERCENT = 10
 
 
 class Fault(Enum):
-    """The faults that cost lamports; P4 costs the reward and a strike, by the program alone."""
+    """The faults that cost lamports, with their numbers in the specification.
+
+    A root in the minority costs only the reward and a strike; the program alone decides that.
+    """
 
     MALFORMED = "P2"
     WORK = "P3"
@@ -38,7 +41,7 @@ class Fault(Enum):
 
 
 class Recipient(Enum):
-    """Where a slash goes: the split with a burn, or the one who was wrongly accused."""
+    """Where a slash goes: the split with a burn, or the participant that was wrongly accused."""
 
     SPLIT = "split"
     ACQUITTED = "acquitted"
@@ -119,17 +122,17 @@ class Split:
 
 
 def malformed(funds: Funds) -> SlashIntent:
-    """P2: 10 %; those who vouched for the payload get a strike of their own."""
+    """Return the slash for a malformed payload: 10 %; its vouchers get a strike of their own."""
     return SlashIntent(Fault.MALFORMED, _percent(funds, 10))
 
 
 def vouched_for_malformed() -> SlashIntent:
-    """P2, for an attester of the payload: a strike and no lamports."""
+    """Return the slash for vouching for a malformed payload: a strike and no lamports."""
     return SlashIntent(Fault.MALFORMED, Lamports(0), is_strike=True)
 
 
 def work(funds: Funds, *, is_repeated: bool) -> SlashIntent:
-    """P3: half and all unvested; everything and barred when convicted before."""
+    """Return the slash for false work: half and all unvested; the second time all, and barred."""
     share = _percent(funds, 100 if is_repeated else 50)
     return SlashIntent(Fault.WORK, share, takes_unvested=True, is_barred=is_repeated)
 
@@ -137,28 +140,31 @@ def work(funds: Funds, *, is_repeated: bool) -> SlashIntent:
 def no_openings(
     funds: Funds, prices: Prices, round_: int, last_round: int, *, is_convicted: bool
 ) -> SlashIntent:
-    """P5: ten rewards and all unvested; as P3 for the second time within 500 rounds.
+    """Return the slash for missing openings: ten rewards and all unvested.
+
+    The second time within 500 rounds it costs as much as false work.
 
     `last_round` is the round under way when the fault before was decided, NONE without one: only a
     later round is a second time, so that one outage counts once. `is_convicted` tells whether the
-    participant already has a P3, so that the repeated refusal counts as the second.
+    participant was convicted of false work before: then the repeated refusal bars it.
     """
     if last_round != NONE and 0 < round_ - last_round <= REPEAT_ROUNDS:
         return work(funds, is_repeated=is_convicted)
-    rewards = Lamports(P5_REWARDS * prices.reward_per_payload)
+    rewards = Lamports(MISSING_OPENINGS_REWARDS * prices.reward_per_payload)
     return SlashIntent(Fault.NO_OPENINGS, rewards, takes_unvested=True)
 
 
 def seat(fault: SeatFault, funds: Funds, prices: Prices) -> SlashIntent:
-    """P6 and P7: two fees for silence; hiding a commit costs the most that a wrong verdict could.
+    """Return the slash for a seat.
 
-    A wrong ok or an outvoted sketch costs ten recomputations; a false mismatch a tenth of the
-    stake, which the acquitted participant receives.
+    Silence costs two fees; hiding a commit costs the most that a wrong verdict could. A wrong ok or
+    an outvoted sketch costs ten recomputations. A false mismatch costs a tenth of the stake, which
+    the acquitted participant receives.
     """
-    wrong = Lamports(P7_RECOMPUTES * prices.recompute_cost)
-    false_mismatch = _percent(funds, P7_FALSE_MISMATCH_PERCENT)
+    wrong = Lamports(WRONG_SEAT_RECOMPUTES * prices.recompute_cost)
+    false_mismatch = _percent(funds, FALSE_MISMATCH_PERCENT)
     if fault == SeatFault.NO_COMMIT:
-        return SlashIntent(Fault.ABSENT_SEAT, Lamports(P6_FEES * prices.witness_fee))
+        return SlashIntent(Fault.ABSENT_SEAT, Lamports(ABSENT_SEAT_FEES * prices.witness_fee))
     if fault == SeatFault.NO_REVEAL:
         return SlashIntent(Fault.ABSENT_SEAT, max(wrong, false_mismatch))
     if fault == SeatFault.FALSE_MISMATCH:
@@ -167,17 +173,17 @@ def seat(fault: SeatFault, funds: Funds, prices: Prices) -> SlashIntent:
 
 
 def false_root(funds: Funds) -> SlashIntent:
-    """P8: a quarter."""
+    """Return the slash for a false root: a quarter."""
     return SlashIntent(Fault.FALSE_ROOT, _percent(funds, 25))
 
 
 def false_possession(funds: Funds) -> SlashIntent:
-    """P10: 2 % and a strike."""
+    """Return the slash for a false possession: 2 % and a strike."""
     return SlashIntent(Fault.FALSE_POSSESSION, _percent(funds, 2), is_strike=True)
 
 
 def failed_case(bond: int) -> Split:
-    """P9: half of the bond to the accused, half burned; the odd lamport burns."""
+    """Split the bond of a failed case: half to the accused, half burned, the odd lamport too."""
     half = bond // 2
     return Split(acquitted=Lamports(half), burned=Lamports(bond - half))
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from troth_attestation import merkle
 from troth_attestation.errors import TensorError
+from troth_attestation.sizes import TILE_BYTES, TILE_SIDE
 from troth_coordinator.rules.hashing import H, b32, u8, u64, var
 from troth_coordinator.rules.ids import Digest
 
@@ -23,8 +24,6 @@ Float32 = npt.NDArray[np.float32]
 CHUNK_BYTES = 65_536
 """A tensor's leaves; the last one may be shorter."""
 DTYPE_FP32 = 0
-TILE_SIDE = 64
-TILE_BYTES = 4 * TILE_SIDE * TILE_SIDE
 
 
 def tensor_root(tensor: Float32, executor: Executor | None = None) -> Digest:
@@ -72,7 +71,7 @@ def residual_tree(u: Float32, executor: Executor | None = None) -> merkle.Tree:
     if u.ndim != 3 or u.shape[1:] != (TILE_SIDE, TILE_SIDE):
         raise TensorError("residual", "shape [tiles, 64, 64]", list(u.shape), "pass the tiles of u")
     data = _bytes_of("residual", u)
-    return merkle.tree(_cut(data, TILE_BYTES), executor)
+    return merkle.tree(merkle.cut(data, TILE_BYTES), executor)
 
 
 def residual_root(u: Float32, executor: Executor | None = None) -> Digest:
@@ -97,11 +96,7 @@ def _tensor_leaf(name: str, shape: tuple[int, ...], hashes: list[Digest]) -> byt
 
 
 def _chunks(name: str, tensor: Float32) -> Iterator[memoryview]:
-    return _cut(_bytes_of(name, tensor), CHUNK_BYTES)
-
-
-def _cut(data: memoryview, size: int) -> Iterator[memoryview]:
-    return (data[at : at + size] for at in range(0, len(data), size))
+    return merkle.cut(_bytes_of(name, tensor), CHUNK_BYTES)
 
 
 def _bytes_of(name: str, tensor: Float32) -> memoryview:

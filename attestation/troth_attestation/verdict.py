@@ -51,8 +51,9 @@ class Reason(Enum):
 class Verdict:
     """What one judge found, with the numbers behind it (None where it did not come to that).
 
-    `median_error` and `num_bad_tiles` are those of T2 over the 32 draws, `residual_ratio` that of
-    T1b; `tile` is the first tile that failed T1. `detail` quotes an error about the openings.
+    `median_error` and `num_bad_tiles` are those of the gradient over the 32 draws, `residual_ratio`
+    is that of the residual. `tile` is the first tile where payload and openings differ. `detail`
+    quotes an error about the openings.
     """
 
     kind: VerdictKind
@@ -80,7 +81,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """All that a seat commits to: who judged whom, the verdict, the evidence, the sketch.
+    """All that a seat commits to: the judge and the target, the verdict, the evidence, the sketch.
 
     `evidence` is the openings root, zeros without openings; `sketch_hash` that of `sketch.py`.
     """

@@ -1,4 +1,4 @@
-"""The judgement of work: tests T1, T1b and T2 of protocol section 7.
+"""The judgement of work: three tests of what a trainer opened (protocol section 7).
 
 Owns: the exact test of the payload against the opened u, the bound on what a residual may smuggle,
 the tolerant test of the implied gradient, and the order in which they decide.
@@ -26,16 +26,16 @@ from troth_attestation.errors import (
     TensorError,
 )
 from troth_attestation.openings import Openings, Sampled
+from troth_attestation.signs import Bools, Signs
+from troth_attestation.sizes import INDEX_BITS, TILE_COEFFICIENTS, TILE_SIDE
 from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
-from troth_coordinator.rules.config import MICRO, TILE_COEFFICIENTS, DemoSection, JudgeSection
+from troth_coordinator.rules.config import MICRO, DemoSection, JudgeSection
 
 Float64 = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 _NEGATIVE_ZERO = np.iinfo(np.int32).min
-_INDEX_BITS = 12
 
 OPENING_REASONS: dict[type[OpeningError], Reason] = {
     OpeningFieldError: Reason.OPENINGS_FIELD,
@@ -48,19 +48,6 @@ OPENING_REASONS: dict[type[OpeningError], Reason] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
-    """A decoded payload as plain arrays: T tiles, k coefficients each.
-
-    present: bool [T]; indices: integers [T, k], ascending; negative: bool [T, k] in index order.
-    Fields of absent tiles are zero.
-    """
-
-    present: Bools
-    indices: npt.NDArray[np.integer]
-    negative: Bools
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """The part of the hashed config that the judge reads."""
 
@@ -70,7 +57,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What T1b and T2 measured over the draws; `has_gradient` is false if every ||g|| is 0."""
+    """What the tests of residual and gradient measured over the draws.
+
+    `has_gradient` is false if every ||g|| is 0.
+    """
 
     has_gradient: bool
     residual_ratio: float = 0.0
@@ -82,13 +72,13 @@ def judge(
     data: bytes | None,
     sampled: Sampled,
     recorded_root: bytes,
-    votes: Votes | None,
+    signs: Signs | None,
     gradient: Float32,
     rule: Rule,
 ) -> Verdict:
     """Judge one sampled payload from the bytes served for it.
 
-    `data` is None if nobody served them, `recorded_root` the openings root on chain, `votes` None
+    `data` is None if nobody served them, `recorded_root` the openings root on chain, `signs` None
     if the included payload is malformed; `gradient` is the witness's own D(g) after its own clip,
     fp32 [T, 64, 64]. Raises TensorError if the gradient is not usable: that is the witness's fault.
     """
@@ -101,42 +91,42 @@ def judge(
         has_lied = isinstance(error, OpeningNotFiniteError)
         kind = VerdictKind.MISMATCH if has_lied else VerdictKind.UNAVAILABLE
         return Verdict(kind, OPENING_REASONS[type(error)], detail=str(error))
-    return judge_openings(shown, sampled.draws, votes, gradient, rule)
+    return judge_openings(shown, sampled.draws, signs, gradient, rule)
 
 
 def judge_openings(
-    shown: Openings, draws: tuple[int, ...], votes: Votes | None, gradient: Float32, rule: Rule
+    shown: Openings, draws: tuple[int, ...], signs: Signs | None, gradient: Float32, rule: Rule
 ) -> Verdict:
     """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
-    if votes is None:
+    if signs is None:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
-    wrong = first_tile_not_top_k(shown, votes, rule.demo.k)
+    wrong = first_tile_not_top_k(shown, signs, rule.demo.k)
     if wrong is not None:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
     own = _own_tiles(gradient, shown.tiles)
     return decide(measure(shown, draws, own, rule), rule.judge)
 
 
-def first_tile_not_top_k(shown: Openings, votes: Votes, k: int) -> int | None:
-    """T1: return the first opened tile where the payload is not top-k and signs of u, or None.
+def first_tile_not_top_k(shown: Openings, signs: Signs, k: int) -> int | None:
+    """Return the first opened tile where the payload is not top-k and signs of u, or None.
 
     A payload of another shape differs from the first opened tile on.
     """
     chosen = select(shown.after, k)
     for row, tile in enumerate(shown.tiles):
-        if tile >= len(votes.present) or votes.indices.shape[1:] != (k,):
+        if tile >= len(signs.present) or signs.indices.shape[1:] != (k,):
             return tile
         is_equal = (
-            bool(votes.present[tile] == chosen.present[row])
-            and np.array_equal(votes.indices[tile], chosen.indices[row])
-            and np.array_equal(votes.negative[tile], chosen.negative[row])
+            bool(signs.present[tile] == chosen.present[row])
+            and np.array_equal(signs.indices[tile], chosen.indices[row])
+            and np.array_equal(signs.negative[tile], chosen.negative[row])
         )
         if not is_equal:
             return tile
     return None
 
 
-def select(u: Float32, k: int) -> Votes:
+def select(u: Float32, k: int) -> Signs:
     """Choose the k entries of largest |u| in each row of u, fp32 [n, 4096], as DeMo does.
 
     Ties go to the lowest index, -0.0 is positive; rows of zeros are absent. u must be finite.
@@ -145,12 +135,12 @@ def select(u: Float32, k: int) -> Votes:
     magnitude = (bits & _MAGNITUDE).astype(np.int64)
     # One key per entry that no other shares: magnitude first, then the lowest index.
     inverted = np.arange(TILE_COEFFICIENTS - 1, -1, -1, dtype=np.int64)
-    order = np.argpartition((magnitude << _INDEX_BITS) | inverted, -k, axis=1)[:, -k:]
+    order = np.argpartition((magnitude << INDEX_BITS) | inverted, -k, axis=1)[:, -k:]
     present: Bools = np.any(magnitude != 0, axis=1).reshape(-1)
     indices = np.sort(order, axis=1) * present[:, None]
-    signs = np.take_along_axis(bits, indices, axis=1)
-    negative = (signs < 0) & (signs != _NEGATIVE_ZERO) & present[:, None]
-    return Votes(present, indices, negative)
+    chosen = np.take_along_axis(bits, indices, axis=1)
+    negative = (chosen < 0) & (chosen != _NEGATIVE_ZERO) & present[:, None]
+    return Signs(present, indices.astype(np.int16), negative)
 
 
 def residual_before(shown: Openings, demo: DemoSection) -> Float32:
@@ -164,9 +154,9 @@ def residual_before(shown: Openings, demo: DemoSection) -> Float32:
 
 
 def measure(shown: Openings, draws: tuple[int, ...], own: Float64, rule: Rule) -> Distances:
-    """Measure T1b and T2 in fp64; `own` is the witness's D(g), fp64 [n, 4096], on the tiles.
+    """Measure residual and implied gradient in fp64.
 
-    A tile drawn twice counts twice.
+    `own` is the witness's D(g), fp64 [n, 4096], on the tiles. A tile drawn twice counts twice.
     """
     rows = [shown.tiles.index(tile) for tile in draws]
     size = np.linalg.norm(own, axis=1)[rows]
@@ -188,7 +178,7 @@ def measure(shown: Openings, draws: tuple[int, ...], own: Float64, rule: Rule) -
 
 
 def decide(found: Distances, bounds: JudgeSection) -> Verdict:
-    """Turn what was measured into a verdict: zero gradient, then T1b, then T2.
+    """Turn measurements into a verdict: zero gradient, then the residual, then the gradient.
 
     Beyond the residual bound, work that agrees is inconclusive: where honest gradients shrink from
     one round to the next, what they left is large beside them (docs/decisions/0012).
@@ -209,7 +199,7 @@ def decide(found: Distances, bounds: JudgeSection) -> Verdict:
 
 
 def _own_tiles(gradient: Float32, tiles: tuple[int, ...]) -> Float64:
-    if gradient.shape[1:] != (64, 64) or len(gradient) <= tiles[-1]:
+    if gradient.shape[1:] != (TILE_SIDE, TILE_SIDE) or len(gradient) <= tiles[-1]:
         raise TensorError(
             "own gradient",
             f"[tiles, 64, 64] with at least {tiles[-1] + 1} tiles",

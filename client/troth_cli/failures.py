@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
+from troth_coordinator.errors import TrothError
+
 _OPTIONAL: Final = {"torch": "train", "safetensors": "train", "tokenizers": "train"}
 """Packages that only some commands need, and the extra that brings them."""
 
@@ -40,9 +42,9 @@ class Failure:
 
 def explain(error: BaseException) -> Failure | None:
     """Return what to tell about a known error, None for one that nobody foresaw."""
-    if isinstance(error, known_errors()):
-        parts = (getattr(error, name, "") for name in ("subject", "expected", "found", "next_step"))
-        subject, expected, found, next_step = (str(part).strip() for part in parts)
+    if isinstance(error, TrothError):
+        parts = (error.subject, error.expected, error.found, error.next_step)
+        subject, expected, found, next_step = (part.strip() for part in parts)
         extra = {
             name: _plain(getattr(error, name))
             for name in ("name", "code", "logs")
@@ -66,17 +68,6 @@ def explain(error: BaseException) -> Failure | None:
             "check the path and its permissions",
         )
     return None
-
-
-def known_errors() -> tuple[type[BaseException], ...]:
-    """Return the root of each package's error tree; imported only when something went wrong."""
-    from troth_attestation.errors import AttestationError
-    from troth_client.errors import ClientError
-    from troth_coordinator.chain.errors import ChainError
-    from troth_coordinator.rules.errors import RulesError
-    from troth_localnet.errors import LocalnetError
-
-    return (ClientError, RulesError, AttestationError, ChainError, LocalnetError)
 
 
 def unforeseen(error: BaseException) -> Failure:

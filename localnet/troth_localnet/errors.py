@@ -22,18 +22,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth_coordinator.errors import TrothError
+
 if TYPE_CHECKING:
     from troth_localnet.execution import Outcome
 
 
-class LocalnetError(Exception):
+class LocalnetError(TrothError):
     """Root of the tree."""
-
-    def __init__(self, expected: str, found: str, next_step: str) -> None:
-        super().__init__(f"expected {expected}; found {found}. {next_step}")
-        self.expected = expected
-        self.found = found
-        self.next_step = next_step
 
 
 class OptionError(LocalnetError, ValueError):

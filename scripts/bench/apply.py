@@ -34,10 +34,10 @@ def main() -> None:
     tiles, k, parameters = arguments.tiles, arguments.k, arguments.tiles * 4096
     u = [torch.randn(tiles, 64, 64) for _ in range(arguments.peers)]
     payloads = [decode(encode(select(x, k)), tiles, k) for x in u]
-    slow_votes = [plain.select(x.numpy(), k) for x in u]
+    slow_signs = [plain.select(x.numpy(), k) for x in u]
     basis = integer_basis().astype(np.int64)
-    expected = plain.direction(slow_votes, basis)
-    slow = plain.best_seconds(lambda: plain.direction(slow_votes, basis), repeats=1)
+    expected = plain.direction(slow_signs, basis)
+    slow = plain.best_seconds(lambda: plain.direction(slow_signs, basis), repeats=1)
     print(f"{parameters / 1e6:.1f} M parameters, {len(u)} payloads, k = {k}")
     for path in (choose_path(arguments.device), choose_path("cpu", prefer_integers=True)):
         found = direction(payloads, tiles, path)

@@ -32,14 +32,14 @@ def main() -> None:
 def measure(u: torch.Tensor, k: int, slow_select: float) -> None:
     """Print the rows of one k; both sides must agree first."""
     tiles, parameters = len(u), u.numel()
-    votes, slow_votes = select(u, k), plain.select(u.numpy(), k)
-    data = encode(votes)
-    if data != plain.pack(slow_votes, k):
+    signs, slow_signs = select(u, k), plain.select(u.numpy(), k)
+    data = encode(signs)
+    if data != plain.pack(slow_signs, k):
         raise SystemExit(f"k = {k}: the bytes differ")
-    slow_pack = plain.best_seconds(lambda: plain.pack(slow_votes, k))
+    slow_pack = plain.best_seconds(lambda: plain.pack(slow_signs, k))
     slow_unpack = plain.best_seconds(lambda: plain.unpack(data, tiles, k))
     fast_select = plain.best_seconds(lambda: select(u, k))
-    fast_encode = plain.best_seconds(lambda: encode(votes))
+    fast_encode = plain.best_seconds(lambda: encode(signs))
     fast_decode = plain.best_seconds(lambda: decode(data, tiles, k))
     root = plain.best_seconds(lambda: payload_root(data))
     print(f"k = {k}: {len(data)} bytes, {len(data) / parameters:.5f} per parameter")

@@ -132,9 +132,9 @@ def simulate(
             )
             middle = time.perf_counter()
             u = rule.accumulate(trainer.momentum, dct2(layout.to_tiles(found.tensors)))
-            votes = select(u, config.demo.k)
-            raw = codec.encode(votes)
-            trainer.momentum = rule.after_included(u, votes)
+            signs = select(u, config.demo.k)
+            raw = codec.encode(signs)
+            trainer.momentum = rule.after_included(u, signs)
             payloads.append(codec.decode(raw, layout.num_tiles, config.demo.k))
             size = len(raw)
             seconds["gradient"] += middle - started

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-Votes = tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64], npt.NDArray[np.bool_]]
+Signs = tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64], npt.NDArray[np.bool_]]
 
 
 def best_seconds(call: Callable[[], object], repeats: int = 5) -> float:
@@ -30,25 +30,25 @@ def row(name: str, ours: float, plain: float, parameters: int) -> str:
     return f"{name:<22}{ours * 1e3:>9.2f} ms{per:>9.3f} ns/param{plain / ours:>9.1f} x plain numpy"
 
 
-def select(u: npt.NDArray[np.float32], k: int) -> Votes:
+def select(u: npt.NDArray[np.float32], k: int) -> Signs:
     """Choose by a stable argsort of magnitudes."""
     flat = u.reshape(len(u), -1)
     indices = np.sort(np.argsort(-np.abs(flat), axis=1, kind="stable")[:, :k], axis=1)
     return flat.any(axis=1), indices, np.take_along_axis(flat, indices, 1) < 0
 
 
-def pack(votes: Votes, k: int) -> bytes:
+def pack(chosen: Signs, k: int) -> bytes:
     """Pack leaf by leaf, bit by bit."""
     per_leaf, leaves = 8192 // (13 * k + 1), []
-    for first in range(0, len(votes[0]), per_leaf):
-        present, indices, negative = (part[first : first + per_leaf] for part in votes)
+    for first in range(0, len(chosen[0]), per_leaf):
+        present, indices, negative = (part[first : first + per_leaf] for part in chosen)
         bits = (indices.reshape(-1, 1) >> np.arange(12)) & 1
         stream = np.concatenate([present, bits.reshape(-1), negative.reshape(-1)]).astype(np.uint8)
         leaves.append(np.packbits(np.pad(stream, (0, 8192 - len(stream))), bitorder="little"))
     return b"".join(leaf.tobytes() for leaf in leaves)
 
 
-def unpack(data: bytes, num_tiles: int, k: int) -> Votes:
+def unpack(data: bytes, num_tiles: int, k: int) -> Signs:
     """Unpack leaf by leaf, without any check."""
     per_leaf, parts = 8192 // (13 * k + 1), []
     for leaf, first in enumerate(range(0, num_tiles, per_leaf)):
@@ -62,10 +62,10 @@ def unpack(data: bytes, num_tiles: int, k: int) -> Votes:
     return present, indices, negative
 
 
-def direction(votes: list[Votes], basis: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+def direction(chosen: list[Signs], basis: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
     """Add with np.add.at, multiply in int64."""
-    counts = np.zeros((len(votes[0][0]), 4096), np.int64)
-    for present, indices, negative in votes:
+    counts = np.zeros((len(chosen[0][0]), 4096), np.int64)
+    for present, indices, negative in chosen:
         rows = np.nonzero(present)[0][:, None]
         np.add.at(counts, (rows, indices[present]), np.where(negative[present], -1, 1))
     return np.sign(basis.T @ counts.reshape(-1, 64, 64) @ basis).astype(np.int8)

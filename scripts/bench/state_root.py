@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from troth_attestation.sizes import TILE_COEFFICIENTS
 from troth_attestation.state import residual_root, state_root
 from troth_coordinator.rules.assignment import SequenceOrder
 
 WIDTH = 192
-COEFFICIENTS = 4096
 
 
 def best_ms(work: Callable[[], object], repeats: int) -> float:
@@ -45,7 +45,7 @@ def main() -> None:
         f"layers.{number}": rng.standard_normal((WIDTH, WIDTH)).astype(np.float32)
         for number in range(num_matrices)
     }
-    num_tiles = max(1, args.parameters // COEFFICIENTS)
+    num_tiles = max(1, args.parameters // TILE_COEFFICIENTS)
     u = rng.standard_normal((num_tiles, 64, 64)).astype(np.float32)
     order = SequenceOrder(100_000, bytes(32))
     with ThreadPoolExecutor(args.threads) as executor:

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import torch
+from troth_client.runtime.runtime import Clock, Work
 from whole_runs import prepared, settings_on
 
 from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
 from troth_client.participant.assembly import Ports
-from troth_client.runtime.runtime import Clock, Work
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
 from troth_simulation.in_process import InProcessRun, Member, run_members

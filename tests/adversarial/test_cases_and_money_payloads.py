@@ -33,16 +33,16 @@ from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import Status
 
 
-def descending(votes) -> bytes:
+def descending(signs) -> bytes:
     """Two indices of the first tile change places."""
-    indices = votes.indices.clone()
-    indices[0, 0], indices[0, 1] = votes.indices[0, 1], votes.indices[0, 0]
-    return codec.encode(replace(votes, indices=indices))
+    indices = signs.indices.copy()
+    indices[0, 0], indices[0, 1] = signs.indices[0, 1], signs.indices[0, 0]
+    return codec.encode(replace(signs, indices=indices))
 
 
-def padded(votes) -> bytes:
-    """The same votes in other bytes: a bit of the padding is set."""
-    data = codec.encode(votes)
+def padded(signs) -> bytes:
+    """The same signs in other bytes: a bit of the padding is set."""
+    data = codec.encode(signs)
     return data[:-1] + bytes([data[-1] | 0x80])
 
 

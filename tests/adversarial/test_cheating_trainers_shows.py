@@ -37,7 +37,7 @@ async def assert_pays_for_silence(theatre, kind: str):
     rules = prices(run)
     fine = slashing.no_openings(loss.funds, rules, FIRST_LIE, NONE, is_convicted=False)
     assert_slashed(loss, fine)
-    assert loss.event.stake == slashing.P5_REWARDS * rules.reward_per_payload
+    assert loss.event.stake == slashing.MISSING_OPENINGS_REWARDS * rules.reward_per_payload
     assert_split_at_once(loss)
     await assert_honest_untouched(run, books)
     return run

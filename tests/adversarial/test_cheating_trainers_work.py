@@ -23,6 +23,7 @@ from solders.keypair import Keypair
 
 from troth_attestation import work as judge
 from troth_attestation.quorum import AuditOutcome
+from troth_attestation.signs import Signs
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_client.audit.recompute import recompute
 from troth_coordinator.chain.audit_instructions import request_audit
@@ -118,10 +119,10 @@ async def test_the_weights_of_three_rounds_ago_are_not_the_runs(theatre):
 
 
 async def test_a_payload_of_the_round_before_is_no_work_of_this_one(theatre):
-    """It computes nothing and sends the votes that ada sent in the round before, as its own.
+    """It computes nothing and sends the signs that ada sent in the round before, as its own.
 
     Before Commit has ended nothing is served, so last round's payload is the freshest there is. It
-    builds a u that has exactly these votes: payload and openings fit each other. What u implies is
+    builds a u that has exactly these signs: payload and openings fit each other. What u implies is
     the gradient of nobody's sequences. Threat T05.
     """
     await assert_loses_half(theatre, work_cheat("copies"))
@@ -155,17 +156,17 @@ async def test_two_identities_with_one_gpu_are_paid_for_one(theatre):
 async def test_poison_outside_the_tolerance_is_a_mismatch(theatre, kind):
     """It wants the weights to go somewhere else: uphill, or towards weights of its own choice.
 
-    One-bit votes leave it no magnitude to inflate, so that it must turn signs; and each turned sign
+    One-bit signs leave it no magnitude to inflate, so that it must turn signs; and each turned sign
     is a difference from the gradient of its sequences. Threat T09, T11.
     """
     await assert_loses_half(theatre, work_cheat(kind))
 
 
-async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_votes(theatre):
+async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_signs(theatre):
     """It bends every value of its gradient by 2 % of itself, round after round, and is paid.
 
     NOT caught, and no test of gradients can: honest hardware differs as much. What bounds it is
-    what it can do: a tile's gradient is off by at most `ok_bound`, so that few of its own votes
+    what it can do: a tile's gradient is off by at most `ok_bound`, so that few of its own signs
     turn or none, never a third of them, and those are 1/N of the round's. Threat T10.
     """
     run, books = await stage(theatre, work_cheat("poison-within"), num_lies=3)
@@ -174,7 +175,7 @@ async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_votes(theatr
         (settled,) = books.settled(round_)
         assert (settled.outcome, settled.reward_undone) == (AuditOutcome.CLEARED, 0)
         assert_found(run, round_, VerdictKind.OK, Reason.WORK_MATCHES)
-        error, turned = await bent_votes(run, round_)
+        error, turned = await bent_signs(run, round_)
         assert error == pytest.approx(0.02, abs=1e-4)
         assert error < run.settings.config.judge.ok_bound_micro / 10**6
         assert turned < 1 / 3
@@ -182,8 +183,8 @@ async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_votes(theatr
     await assert_honest_untouched(run, books)
 
 
-async def bent_votes(run, round_: int) -> tuple[float, float]:
-    """The largest error of a tile, and the share of votes that honest work would not have sent."""
+async def bent_signs(run, round_: int) -> tuple[float, float]:
+    """The largest error of a tile, and the share of signs that honest work would not have sent."""
     honest = await honest_gradient(run, round_)
     entry = run.members[MAL].here.state.store.load_residual(round_)
     beta = run.settings.config.demo.beta_micro / 10**6
@@ -194,7 +195,7 @@ async def bent_votes(run, round_: int) -> tuple[float, float]:
     shape = (len(honest), -1)
     sent = judge.select(entry.u.reshape(shape), k)
     due = judge.select((np.float32(beta) * entry.before + honest).reshape(shape), k)
-    same = sum(len(votes(sent, t) & votes(due, t)) for t in range(len(honest)))
+    same = sum(len(signs_of(sent, t) & signs_of(due, t)) for t in range(len(honest)))
     return float(error), 1 - same / (len(honest) * k)
 
 
@@ -208,7 +209,7 @@ async def honest_gradient(run, round_: int):
     return recompute(config, weights, ada.data.sequences(ids))
 
 
-def votes(found: judge.Votes, tile: int) -> set[tuple[int, bool]]:
+def signs_of(found: Signs, tile: int) -> set[tuple[int, bool]]:
     return set(zip(found.indices[tile].tolist(), found.negative[tile].tolist(), strict=True))
 
 

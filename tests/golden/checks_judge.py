@@ -90,7 +90,7 @@ def audit_seats(given: Given) -> Any:
 
 def audit_committee(given: Given) -> Any:
     return list(
-        sampling.committee(unhex(given["seed"]), given["eligible"], given["barred"], given["seats"])
+        sampling.jury(unhex(given["seed"]), given["eligible"], given["barred"], given["seats"])
     )
 
 

@@ -213,7 +213,7 @@ async def test_insufficient_funds(owned, paid):
     with pytest.raises(InsufficientFundsError) as caught:
         await world.client.send([pay(poor, paid)], [poor])
     assert str(poor.pubkey()) in str(caught.value)
-    assert "send SOL" in str(caught.value)
+    assert "Send SOL" in str(caught.value)
     assert world.balance(poor.pubkey()) == owned
 
 

@@ -157,10 +157,10 @@ async def test_a_malformed_payload_that_was_included_adds_nothing_anywhere(theat
     """Three of four vouch for a payload with descending indices: all apply it as zero."""
     honest = codec.encode
 
-    def swapped(votes):
-        indices = votes.indices.clone()
-        indices[0, 0], indices[0, 1] = votes.indices[0, 1], votes.indices[0, 0]
-        return honest(replace(votes, indices=indices))
+    def swapped(signs):
+        indices = signs.indices.copy()
+        indices[0, 0], indices[0, 1] = signs.indices[0, 1], signs.indices[0, 0]
+        return honest(replace(signs, indices=indices))
 
     def payload(proposal):
         return (swapped if proposal.round == LIE_ROUND else honest)(proposal.sent)

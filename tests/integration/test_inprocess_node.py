@@ -60,14 +60,14 @@ async def test_a_node_that_stays_away_ends_the_client_with_its_reason(theatre):
     await until_round(run, 1)
     failing["left"] = 10**9
     cyd = member(run, "cyd")
-    with pytest.raises(RpcUnreachableError, match="check the address"):
+    with pytest.raises(RpcUnreachableError, match="Check the address"):
         await cyd.task
     cyd.task = None
     await run.finish()
     raise_failures(run)
 
 
-async def test_a_node_that_lags_behind_does_not_open_the_shelf_before_commit_has_ended(theatre):
+async def test_a_node_that_lags_behind_releases_nothing_before_commit_has_ended(theatre):
     run = await theatre.create(3)
     node = Lagging(run.rpc, sleeper=one_turn)
     run.wrap = lambda one, doors: replace(doors, chain=node) if one.name == "bob" else doors

@@ -67,31 +67,31 @@ BEHAVIOURS = {
 
 @contextlib.asynccontextmanager
 async def participant(folder, patience=QUICK):
-    """A transport with its desk."""
-    desk = OpeningsStore(folder)
+    """A transport with its openings store."""
+    store = OpeningsStore(folder)
     async with http_transport("127.0.0.1", 0, patience=patience) as transport:
-        transport.show(desk)
-        yield transport, desk
+        transport.show(store)
+        yield transport, store
 
 
 @contextlib.asynccontextmanager
 async def trainer(folder):
-    async with participant(folder) as (transport, desk):
-        desk.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    async with participant(folder) as (transport, store):
+        store.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
         yield transport
 
 
-async def fetch(transport, desk, *holders):
+async def fetch(transport, store, *holders):
     async with asyncio.timeout(10):
-        return await desk.fetch(transport, AUDIT.sampled, AUDIT.root, holders)
+        return await store.fetch(transport, AUDIT.sampled, AUDIT.root, holders)
 
 
 @pytest.mark.parametrize("what", BEHAVIOURS)
 async def test_a_hostile_holder_costs_a_try_and_leaves_nothing(what, tmp_path):
     behave, error = BEHAVIOURS[what]
-    async with Hostile(behave) as bad, participant(tmp_path) as (transport, desk):
+    async with Hostile(behave) as bad, participant(tmp_path) as (transport, store):
         with pytest.raises(FetchError) as found:
-            await fetch(transport, desk, bad.endpoint)
+            await fetch(transport, store, bad.endpoint)
         assert blobs.reasons(found.value) == [(bad.endpoint, error)]
         assert list(tmp_path.iterdir()) == []
         (head,) = bad.heads
@@ -104,17 +104,17 @@ async def test_one_honest_holder_behind_a_hostile_one_is_enough(what, tmp_path):
     async with (
         Hostile(behave) as bad,
         trainer(tmp_path / "trainer") as honest,
-        participant(tmp_path / "seat") as (transport, desk),
+        participant(tmp_path / "seat") as (transport, store),
     ):
-        assert await fetch(transport, desk, bad.endpoint, honest.endpoint) == DATA
-        assert desk.find(9, 5) == AUDIT.root
+        assert await fetch(transport, store, bad.endpoint, honest.endpoint) == DATA
+        assert store.find(9, 5) == AUDIT.root
 
 
 async def test_a_flood_is_cut_off_at_the_size_that_the_draw_fixes(tmp_path):
-    async with Hostile(without_end) as bad, participant(tmp_path) as (transport, desk):
+    async with Hostile(without_end) as bad, participant(tmp_path) as (transport, store):
         tracemalloc.start()
         with pytest.raises(FetchError):
-            await fetch(transport, desk, bad.endpoint)
+            await fetch(transport, store, bad.endpoint)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert bad.sent < 64 * 2**20  # what fits into the socket buffers of both sides
@@ -126,9 +126,9 @@ async def test_a_download_goes_on_at_our_own_server_where_another_holder_died(di
     async with (
         Hostile(dies) as first,
         trainer(tmp_path / "trainer") as second,
-        participant(tmp_path / "seat", NO_HEDGE) as (transport, desk),
+        participant(tmp_path / "seat", NO_HEDGE) as (transport, store),
     ):
-        assert await fetch(transport, desk, first.endpoint, second.endpoint) == DATA
+        assert await fetch(transport, store, first.endpoint, second.endpoint) == DATA
 
 
 async def test_only_the_rest_is_asked_for(tmp_path):
@@ -144,17 +144,17 @@ async def test_only_the_rest_is_asked_for(tmp_path):
     async with (
         Hostile(stops) as first,
         Hostile(rest) as second,
-        participant(tmp_path, NO_HEDGE) as (transport, desk),
+        participant(tmp_path, NO_HEDGE) as (transport, store),
     ):
-        assert await fetch(transport, desk, first.endpoint, second.endpoint) == DATA
+        assert await fetch(transport, store, first.endpoint, second.endpoint) == DATA
 
 
 async def test_a_set_that_was_damaged_at_home_is_fetched_again(tmp_path):
-    async with trainer(tmp_path / "a") as holder, participant(tmp_path / "b") as (transport, desk):
-        await fetch(transport, desk, holder.endpoint)
+    async with trainer(tmp_path / "a") as holder, participant(tmp_path / "b") as (transport, store):
+        await fetch(transport, store, holder.endpoint)
         (file,) = (tmp_path / "b").iterdir()
         file.write_bytes(flipped(HALF))
-        assert await fetch(transport, desk, holder.endpoint) == DATA
+        assert await fetch(transport, store, holder.endpoint) == DATA
 
 
 @pytest.fixture

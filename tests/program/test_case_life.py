@@ -3,7 +3,7 @@
 from program.audits import MISMATCH, OK
 from program.cases import BOND, CLEARED, FEE, PAYLOAD, POSSESSION, ROOT, STAKE, WORK, Trial
 
-from troth_attestation.sampling import case_seed, committee
+from troth_attestation.sampling import case_seed, jury
 from troth_coordinator.rules.audit_view import AuditFlag
 from troth_coordinator.rules.view import Status
 
@@ -21,7 +21,7 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     seed = case_seed(drawn.slot_hash, bytes(trial.at.run), 0, 3, WORK)
     heard = [seat.index for seat in case.judging]
     jurors = [juror.index for juror in seated.jurors]
-    assert tuple(jurors) == committee(seed, 0xFFF, [3], heard)
+    assert tuple(jurors) == jury(seed, 0xFFF, [3], heard)
     assert not set(jurors) & {3, *heard}, "others remain, so the first seats sit out"
     assert seated.stage_end == trial.clock + trial.params.committee_commit_slots
 

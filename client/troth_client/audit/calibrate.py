@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from troth_attestation.openings import Openings
 from troth_attestation.sampling import tile_draws
+from troth_attestation.signs import Signs
+from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_attestation.state import Float32
 from troth_attestation.verdict import VerdictKind
 from troth_attestation.work import Distances, Rule, decide, measure
@@ -30,7 +32,7 @@ from troth_client.compression.apply import update
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
-from troth_client.compression.topk import TopK, select
+from troth_client.compression.topk import select
 from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
 from troth_client.state.round_state import Sequences
@@ -168,7 +170,7 @@ class _Study:
         shapes = {name: tuple(w.shape) for name, w in self._weights.items()}
         self._layout = TileLayout.from_shapes(shapes)
         self._residual = Residual(config.demo.beta_micro, config.demo.alpha_micro)
-        nothing = np.zeros((self._layout.num_tiles, 64, 64), np.float32)
+        nothing = np.zeros((self._layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
         self._trainers = [_Trainer(nothing) for _ in range(plan.trainers)]
         self._path = choose_path("cpu")
 
@@ -207,11 +209,11 @@ class _Study:
             draws = tile_draws(seed, TARGET, self._layout.num_tiles)
             tiles = tuple(sorted(set(draws)))
             rows = list(tiles)
-            opened = Openings(
-                tiles, shown.after[rows].reshape(-1, 4096), shown.before[rows].reshape(-1, 4096)
-            )
+            flat = (len(rows), TILE_COEFFICIENTS)
+            after, before = (u[rows].reshape(flat) for u in (shown.after, shown.before))
+            opened = Openings(tiles, after, before)
             for witness in witnesses:
-                own = witness[rows].reshape(-1, 4096).astype(np.float64)
+                own = witness[rows].reshape(flat).astype(np.float64)
                 distances = measure(opened, draws, own, self._rule)
                 group.add(distances, self._rule)
         return group
@@ -247,7 +249,7 @@ class _Trainer:
         u = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
         return _Shown(u.numpy(), self.previous)
 
-    def send(self, residual: Residual, coefficients: Float32, k: int) -> TopK:
+    def send(self, residual: Residual, coefficients: Float32, k: int) -> Signs:
         """Return what it sends for this D(g), and carry the rest on."""
         u = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
         sent = select(u, k)

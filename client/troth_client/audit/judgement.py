@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from troth_attestation import cases
 from troth_attestation.header import Header
+from troth_attestation.signs import Signs
 from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict
-from troth_attestation.work import Rule, Votes, judge
+from troth_attestation.work import Rule, judge
 from troth_client.audit.drawn import sampled_payload
 from troth_client.compression import codec
+from troth_client.compression.errors import MalformedPayloadError
 from troth_client.compression.limits import payload_length
-from troth_client.compression.payload_errors import MalformedPayloadError
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest
 
@@ -44,7 +45,7 @@ def judge_work(evidence: Evidence, gradient: Float32, config: RunConfig) -> Verd
         evidence.openings,
         sampled_payload(evidence.sigma, evidence.header, len(gradient)),
         evidence.openings_root,
-        _votes(evidence.payload, len(gradient), config),
+        _signs(evidence.payload, len(gradient), config),
         gradient,
         Rule(config.demo, config.judge),
     )
@@ -63,9 +64,8 @@ def judge_payload(
     return cases.judge_payload(header, payload, length, malformed)
 
 
-def _votes(payload: bytes, num_tiles: int, config: RunConfig) -> Votes | None:
+def _signs(payload: bytes, num_tiles: int, config: RunConfig) -> Signs | None:
     try:
-        found = codec.decode(payload, num_tiles, config.demo.k)
+        return codec.decode(payload, num_tiles, config.demo.k).signs
     except MalformedPayloadError:
         return None
-    return Votes(found.present.numpy(), found.indices.numpy(), found.negative.numpy())

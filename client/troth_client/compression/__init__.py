@@ -1,6 +1,7 @@
 """DeMo on tiles: cut, transform, choose, remember, and apply to the bit (protocol section 5).
 
-Owns: tile layout, DCT, canonical top-k, residual, the exact weight step and its self-test.
-Never: bytes on the wire (`payload`), sockets, the chain, or who is included.
-Next: read `tiles.py`, `dct.py`, `topk.py`, `residual.py`, `apply.py` in this order.
+Owns: tile layout, DCT, canonical top-k, payload bytes, residual, the exact weight step and its
+self-test.
+Never: sockets, the chain, or which payloads are included.
+Next: read `tiles.py`, `dct.py`, `topk.py`, `codec.py`, `residual.py`, `apply.py` in this order.
 """

@@ -1,30 +1,31 @@
-"""Apply what the chain included: votes to a direction, direction to weights (protocol 5.5).
+"""Apply what the chain included: signs to a direction, direction to weights (protocol 5.5).
 
-Owns: the sum of votes per coefficient, blocks of tiles, the order of the two weight steps.
-Never: weighs, averages or clips a sender: a vote is one, whoever casts it. Never checks payloads;
-only `payload.codec.decode` makes what it takes.
+Owns: the sum of signs per coefficient, blocks of tiles, the order of the two weight steps.
+Never: weighs, averages or clips a sender: every sign counts one. Never checks payloads: only
+`codec.decode` makes what it takes.
 Next: `exact.py` for the arithmetic, `known_answer.py` for the path that a device may take.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from troth_client.compression.basis import COEFFICIENTS, TILE
+from troth_attestation.signs import Signs
+from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.errors import TileShapeError
-from troth_client.compression.exact import basis_pair, check_constants, inverse, signs, step_
+from troth_client.compression.exact import basis_pair, check_constants, inverse, sign_of, step_
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.tiles import TileLayout
-from troth_client.compression.topk import TopK
 
 
 @torch.no_grad()
 def direction(payloads: Sequence[VerifiedPayload], num_tiles: int, path: ApplyPath) -> Tensor:
     """Return d = sign(B^T C B), int8 [num_tiles, 64, 64] on `path.device`; any order, same bits.
 
-    C sums the votes of all payloads; none at all gives zeros. Raises TileShapeError if a payload
+    C sums the signs of all payloads; none at all gives zeros. Raises TileShapeError if a payload
     was made for another number of tiles.
     """
     for payload in payloads:
@@ -34,13 +35,13 @@ def direction(payloads: Sequence[VerifiedPayload], num_tiles: int, path: ApplyPa
                 f"one of {payload.num_tiles}",
                 "Decode it with this model's tile count.",
             )
-    votes = [_on_device(payload, path.device) for payload in payloads]
-    out = torch.zeros((num_tiles, TILE, TILE), dtype=torch.int8, device=path.device)
+    placed = [_on_device(payload.signs, path.device) for payload in payloads]
+    out = torch.zeros((num_tiles, TILE_SIDE, TILE_SIDE), dtype=torch.int8, device=path.device)
     basis = basis_pair(path.device, path.dtype)
-    for first in range(0, num_tiles if votes else 0, path.block_tiles):
+    for first in range(0, num_tiles if placed else 0, path.block_tiles):
         tiles = slice(first, first + path.block_tiles)
-        counts = _counts(votes, tiles, out[tiles])
-        out[tiles] = signs(inverse(counts, basis))
+        counts = _counts(placed, tiles, out[tiles])
+        out[tiles] = sign_of(inverse(counts, basis))
     return out
 
 
@@ -80,8 +81,8 @@ def update(
     """Apply one closed round in place: `included` has one entry for each bit of the bitmap.
 
     None stands for an included payload that fails section 5.4: it adds nothing, on every client,
-    but the step is taken. An empty bitmap changes no weight, not even by decay. `constants` are
-    a and b. Errors as in `direction` and `step`.
+    but the step is taken. If no payload is included, the weights stay unchanged: there is no decay
+    either. `constants` are a and b. Errors as in `direction` and `step`.
     """
     if not included:
         return
@@ -89,15 +90,24 @@ def update(
     step(weights, direction(valid, layout.num_tiles, path), layout, *constants, path)
 
 
-def _on_device(payload: VerifiedPayload, device: torch.device) -> TopK:
-    return TopK(payload.present.to(device), payload.indices.to(device), payload.negative.to(device))
+class _Placed(NamedTuple):
+    """The arrays of a `Signs` on the path's device; on the CPU they share its memory."""
+
+    present: Tensor
+    indices: Tensor
+    negative: Tensor
 
 
-def _counts(votes: Sequence[TopK], tiles: slice, like: Tensor) -> Tensor:
+def _on_device(signs: Signs, device: torch.device) -> _Placed:
+    arrays = (signs.present, signs.indices, signs.negative)
+    return _Placed(*(torch.from_numpy(array).to(device) for array in arrays))
+
+
+def _counts(placed: Sequence[_Placed], tiles: slice, like: Tensor) -> Tensor:
     """C of a block of tiles: int32 [n, 64, 64]; integers, so that the order of peers is nothing."""
-    counts = like.new_zeros((len(like), COEFFICIENTS), dtype=torch.int32)
-    for vote in votes:
+    counts = like.new_zeros((len(like), TILE_COEFFICIENTS), dtype=torch.int32)
+    for signs in placed:
         # Absent tiles have zero fields: 0 - 2 * 0 adds nothing to coefficient 0.
-        ballots = vote.present[tiles, None].int() - 2 * vote.negative[tiles].int()
-        counts.scatter_add_(1, vote.indices[tiles].long(), ballots)
-    return counts.view(-1, TILE, TILE)
+        values = signs.present[tiles, None].int() - 2 * signs.negative[tiles].int()
+        counts.scatter_add_(1, signs.indices[tiles].long(), values)
+    return counts.view(-1, TILE_SIDE, TILE_SIDE)

@@ -8,10 +8,7 @@ Next: `dct.py` (float, producing) and `apply.py` (integer, consensus).
 import numpy as np
 import numpy.typing as npt
 
-TILE = 64
-"""Side of a tile."""
-COEFFICIENTS = TILE * TILE
-"""Coefficients of a tile, and the number of weights that it covers."""
+from troth_attestation.sizes import TILE_SIDE
 
 _CONSTANT = 2048
 """round(2^14 * sqrt(1/64)): the row of frequency 0."""
@@ -32,19 +29,19 @@ BASIS_SHA256 = "81941e6ec7c354d3761b904f0866f283ccff34781a011d4af10b96d43f745bcf
 def integer_basis() -> npt.NDArray[np.int16]:
     """Return B of protocol section 5.5: int16 [frequency 64, position 64], scaled by 2^14."""
     half = np.array([*_QUARTER, *(-x for x in _QUARTER[-2::-1])], np.int16)
-    frequency = np.arange(TILE)[:, None]
-    position = np.arange(TILE)[None, :]
-    angle = (2 * position + 1) * frequency % (4 * TILE)
-    basis: npt.NDArray[np.int16] = half[np.minimum(angle, 4 * TILE - angle)]
+    frequency = np.arange(TILE_SIDE)[:, None]
+    position = np.arange(TILE_SIDE)[None, :]
+    angle = (2 * position + 1) * frequency % (4 * TILE_SIDE)
+    basis: npt.NDArray[np.int16] = half[np.minimum(angle, 4 * TILE_SIDE - angle)]
     basis[0] = _CONSTANT
     return basis
 
 
 def float_basis() -> npt.NDArray[np.float64]:
     """Return the orthonormal DCT-II basis: float64 [frequency 64, position 64]."""
-    frequency = np.arange(TILE)[:, None]
-    position = np.arange(TILE)[None, :]
-    angle = np.pi * (2 * position + 1) * frequency / (2 * TILE)
-    basis: npt.NDArray[np.float64] = np.sqrt(2 / TILE) * np.cos(angle)
-    basis[0] = np.sqrt(1 / TILE)
+    frequency = np.arange(TILE_SIDE)[:, None]
+    position = np.arange(TILE_SIDE)[None, :]
+    angle = np.pi * (2 * position + 1) * frequency / (2 * TILE_SIDE)
+    basis: npt.NDArray[np.float64] = np.sqrt(2 / TILE_SIDE) * np.cos(angle)
+    basis[0] = np.sqrt(1 / TILE_SIDE)
     return basis

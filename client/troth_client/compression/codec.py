@@ -1,8 +1,8 @@
-"""Votes to payload bytes and back, with every check before use (protocol sections 5.3 and 5.4).
+"""Signs to payload bytes and back, with every check before use (protocol sections 5.3 and 5.4).
 
 Owns: the bit layout, the canonical form, the Merkle root of a payload, `VerifiedPayload`.
-Never: adds a vote to anything; never allocates by a number that a peer sent.
-Next: `compression/apply.py`, which takes only what `decode` has made.
+Never: adds a sign to anything; never allocates by a number that a peer sent.
+Next: `apply.py`, which takes only what `decode` has made.
 
 A leaf is a little-endian bit stream. Two 12-bit indices are three bytes, so a column of index
 pairs is a strided view of the leaves: packing is a few passes over whole arrays.
@@ -15,24 +15,20 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from troth_attestation import merkle
-from troth_client.compression.errors import TileShapeError
-from troth_client.compression.limits import INDEX_BITS, LEAF_BYTES, num_leaves, tiles_per_leaf
-from troth_client.compression.payload_errors import (
+from troth_attestation.signs import Bools, Indices, Signs
+from troth_attestation.sizes import INDEX_BITS, PAYLOAD_LEAF_BYTES
+from troth_client.compression.errors import (
     AbsentTileError,
     IndexOrderError,
     PaddingError,
     PayloadLengthError,
     PayloadRootError,
 )
-from troth_client.compression.topk import TopK
+from troth_client.compression.limits import num_leaves, tiles_per_leaf
 
 Bytes = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
-Fields = npt.NDArray[np.int16]
 
 _BLOCK_LEAVES = 1024
 _INDEX_MASK: Final = (1 << INDEX_BITS) - 1
@@ -42,29 +38,27 @@ _MADE_BY_DECODE: Final = object()
 class VerifiedPayload:
     """A payload that passed every check of section 5.4; only `decode` can make one.
 
-    present: bool [T]; indices: int16 [T, k]; negative: bool [T, k]; all on the CPU, read-only by
-    agreement. Absent tiles have zero fields and add nothing.
+    `signs` holds canonical signs: indices ascend, absent tiles have zero fields and add nothing.
+    `root` is the payload root of the bytes.
     """
 
-    __slots__ = ("indices", "negative", "present", "root")
+    __slots__ = ("root", "signs")
 
-    def __init__(self, votes: TopK, root: bytes, *, seal: object) -> None:
+    def __init__(self, signs: Signs, root: bytes, *, seal: object) -> None:
         if seal is not _MADE_BY_DECODE:
             raise TypeError("VerifiedPayload is made by troth_client.compression.codec.decode only")
-        self.present: Final[Tensor] = votes.present
-        self.indices: Final[Tensor] = votes.indices
-        self.negative: Final[Tensor] = votes.negative
+        self.signs: Final[Signs] = signs
         self.root: Final[bytes] = root
 
     @property
     def num_tiles(self) -> int:
         """T."""
-        return self.indices.shape[0]
+        return self.signs.num_tiles
 
     @property
     def k(self) -> int:
         """Coefficients per tile."""
-        return self.indices.shape[1]
+        return self.signs.k
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +72,24 @@ class _Span:
 
 def payload_root(data: bytes) -> bytes:
     """Return the Merkle root over the 1024-byte leaves; EmptyTreeError for no bytes."""
-    view = memoryview(data)
-    return merkle.root(view[at : at + LEAF_BYTES] for at in range(0, len(view), LEAF_BYTES))
+    return merkle.root(merkle.cut(data, PAYLOAD_LEAF_BYTES))
 
 
-def encode(votes: TopK) -> bytes:
-    """Pack votes into payload bytes of exactly `payload_length(T, k)`.
+def encode(signs: Signs) -> bytes:
+    """Pack signs into payload bytes of exactly `payload_length(T, k)`.
 
-    Raises UnsupportedKError, and TileShapeError if the three arrays do not belong together. The
-    votes must come from `topk.select`: canonical form is checked by `decode`, not here.
+    Raises UnsupportedKError. The signs must come from `topk.select`: canonical form is checked by
+    `decode`, not here.
     """
-    num_tiles, k = votes.num_tiles, votes.k
-    present, indices, negative = _arrays(votes)
-    leaves = np.zeros((num_leaves(num_tiles, k), LEAF_BYTES), np.uint8)
+    num_tiles, k = signs.num_tiles, signs.k
+    leaves = np.zeros((num_leaves(num_tiles, k), PAYLOAD_LEAF_BYTES), np.uint8)
     for span in _spans(num_tiles, k):
         block = leaves[span.leaves]
         fields = (len(block), span.per_leaf * k)
-        _or_bits(block, 0, present[span.tiles].reshape(len(block), -1))
-        _or_indices(block, span.per_leaf, indices[span.tiles].reshape(fields))
-        signs = negative[span.tiles].reshape(fields)
-        _or_bits(block, span.per_leaf + INDEX_BITS * fields[1], signs)
+        _or_bits(block, 0, signs.present[span.tiles].reshape(len(block), -1))
+        _or_indices(block, span.per_leaf, signs.indices[span.tiles].reshape(fields))
+        negative = signs.negative[span.tiles].reshape(fields)
+        _or_bits(block, span.per_leaf + INDEX_BITS * fields[1], negative)
     return leaves.tobytes()
 
 
@@ -108,7 +100,7 @@ def decode(data: bytes, num_tiles: int, k: int, root: bytes | None = None) -> Ve
     for each block of leaves padding, absent tiles, index order. Raises PayloadLengthError,
     PayloadRootError, PaddingError, AbsentTileError, IndexOrderError, UnsupportedKError.
     """
-    length = num_leaves(num_tiles, k) * LEAF_BYTES
+    length = num_leaves(num_tiles, k) * PAYLOAD_LEAF_BYTES
     if len(data) != length or num_tiles < 1:
         raise PayloadLengthError(
             f"{length} bytes for {num_tiles} tiles with k = {k}",
@@ -120,7 +112,7 @@ def decode(data: bytes, num_tiles: int, k: int, root: bytes | None = None) -> Ve
         raise PayloadRootError(
             f"payload root {root.hex()}", found_root.hex(), "Fetch it from another holder."
         )
-    leaves = np.frombuffer(data, np.uint8).reshape(-1, LEAF_BYTES)
+    leaves = np.frombuffer(data, np.uint8).reshape(-1, PAYLOAD_LEAF_BYTES)
     present = np.empty(num_tiles, np.bool_)
     indices = np.empty((num_tiles, k), np.int16)
     negative = np.empty((num_tiles, k), np.bool_)
@@ -128,28 +120,7 @@ def decode(data: bytes, num_tiles: int, k: int, root: bytes | None = None) -> Ve
         fields = _unpack(leaves[span.leaves], span.per_leaf, k)
         _check_canonical(*fields, first_tile=span.tiles.start)
         present[span.tiles], indices[span.tiles], negative[span.tiles] = fields
-    votes = TopK(*map(torch.from_numpy, (present, indices, negative)))
-    return VerifiedPayload(votes, found_root, seal=_MADE_BY_DECODE)
-
-
-def _arrays(votes: TopK) -> tuple[Bools, Fields, Bools]:
-    fields = votes.indices.shape
-    if (
-        len(fields) != 2
-        or votes.present.shape != fields[:1]
-        or votes.negative.shape != fields
-        or fields[0] < 1
-    ):
-        raise TileShapeError(
-            "present [T], indices [T, k] and negative [T, k] with T >= 1",
-            f"{list(votes.present.shape)}, {list(fields)}, {list(votes.negative.shape)}",
-            "Make the votes with topk.select.",
-        )
-    return (
-        votes.present.cpu().numpy(),
-        votes.indices.to("cpu", torch.int16).numpy(),
-        votes.negative.cpu().numpy(),
-    )
+    return VerifiedPayload(Signs(present, indices, negative), found_root, seal=_MADE_BY_DECODE)
 
 
 def _spans(num_tiles: int, k: int) -> Iterator[_Span]:
@@ -171,7 +142,7 @@ def _or_bits(leaves: Bytes, offset: int, bits: Bools) -> None:
     leaves[:, first : first + packed.shape[1]] |= packed
 
 
-def _or_indices(leaves: Bytes, offset: int, indices: Fields) -> None:
+def _or_indices(leaves: Bytes, offset: int, indices: Indices) -> None:
     """Set 12-bit indices [L, j] from bit `offset` of each leaf on."""
     first, shift = divmod(offset, 8)
     words = indices[:, 0::2].astype(np.uint32)
@@ -184,7 +155,7 @@ def _or_indices(leaves: Bytes, offset: int, indices: Fields) -> None:
     leaves[:, first + 3 : end + 1 : 3] |= split[:, :, 3]
 
 
-def _unpack(leaves: Bytes, per_leaf: int, k: int) -> tuple[Bools, Fields, Bools]:
+def _unpack(leaves: Bytes, per_leaf: int, k: int) -> tuple[Bools, Indices, Bools]:
     """Return present [n], indices [n, k], negative [n, k] of all tiles of the leaves."""
     fields = per_leaf * k
     signs_at = per_leaf + INDEX_BITS * fields
@@ -205,7 +176,7 @@ def _unpack(leaves: Bytes, per_leaf: int, k: int) -> tuple[Bools, Fields, Bools]
     )
 
 
-def _read_indices(leaves: Bytes, offset: int, fields: int) -> Fields:
+def _read_indices(leaves: Bytes, offset: int, fields: int) -> Indices:
     """Read 12-bit indices [L, j] from bit `offset` of each leaf on."""
     # Four bytes are read for each index, so the last ones need room behind the leaf.
     padded = np.pad(leaves, ((0, 0), (0, 4)))
@@ -220,7 +191,7 @@ def _read_indices(leaves: Bytes, offset: int, fields: int) -> Fields:
     return indices
 
 
-def _check_canonical(present: Bools, indices: Fields, negative: Bools, first_tile: int) -> None:
+def _check_canonical(present: Bools, indices: Indices, negative: Bools, first_tile: int) -> None:
     dirty = ~present & (indices.any(axis=1) | negative.any(axis=1))
     if dirty.any():
         raise AbsentTileError(

@@ -8,7 +8,8 @@ Next: `topk.py`, which chooses what to send.
 import torch
 from torch import Tensor
 
-from troth_client.compression.basis import TILE, float_basis
+from troth_attestation.sizes import TILE_SIDE
+from troth_client.compression.basis import float_basis
 from troth_client.compression.errors import TileShapeError
 
 BLOCK_TILES = 128
@@ -17,7 +18,7 @@ BLOCK_TILES = 128
 
 def check_tiles(tiles: Tensor, dtype: torch.dtype = torch.float32) -> None:
     """Raise TileShapeError unless `tiles` is [T, 64, 64] of the dtype."""
-    if tiles.ndim != 3 or tiles.shape[1:] != (TILE, TILE) or tiles.dtype != dtype:
+    if tiles.ndim != 3 or tiles.shape[1:] != (TILE_SIDE, TILE_SIDE) or tiles.dtype != dtype:
         raise TileShapeError(
             f"tiles of shape [T, 64, 64] and dtype {dtype}",
             f"shape {list(tiles.shape)}, {tiles.dtype}",
@@ -27,7 +28,7 @@ def check_tiles(tiles: Tensor, dtype: torch.dtype = torch.float32) -> None:
 
 def two_sided(left: Tensor, tiles: Tensor, right: Tensor, out: Tensor) -> Tensor:
     """Write left @ tile @ right for each tile into `out` (all [.., 64, 64] of one dtype)."""
-    rows = torch.matmul(tiles.reshape(-1, TILE), right).view(-1, TILE, TILE)
+    rows = torch.matmul(tiles.reshape(-1, TILE_SIDE), right).view(-1, TILE_SIDE, TILE_SIDE)
     return torch.matmul(left, rows, out=out)
 
 

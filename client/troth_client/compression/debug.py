@@ -1,8 +1,8 @@
 """Files in, bytes out: the core of `troth debug payload` and `troth debug apply`.
 
-Owns: reading what people who write another client hand us, with errors that name the file.
+Owns: reading the files that authors of another client compare, with errors that name the file.
 Never: prints or parses arguments (`cli`), nor takes a short cut around `codec.decode`.
-Next: `codec.py`, `compression/apply.py`.
+Next: `codec.py`, `apply.py`.
 """
 
 import hashlib
@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from troth_attestation.sizes import TILE_SIDE
 from troth_client.compression.apply import direction
-from troth_client.compression.basis import TILE
 from troth_client.compression.codec import VerifiedPayload, decode, encode, payload_root
-from troth_client.compression.known_answer import ApplyPath
-from troth_client.compression.limits import check_k, payload_length
-from troth_client.compression.payload_errors import (
+from troth_client.compression.errors import (
     InputFileError,
     MalformedPayloadError,
     PayloadLengthError,
 )
+from troth_client.compression.known_answer import ApplyPath
+from troth_client.compression.limits import check_k, payload_length
 from troth_client.compression.topk import select
 
 _NEXT = "Write it with numpy.save as float32 of shape [tiles, 64, 64]."
@@ -70,7 +70,7 @@ def _read_tiles(file: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]
     if not isinstance(found, np.ndarray):
         found.close()
         raise InputFileError(f"one array in {file}", "an .npz archive", _NEXT)
-    if found.dtype != np.float32 or found.ndim != 3 or found.shape[1:] != (TILE, TILE):
+    if found.dtype != np.float32 or found.ndim != 3 or found.shape[1:] != (TILE_SIDE, TILE_SIDE):
         raise InputFileError(
             f"float32 of shape [tiles, 64, 64] in {file}",
             f"{found.dtype} of shape {list(found.shape)}",

@@ -35,7 +35,7 @@ def inverse(counts: Tensor, basis: tuple[Tensor, Tensor]) -> Tensor:
     return two_sided(turned, values, plain, out=torch.empty_like(values))
 
 
-def signs(quantities: Tensor) -> Tensor:
+def sign_of(quantities: Tensor) -> Tensor:
     """Return sign(Q) as int8 in {-1, 0, 1}."""
     return quantities.sign().to(torch.int8)
 

@@ -1,7 +1,7 @@
 """The question every device must answer alike before it may apply a payload (protocol 5.5).
 
 Owns: the test cases, their answers as shipped constants, the choice of the path: fp64 on the
-device, else int64 on the CPU. Never: repairs a device; it is not used for consensus, that is all.
+device, else int64 on the CPU. Never: repairs a device; one that fails is not used for consensus.
 Next: `apply.py`, which demands the `ApplyPath` that only `choose_path` makes.
 
 The extremes of Q: with 64 participants |C| <= 64. If all 4096 coefficients could reach it with
@@ -17,7 +17,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from troth_client.compression.basis import BASIS_SHA256, COEFFICIENTS, TILE, integer_basis
+from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
+from troth_client.compression.basis import BASIS_SHA256, integer_basis
 from troth_client.compression.errors import KnownAnswerError
 from troth_client.compression.exact import basis_pair, inverse, step_
 
@@ -128,16 +129,17 @@ def extreme_counts() -> npt.NDArray[np.int32]:
     """Return the counts C of the test, int32 [8, 64, 64]."""
     basis = integer_basis().astype(np.int64)
     sign = np.where(basis < 0, -1, 1)
-    counts = np.zeros((8, TILE, TILE), np.int64)
+    counts = np.zeros((8, TILE_SIDE, TILE_SIDE), np.int64)
     counts[0] = _MAX_SENDERS * np.outer(sign[:, 0], sign[:, 0])
     counts[1] = -_MAX_SENDERS * np.outer(sign[:, 31], sign[:, 62])
     weight = np.outer(basis[:, 0], basis[:, 0])
     strongest = np.argsort(-np.abs(weight).reshape(-1), kind="stable")[:_MAX_K]
     counts[2].reshape(-1)[strongest] = _MAX_SENDERS * np.sign(weight.reshape(-1)[strongest])
     stream = b"".join(
-        hashlib.sha256(b"troth known answer %d" % n).digest() for n in range(COEFFICIENTS // 32)
+        hashlib.sha256(b"troth known answer %d" % n).digest()
+        for n in range(TILE_COEFFICIENTS // 32)
     )
-    random = np.frombuffer(stream, np.uint8).astype(np.int64).reshape(TILE, TILE)
+    random = np.frombuffer(stream, np.uint8).astype(np.int64).reshape(TILE_SIDE, TILE_SIDE)
     counts[3] = 1 - 2 * (random & 1)  # 64 senders, none of whom agrees on an index
     counts[4] = random % (2 * _MAX_SENDERS + 1) - _MAX_SENDERS
     counts[5, 0, 1] = 1

@@ -4,13 +4,9 @@ Owns: the allowed k, tiles per leaf, the exact length. Never: reads bytes.
 Next: `codec.py`.
 """
 
-from troth_client.compression.payload_errors import UnsupportedKError
+from troth_attestation.sizes import INDEX_BITS, PAYLOAD_LEAF_BYTES
+from troth_client.compression.errors import UnsupportedKError
 
-LEAF_BYTES = 1024
-"""Bytes of a leaf, the unit that the Merkle tree hashes."""
-LEAF_BITS = 8 * LEAF_BYTES
-INDEX_BITS = 12
-"""An index into the 4096 coefficients of a tile."""
 ALLOWED_K = (1, 2, 4, 8, 16, 32, 64)
 """Coefficients per tile that a run may choose."""
 
@@ -31,7 +27,7 @@ def tile_bits(k: int) -> int:
 
 def tiles_per_leaf(k: int) -> int:
     """Return how many tiles share a full leaf."""
-    return LEAF_BITS // tile_bits(k)
+    return 8 * PAYLOAD_LEAF_BYTES // tile_bits(k)
 
 
 def num_leaves(num_tiles: int, k: int) -> int:
@@ -41,4 +37,4 @@ def num_leaves(num_tiles: int, k: int) -> int:
 
 def payload_length(num_tiles: int, k: int) -> int:
     """Return the exact number of bytes of every payload of a model."""
-    return num_leaves(num_tiles, k) * LEAF_BYTES
+    return num_leaves(num_tiles, k) * PAYLOAD_LEAF_BYTES

@@ -2,7 +2,7 @@
 
 Owns: how M becomes u, and u becomes the next M. Never: decides whether a payload was included, nor
 applies a decoupling term before the chain has said so: nothing unaudited enters a residual.
-Next: `topk.py`, which chooses from u; `apply.py`, which adds up everybody's choice.
+Next: `topk.py`, which chooses from u; `apply.py`, which adds up the signs of all trainers.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from troth_client.compression.basis import COEFFICIENTS
+from troth_attestation.signs import Signs
+from troth_attestation.sizes import TILE_COEFFICIENTS
 from troth_client.compression.dct import check_tiles
-from troth_client.compression.topk import TopK
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,15 @@ class Residual:
         return torch.mul(residual, self.beta_micro / 1_000_000).add_(coefficients)
 
     @torch.no_grad()
-    def after_included(self, u: Tensor, sent: TopK) -> Tensor:
+    def after_included(self, u: Tensor, sent: Signs) -> Tensor:
         """Return the next M: a copy of u whose sent entries are multiplied by 1 - alpha.
 
         If the payload was not included, M stays what it was before that round: do not call this.
         """
         check_tiles(u)
         residual = u.clone()
-        flat = residual.view(-1, COEFFICIENTS)
-        indices = sent.indices.to(u.device, torch.int64)
+        flat = residual.view(-1, TILE_COEFFICIENTS)
+        indices = torch.from_numpy(sent.indices).to(u.device, torch.int64)
         kept = (1_000_000 - self.alpha_micro) / 1_000_000
         flat.scatter_(1, indices, flat.gather(1, indices) * kept)
         return residual

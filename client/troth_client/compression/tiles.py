@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from troth_client.compression.basis import TILE
+from troth_attestation.sizes import TILE_SIDE
 from troth_client.compression.errors import (
     EmptyTensorError,
     NoTensorsError,
@@ -37,7 +37,7 @@ class _Matrix:
     @property
     def grid(self) -> tuple[int, int]:
         """Tile rows and tile columns."""
-        return -(-self.rows // TILE), -(-self.columns // TILE)
+        return -(-self.rows // TILE_SIDE), -(-self.columns // TILE_SIDE)
 
     @property
     def tiles(self) -> slice:
@@ -87,11 +87,17 @@ class TileLayout:
         """
         self.check(tensors)
         one = next(iter(tensors.values()))
-        stack = one.new_zeros((self.num_tiles, TILE, TILE))
+        stack = one.new_zeros((self.num_tiles, TILE_SIDE, TILE_SIDE))
         for matrix in self.matrices:
             grid_rows, grid_columns = matrix.grid
-            tiles = stack[matrix.tiles].view(grid_rows, grid_columns, TILE, TILE).transpose(1, 2)
-            tiles.copy_(_padded(matrix, tensors).view(grid_rows, TILE, grid_columns, TILE))
+            tiles = (
+                stack[matrix.tiles]
+                .view(grid_rows, grid_columns, TILE_SIDE, TILE_SIDE)
+                .transpose(1, 2)
+            )
+            tiles.copy_(
+                _padded(matrix, tensors).view(grid_rows, TILE_SIDE, grid_columns, TILE_SIDE)
+            )
         return stack
 
     def from_tiles(self, stack: Tensor) -> dict[str, Tensor]:
@@ -99,7 +105,7 @@ class TileLayout:
 
         The tensors may share memory with the stack. Raises TileShapeError for another shape.
         """
-        if stack.shape != (self.num_tiles, TILE, TILE):
+        if stack.shape != (self.num_tiles, TILE_SIDE, TILE_SIDE):
             raise TileShapeError(
                 f"a stack of shape [{self.num_tiles}, 64, 64]",
                 f"{list(stack.shape)}",
@@ -108,8 +114,8 @@ class TileLayout:
         found: dict[str, Tensor] = {}
         for matrix in self.matrices:
             rows, columns = matrix.grid
-            tiles = stack[matrix.tiles].view(rows, columns, TILE, TILE).transpose(1, 2)
-            whole = tiles.reshape(rows * TILE, columns * TILE)
+            tiles = stack[matrix.tiles].view(rows, columns, TILE_SIDE, TILE_SIDE).transpose(1, 2)
+            whole = tiles.reshape(rows * TILE_SIDE, columns * TILE_SIDE)
             found |= self._split(matrix, whole[: matrix.rows, : matrix.columns])
         return {name: found[name] for name in self.shapes}
 
@@ -166,13 +172,13 @@ def _matrices(shapes: Mapping[str, Shape]) -> list[tuple[tuple[str, ...], int, i
     flat = tuple(n for n, s in shapes.items() if len(s) < 2)
     if flat:
         size = sum(math.prod(shapes[n]) for n in flat)
-        found.append((flat, -(-size // TILE), TILE))
+        found.append((flat, -(-size // TILE_SIDE), TILE_SIDE))
     return found
 
 
 def _padded(matrix: _Matrix, tensors: Mapping[str, Tensor]) -> Tensor:
     """Return the values of a matrix [64 R, 64 C], zeros where the tensors do not reach."""
-    rows, columns = (n * TILE for n in matrix.grid)
+    rows, columns = (n * TILE_SIDE for n in matrix.grid)
     parts = [tensors[name].reshape(-1) for name in matrix.names]
     if len(parts) == 1 and parts[0].numel() == rows * columns:
         return parts[0].view(rows, columns)

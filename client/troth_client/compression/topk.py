@@ -2,21 +2,20 @@
 
 Owns: largest |u| first, ties to the lowest index, -0.0 positive, on any device the same answer.
 Never: values; only the places and the signs leave the machine.
-Next: `compression/codec.py`, which packs them, and `residual.py`, which forgets them.
+Next: `codec.py`, which packs them, and `residual.py`, which forgets them.
 
 fp32 magnitudes order like their bit patterns, so the work is done on int32, which is exact, sees
 subnormal numbers whatever the device does with them, and is faster than a float sort.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from troth_client.compression.basis import COEFFICIENTS
+from troth_attestation.signs import Signs
+from troth_attestation.sizes import INDEX_BITS, TILE_COEFFICIENTS
 from troth_client.compression.dct import check_tiles
 from troth_client.compression.errors import NonFiniteError
-from troth_client.compression.limits import INDEX_BITS, check_k
+from troth_client.compression.limits import check_k
 
 _MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
@@ -25,46 +24,23 @@ _CPU_BLOCK_TILES = 128
 _DEVICE_BLOCK_TILES = 16384
 
 
-@dataclass(frozen=True, slots=True)
-class TopK:
-    """The votes of one trainer: T tiles, k coefficients each.
-
-    present: bool [T], False where u is all zero; indices: int16 [T, k], ascending;
-    negative: bool [T, k], in index order. Fields of absent tiles are zero.
-    """
-
-    present: Tensor
-    indices: Tensor
-    negative: Tensor
-
-    @property
-    def num_tiles(self) -> int:
-        """T."""
-        return self.indices.shape[0]
-
-    @property
-    def k(self) -> int:
-        """Coefficients per tile."""
-        return self.indices.shape[1]
-
-
 @torch.no_grad()
-def select(u: Tensor, k: int) -> TopK:
+def select(u: Tensor, k: int) -> Signs:
     """Choose the k entries of largest |u| in each tile of u, fp32 [T, 64, 64].
 
-    The result lies on the device of u. Raises NonFiniteError if u has a NaN or an infinity,
-    TileShapeError and UnsupportedKError for bad arguments.
+    The work is done on the device of u. Raises NonFiniteError if u has a NaN or an infinity,
+    TileShapeError and UnsupportedKError for bad arguments, TensorError for no tiles.
     """
     check_tiles(u)
     check_k(k)
-    bits = u.reshape(-1, COEFFICIENTS).view(torch.int32)
+    bits = u.reshape(-1, TILE_COEFFICIENTS).view(torch.int32)
     size = _CPU_BLOCK_TILES if u.device.type == "cpu" else _DEVICE_BLOCK_TILES
     parts = [_select_block(block, k) for block in torch.split(bits, size)]
     largest, indices, negative = (torch.cat(column) for column in zip(*parts, strict=True))
     _check_finite(largest)
     present = largest != 0
     indices *= present[:, None]
-    return TopK(present, indices, negative)
+    return Signs(*(part.cpu().numpy() for part in (present, indices, negative)))
 
 
 def _select_block(bits: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -84,8 +60,8 @@ def _select_block(bits: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def _with_lowest_ties(magnitude: Tensor, k: int) -> Tensor:
     """Choose indices [n, k] by a key that no two entries share: magnitude, then inverted index."""
-    last = COEFFICIENTS - 1
-    inverted = last - torch.arange(COEFFICIENTS, device=magnitude.device)
+    last = TILE_COEFFICIENTS - 1
+    inverted = last - torch.arange(TILE_COEFFICIENTS, device=magnitude.device)
     keys = (magnitude.to(torch.int64) << INDEX_BITS) | inverted
     return last - (keys.topk(k, dim=1).values & last)
 

@@ -1,8 +1,11 @@
 """Where the heavy work runs and in which float format.
 
-Owns: the meaning of `--device`, and bf16 autocast over fp32 masters. Never: decides where weights
-are applied; the known-answer test of `demo/` does. Producing a payload may differ between devices
-(it is sampled and recomputed within a tolerance), so any choice here is allowed by the protocol.
+Owns: the meaning of `--device`, and bf16 autocast over fp32 masters.
+Never: decides where weights are applied; the known-answer test of `compression/` does.
+Next: `train/step.py`, which runs on the device.
+
+Gradients may differ between devices, because audits compare them within a tolerance. So the
+protocol allows any choice here.
 """
 
 import contextlib

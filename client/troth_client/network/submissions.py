@@ -19,8 +19,8 @@ from troth_attestation.expected import ExpectedHeader, check_signed_header
 from troth_attestation.header import Header
 from troth_attestation.state import data_root
 from troth_client.compression import codec
+from troth_client.compression.errors import MalformedPayloadError
 from troth_client.compression.limits import payload_length
-from troth_client.compression.payload_errors import MalformedPayloadError
 from troth_client.network.chain import RunChain
 from troth_client.state.records import Held
 from troth_client.state.round_state import RoundState

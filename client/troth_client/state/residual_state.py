@@ -15,9 +15,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from troth_attestation.signs import Signs
+from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.state import residual_root
 from troth_client.compression.residual import Residual
-from troth_client.compression.topk import TopK, select
+from troth_client.compression.topk import select
 from troth_client.storage.entries import ResidualEntry
 from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
 
@@ -40,7 +42,7 @@ class Proposal:
 
     round: RoundIndex
     u: Tensor
-    sent: TopK
+    sent: Signs
     root: Digest
 
 
@@ -49,7 +51,7 @@ class ResidualState:
 
     def __init__(self, rule: Residual, num_tiles: int, keep: int) -> None:
         self._rule = rule
-        zero = torch.zeros(num_tiles, 64, 64)
+        zero = torch.zeros(num_tiles, TILE_SIDE, TILE_SIDE)
         self._zero = Momentum(zero, RoundIndex(NONE), residual_root(zero.numpy()))
         self._past: deque[tuple[RoundIndex, Momentum]] = deque(maxlen=keep)
         self._settled = -1

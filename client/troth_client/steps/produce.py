@@ -12,8 +12,7 @@ from troth_attestation import header as headers
 from troth_attestation.header import Header
 from troth_attestation.state import data_root
 from troth_client.compression import codec
-from troth_client.compression.errors import NonFiniteError
-from troth_client.compression.payload_errors import MalformedPayloadError
+from troth_client.compression.errors import MalformedPayloadError, NonFiniteError
 from troth_client.network.chain import RunChain
 from troth_client.state.records import RoundPlan
 from troth_client.state.residual_state import Momentum, Proposal

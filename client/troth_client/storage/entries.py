@@ -1,6 +1,8 @@
-"""The things that a participant keeps on disk, one frozen class each, and their files.
+"""The entries that a participant keeps on disk: one frozen class each, one record each.
 
-Owns: the fields, and the translation to records and back. Never: touches a file (store.py does).
+Owns: the fields, and the translation to records and back.
+Never: touches a file; `store.py` does.
+Next: `store.py`, then `sealed.py` for the bytes of a record.
 
 How the residual is settled without a second write: the entry of round r holds M as it was before
 the round and u_r. Once the chain tells, M is `after_included(u_r, payload of r)` if r was included,

@@ -4,10 +4,10 @@
     ├── StoreIdentityError   the folder belongs to another run, owner or config
     └── StoreConflictError   a submission that would replace a different one of the same round
 
-From `records`: DamagedFileError (a torn or altered file). From `files`: DiskFullError (nothing was
-lost), FolderInUseError (another process holds the folder).
+From `sealed.py`: DamagedFileError (a torn or altered file). From `runtime/files.py`: DiskFullError
+(nothing was lost), FolderInUseError (another process holds the folder).
 
-Owns: the classes. Next: store.py raises them.
+Owns: the classes. Never: an error of a file's bytes. Next: `store.py` raises them.
 """
 
 from troth_client.errors import ClientError

@@ -1,7 +1,7 @@
 """One file, one record: a few JSON fields and named arrays, sealed by a SHA-256.
 
 Owns: the byte format of local state files and the check on reading. Never: part of the protocol;
-nothing outside this machine sees these bytes. Next: `store/` and `data/prepare.py` keep records.
+nothing outside this machine sees these bytes. Next: `store.py` and `data/prepare.py` keep records.
 
 Format: magic (8 bytes), length of the head (u32), head (JSON: fields; name, dtype and shape of each
 array), the arrays' bytes in that order, SHA-256 of everything before it. Little-endian.

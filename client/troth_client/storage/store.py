@@ -102,7 +102,7 @@ class Store(Closable):
                 f"another one in {self._folder}",
                 "Send the stored one again: the chain keeps the first commitment.",
             )
-        # The residual first: whoever sees the submission can settle it.
+        # The residual first: a submission on disk can then always be settled.
         self._write("residual", residual.round, residual.to_record())
         self._write("submission", submission.round, submission.to_record())
 

@@ -2,7 +2,7 @@
 
 Owns: microbatch order, accumulation in fp32, the clip by global norm. Never: changes weights or a
 `.grad` field, draws a random number, or applies a learning rate (the update's size is consensus).
-Next: demo/ turns the gradient into a payload; a witness calls this same function.
+Next: `compression/` turns the gradient into a payload; a witness calls this same function.
 
 On a CPU with one thread the result is the same bits every time.
 """

@@ -20,8 +20,11 @@ from troth_coordinator.rules.hashing import H
 T = TypeVar("T")
 
 Check = Callable[[bytes], T]
-"""Judges bytes that already have the right size and address; returns what they mean or raises
-ClientError or AttestationError. It may run in a thread. It may call `Transport.expect`."""
+"""Judges bytes that already have the right size and address.
+
+Returns what they mean, or raises ClientError or AttestationError. It may run in a thread and may
+call `Transport.expect`.
+"""
 
 
 class BlobKind(StrEnum):
@@ -120,10 +123,10 @@ class Transport(Protocol):
     ) -> T:
         """Return `check` of exactly `num_bytes` bytes with that address, from whoever has them.
 
-        Bytes that passed are kept and served like our own, except an opening set: that is its
-        desk's decision. Raises FetchError with every holder's failure; if anything but a header has
-        the right address and fails the check, no holder is to blame and the check's own error is
-        raised.
+        Bytes that passed are kept and served like our own, except an opening set: the openings
+        store of the caller decides about it. Raises FetchError with every holder's failure. If
+        anything but a header has the right address and fails the check, no holder is to blame: then
+        the check's own error is raised.
         """
         ...
 

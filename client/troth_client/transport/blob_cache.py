@@ -1,9 +1,9 @@
-"""What a participant keeps for others, and the gate in front of it.
+"""The blob cache: what a participant holds for others, and the gate in front of it.
 
 Owns: who may read which round, which pushes are welcome, what is forgotten.
-Never: opens a connection. The gate is here, so that no wire can forget it: bytes of a round are
-readable only after `release` of that round (section 4: nothing leaves before Commit has ended).
-Next: `exchange.py`; `MemoryBlobs` and `files.FolderBlobs` are the two stores below.
+Never: opens a connection. The gate is here, so that no wire can forget it: others can read the
+bytes of a round only after its `release` (section 4: nothing leaves before Commit has ended).
+Next: `exchange.py`; `MemoryBlobs` and `files.FolderBlobs` are the two places where blobs lie.
 """
 
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ class _Expected:
 
 
 class BlobCache:
-    """Own and checked foreign blobs over a store, with the gate and the list of welcome pushes."""
+    """Own blobs and checked foreign ones, with the gate and the list of welcome pushes."""
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
@@ -91,7 +91,9 @@ class BlobCache:
         """
         if blob.kind is BlobKind.OPENINGS:
             raise BlobRefusedError(
-                "a header or a payload", "an opening set", "Make it on the desk that is shown."
+                "a header or a payload",
+                "an opening set",
+                "Make it in the openings store that is shown.",
             )
         if not blob.matches(data):
             raise BlobRefusedError(
@@ -105,7 +107,7 @@ class BlobCache:
     def keep(self, blob: BlobId, data: bytes) -> None:
         """Keep foreign bytes that passed every check, in place of others kept before.
 
-        Opening sets are left to whoever fetched them.
+        Opening sets are not kept here: the participant that fetched one keeps it.
         """
         self._expected.pop(blob.address, None)
         if blob.kind is not BlobKind.OPENINGS and self._blobs.get(blob.address) != data:

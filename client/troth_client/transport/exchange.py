@@ -6,8 +6,8 @@ Next: `http.py`, `files.py`, `memory.py`, each of which makes an `Exchange` over
 
 How a fetch goes: holders are asked one after the other, best score first. The next one starts when
 one fails, from the byte where it stopped, or when one is slow, beside it and from the first byte.
-The first bytes that pass win. If bytes of several holders do not fit together, nobody can say whose
-fault it is: those holders are asked again, each for all bytes.
+The first bytes that pass win. If bytes of several holders do not fit together, the fault cannot be
+traced to one of them: each of those holders is asked again, for all bytes.
 """
 
 import asyncio
@@ -54,11 +54,11 @@ class Patience:
 
 
 class Exchange:
-    """A `Transport` over a shelf and a wire."""
+    """A `Transport` over a blob cache and a wire."""
 
-    def __init__(self, shelf: BlobCache, wire: Wire, patience: Patience | None = None) -> None:
+    def __init__(self, cache: BlobCache, wire: Wire, patience: Patience | None = None) -> None:
         self.scores = HolderScores()
-        self._shelf = shelf
+        self._cache = cache
         self._wire = wire
         self._patience = patience or Patience()
         self._slots = asyncio.Semaphore(self._patience.parallel)
@@ -71,7 +71,7 @@ class Exchange:
 
     async def __aenter__(self) -> Self:
         """Start serving."""
-        self._endpoint = await self._wire.start(self._shelf)
+        self._endpoint = await self._wire.start(self._cache)
         return self
 
     async def __aexit__(
@@ -85,27 +85,27 @@ class Exchange:
 
     def hold(self, blob: BlobId, data: bytes) -> None:
         """Keep our own bytes until `release` of their round; see `Transport.hold`."""
-        self._shelf.hold(blob, data)
+        self._cache.hold(blob, data)
 
     def release(self, round_: int) -> None:
         """Serve this round and earlier ones; see `Transport.release`."""
-        self._shelf.release(round_)
+        self._cache.release(round_)
 
     def show(self, sets: OpeningSets) -> None:
         """Serve opening sets too; see `Transport.show`."""
-        self._shelf.show(sets)
+        self._cache.show(sets)
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes; see `Transport.expect`."""
-        self._shelf.expect(blob, num_bytes, check)
+        self._cache.expect(blob, num_bytes, check)
 
     def drop_before(self, round_: int) -> None:
         """Forget earlier rounds; see `Transport.drop_before`."""
-        self._shelf.drop_before(round_)
+        self._cache.drop_before(round_)
 
     async def push(self, round_: int, holders: Sequence[str]) -> tuple[PushResult, ...]:
         """Offer our own blobs of a round to holders; see `Transport.push`."""
-        blobs = self._shelf.own(round_)
+        blobs = self._cache.own(round_)
         others = [holder for holder in dict.fromkeys(holders) if holder != self._endpoint]
         return tuple(await asyncio.gather(*(self._push_all(h, blobs) for h in others)))
 
@@ -113,14 +113,14 @@ class Exchange:
         self, blob: BlobId, holders: Sequence[str], num_bytes: int, check: Check[T]
     ) -> T:
         """Return `check` of the bytes from whoever has them; see `Transport.fetch`."""
-        held = self._shelf.find(blob)
+        held = self._cache.find(blob)
         if held is not None:
             with contextlib.suppress(HolderLiedError):  # the store was damaged: fetch it again
                 return await self._judged(blob, held, check)
         others = [holder for holder in holders if holder != self._endpoint]
         race = _Race(self, blob, num_bytes, check)
         data, value = await race.run(self.scores.ranked(others), self._patience.hedge_seconds)
-        self._shelf.keep(blob, data)
+        self._cache.keep(blob, data)
         return value
 
     async def attempt(

@@ -7,7 +7,7 @@ Next: `exchange.py`; `http.py` can keep its blobs in `FolderBlobs` too.
     <folder>/held/<round>/<kind>-<hex>     not readable by the others' wire
     <folder>/served/<round>/<kind>-<hex>   what `release` has moved
     <folder>/inbox/<kind>-<hex>            pushed by others, checked when it is asked for
-    <folder>/openings/                     the desk of `state/openings_store.py`, if there is one
+    <folder>/openings/                     the sets of `state/openings_store.py`, if there are any
 """
 
 import contextlib
@@ -76,9 +76,9 @@ class FolderWire:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def start(self, shelf: BlobCache) -> str:
+    async def start(self, cache: BlobCache) -> str:
         """Nothing to start: the folder is there."""
-        del shelf  # others read its FolderBlobs from the disk
+        del cache  # others read its FolderBlobs from the disk
         return str(self._folder)
 
     async def stop(self) -> None:

@@ -74,11 +74,11 @@ class HttpWire:
         self._server: BlobServer | None = None
         self._session: aiohttp.ClientSession | None = None
 
-    async def start(self, shelf: BlobCache) -> str:
+    async def start(self, cache: BlobCache) -> str:
         """Listen and return the endpoint to announce; errors as in `BlobServer.start`."""
         if self._advertised:
             check_endpoint(self._advertised)
-        self._server = BlobServer(shelf, self._patience)
+        self._server = BlobServer(cache, self._patience)
         host, _ = self._address
         port = await self._server.start(*self._address)
         self._session = aiohttp.ClientSession(

@@ -1,6 +1,7 @@
 """Transport inside one process: for whole runs in a test, with the same rules as over HTTP.
 
-Owns: a network that is a dictionary. Never: sleeps, opens a socket or copies a rule of `shelf.py`.
+Owns: a network that is a dictionary.
+Never: sleeps, opens a socket or copies a rule of `blob_cache.py`.
 Next: `exchange.py`.
 """
 
@@ -26,18 +27,18 @@ class MemoryNetwork:
     """All participants of one process by endpoint; `cut` and `mend` make one unreachable."""
 
     def __init__(self) -> None:
-        self._shelves: dict[str, BlobCache] = {}
+        self._caches: dict[str, BlobCache] = {}
         self._cut: set[str] = set()
 
-    def join(self, endpoint: str, shelf: BlobCache) -> None:
-        """Make a shelf reachable; EndpointInUseError if the name is taken."""
-        if endpoint in self._shelves:
+    def join(self, endpoint: str, cache: BlobCache) -> None:
+        """Make a participant's cache reachable; EndpointInUseError if the name is taken."""
+        if endpoint in self._caches:
             raise EndpointInUseError(f"{endpoint} to be free", "a taken name", "Choose another.")
-        self._shelves[endpoint] = shelf
+        self._caches[endpoint] = cache
 
     def leave(self, endpoint: str) -> None:
         """Remove a participant."""
-        self._shelves.pop(endpoint, None)
+        self._caches.pop(endpoint, None)
 
     def cut(self, endpoint: str) -> None:
         """Make a participant unreachable, as if its machine were off."""
@@ -48,23 +49,23 @@ class MemoryNetwork:
         self._cut.discard(endpoint)
 
     def reach(self, endpoint: str) -> BlobCache:
-        """Return a participant's shelf; HolderUnreachableError if it is away or cut off."""
-        shelf = self._shelves.get(endpoint)
-        if shelf is None or endpoint in self._cut:
+        """Return a participant's cache; HolderUnreachableError if it is away or cut off."""
+        cache = self._caches.get(endpoint)
+        if cache is None or endpoint in self._cut:
             raise HolderUnreachableError(f"{endpoint} to answer", "nobody there", "Asking another.")
-        return shelf
+        return cache
 
 
 class MemoryWire:
-    """Reads and writes the shelves of a MemoryNetwork directly."""
+    """Reads and writes the caches of a MemoryNetwork directly."""
 
     def __init__(self, network: MemoryNetwork, endpoint: str) -> None:
         self._network = network
         self._endpoint = endpoint
 
-    async def start(self, shelf: BlobCache) -> str:
+    async def start(self, cache: BlobCache) -> str:
         """Join the network under our name."""
-        self._network.join(self._endpoint, shelf)
+        self._network.join(self._endpoint, cache)
         return self._endpoint
 
     async def stop(self) -> None:
@@ -72,7 +73,7 @@ class MemoryWire:
         self._network.leave(self._endpoint)
 
     async def read(self, holder: str, blob: BlobId, into: Partial) -> None:
-        """Append the missing bytes from the holder's shelf, through its gate."""
+        """Append the missing bytes from the holder's cache, through its gate."""
         self._network.reach(self._endpoint)
         data = self._network.reach(holder).served(blob.address)
         if data is None:
@@ -82,11 +83,11 @@ class MemoryWire:
         into.append(holder, data[len(into.data) :])
 
     async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
-        """Offer bytes to the holder's shelf."""
+        """Offer bytes to the holder's cache."""
         self._network.reach(self._endpoint)
         try:
-            shelf = self._network.reach(holder)
-            shelf.keep(shelf.judge(blob.address, data), data)
+            cache = self._network.reach(holder)
+            cache.keep(cache.judge(blob.address, data), data)
         except BlobRefusedError as error:
             raise HolderRefusedError(f"{holder} to take it", f"{error}", "Serving.") from error
 

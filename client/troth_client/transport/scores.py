@@ -1,6 +1,6 @@
 """Which holder to ask first: a memory of how each one behaved.
 
-Owns: a number of faults per endpoint. Never: excludes anybody: the worst may be the only one.
+Owns: a number of faults per endpoint. Never: excludes a holder: the worst may be the only one left.
 Next: `exchange.py`, which asks in this order.
 """
 

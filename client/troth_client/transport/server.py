@@ -1,8 +1,8 @@
 """The embedded HTTP server: serves released blobs by address, takes pushes that are welcome.
 
-Owns: routes, Range, size caps and time limits for whoever calls. Never: reads a body whose size is
-not the expected one, nor tells a blob that is not released from one that does not exist.
-Next: `shelf.py` for the gate; `http.py` for the calling side.
+Owns: routes, Range, size caps and time limits for callers. Never: reads a body whose size is
+not the expected one. A blob that is not released looks like one that does not exist.
+Next: `blob_cache.py` for the gate; `http.py` for the calling side.
 
     GET, HEAD /v1/<kind>/<hex>   kind: header, payload, openings. 200, 206 with Range, 404, 416
     POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 503
@@ -30,10 +30,10 @@ _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 
 
 class BlobServer:
-    """Serves one shelf on one address until `stop`."""
+    """Serves one blob cache on one address until `stop`."""
 
-    def __init__(self, shelf: BlobCache, patience: Patience) -> None:
-        self._shelf = shelf
+    def __init__(self, cache: BlobCache, patience: Patience) -> None:
+        self._cache = cache
         self._patience = patience
         self._pushes = asyncio.Semaphore(_MAX_PUSHES)
         self._reads = asyncio.Semaphore(_MAX_READS)
@@ -90,7 +90,7 @@ class BlobServer:
         return web.Response(status=405, headers={"Allow": "GET, HEAD, POST"})
 
     async def _give(self, request: web.BaseRequest, address: str) -> web.StreamResponse:
-        data = await asyncio.to_thread(self._shelf.served, address)
+        data = await asyncio.to_thread(self._cache.served, address)
         if data is None:
             return web.Response(status=404)
         span = _range(request.headers.get("Range", ""), len(data))
@@ -115,9 +115,9 @@ class BlobServer:
         return answer
 
     async def _take(self, request: web.BaseRequest, address: str) -> web.Response:
-        if self._shelf.served(address) is not None:
+        if self._cache.served(address) is not None:
             return web.Response(status=200)
-        size = self._shelf.welcome(address)
+        size = self._cache.welcome(address)
         if size is None:
             return web.Response(status=409, text="not expected")
         if request.content_length != size:
@@ -132,12 +132,12 @@ class BlobServer:
         try:
             async with asyncio.timeout(self._patience.attempt_seconds(size)):
                 data = await request.content.readexactly(size)
-            blob = await asyncio.to_thread(self._shelf.judge, address, data)
+            blob = await asyncio.to_thread(self._cache.judge, address, data)
         except BlobRefusedError:
             return 422
         except (TimeoutError, asyncio.IncompleteReadError):
             return 408
-        self._shelf.keep(blob, data)
+        self._cache.keep(blob, data)
         return 201
 
 

@@ -48,8 +48,8 @@ class Partial:
 class Wire(Protocol):
     """One way to reach other participants."""
 
-    async def start(self, shelf: BlobCache) -> str:
-        """Serve the shelf; return our endpoint."""
+    async def start(self, cache: BlobCache) -> str:
+        """Serve the blob cache; return our endpoint."""
         ...
 
     async def stop(self) -> None:

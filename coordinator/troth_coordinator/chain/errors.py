@@ -28,7 +28,7 @@
         ├── TransactionTooLargeError
         └── MissingSignerError
 
-Owns: the classes and their sentences (expected, found, next step).
+Owns: the classes and the words of each (expected, found, next step).
 Never: retries, logs or reads the chain.
 Next: program_errors.py maps a TransactionFailure to one of these; http_rpc.py raises most others.
 """
@@ -39,17 +39,11 @@ from collections.abc import Sequence
 from typing import Self
 
 from troth_coordinator.chain.failure import TransactionFailure
+from troth_coordinator.errors import SubjectError
 
 
-class ChainError(Exception):
+class ChainError(SubjectError):
     """Root of the tree. Every message says what was expected, what was found and what to do."""
-
-    def __init__(self, subject: str, expected: str, found: object, next_step: str) -> None:
-        super().__init__(f"{subject}: expected {expected}, found {found}; {next_step}")
-        self.subject = subject
-        self.expected = expected
-        self.found = found
-        self.next_step = next_step
 
 
 class ArtifactError(ChainError):

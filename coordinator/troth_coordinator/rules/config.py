@@ -19,7 +19,6 @@ from troth_coordinator.rules.ids import Digest
 
 MICRO: Final = 10**6
 NANO: Final = 10**9
-TILE_COEFFICIENTS: Final = 4096
 
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
 NonNegative = Annotated[int, Field(ge=0, le=2**31 - 1)]

@@ -1,6 +1,6 @@
 """Errors of the rules, as one tree.
 
-Owns: the exception types and the sentence shape "expected, found, next step".
+Owns: the exception types. Their sentence comes from `troth_coordinator.errors`.
 Never: is raised for a programming mistake that a type checker finds.
 Next: `config.py` and `params.py`, which raise most of them.
 
@@ -14,16 +14,11 @@ Next: `config.py` and `params.py`, which raise most of them.
     └── ChainOrderError       rounds or events that do not follow each other
 """
 
+from troth_coordinator.errors import SubjectError
 
-class RulesError(Exception):
+
+class RulesError(SubjectError):
     """Base of all errors of `troth_coordinator.rules`."""
-
-    def __init__(self, subject: str, expected: str, found: object, next_step: str) -> None:
-        super().__init__(f"{subject}: expected {expected}, found {found}; {next_step}")
-        self.subject = subject
-        self.expected = expected
-        self.found = found
-        self.next_step = next_step
 
 
 class RangeError(RulesError, ValueError):

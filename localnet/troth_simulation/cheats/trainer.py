@@ -131,9 +131,10 @@ def _copied(store: Store, round_: int, own: Tensor, k: int) -> Tensor:
     for index in store.peer_indices(before):
         submission = store.load_peer(before, index)
         if submission is not None and (ours is None or ours.index != index):
-            votes = codec.decode(submission.payload, len(own), k)
-            signs = 1.0 - 2.0 * votes.negative.float()
-            values = COPIED_SIZE * signs * votes.present[:, None]
+            copied = codec.decode(submission.payload, len(own), k).signs
+            present, negative = map(torch.from_numpy, (copied.present, copied.negative))
+            values = COPIED_SIZE * (1.0 - 2.0 * negative.float()) * present[:, None]
             flat = torch.zeros(len(own), own[0].numel())
-            return flat.scatter_(1, votes.indices.long(), values).view_as(own)
+            indices = torch.from_numpy(copied.indices).long()
+            return flat.scatter_(1, indices, values).view_as(own)
     return own

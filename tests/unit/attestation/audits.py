@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from troth_attestation import openings, sampling, state, work
+from troth_attestation.signs import Signs
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import NONE
 
@@ -49,7 +50,7 @@ class Work:
     sampled: openings.Sampled
     after: openings.Residual
     before: openings.Residual | None
-    votes: work.Votes
+    signs: Signs
     own: Any
 
     @property
@@ -60,9 +61,9 @@ class Work:
         """Judge with the honest arguments, or others by name."""
         data = changes.pop("data", self.data)
         root = changes.pop("recorded_root", openings.openings_root(data) if data else bytes(32))
-        given = {"sampled": self.sampled, "votes": self.votes, "gradient": self.own} | changes
+        given = {"sampled": self.sampled, "signs": self.signs, "gradient": self.own} | changes
         return work.judge(
-            data, given["sampled"], root, given["votes"], given["gradient"], given.get("rule", RULE)
+            data, given["sampled"], root, given["signs"], given["gradient"], given.get("rule", RULE)
         )
 
 

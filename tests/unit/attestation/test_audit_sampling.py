@@ -72,7 +72,7 @@ def test_seats_are_eligible_distinct_and_never_the_target(seed, target, eligible
 
 @given(SEEDS, BITMAPS, st.sets(st.integers(0, 63), max_size=2), st.sets(st.integers(0, 63)))
 def test_a_committee_leaves_out_who_must_not_judge(seed, eligible, barred, seats):
-    drawn = sampling.committee(seed, eligible, barred, seats)
+    drawn = sampling.jury(seed, eligible, barred, seats)
     pool = [j for j in range(64) if eligible >> j & 1 and j not in barred]
     fresh = [j for j in pool if j not in seats]
     allowed = fresh if len(fresh) >= 5 else pool
@@ -83,7 +83,7 @@ def test_a_committee_leaves_out_who_must_not_judge(seed, eligible, barred, seats
 def test_cases_that_take_the_same_slot_draw_different_people():
     slot_hash, run = seed_of("slot"), seed_of("run")
     drawn = {
-        sampling.committee(sampling.case_seed(slot_hash, run, 4, target, kind), ALL, [], [])
+        sampling.jury(sampling.case_seed(slot_hash, run, 4, target, kind), ALL, [], [])
         for target in range(5)
         for kind in range(3)
     }

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from troth_attestation import openings, work
 from troth_attestation.errors import TensorError
+from troth_attestation.signs import Signs
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_coordinator.rules.config import DemoSection, JudgeSection
 
@@ -79,30 +80,30 @@ def test_between_the_bounds_nobody_is_accused():
 
 def test_a_payload_that_is_not_the_top_k_is_a_mismatch():
     tile = HONEST.sampled.tiles[4]
-    votes = HONEST.votes
-    negative = votes.negative.copy()
+    signs = HONEST.signs
+    negative = signs.negative.copy()
     negative[tile, 0] ^= True
-    found = HONEST.judged(votes=replace(votes, negative=negative))
+    found = HONEST.judged(signs=replace(signs, negative=negative))
     assert (found.kind, found.reason) == (MISMATCH, Reason.PAYLOAD_NOT_TOP_K)
     assert found.tile == tile
-    indices = votes.indices.copy()
+    indices = signs.indices.copy()
     indices[tile, -1] -= 1
-    assert HONEST.judged(votes=replace(votes, indices=indices)).tile == tile
-    present = votes.present.copy()
+    assert HONEST.judged(signs=replace(signs, indices=indices)).tile == tile
+    present = signs.present.copy()
     present[tile] = False
-    assert HONEST.judged(votes=replace(votes, present=present)).tile == tile
+    assert HONEST.judged(signs=replace(signs, present=present)).tile == tile
 
 
 def test_a_payload_of_another_shape_is_a_mismatch():
-    votes = HONEST.votes
-    short = work.Votes(votes.present[:1], votes.indices[:1], votes.negative[:1])
-    assert HONEST.judged(votes=short).reason == Reason.PAYLOAD_NOT_TOP_K
-    narrow = replace(votes, indices=votes.indices[:, 1:])
-    assert HONEST.judged(votes=narrow).tile == HONEST.sampled.tiles[0]
+    signs = HONEST.signs
+    short = Signs(signs.present[:1], signs.indices[:1], signs.negative[:1])
+    assert HONEST.judged(signs=short).reason == Reason.PAYLOAD_NOT_TOP_K
+    narrow = Signs(signs.present, signs.indices[:, 1:], signs.negative[:, 1:])
+    assert HONEST.judged(signs=narrow).tile == HONEST.sampled.tiles[0]
 
 
 def test_a_malformed_payload_is_a_mismatch():
-    assert HONEST.judged(votes=None).reason == Reason.PAYLOAD_MALFORMED
+    assert HONEST.judged(signs=None).reason == Reason.PAYLOAD_MALFORMED
 
 
 @pytest.mark.parametrize(
@@ -247,4 +248,4 @@ def test_the_choice_is_the_one_that_trainers_make():
     theirs = topk.select(torch.from_numpy(u).reshape(-1, 64, 64), 32)
     ours = work.select(u, 32)
     for name in ("present", "indices", "negative"):
-        assert np.array_equal(getattr(theirs, name).numpy(), getattr(ours, name)), name
+        assert np.array_equal(getattr(theirs, name), getattr(ours, name)), name

@@ -59,7 +59,7 @@ def test_any_header_may_declare_the_zero_state(previous):
 
 def test_zero_means_zero():
     wrong = replace(ZERO, residual_before=key(12))
-    with pytest.raises(HeaderFieldError, match="without a previous round") as caught:
+    with pytest.raises(HeaderFieldError, match="Without a previous round") as caught:
         expected.check_header(wrong, EXPECTED)
     assert caught.value.field == "residual_before"
 

@@ -73,7 +73,7 @@ def test_the_session_key_signs():
 def test_a_signature_is_for_one_header_only(name):
     signature = headers.sign(HEADER, SEED)
     changed = replace(HEADER, **{name: other_value(name)})
-    with pytest.raises(HeaderSignatureError, match="fetch header and signature"):
+    with pytest.raises(HeaderSignatureError, match="Fetch header and signature"):
         headers.verify_signature(changed, signature)
 
 
@@ -84,7 +84,7 @@ def test_bytes_are_no_signature(signature):
 
 
 def test_only_the_named_key_may_sign():
-    with pytest.raises(HeaderSignatureError, match="sign with the session key"):
+    with pytest.raises(HeaderSignatureError, match="Sign with the session key"):
         headers.sign(HEADER, b"\x08" * 32)
     with pytest.raises(RangeError, match="session seed"):
         headers.sign(HEADER, bytes(64))

@@ -37,8 +37,8 @@ def test_payload_writes_the_reference_bytes_and_always_prints_json(cli, tmp_path
 
 def test_apply_writes_the_reference_direction_and_prints_its_hash(cli, tmp_path):
     files = [payload(cli, tmp_path, seed)[0] for seed in (1, 2, 3)]
-    votes = [[reference.choose(tile, K) for tile in tiles(seed)] for seed in (1, 2, 3)]
-    expected = reference.direction(votes, 5).tobytes()
+    signs = [[reference.choose(tile, K) for tile in tiles(seed)] for seed in (1, 2, 3)]
+    expected = reference.direction(signs, 5).tobytes()
     out = tmp_path / "direction"
     command = ("debug", "apply", "--tiles", 5, "--k", K, "--out", out)
     done = cli.ok(*command, *files)

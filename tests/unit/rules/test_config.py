@@ -110,10 +110,10 @@ def test_a_config_without_data_has_no_hash():
         ("model.hidden_size", 130, r"model.hidden_size: expected a multiple of .* = 8"),
         ("model.num_key_value_heads", 3, "a divisor of num_attention_heads = 4"),
         ("schedule.decay_from_round", 1_001, "warmup_rounds = 0 to rounds = 1000"),
-        ("schedule.warmup_rounds", 1_001, "order the schedule"),
+        ("schedule.warmup_rounds", 1_001, "Order the schedule"),
         ("train.microbatch_sequences", 3, "a divisor of sequences_per_payload = 8"),
-        ("judge.ok_bound_micro", 100_000, "leave room for verdicts that are inconclusive"),
-        ("judge.ok_tiles", 6, "leave room for verdicts that are inconclusive"),
+        ("judge.ok_bound_micro", 100_000, "Leave room for verdicts that are inconclusive"),
+        ("judge.ok_tiles", 6, "Leave room for verdicts that are inconclusive"),
         ("judge.residual_mismatch_micro", 1, "at least residual_bound_micro = 20000000"),
         ("data.sequence_tokens", 129, "at most model.max_position_embeddings = 128"),
     ],
@@ -142,9 +142,9 @@ def test_values_are_never_coerced(key, value):
 
 
 def test_unknown_keys_are_refused_at_any_depth():
-    with pytest.raises(UnknownKeyError, match=r"model.hiden_size: .*did you mean 'hidden_size'"):
+    with pytest.raises(UnknownKeyError, match=r"model.hiden_size: .*Did you mean 'hidden_size'"):
         with_value("model.hiden_size", 5)
-    with pytest.raises(UnknownKeyError, match="remove it"):
+    with pytest.raises(UnknownKeyError, match="Remove it"):
         base.validated(RunConfig, {"zzz": 1})
     with pytest.raises(ValidationError):
         RunConfig(zzz=1)

@@ -93,12 +93,12 @@ def test_hints_are_not_hashed():
 @pytest.mark.parametrize(
     ("overrides", "error", "message"),
     [
-        ({"modle.vocab_size": 5}, UnknownKeyError, "modle: .*did you mean 'model'"),
-        ({"chain.rings": 5}, UnknownKeyError, "chain.rings: .*did you mean 'ring'"),
+        ({"modle.vocab_size": 5}, UnknownKeyError, "modle: .*Did you mean 'model'"),
+        ({"chain.rings": 5}, UnknownKeyError, "chain.rings: .*Did you mean 'ring'"),
         ({"hints.gpu": 1}, UnknownKeyError, "hints.gpu"),
         ({"chain.preset": "mainnet"}, InvalidValueError, "expected localnet or public"),
         ({"chain": 5}, InvalidValueError, "chain: expected a section, found 5"),
-        ({"chain.max_rounds": 5}, ContradictionError, "set schedule.rounds only"),
+        ({"chain.max_rounds": 5}, ContradictionError, "Set schedule.rounds only"),
         (
             {"chain.sequences_per_payload": 5},
             ContradictionError,

@@ -80,12 +80,12 @@ def test_view_round_trip():
     ],
 )
 def test_single_bounds(key, value):
-    with pytest.raises(InvalidValueError, match=f"chain.{key}: expected .*; correct this key"):
+    with pytest.raises(InvalidValueError, match=f"chain.{key}: expected .*\\. Correct this key"):
         ChainParams.localnet(**{key: value})
 
 
 def test_unknown_parameters_are_refused_with_the_nearest_name():
-    with pytest.raises(UnknownKeyError, match=r"chain\.commit_slot: .*did you mean 'commit_slots'"):
+    with pytest.raises(UnknownKeyError, match=r"chain\.commit_slot: .*Did you mean 'commit_slots'"):
         ChainParams.localnet(commit_slot=5)
 
 
@@ -100,8 +100,8 @@ def test_a_contradiction_says_what_to_do():
     with pytest.raises(ContradictionError) as caught:
         ChainParams.localnet(stake_lamports=5)
     assert str(caught.value) == (
-        "chain.stake_lamports: expected at least 60 rewards = 60000000, found 5; "
-        "raise stake_lamports or lower reward_per_payload"
+        "chain.stake_lamports: expected at least 60 rewards = 60000000, found 5. "
+        "Raise stake_lamports or lower reward_per_payload."
     )
     assert caught.value.program_error == "StakeTooSmall"
 

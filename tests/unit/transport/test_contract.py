@@ -5,7 +5,7 @@ import contextlib
 import blobs
 import pytest
 
-from troth_client.compression.payload_errors import PaddingError
+from troth_client.compression.errors import PaddingError
 from troth_client.transport.errors import (
     BlobRefusedError,
     FetchError,

@@ -1,4 +1,4 @@
-"""What every transport promises about opening sets: shown from the desk, from nowhere else."""
+"""What every transport promises about opening sets: it shows those of the openings store only."""
 
 import contextlib
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ AUDIT = opened.opened()
 @dataclass
 class Participant:
     transport: Exchange
-    desk: OpeningsStore
+    openings: OpeningsStore
 
     @property
     def endpoint(self):
@@ -32,12 +32,12 @@ class Participant:
 
     async def fetch(self, audit, *holders):
         endpoints = [holder.endpoint for holder in holders]
-        return await self.desk.fetch(self.transport, audit.sampled, audit.root, endpoints)
+        return await self.openings.fetch(self.transport, audit.sampled, audit.root, endpoints)
 
 
 @pytest.fixture(params=["memory", "files", "http"])
 async def make(request, tmp_path):
-    """A function that starts one more participant with a desk."""
+    """A function that starts one more participant with an openings store."""
     network, names = MemoryNetwork(), iter("abcdefgh")
     async with contextlib.AsyncExitStack() as stack:
 
@@ -48,9 +48,9 @@ async def make(request, tmp_path):
                 "files": lambda: folder_transport(tmp_path / name),
                 "http": lambda: http_transport("127.0.0.1", 0, patience=Patience(2.0)),
             }[request.param]()
-            desk = OpeningsStore(tmp_path / name / "openings")
-            made.show(desk)
-            return Participant(await stack.enter_async_context(made), desk)
+            openings = OpeningsStore(tmp_path / name / "openings")
+            made.show(openings)
+            return Participant(await stack.enter_async_context(made), openings)
 
         yield start
 
@@ -61,36 +61,36 @@ async def lacks(taker, audit, holder):
     assert blobs.reasons(found.value) == [(holder.endpoint, "HolderLacksError")]
 
 
-async def test_a_set_is_read_from_the_trainers_desk_and_from_there_to_the_other_seats(make):
+async def test_a_set_is_read_from_the_trainers_store_and_from_there_to_the_other_seats(make):
     trainer, seat, other = await make(), await make(), await make()
-    assert trainer.desk.make(AUDIT.sampled, AUDIT.after, AUDIT.before) == AUDIT.root
+    assert trainer.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before) == AUDIT.root
     assert await seat.fetch(AUDIT, trainer) == AUDIT.data
-    trainer.desk.settle(9, 5)  # the trainer is gone
+    trainer.openings.settle(9, 5)  # the trainer is gone
     assert await other.fetch(AUDIT, trainer, seat) == AUDIT.data
     assert openings.decode(AUDIT.data, AUDIT.sampled).tiles == AUDIT.sampled.tiles
 
 
-async def test_a_set_on_the_own_desk_needs_no_holder(make):
+async def test_a_set_in_the_own_store_needs_no_holder(make):
     trainer = await make()
-    trainer.desk.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    trainer.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
     assert await trainer.fetch(AUDIT) == AUDIT.data
 
 
-async def test_only_sets_on_the_desk_are_readable(make):
+async def test_only_sets_in_the_store_are_readable(make):
     """Not by the root of u, which is no set, not before they are made, not after they settled."""
     trainer, seat = await make(), await make()
     await lacks(seat, AUDIT, trainer)
-    trainer.desk.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    trainer.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
     for root in (AUDIT.after.tree.root, AUDIT.before.tree.root, bytes(32)):
         with pytest.raises(FetchError):
-            await seat.desk.fetch(seat.transport, AUDIT.sampled, root, [trainer.endpoint])
-    trainer.desk.settle(9, 5)
+            await seat.openings.fetch(seat.transport, AUDIT.sampled, root, [trainer.endpoint])
+    trainer.openings.settle(9, 5)
     await lacks(seat, AUDIT, trainer)
 
 
 async def test_rounds_neither_open_nor_forget_a_set(make):
     trainer, seat = await make(), await make()
-    trainer.desk.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    trainer.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
     trainer.transport.release(2)
     trainer.transport.drop_before(100)
     assert await seat.fetch(AUDIT, trainer) == AUDIT.data
@@ -100,8 +100,8 @@ async def test_a_set_of_another_draw_replaces_the_one_of_the_same_payload(make):
     trainer, seat = await make(), await make()
     redrawn = opened.opened(seed=b"t" * 32)
     assert redrawn.sampled.tiles != AUDIT.sampled.tiles
-    trainer.desk.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
-    trainer.desk.make(redrawn.sampled, redrawn.after, redrawn.before)
+    trainer.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    trainer.openings.make(redrawn.sampled, redrawn.after, redrawn.before)
     await lacks(seat, AUDIT, trainer)
     assert await seat.fetch(redrawn, trainer) == redrawn.data
 
@@ -109,13 +109,13 @@ async def test_a_set_of_another_draw_replaces_the_one_of_the_same_payload(make):
 async def test_what_does_not_read_as_the_audits_set_is_judged_and_not_shown(make):
     """A trainer records the root of other bytes of the right length: the verdict needs them."""
     trainer, seat, other = await make(), await make(), await make()
-    root = trainer.desk.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    root = trainer.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
     asked = replace(AUDIT.sampled, round=8)
-    seat.transport.release(9)  # the gate of payloads is no way around the desk
-    found = await seat.desk.fetch(seat.transport, asked, root, [trainer.endpoint])
+    seat.transport.release(9)  # the gate of payloads is no way around the store
+    found = await seat.openings.fetch(seat.transport, asked, root, [trainer.endpoint])
     assert found == AUDIT.data
     with pytest.raises(FetchError):
-        await other.desk.fetch(other.transport, asked, root, [seat.endpoint])
+        await other.openings.fetch(other.transport, asked, root, [seat.endpoint])
 
 
 async def test_a_value_that_is_not_finite_is_shown_to_the_other_seats(make):
@@ -125,22 +125,22 @@ async def test_a_value_that_is_not_finite_is_shown_to_the_other_seats(make):
     after = openings.Residual(u, residual_tree(u))
     sampled = replace(AUDIT.sampled, root_after=after.tree.root)
     trainer, seat, other = await make(), await make(), await make()
-    root = trainer.desk.make(sampled, after, AUDIT.before)
-    await seat.desk.fetch(seat.transport, sampled, root, [trainer.endpoint])
-    assert await other.desk.fetch(other.transport, sampled, root, [seat.endpoint])
+    root = trainer.openings.make(sampled, after, AUDIT.before)
+    await seat.openings.fetch(seat.transport, sampled, root, [trainer.endpoint])
+    assert await other.openings.fetch(other.transport, sampled, root, [seat.endpoint])
 
 
 async def test_a_set_of_another_length_is_never_taken(make):
     trainer, seat = await make(), await make()
     short = opened.opened(previous=opened.NONE)
-    root = trainer.desk.make(short.sampled, short.after, None)
+    root = trainer.openings.make(short.sampled, short.after, None)
     with pytest.raises(FetchError):
-        await seat.desk.fetch(seat.transport, AUDIT.sampled, root, [trainer.endpoint])
+        await seat.openings.fetch(seat.transport, AUDIT.sampled, root, [trainer.endpoint])
 
 
 async def test_the_transport_has_no_other_door_for_sets(make):
     trainer, seat = await make(), await make()
-    with pytest.raises(BlobRefusedError, match="desk"):
+    with pytest.raises(BlobRefusedError, match="openings store"):
         trainer.transport.hold(AUDIT.blob, AUDIT.data)
     payload, data = blobs.payload()
     trainer.transport.hold(payload, data)

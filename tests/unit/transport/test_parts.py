@@ -191,12 +191,12 @@ async def test_a_file_that_is_too_long_is_a_lie(tmp_path):
         assert blobs.reasons(found.value) == [(a.endpoint, "HolderLiedError")]
 
 
-def test_a_shelf_forgets_what_it_expected_once_it_has_it():
-    shelf = BlobCache(MemoryBlobs())
+def test_a_blob_cache_forgets_what_it_expected_once_it_has_it():
+    cache = BlobCache(MemoryBlobs())
     blob, data = blobs.payload()
-    shelf.expect(blob, len(data), bytes)
-    assert shelf.welcome(blob.address) == len(data)
-    shelf.keep(shelf.judge(blob.address, data), data)
-    assert shelf.welcome(blob.address) is None
-    shelf.expect(blob, len(data), bytes)
-    assert shelf.welcome(blob.address) is None
+    cache.expect(blob, len(data), bytes)
+    assert cache.welcome(blob.address) == len(data)
+    cache.keep(cache.judge(blob.address, data), data)
+    assert cache.welcome(blob.address) is None
+    cache.expect(blob, len(data), bytes)
+    assert cache.welcome(blob.address) is None

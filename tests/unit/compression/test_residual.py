@@ -35,7 +35,9 @@ def test_sent_entries_are_scaled_and_the_others_stay(alpha, kept):
     u[1] = 0
     sent = select(u, 8)
     after = Residual(950_000, alpha).after_included(u, sent).view(3, -1)
-    sent_mask = torch.zeros(3, 4096, dtype=torch.bool).scatter_(1, sent.indices.long(), True)
+    sent_mask = torch.zeros(3, 4096, dtype=torch.bool).scatter_(
+        1, torch.from_numpy(sent.indices).long(), True
+    )
     flat = u.view(3, -1)
     assert torch.equal(after[~sent_mask], flat[~sent_mask])
     assert torch.allclose(after[sent_mask], kept * flat[sent_mask])

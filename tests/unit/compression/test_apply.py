@@ -39,8 +39,8 @@ def payload(seed, tiles, k, absent=()):
 
 def plain(payloads):
     return [
-        list(zip(p.present.tolist(), p.indices.tolist(), p.negative.tolist(), strict=True))
-        for p in payloads
+        list(zip(s.present.tolist(), s.indices.tolist(), s.negative.tolist(), strict=True))
+        for s in (payload.signs for payload in payloads)
     ]
 
 
@@ -73,7 +73,7 @@ def test_sixty_four_agreeing_senders_move_as_one(path):
     assert torch.equal(apply.direction([one] * 64, 5, path), alone)
 
 
-def test_opposite_votes_cancel_to_zero(path):
+def test_opposite_signs_cancel_to_zero(path):
     u = torch.randn(2, 64, 64, generator=torch.Generator().manual_seed(0))
     both = [decode(encode(select(s * u, 8)), 2, 8) for s in (1, -1)]
     assert not apply.direction(both, 2, path).any()

@@ -7,9 +7,9 @@ import pytest
 import reference
 
 from troth_client.compression import debug, known_answer
-from troth_client.compression.errors import NonFiniteError
-from troth_client.compression.payload_errors import (
+from troth_client.compression.errors import (
     InputFileError,
+    NonFiniteError,
     PaddingError,
     PayloadLengthError,
     UnsupportedKError,
@@ -43,8 +43,8 @@ def test_a_file_of_tiles_becomes_the_reference_payload(tmp_path, k, order):
 def test_files_of_payloads_become_the_reference_direction(tmp_path):
     plain = [[reference.choose(tile, 4) for tile in u(seed)] for seed in (1, 2)]
     files = [tmp_path / "a", tmp_path / "b"]
-    for file, votes in zip(files, plain, strict=True):
-        file.write_bytes(reference.pack(votes, 4))
+    for file, signs in zip(files, plain, strict=True):
+        file.write_bytes(reference.pack(signs, 4))
     data, digest = debug.direction_from_files(files, 5, 4, PATH)
     assert data == reference.direction(plain, 5).tobytes()
     assert digest == hashlib.sha256(data).hexdigest()
