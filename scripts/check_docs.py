@@ -17,6 +17,7 @@ GENERATORS = (
     "cli_reference.py",
     "reference.py",
     "event_types.py",
+    "instructions.py",
     "compute_units.py",
     "results.py",
 )

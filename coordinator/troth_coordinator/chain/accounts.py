@@ -1,7 +1,7 @@
 """Account bytes to the frozen views that the rules read.
 
 Owns: checking owner, discriminator, size and version by name, then decoding. Run, Roster and
-Round go through numpy records (one call for 64 entries), the small borsh accounts through anchorpy.
+Round go through numpy records (one call for 64 entries), the small borsh accounts by borsh.py.
 Never: fetches (client.py does) or judges what it reads.
 Next: troth_coordinator.rules.view for the records; layouts.py for the offsets.
 """
@@ -94,9 +94,7 @@ class AccountReader:
         self._checked("Participant", address, account)
         decoded = self._codec.decode_account("Participant", account.data)
         values = _attributes(decoded, ParticipantView)
-        tickets = tuple(
-            TicketView(ticket.lamports, ticket.matures_slot) for ticket in values["tickets"]
-        )
+        tickets = tuple(TicketView(**ticket) for ticket in values["tickets"])
         return ParticipantView(**{**values, "tickets": tickets})
 
     def checkpoint(self, address: Pubkey, account: Account) -> CheckpointView:
@@ -253,14 +251,10 @@ def _converter(
     return None
 
 
-def _attributes(decoded: object, view: type) -> dict[str, Any]:
-    """Read a decoded borsh struct by the view's field names; keys and hashes as plain bytes."""
-    return {field.name: _bytes_of(getattr(decoded, field.name)) for field in fields(view)}
+def _attributes(decoded: Mapping[str, object], view: type) -> dict[str, Any]:
+    """Choose the fields of a view from a decoded struct; keys become plain bytes."""
+    return {field.name: _bytes_of(decoded[field.name]) for field in fields(view)}
 
 
 def _bytes_of(value: object) -> object:
-    if isinstance(value, Pubkey):
-        return bytes(value)
-    if isinstance(value, list) and value and all(isinstance(item, int) for item in value):
-        return bytes(value)
-    return value
+    return bytes(value) if isinstance(value, Pubkey) else value

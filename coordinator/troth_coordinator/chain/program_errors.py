@@ -95,9 +95,9 @@ def _custom(
 def _framework(
     failure: TransactionFailure, code: int, logs: Sequence[str]
 ) -> ProgramRefusedError | None:
-    from anchorpy.error import LangErrorMessage  # noqa: PLC0415  (0.3 s)
+    from troth_coordinator.chain.anchor import framework_error_text  # noqa: PLC0415  (anchorpy)
 
-    text = LangErrorMessage.get(code)
+    text = framework_error_text(code)
     if text is None:
         return None
     name, where = f"AnchorError{code}", ""
