@@ -1,7 +1,7 @@
 """Account bytes to the frozen views that the rules read.
 
 Owns: checking owner, discriminator, size and version by name, then decoding. Run, Roster and
-Round go through numpy records (one call for 64 entries), the small borsh accounts by borsh.py.
+Round are fixed-size records (records.py), the small accounts are borsh (borsh.py).
 Never: fetches (client.py does) or judges what it reads.
 Next: troth_coordinator.rules.view for the records; layouts.py for the offsets.
 """
@@ -14,7 +14,6 @@ from enum import IntEnum, IntFlag
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-import numpy as np
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, ProgramCodec, program_codec
@@ -200,7 +199,8 @@ class _Reader:
     ) -> None:
         chosen = [field for field in fields(view) if field.name not in skip]
         self._struct = struct
-        self._dtype = layout.dtype(struct, [field.name for field in chosen])
+        self._names = [field.name for field in chosen]
+        self._record = layout.record(struct, self._names)
         self._converters = [
             (position, converter)
             for position, field in enumerate(chosen)
@@ -211,9 +211,7 @@ class _Reader:
         """Return `count` records from the start of the data as tuples of plain values."""
         if not count:
             return []
-        rows: list[_Values] = np.frombuffer(
-            data[: count * self._dtype.itemsize], dtype=self._dtype, count=count
-        ).tolist()
+        rows = self._record.read(data, count)
         if not self._converters:
             return rows
         return [self._converted(row) for row in rows]
@@ -225,7 +223,7 @@ class _Reader:
                 values[position] = convert(values[position])
             except (KeyError, ValueError) as error:
                 raise AccountValueError(
-                    f"{self._struct}.{self._dtype.names[position]}",  # type: ignore[index]
+                    f"{self._struct}.{self._names[position]}",
                     "a known value",
                     values[position],
                     "install the troth release that matches the program",
