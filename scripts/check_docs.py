@@ -18,6 +18,7 @@ GENERATORS = (
     "reference.py",
     "event_types.py",
     "instructions.py",
+    "params_view.py",
     "compute_units.py",
     "results.py",
 )

@@ -87,7 +87,7 @@ def imports(functions: str) -> str:
         ),
         "troth_coordinator.chain.terms": tuple(sorted({each.kind for each in RECORDS.values()})),
         "troth_coordinator.rules.audit_view": ("AuditView",),
-        "troth_coordinator.rules.view": ("ParamsView",),
+        "troth_coordinator.rules.params_view": ("ParamsView",),
     }
     lines = ["from collections.abc import Sequence", ""] if "Sequence[" in functions else []
     lines += [

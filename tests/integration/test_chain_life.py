@@ -18,8 +18,9 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.instructions import Manifest
 from troth_coordinator.chain.operations import Authority, Owner, Session
+from troth_coordinator.rules.params_view import Admission
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import Admission, SeedStatus, Status
+from troth_coordinator.rules.view import SeedStatus, Status
 
 POSSESSION = bytes(64)
 

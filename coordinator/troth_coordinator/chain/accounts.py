@@ -27,10 +27,10 @@ from troth_coordinator.chain.errors import (
 from troth_coordinator.chain.layouts import ProgramLayout, program_layout
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.audit_view import AuditView, JurorView, SeatView
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.view import (
     CheckpointView,
     EntryView,
-    ParamsView,
     ParticipantView,
     RoundView,
     RunView,

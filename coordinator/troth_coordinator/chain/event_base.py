@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 from solders.pubkey import Pubkey
 
-from troth_coordinator.rules.view import Admission, ParamsView
+from troth_coordinator.rules.params_view import Admission, ParamsView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,8 @@ from troth_coordinator.chain.instructions import JoinTerms, Manifest, RunTerms
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.sender import ConfirmedTransaction
 from troth_coordinator.rules.membership import free_indices
-from troth_coordinator.rules.view import ParamsView, RunView
+from troth_coordinator.rules.params_view import ParamsView
+from troth_coordinator.rules.view import RunView
 
 GROWTH_BYTES = 10_240
 """What an account may grow by in one instruction."""

@@ -14,7 +14,7 @@ from solders.pubkey import Pubkey
 
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.ids import NO_INDEX
-from troth_coordinator.rules.view import ParamsView
+from troth_coordinator.rules.params_view import ParamsView
 
 NO_SUBJECT: Final = NO_INDEX
 """A case that is not about somebody else's payload."""

@@ -23,11 +23,11 @@ from troth_coordinator.rules.audit_view import (
     SeatView,
 )
 from troth_coordinator.rules.ids import Slot
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import num_present
 from troth_coordinator.rules.view import (
     NetworkView,
-    ParamsView,
     RoundView,
     RunView,
     SeedStatus,

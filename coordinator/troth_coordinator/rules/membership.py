@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import NONE, Bitmap, ParticipantIndex, RoundIndex
-from troth_coordinator.rules.view import EntryFlag, EntryView, ParamsView, Role, Status
+from troth_coordinator.rules.params_view import ParamsView
+from troth_coordinator.rules.view import EntryFlag, EntryView, Role, Status
 
 NEW_ROUNDS = 20
 """Included rounds since joining or the last strike after which a participant is no longer new."""

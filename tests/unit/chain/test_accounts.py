@@ -28,9 +28,9 @@ from troth_coordinator.chain.records import form_of
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules import ids
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
+from troth_coordinator.rules.params_view import Admission
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import (
-    Admission,
     EntryFlag,
     Role,
     RoundFlag,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-GENERATORS = ("event_types", "instructions", "reference")
+GENERATORS = ("event_types", "instructions", "params_view", "reference")
 SCRIPTS = Path(__file__).parents[3] / "scripts/gen"
 
 

@@ -19,7 +19,7 @@ from solders.pubkey import Pubkey
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.building import build, with_accounts
 from troth_coordinator.chain.terms import JoinTerms, RunTerms
-from troth_coordinator.rules.view import ParamsView
+from troth_coordinator.rules.params_view import ParamsView
 
 
 def create_run(at: RunAddresses, authority: Pubkey, terms: RunTerms) -> Instruction:
