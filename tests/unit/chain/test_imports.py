@@ -1,9 +1,15 @@
 """Importing the client must stay cheap: `troth --help` and `troth status` pay for it."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
-HEAVY = ("anchorpy", "solana", "httpx", "construct", "torch")
+import troth_coordinator
+
+HEAVY = ("anchorpy", "solana", "httpx", "construct", "numpy", "torch")
+PACKAGES = ("client", "coordinator", "attestation", "localnet")
+ROOT = Path(troth_coordinator.__file__).parents[2]
 
 
 def loaded_by(code):
@@ -29,3 +35,15 @@ instructions.tick(at, Pubkey.default(), 3)
 codec.program_codec().decode_account("Checkpoint", bytes(138))
 """
     assert loaded_by(code) == "[]"
+
+
+def test_anchorpy_is_imported_by_one_module_and_the_one_that_prepares_its_input():
+    """pyheck and construct come with anchorpy; docs/decisions/0013 says how all of them leave."""
+    wanted = re.compile(r"^\s*(?:from|import) (?:anchorpy|construct|pyheck)", re.MULTILINE)
+    users = {
+        path.name
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if wanted.search(path.read_text())
+    }
+    assert users == {"anchor.py", "idl.py"}
