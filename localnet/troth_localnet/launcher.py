@@ -1,4 +1,4 @@
-"""What callers know of a local chain, whichever kind it is.
+"""The common face of local chains.
 
 Owns: the `Launcher` interface, what its implementations share (one child process with a folder of
 its own, a small JSON-RPC client). Never: knows a command line.
@@ -61,7 +61,7 @@ class Launcher(Protocol):
 
 
 class Addresses(NamedTuple):
-    """Where a started chain listens."""
+    """The addresses at which a started chain listens."""
 
     rpc_url: str
     ws_url: str

@@ -1,4 +1,4 @@
-"""How the instruction builders find each account's address, and which records they take.
+"""Tables for the instruction builders: the address of each account, and the records they take.
 
 Owns: the hand-written part of scripts/gen/instructions.py: tables, and the rule that reads them.
 Never: writes a file.
@@ -63,7 +63,7 @@ class Parameter:
 
 
 class Source(NamedTuple):
-    """Where an account's address comes from."""
+    """The origin of an account's address."""
 
     expression: str
     parameters: tuple[Parameter, ...] = ()
@@ -243,7 +243,7 @@ NOTES = {
     ("commit_payload", "header_hash"): "in Cooldown zeros.",
     ("report_missing", "round_"): "`base_round` of the open round.",
 }
-"""What a docstring says of a parameter where the name does not say it, and the IDL neither."""
+"""Sentences about parameters that neither the name nor the IDL explains."""
 
 
 def account_source(entry: Entry, name: str) -> Source:

@@ -39,7 +39,7 @@ from troth_coordinator.rules.view import (
 )
 
 REMEMBERED_ACCOUNTS = 32
-"""Whoever waits for a change reads the same bytes again and again: each is decoded once."""
+"""A client that waits for a change reads the same bytes repeatedly: they are decoded once."""
 
 _Values = tuple[Any, ...]
 _Convert = Callable[[Any], object]

@@ -1,4 +1,4 @@
-"""What all events of the program have in common.
+"""The base of the program's events.
 
 Owns: the base record and its making from decoded borsh.
 Never: names an event; event_types.py, generated from the program's IDL, does.

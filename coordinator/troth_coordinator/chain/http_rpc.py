@@ -225,7 +225,7 @@ class HttpRpc:
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
             raise
         except Exception as error:
-            # Whatever a parser raises on bytes from a stranger: SerdeJSONError, KeyError, ...
+            # Any error of a parser that reads bytes from a stranger: SerdeJSONError, KeyError, ...
             raise MalformedReplyError(method, f"{type(error).__name__}: {error}"[:300]) from error
         except BaseException as error:
             if type(error).__module__ != "pyo3_runtime":

@@ -22,7 +22,7 @@ from troth_coordinator.chain.records import Record, form_of
 
 @dataclass(frozen=True, slots=True)
 class AccountKind:
-    """What marks an account of one kind: first 8 bytes and size in bytes, both included."""
+    """The marks of an account of one kind: its first 8 bytes, and its size with them."""
 
     name: str
     discriminator: bytes

@@ -40,7 +40,7 @@ _SHORT_OF_FUNDS = {
     "InsufficientFundsForRent": "an account that would be left below the rent-exempt minimum",
     "InvalidRentPayingAccount": "an account that would be left below the rent-exempt minimum",
 }
-# What a runtime says of an instruction whose program is absent, or is an account that is none.
+# The runtime's words for an absent program, and for an account that is no program.
 _MISSING_PROGRAM = ("ProgramAccountNotFound", "UnsupportedProgramId")
 _NO_PROGRAM = ("InvalidProgramForExecution", "AccountNotExecutable", "IncorrectProgramId")
 

@@ -23,7 +23,7 @@ _CODES: Final = {"u1": "B", "<u2": "H", "<u4": "I", "<u8": "Q", "<i4": "i", "<i8
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How one field is unpacked: format codes, size in bytes, and how many values come out.
+    """The unpacking of one field: format codes, size in bytes, and the number of values.
 
     group: makes the field's value of those values; None where there is just one.
     """

@@ -1,4 +1,4 @@
-"""What instructions say that takes more than a few arguments: one record for each such statement.
+"""Records for instructions that take more than a few arguments.
 
 Owns: the records and their meaning; their fields have the names of the program's arguments.
 Never: encodes them or derives an address.
@@ -22,7 +22,7 @@ NO_SUBJECT: Final = NO_INDEX
 
 @dataclass(frozen=True, slots=True)
 class RunTerms:
-    """What a run is created with; all hashes and the id are 32 bytes."""
+    """The terms of a new run; all hashes and the id are 32 bytes."""
 
     run_id: bytes
     config_hash: bytes
@@ -34,7 +34,7 @@ class RunTerms:
 
 @dataclass(frozen=True, slots=True)
 class JoinTerms:
-    """What a participant joins with. roles: 1 trainer, 2 witness, 3 both."""
+    """The terms on which a participant joins. roles: 1 trainer, 2 witness, 3 both."""
 
     index: int
     roles: int
@@ -53,7 +53,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """What a seat shows: verdict, evidence root[32], sketch of 64 int32, salt[32]."""
+    """The reveal of a seat: verdict, evidence root[32], sketch of 64 int32, salt[32]."""
 
     verdict: int
     evidence: bytes
@@ -63,7 +63,7 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a challenger says: `target` did `kind` in `round`.
+    """A challenger's accusation: `target` did `kind` in `round`.
 
     `subject` is the index whose payload a false possession is about, else NO_SUBJECT.
     """

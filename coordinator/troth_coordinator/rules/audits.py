@@ -1,4 +1,4 @@
-"""What is due in an audit or case: whose turn it is, and which step anyone may take.
+"""Duties in an audit or case: whose turn it is, and which step anyone may take.
 
 Owns: the run clock, the stage that a look at the account must assume, duties, due steps, and the
 cap of convictions.
@@ -52,7 +52,7 @@ class Step(Enum):
 
 
 class Act(Enum):
-    """What a seat or juror owes now."""
+    """The act that a seat or juror owes now."""
 
     COMMIT = "commit"
     REVEAL = "reveal"

@@ -1,4 +1,4 @@
-"""Who is in a round (protocol section 3): the sets that its open fixes.
+"""The members of a round (protocol section 3): the sets that its open fixes.
 
 Owns: members, trainers, eligible witnesses and the class sampled as new, read from the roster.
 Never: changes them during a round; joins, leaves and key changes wait for the next open.
@@ -89,7 +89,7 @@ def is_free(entry: EntryView, round_: int, ring: int) -> bool:
         entry.status in (Status.LEFT, Status.BARRED)
         and entry.stake == 0
         and entry.audits == 0
-        # Who never was a member is named by no round and no audit: others need not wait.
+        # No round and no audit names an owner that never was a member: others need not wait.
         and (entry.active_round == NONE or entry.left_round + ring <= round_)
     )
 

@@ -1,4 +1,4 @@
-"""What must hold between the chain parameters (protocol section 12, checked at creation).
+"""Relations between the chain parameters (protocol section 12, checked at creation).
 
 Owns: the contradictions that `create_run` and `update_params` refuse, in the program's order and
 under the program's error names.

@@ -14,7 +14,7 @@ from troth_coordinator.rules.ids import Lamports, RoundIndex
 
 
 class Admission(IntEnum):
-    """Who may join a run."""
+    """The rule by which participants are let into a run."""
 
     OPEN = 0
     ALLOWLIST = 1

@@ -1,4 +1,4 @@
-"""What the chain shows, as frozen records with the names of the program's account fields.
+"""Accounts as the chain shows them: frozen records with the program's field names.
 
 Owns: one record per account layout and the enums and flags stored in them.
 Never: decodes bytes (`chain/accounts.py` does) and never changes after it was made.
@@ -26,7 +26,7 @@ from troth_coordinator.rules.phase import Phase
 
 
 class Status(IntEnum):
-    """Where a participant stands."""
+    """The standing of a participant."""
 
     EMPTY = 0
     PENDING = 1
@@ -38,7 +38,7 @@ class Status(IntEnum):
 
 
 class Role(IntFlag):
-    """What a participant does in a round."""
+    """The work of a participant in a round."""
 
     TRAINER = 1
     WITNESS = 2
@@ -70,7 +70,7 @@ class RoundFlag(IntFlag):
 
 
 class SeedStatus(IntEnum):
-    """How far the seed of a round's audits has come."""
+    """The progress of the seed of a round's audits."""
 
     NONE = 0
     PENDING = 1
@@ -192,7 +192,7 @@ class EntryView:
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """What one participant put into a round: commitment, vote, attestation."""
+    """One participant's part in a round: commitment, vote, attestation."""
 
     header_hash: Digest
     root_vote: Digest

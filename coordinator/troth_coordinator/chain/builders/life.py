@@ -6,7 +6,7 @@ Owns: one function per instruction: its arguments, and where its accounts come f
 Never: signs or sends, and checks nothing that the program checks.
 Next: ../instructions.py, which callers import; ../building.py for what `build` adds.
 
-`at` says which run. Whoever must sign is named by the role: authority, owner, session, payer.
+`at` names the run. A key that must sign has the name of its role: authority, owner, session, payer.
 """
 
 from __future__ import annotations
