@@ -17,6 +17,8 @@ GENERATORS = (
     "cli_reference.py",
     "reference.py",
     "event_types.py",
+    "instructions.py",
+    "params_view.py",
     "compute_units.py",
     "results.py",
 )

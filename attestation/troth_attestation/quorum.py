@@ -13,7 +13,6 @@ from itertools import combinations
 
 from troth_attestation.errors import ReportError
 from troth_attestation.sampling import JURY_SEATS, MAX_SEATS
-from troth_attestation.sketch import Sketch, differ
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.rules.audits import FIRST_SEATS
 
@@ -64,10 +63,10 @@ class Report:
 
     has_committed: bool = False
     kind: VerdictKind | None = None
-    sketch: Sketch | None = None
+    sketch: tuple[int, ...] | None = None
 
     @property
-    def compared(self) -> Sketch | None:
+    def compared(self) -> tuple[int, ...] | None:
         """The sketch, if it takes part in comparisons."""
         return None if self.kind == VerdictKind.UNAVAILABLE else self.sketch
 
@@ -100,7 +99,7 @@ def outvoted(reports: Sequence[Report]) -> frozenset[int]:
     """Return the seats whose sketch differs from three others that agree pairwise."""
     sketches = {n: report.compared for n, report in enumerate(reports) if report.compared}
     apart = {
-        pair: differ(sketches[pair[0]], sketches[pair[1]])
+        pair: _differ(sketches[pair[0]], sketches[pair[1]])
         for pair in combinations(sorted(sketches), 2)
     }
 
@@ -130,7 +129,7 @@ def paid_seats(reports: Sequence[Report], settled: AuditOutcome) -> frozenset[in
     paid = {
         seat
         for seat, own in sketches.items()
-        if 2 * sum(not differ(own, other) for other in sketches.values()) > len(sketches)
+        if 2 * sum(not _differ(own, other) for other in sketches.values()) > len(sketches)
     }
     if settled == AuditOutcome.NO_OPENINGS:
         paid |= {n for n, report in enumerate(reports) if report.kind == VerdictKind.UNAVAILABLE}
@@ -191,9 +190,16 @@ def _is_unanimous(reports: Sequence[Report]) -> bool:
         return False
     sketches = [report.compared for report in reports]
     return all(
-        first is not None and second is not None and not differ(first, second)
+        first is not None and second is not None and not _differ(first, second)
         for first, second in combinations(sketches, 2)
     )
+
+
+def _differ(first: Sequence[int], second: Sequence[int]) -> bool:
+    # Making a sketch takes numpy; those who only name an outcome should not wait for it.
+    from troth_attestation.sketch import differ  # noqa: PLC0415
+
+    return differ(first, second)
 
 
 def _fault_of(report: Report, is_outvoted: bool, case: CaseOutcome | None) -> SeatFault | None:

@@ -2,12 +2,13 @@
 
 Owns: its TOML form; `settings.py` reads it like any other config file.
 Never: holds a key or a path.
-Next: `creation.py`, which makes it.
+Next: `workflows/create.py`, which makes it.
 """
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import tomli_w
 
 from troth_cli.errors import OutputFileError
 from troth_client.runtime.files import atomic_write
@@ -25,13 +26,9 @@ _ABOUT = """\
 def run_file_text(run: str, settings: "RunSettings") -> str:
     """Return the TOML text; reading it gives equal settings and the run's address."""
     values = settings.model_dump(mode="json")
-    sections: dict[str, Mapping[str, object]] = {"cli": {"run_address": run}}
     config = values.pop("config")
-    version = config.pop("version")
-    sections.update(config)
-    sections.update(values)
-    blocks = [_ABOUT, f"version = {version}\n", *(_section(*item) for item in sections.items())]
-    return "\n".join(blocks)
+    sections = {"version": config.pop("version"), "cli": {"run_address": run}, **config, **values}
+    return f"{_ABOUT}\n{tomli_w.dumps(sections)}"
 
 
 def check_run_file(path: Path, text: str) -> None:
@@ -47,18 +44,3 @@ def write_run_file(path: Path, text: str) -> None:
     check_run_file(path, text)
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, [text.encode("ascii")])
-
-
-def _section(name: str, values: Mapping[str, object]) -> str:
-    return "\n".join([f"[{name}]", *_lines(values), ""])
-
-
-def _lines(values: Mapping[str, object]) -> Iterator[str]:
-    for key, value in values.items():
-        if isinstance(value, bool):
-            yield f"{key} = {str(value).lower()}"
-        elif isinstance(value, int):
-            yield f"{key} = {value}"
-        else:
-            # Plain words and hexadecimal digits only: the settings hold no other text.
-            yield f'{key} = "{value}"'

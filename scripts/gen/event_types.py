@@ -113,7 +113,7 @@ def module(
     if ": Pubkey" in classes:
         imports = ["from solders.pubkey import Pubkey", "", *imports]
     if ": ParamsView" in classes:
-        imports.append("from troth_coordinator.rules.view import ParamsView")
+        imports.append("from troth_coordinator.rules.params_view import ParamsView")
     return MODULE.format(title=title, note=NOTE, imports="\n".join(imports), classes=classes)
 
 

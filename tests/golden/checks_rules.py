@@ -9,9 +9,9 @@ from troth_coordinator.rules.config import ScheduleSection
 from troth_coordinator.rules.errors import ContradictionError
 from troth_coordinator.rules.hashing import H
 from troth_coordinator.rules.params_checks import check_params
+from troth_coordinator.rules.params_view import Admission, ParamsView
 from troth_coordinator.rules.reward import Buckets
 from troth_coordinator.rules.root import Turnout
-from troth_coordinator.rules.view import Admission, ParamsView
 
 Given = dict[str, Any]
 unhex = bytes.fromhex

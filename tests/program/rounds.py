@@ -14,9 +14,10 @@ from solders.keypair import Keypair
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.bitmap import indices_of
 from troth_coordinator.rules.params import ChainParams
+from troth_coordinator.rules.params_view import Admission, ParamsView
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
-from troth_coordinator.rules.view import Admission, ParamsView, Status
+from troth_coordinator.rules.view import Status
 
 SOL = 10**9
 SLOTS_LISTED = 500

@@ -11,8 +11,8 @@ from solders.pubkey import Pubkey
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import ParamsView
 
 AUTHORITY = key("authority")
 RUN_ID = b"r" * 32

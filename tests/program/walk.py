@@ -21,10 +21,10 @@ from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.params_view import Admission
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import PRESENT
 from troth_coordinator.rules.root import root_vote
-from troth_coordinator.rules.view import Admission
 
 NEVER = {"MathOverflow", "VaultShort", "InvariantViolated", "MalformedSlotHashes"}
 NUM_OWNERS = 9

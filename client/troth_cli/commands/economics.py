@@ -19,7 +19,7 @@ from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
     from troth_coordinator.rules.economics import Advice, Assumptions
-    from troth_coordinator.rules.view import ParamsView
+    from troth_coordinator.rules.params_view import ParamsView
 
 _USUAL_COST = Fraction(4, 5)
 """Of the reward, where no cost is given: the margin of the worked values in the docs."""

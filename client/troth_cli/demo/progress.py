@@ -11,7 +11,7 @@ from pathlib import Path
 
 from troth_cli.demo.errors import NoProgressError, TrainerFailedError
 from troth_client.telemetry.board import Board
-from troth_coordinator.rules.view import ParamsView
+from troth_coordinator.rules.params_view import ParamsView
 
 MIN_PATIENCE_SECONDS = 60.0
 NUM_VOID_ROUNDS = 3

@@ -13,7 +13,7 @@ from troth_cli.settings import run_sections
 from troth_coordinator.rules.base import refuse_unknown_keys, validated
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.params_checks import check_update
-from troth_coordinator.rules.view import ParamsView
+from troth_coordinator.rules.params_view import ParamsView
 
 
 def changed_params(

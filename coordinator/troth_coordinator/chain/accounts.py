@@ -1,7 +1,7 @@
 """Account bytes to the frozen views that the rules read.
 
 Owns: checking owner, discriminator, size and version by name, then decoding. Run, Roster and
-Round go through numpy records (one call for 64 entries), the small borsh accounts through anchorpy.
+Round are fixed-size records (records.py), the small accounts are borsh (borsh.py).
 Never: fetches (client.py does) or judges what it reads.
 Next: troth_coordinator.rules.view for the records; layouts.py for the offsets.
 """
@@ -14,7 +14,6 @@ from enum import IntEnum, IntFlag
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
-import numpy as np
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, ProgramCodec, program_codec
@@ -28,10 +27,10 @@ from troth_coordinator.chain.errors import (
 from troth_coordinator.chain.layouts import ProgramLayout, program_layout
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.audit_view import AuditView, JurorView, SeatView
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.view import (
     CheckpointView,
     EntryView,
-    ParamsView,
     ParticipantView,
     RoundView,
     RunView,
@@ -40,7 +39,7 @@ from troth_coordinator.rules.view import (
 )
 
 REMEMBERED_ACCOUNTS = 32
-"""Whoever waits for a change reads the same bytes again and again: each is decoded once."""
+"""A client that waits for a change reads the same bytes repeatedly: they are decoded once."""
 
 _Values = tuple[Any, ...]
 _Convert = Callable[[Any], object]
@@ -94,9 +93,7 @@ class AccountReader:
         self._checked("Participant", address, account)
         decoded = self._codec.decode_account("Participant", account.data)
         values = _attributes(decoded, ParticipantView)
-        tickets = tuple(
-            TicketView(ticket.lamports, ticket.matures_slot) for ticket in values["tickets"]
-        )
+        tickets = tuple(TicketView(**ticket) for ticket in values["tickets"])
         return ParticipantView(**{**values, "tickets": tickets})
 
     def checkpoint(self, address: Pubkey, account: Account) -> CheckpointView:
@@ -202,7 +199,8 @@ class _Reader:
     ) -> None:
         chosen = [field for field in fields(view) if field.name not in skip]
         self._struct = struct
-        self._dtype = layout.dtype(struct, [field.name for field in chosen])
+        self._names = [field.name for field in chosen]
+        self._record = layout.record(struct, self._names)
         self._converters = [
             (position, converter)
             for position, field in enumerate(chosen)
@@ -213,9 +211,7 @@ class _Reader:
         """Return `count` records from the start of the data as tuples of plain values."""
         if not count:
             return []
-        rows: list[_Values] = np.frombuffer(
-            data[: count * self._dtype.itemsize], dtype=self._dtype, count=count
-        ).tolist()
+        rows = self._record.read(data, count)
         if not self._converters:
             return rows
         return [self._converted(row) for row in rows]
@@ -227,7 +223,7 @@ class _Reader:
                 values[position] = convert(values[position])
             except (KeyError, ValueError) as error:
                 raise AccountValueError(
-                    f"{self._struct}.{self._dtype.names[position]}",  # type: ignore[index]
+                    f"{self._struct}.{self._names[position]}",
                     "a known value",
                     values[position],
                     "install the troth release that matches the program",
@@ -253,14 +249,10 @@ def _converter(
     return None
 
 
-def _attributes(decoded: object, view: type) -> dict[str, Any]:
-    """Read a decoded borsh struct by the view's field names; keys and hashes as plain bytes."""
-    return {field.name: _bytes_of(getattr(decoded, field.name)) for field in fields(view)}
+def _attributes(decoded: Mapping[str, object], view: type) -> dict[str, Any]:
+    """Choose the fields of a view from a decoded struct; keys become plain bytes."""
+    return {field.name: _bytes_of(decoded[field.name]) for field in fields(view)}
 
 
 def _bytes_of(value: object) -> object:
-    if isinstance(value, Pubkey):
-        return bytes(value)
-    if isinstance(value, list) and value and all(isinstance(item, int) for item in value):
-        return bytes(value)
-    return value
+    return bytes(value) if isinstance(value, Pubkey) else value

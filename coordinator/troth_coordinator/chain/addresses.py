@@ -98,6 +98,10 @@ class RunAddresses:
         """Return the ring account of a round."""
         return round_address(self.run, round_, self.ring, self.program)
 
+    def position(self, position: int) -> Pubkey:
+        """Return the ring account at a position."""
+        return round_position_address(self.run, position, self.program)
+
     def participant(self, owner: Pubkey) -> Pubkey:
         """Return the Participant account of an owner."""
         return participant_address(self.run, owner, self.program)

@@ -1,4 +1,4 @@
-"""`CoordinatorClient`: what everybody above the chain holds of it.
+"""`CoordinatorClient`: the one object through which all code above reads and writes the chain.
 
 Owns: reading runs as views (one call, one slot) and sending transactions.
 Never: decides what to send; keeps no state but the round it last saw, to ask for the right

@@ -1,28 +1,22 @@
 """The program's IDL at work: instruction bytes, account lists, events, error names.
 
-Owns: the one use of anchorpy, imported on the first encoding or decoding because it costs 0.3 s.
-Never: signs, sends or knows addresses.
-Next: instructions.py and events.py for the typed face; idl.py for the conversion.
+Owns: what the IDL says by name, and the errors for values and bytes that do not fit it.
+Never: signs, sends, knows addresses or imports anchorpy.
+Next: borsh.py for the bytes; instructions.py and events.py for the typed face.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from solders.pubkey import Pubkey
 
 from troth_coordinator import artifacts
+from troth_coordinator.chain.borsh import BorshTypes
 from troth_coordinator.chain.errors import ArtifactError
-
-if TYPE_CHECKING:
-    from anchorpy.coder.accounts import AccountsCoder
-    from anchorpy.coder.event import EventCoder
-    from anchorpy.coder.instruction import InstructionCoder
-    from anchorpy_core.idl import Idl
 
 DISCRIMINATOR_BYTES = 8
 
@@ -66,8 +60,9 @@ class ProgramCodec:
     """Encoder and decoder made from one IDL (spec 0.1.0). ArtifactError for a bad IDL."""
 
     def __init__(self, idl: Mapping[str, Any]) -> None:
-        self._idl = idl
         try:
+            self._types = BorshTypes.of_idl(idl)
+            self._arguments = {entry["name"]: entry["args"] for entry in idl["instructions"]}
             self.program_id = Pubkey.from_string(idl["address"])
             self.instructions = {
                 entry["name"]: InstructionSpec(
@@ -100,14 +95,13 @@ class ProgramCodec:
     def instruction_data(self, name: str, args: Mapping[str, object]) -> bytes:
         """Return discriminator and borsh arguments.
 
-        Arguments go by the program's names; structs are mappings, keys `Pubkey`, byte arrays
-        bytes of the exact length. Raises ArtifactError for values that do not fit the IDL.
+        Arguments go by the program's names; structs are mappings or records, keys `Pubkey`, byte
+        arrays bytes of the exact length. Raises ArtifactError for values that do not fit the IDL.
         """
-        from construct import ConstructError  # noqa: PLC0415  (comes with anchorpy)
-
         try:
-            return bytes(self._instruction_coder.encode(name, dict(args)))
-        except (ConstructError, KeyError, TypeError, ValueError) as error:
+            head = self.instructions[name].discriminator
+            return head + self._types.encode_fields(self._arguments[name], args)
+        except (KeyError, TypeError, ValueError) as error:
             raise ArtifactError(
                 f"arguments of {name}",
                 "values that fit the IDL",
@@ -115,65 +109,34 @@ class ProgramCodec:
                 "the program and this package may differ in version: reinstall troth",
             ) from error
 
-    def decode_event(self, data: bytes) -> tuple[str, object] | None:
-        """Return name and decoded fields of an event with its discriminator; None if unknown.
+    def decode_event(self, data: bytes) -> tuple[str, Mapping[str, object]] | None:
+        """Return name and fields of an event with its discriminator; None if unknown.
 
         Raises ArtifactError when a known event's bytes cannot be read.
         """
         name = self.event_names.get(data[:DISCRIMINATOR_BYTES])
-        if name is None:
-            return None
-        return name, _decoded(name, self._event_coder, data)
+        return None if name is None else (name, self._decoded(name, data))
 
-    def decode_account(self, kind: str, data: bytes) -> object:
+    def decode_account(self, kind: str, data: bytes) -> Mapping[str, object]:
         """Return the fields of a borsh account after its discriminator; ArtifactError if short."""
-        return _decoded(kind, self._account_coder, data)
+        return self._decoded(kind, data)
 
-    @cached_property
-    def _legacy(self) -> Idl:
-        from anchorpy_core.idl import Idl  # noqa: PLC0415
-
-        from troth_coordinator.chain.idl import legacy  # noqa: PLC0415  (pyheck, from anchorpy)
-
-        return Idl.from_json(json.dumps(legacy(self._idl)))
-
-    @cached_property
-    def _instruction_coder(self) -> InstructionCoder:
-        from anchorpy.coder.instruction import InstructionCoder  # noqa: PLC0415
-
-        return InstructionCoder(self._legacy)
-
-    @cached_property
-    def _event_coder(self) -> EventCoder:
-        from anchorpy.coder.event import EventCoder  # noqa: PLC0415
-
-        return EventCoder(self._legacy)
-
-    @cached_property
-    def _account_coder(self) -> AccountsCoder:
-        from anchorpy.coder.accounts import AccountsCoder  # noqa: PLC0415
-
-        return AccountsCoder(self._legacy)
+    def _decoded(self, name: str, data: bytes) -> Mapping[str, object]:
+        try:
+            return self._types.decode_struct(name, data[DISCRIMINATOR_BYTES:])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArtifactError(
+                name,
+                "bytes that fit the IDL",
+                f"{type(error).__name__} in {len(data)} bytes"[:200],
+                "the program and this package may differ in version: reinstall troth",
+            ) from error
 
 
 @cache
 def program_codec() -> ProgramCodec:
     """Return the codec of the packaged IDL; read once per process."""
     return ProgramCodec(artifacts.read_json(artifacts.IDL))
-
-
-def _decoded(name: str, coder: AccountsCoder | EventCoder, data: bytes) -> object:
-    from construct import ConstructError  # noqa: PLC0415  (comes with anchorpy)
-
-    try:
-        return coder.parse(data).data
-    except (ConstructError, KeyError, TypeError, ValueError) as error:
-        raise ArtifactError(
-            name,
-            "bytes that fit the IDL",
-            f"{type(error).__name__} in {len(data)} bytes"[:200],
-            "the program and this package may differ in version: reinstall troth",
-        ) from error
 
 
 def _account_slot(entry: Mapping[str, Any]) -> AccountSlot:

@@ -1,4 +1,4 @@
-"""What all events of the program have in common.
+"""The base of the program's events.
 
 Owns: the base record and its making from decoded borsh.
 Never: names an event; event_types.py, generated from the program's IDL, does.
@@ -8,12 +8,13 @@ Next: events.py, which finds events in logs.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from solders.pubkey import Pubkey
 
-from troth_coordinator.rules.view import Admission, ParamsView
+from troth_coordinator.rules.params_view import Admission, ParamsView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +34,15 @@ class Event:
     body: bytes
 
     @classmethod
-    def build(cls, decoded: object, body: bytes) -> Self:
-        """Make the record from anchorpy's decoded fields and the raw body."""
-        values: dict[str, Any] = {
-            field.name: _plain(getattr(decoded, field.name), str(field.type))
+    def build(cls, decoded: Mapping[str, Any], body: bytes) -> Self:
+        """Make the record from the decoded fields and the raw body."""
+        values = {
+            field.name: decoded[field.name]
             for field in dataclasses.fields(cls)
-            if field.name != "body" and hasattr(decoded, field.name)
+            if field.name in decoded
         }
+        if "params" in values:
+            values["params"] = _params_view(values["params"])
         return cls(**values, body=body)
 
     @property
@@ -48,15 +51,6 @@ class Event:
         return type(self).__name__
 
 
-def _plain(value: object, form: str) -> object:
-    """Turn what anchorpy decodes into a frozen value of the annotated form."""
-    if form == "ParamsView":
-        return _params_view(value)
-    if isinstance(value, list):
-        return bytes(value) if form == "bytes" else tuple(value)
-    return value
-
-
-def _params_view(decoded: object) -> ParamsView:
-    values = {field.name: getattr(decoded, field.name) for field in dataclasses.fields(ParamsView)}
+def _params_view(decoded: Mapping[str, Any]) -> ParamsView:
+    values = {field.name: decoded[field.name] for field in dataclasses.fields(ParamsView)}
     return ParamsView(**{**values, "admission": Admission(values["admission"])})

@@ -13,7 +13,7 @@ from typing import ClassVar
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain.event_base import Event
-from troth_coordinator.rules.view import ParamsView
+from troth_coordinator.rules.params_view import ParamsView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, ProgramCodec
-from troth_coordinator.chain.event_types import EVENT_TYPES, Event
+from troth_coordinator.chain.event_base import Event
 
 __all__ = ["Event", "EventLog", "ParsedLog"]
 
@@ -67,6 +67,8 @@ class EventLog:
         decoded = self._codec.decode_event(data)
         if decoded is None:
             return None
+        from troth_coordinator.chain.event_types import EVENT_TYPES  # noqa: PLC0415  (0.05 s)
+
         name, fields = decoded
         record = EVENT_TYPES.get(name)
         return None if record is None else record.build(fields, data[DISCRIMINATOR_BYTES:])

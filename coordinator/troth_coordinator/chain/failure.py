@@ -1,4 +1,4 @@
-"""What the chain says about a transaction that failed, as one frozen record.
+"""The failure of a transaction as the chain reports it: one frozen record.
 
 Owns: reading the RPC-shaped JSON of a transaction error, and nothing else.
 Never: decides whether to retry, or words a message (errors.py does).

@@ -13,6 +13,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+import based58
 import httpx
 from solana.exceptions import SolanaRpcException
 from solana.rpc.async_api import AsyncClient
@@ -117,7 +118,9 @@ class HttpRpc:
     ) -> list[tuple[Pubkey, Account]]:
         """See Rpc.get_program_accounts."""
         options = [
-            entry if isinstance(entry, int) else MemcmpOpts(entry.offset, _base58(entry.value))
+            entry
+            if isinstance(entry, int)
+            else MemcmpOpts(entry.offset, based58.b58encode(entry.value).decode())
             for entry in filters
         ]
         return await self._ask(
@@ -222,7 +225,7 @@ class HttpRpc:
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
             raise
         except Exception as error:
-            # Whatever a parser raises on bytes from a stranger: SerdeJSONError, KeyError, ...
+            # Any error of a parser that reads bytes from a stranger: SerdeJSONError, KeyError, ...
             raise MalformedReplyError(method, f"{type(error).__name__}: {error}"[:300]) from error
         except BaseException as error:
             if type(error).__module__ != "pyo3_runtime":
@@ -326,10 +329,4 @@ def _record(reply: Mapping[str, Mapping[str, object]]) -> TransactionRecord:
 
 
 def _base58(value: bytes) -> str:
-    """Base58 of any bytes; filters travel in it."""
-    alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-    number, digits = int.from_bytes(value, "big"), ""
-    while number:
-        number, digit = divmod(number, 58)
-        digits = alphabet[digit] + digits
-    return "1" * (len(value) - len(value.lstrip(b"\0"))) + digits
+    return based58.b58encode(value).decode("ascii")

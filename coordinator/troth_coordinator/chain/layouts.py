@@ -1,33 +1,28 @@
-"""Account layouts as numpy dtypes, made from the constants that the program itself exported.
+"""Account layouts, made from the constants that the program itself exported.
 
-Owns: reading layout.json, checking that each struct is described without a gap, building dtypes
-whose records turn into plain Python tuples.
+Owns: reading layout.json, checking that each struct is described without a gap, choosing fields
+of a struct to be read.
 Never: knows what a field means; a field that the views do not name is skipped by offset.
-Next: accounts.py, which turns records into the frozen views of the rules.
+Next: records.py for how fields are read; accounts.py, which makes the frozen views of the rules.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
 from solders.pubkey import Pubkey
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain.errors import ArtifactError
-
-_ARRAY = re.compile(r"^\((\d+),\)(.+)$")
-_BYTES = re.compile(r"^(?:V(\d+)|\((\d+),\)\|?u1)$")
-_Dtype = np.dtype[Any]
+from troth_coordinator.chain.records import Record, form_of
 
 
 @dataclass(frozen=True, slots=True)
 class AccountKind:
-    """What marks an account of one kind: first 8 bytes and size in bytes, both included."""
+    """The marks of an account of one kind: its first 8 bytes, and its size with them."""
 
     name: str
     discriminator: bytes
@@ -55,25 +50,15 @@ class ProgramLayout:
     sizes: Mapping[str, int]
     enums: Mapping[str, Mapping[str, int]]
 
-    def dtype(self, struct: str, names: Sequence[str]) -> _Dtype:
-        """Return a record dtype with just these fields, in this order, over the whole struct.
+    def record(self, struct: str, names: Sequence[str]) -> Record:
+        """Return what reads just these fields of a struct, in this order.
 
-        Byte arrays become void (plain bytes in Python), other arrays and nested structs become
-        nested records (plain tuples). Raises ArtifactError for a field the struct does not have.
+        Raises ArtifactError for a field that the struct does not have.
         """
-        fields = {field.name: field for field in self.structs[struct]}
-        missing = [name for name in names if name not in fields]
-        if missing:
-            raise _mismatch(f"{struct} with the field {missing[0]}", sorted(fields))
-        chosen = [fields[name] for name in names]
-        return np.dtype(
-            {
-                "names": list(names),
-                "formats": [self.format(field.form) for field in chosen],
-                "offsets": [field.offset for field in chosen],
-                "itemsize": self.sizes[struct],
-            }
-        )
+        chosen = [self.field(struct, name) for name in names]
+        strings = self.strings
+        forms = [(field.offset, form_of(field.form, strings)) for field in chosen]
+        return Record(forms, self.sizes[struct])
 
     def field(self, struct: str, name: str) -> Field:
         """Return one field; ArtifactError if the struct does not have it."""
@@ -82,18 +67,10 @@ class ProgramLayout:
                 return field
         raise _mismatch(f"{struct} with the field {name}", "none by that name")
 
-    def format(self, form: str) -> _Dtype:
-        """Return the dtype of a dtype string; see `dtype` for arrays and structs."""
-        raw = _BYTES.match(form)
-        if raw:
-            return np.dtype(f"V{raw[1] or raw[2]}")
-        array = _ARRAY.match(form)
-        if array:
-            inner = self.format(array[2])
-            return np.dtype([(f"f{number}", inner) for number in range(int(array[1]))])
-        if form in self.structs:
-            return self.dtype(form, [field.name for field in self.structs[form]])
-        return np.dtype(form)
+    @property
+    def strings(self) -> dict[str, list[str]]:
+        """The dtype strings of each struct's fields."""
+        return {name: [field.form for field in fields] for name, fields in self.structs.items()}
 
 
 @cache
@@ -123,21 +100,22 @@ def read_layout(source: Mapping[str, Any]) -> ProgramLayout:
                 for name, variants in source["enums"].items()
             },
         )
-        for name in layout.structs:
-            _check_gapless(layout, name)
+        _check_gapless(layout)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise _mismatch("the shape of layout.json", f"{type(error).__name__}: {error}") from error
     return layout
 
 
-def _check_gapless(layout: ProgramLayout, struct: str) -> None:
-    offset = 0
-    for field in layout.structs[struct]:
-        if field.offset != offset:
-            raise _mismatch(f"{struct}.{field.name} at offset {offset}", field.offset)
-        offset += layout.format(field.form).itemsize
-    if offset != layout.sizes[struct]:
-        raise _mismatch(f"{struct} of {layout.sizes[struct]} bytes", f"fields of {offset}")
+def _check_gapless(layout: ProgramLayout) -> None:
+    strings = layout.strings
+    for struct, fields in layout.structs.items():
+        offset = 0
+        for field in fields:
+            if field.offset != offset:
+                raise _mismatch(f"{struct}.{field.name} at offset {offset}", field.offset)
+            offset += form_of(field.form, strings).size
+        if offset != layout.sizes[struct]:
+            raise _mismatch(f"{struct} of {layout.sizes[struct]} bytes", f"fields of {offset}")
 
 
 def _mismatch(expected: str, found: object) -> ArtifactError:

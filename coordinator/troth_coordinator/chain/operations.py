@@ -3,7 +3,8 @@
 Owns: sending single instructions, and the few sequences that belong together (create a run with
 its roster and ring; join with the lowest free index).
 Never: decides when to do what; the client's round loop does.
-Next: instructions.py for what each one says; client.py for combining several in one transaction.
+Next: instructions.py for the instructions themselves; client.py for combining several of them in
+one transaction.
 
 Every coroutine returns the ConfirmedTransaction and raises what Sender.send raises.
 """
@@ -26,10 +27,11 @@ from troth_coordinator.chain.instructions import JoinTerms, Manifest, RunTerms
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.sender import ConfirmedTransaction
 from troth_coordinator.rules.membership import free_indices
-from troth_coordinator.rules.view import ParamsView, RunView
+from troth_coordinator.rules.params_view import ParamsView
+from troth_coordinator.rules.view import RunView
 
 GROWTH_BYTES = 10_240
-"""What an account may grow by in one instruction."""
+"""The most bytes that an account may grow by in one instruction."""
 ROUNDS_PER_TRANSACTION = 4
 """Ring positions created in one transaction: four addresses and their compute fit easily."""
 

@@ -40,7 +40,7 @@ _SHORT_OF_FUNDS = {
     "InsufficientFundsForRent": "an account that would be left below the rent-exempt minimum",
     "InvalidRentPayingAccount": "an account that would be left below the rent-exempt minimum",
 }
-# What a runtime says of an instruction whose program is absent, or is an account that is none.
+# The runtime's words for an absent program, and for an account that is no program.
 _MISSING_PROGRAM = ("ProgramAccountNotFound", "UnsupportedProgramId")
 _NO_PROGRAM = ("InvalidProgramForExecution", "AccountNotExecutable", "IncorrectProgramId")
 
@@ -95,9 +95,9 @@ def _custom(
 def _framework(
     failure: TransactionFailure, code: int, logs: Sequence[str]
 ) -> ProgramRefusedError | None:
-    from anchorpy.error import LangErrorMessage  # noqa: PLC0415  (0.3 s)
+    from troth_coordinator.chain.anchor import framework_error_text  # noqa: PLC0415  (anchorpy)
 
-    text = LangErrorMessage.get(code)
+    text = framework_error_text(code)
     if text is None:
         return None
     name, where = f"AnchorError{code}", ""

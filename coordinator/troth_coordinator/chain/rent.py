@@ -1,4 +1,4 @@
-"""What an account costs to keep: Solana's rent, which every account of ours is exempt from.
+"""The cost of keeping an account: Solana's rent, which every account of ours is exempt from.
 
 Owns: the two constants of the cluster and their product. Never: asks a node.
 Source: `solana_program::rent`, default parameters: two years at 3,480 lamports a byte-year.

@@ -36,7 +36,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the node knows of a signature. `failure` is None when the transaction succeeded."""
+    """A signature as the node knows it. `failure` is None when the transaction succeeded."""
 
     slot: int
     failure: TransactionFailure | None

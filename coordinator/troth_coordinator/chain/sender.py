@@ -78,7 +78,7 @@ class ConfirmedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class SendPolicy:
-    """How patiently to send. Defaults suit a public network of 0.4 s slots.
+    """The patience of a sender. Defaults suit a public network of 0.4 s slots.
 
     max_attempts: blockhashes used, each good for about 150 slots. resend_every: polls between
     repetitions of the same bytes. height_every: polls between looks at the block height.

@@ -66,7 +66,7 @@ def rank_start(cursor: int, rank: int, sequences_per_payload: int) -> int:
 
 
 def next_cursor(cursor: int, num_trainers: int, sequences_per_payload: int) -> int:
-    """Return the cursor after a round: it advances by n * s whoever delivers."""
+    """Return the cursor after a round: it advances by n * s, delivered or not."""
     return cursor + num_trainers * sequences_per_payload
 
 

@@ -1,4 +1,4 @@
-"""What the chain shows of an audit or case, as frozen records with the program's field names.
+"""Audits and cases as the chain shows them: frozen records with the program's field names.
 
 Owns: one record per struct of the `Audit` account and the enums and flags stored in it.
 Never: decodes bytes (`chain/accounts.py` does) and never changes after it was made.
@@ -23,7 +23,7 @@ AuditKey = tuple[int, int, int]
 
 
 class AuditKind(IntEnum):
-    """What is judged: work is sampled or accused, the others are exact cases."""
+    """The subject of a judgement: work is sampled or accused, the others are exact cases."""
 
     WORK = 0
     PAYLOAD = 1
@@ -32,7 +32,7 @@ class AuditKind(IntEnum):
 
 
 class AuditStage(IntEnum):
-    """Where an audit stands."""
+    """The stages of an audit, in order of their numbers on chain."""
 
     REQUESTED = 0
     OPENINGS = 1

@@ -1,4 +1,4 @@
-"""What is due in an audit or case: whose turn it is, and which step anyone may take.
+"""Duties in an audit or case: whose turn it is, and which step anyone may take.
 
 Owns: the run clock, the stage that a look at the account must assume, duties, due steps, and the
 cap of convictions.
@@ -23,11 +23,11 @@ from troth_coordinator.rules.audit_view import (
     SeatView,
 )
 from troth_coordinator.rules.ids import Slot
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import num_present
 from troth_coordinator.rules.view import (
     NetworkView,
-    ParamsView,
     RoundView,
     RunView,
     SeedStatus,
@@ -52,7 +52,7 @@ class Step(Enum):
 
 
 class Act(Enum):
-    """What a seat or juror owes now."""
+    """The act that a seat or juror owes now."""
 
     COMMIT = "commit"
     REVEAL = "reveal"

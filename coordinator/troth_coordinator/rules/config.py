@@ -113,7 +113,7 @@ class ScheduleSection(FrozenModel):
 
 
 class TrainSection(FrozenModel):
-    """How a trainer makes one gradient; the reference mode of audits does exactly this.
+    """The making of one gradient by a trainer; the reference mode of audits does exactly this.
 
     `microbatch_sequences` follows `sequences_per_payload` (one batch) unless named.
     """

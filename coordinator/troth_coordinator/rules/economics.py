@@ -1,8 +1,8 @@
-"""What sampling deters: the closed formulas of protocol section 8 and verification.md section 2.
+"""Deterrence by sampling: closed formulas of protocol section 8 and verification.md section 2.
 
 Owns: detection per round, rounds until a cheat is caught, the stake that makes cheating a loss,
 what a witness must be paid and risk, how often a committee is captured.
-Never: decides anything on chain: these are advice for whoever sets the parameters of a run.
+Never: decides anything on chain: these are advice for the creator of a run.
 Next: `params.py` for the parameters, `reward.py` for what is really paid.
 
 Probabilities are exact fractions (parts per million where they are given), money is lamports,
@@ -28,7 +28,7 @@ WITNESS_PENALTY_FACTOR: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What `troth run economics` is asked about; probabilities in ppm, money in lamports.
+    """The question of `troth run economics`; probabilities in ppm, money in lamports.
 
     `power_ppm` is the chance that a sampled cheat of this size is judged a mismatch,
     `capture_ppm` that the committee fails, `lazy_ppm` the share of witnesses that compute nothing,

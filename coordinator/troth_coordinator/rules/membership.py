@@ -1,4 +1,4 @@
-"""Who is in a round (protocol section 3): the sets that its open fixes.
+"""The members of a round (protocol section 3): the sets that its open fixes.
 
 Owns: members, trainers, eligible witnesses and the class sampled as new, read from the roster.
 Never: changes them during a round; joins, leaves and key changes wait for the next open.
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import NONE, Bitmap, ParticipantIndex, RoundIndex
-from troth_coordinator.rules.view import EntryFlag, EntryView, ParamsView, Role, Status
+from troth_coordinator.rules.params_view import ParamsView
+from troth_coordinator.rules.view import EntryFlag, EntryView, Role, Status
 
 NEW_ROUNDS = 20
 """Included rounds since joining or the last strike after which a participant is no longer new."""
@@ -88,7 +89,7 @@ def is_free(entry: EntryView, round_: int, ring: int) -> bool:
         entry.status in (Status.LEFT, Status.BARRED)
         and entry.stake == 0
         and entry.audits == 0
-        # Who never was a member is named by no round and no audit: others need not wait.
+        # No round and no audit names an owner that never was a member: others need not wait.
         and (entry.active_round == NONE or entry.left_round + ring <= round_)
     )
 

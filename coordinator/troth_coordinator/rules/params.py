@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from troth_coordinator.rules.base import FrozenModel, validated
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, NONE, Lamports, RoundIndex
 from troth_coordinator.rules.params_checks import check_params
-from troth_coordinator.rules.view import Admission, ParamsView
+from troth_coordinator.rules.params_view import Admission, ParamsView
 
 SLOTS_PER_HOUR: Final = 9_000
 """At the 400 ms slots of the public clusters."""

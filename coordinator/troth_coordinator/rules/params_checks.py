@@ -1,4 +1,4 @@
-"""What must hold between the chain parameters (protocol section 12, checked at creation).
+"""Relations between the chain parameters (protocol section 12, checked at creation).
 
 Owns: the contradictions that `create_run` and `update_params` refuse, in the program's order and
 under the program's error names.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from troth_coordinator.rules.errors import ContradictionError
-from troth_coordinator.rules.view import ParamsView
+from troth_coordinator.rules.params_view import ParamsView
 
 MIN_KEEP_ROUNDS: Final = 2
 MIN_STAKE_ABSENCES: Final = 10

@@ -19,7 +19,7 @@ ATTEST_MARGIN_SLOTS = 4
 
 
 class Phase(IntEnum):
-    """Where a run stands; the values are those of the program."""
+    """The phases of a run; the values are those of the program."""
 
     WAITING_FOR_MEMBERS = 0
     WARMUP = 1

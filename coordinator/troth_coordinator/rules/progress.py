@@ -1,4 +1,4 @@
-"""What is due now, read from one view of the chain (protocol sections 1 and 3).
+"""The next step of a run, read from one view of the chain (protocol sections 1 and 3).
 
 Owns: who must act in the current phase, who has, and whether a transition may land.
 Never: sends anything; `chain/client.py` does.
@@ -25,7 +25,7 @@ PRESENT = (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """Who must act in a phase and who of them has."""
+    """The participants that must act in a phase, and those of them that have."""
 
     required: Bitmap
     acted: Bitmap
@@ -101,7 +101,7 @@ def num_present(view: NetworkView) -> int:
 
 
 def can_begin(view: NetworkView) -> bool:
-    """Tell whether enough wait for Warmup, one of them a trainer, and a round is left for them."""
+    """Tell whether Warmup may begin: enough participants wait, one trains, and a round is left."""
     params, waiting = view.run.params, pending(view)
     roles = (view.entries[index].roles for index in bitmap.indices_of(waiting))
     has_trainer = any(role & Role.TRAINER for role in roles)

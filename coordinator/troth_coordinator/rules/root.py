@@ -16,7 +16,7 @@ from troth_coordinator.rules.view import EntryView, RoundFlag, RoundView
 
 
 class Outcome(Enum):
-    """How a round may close for a candidate root."""
+    """The ways in which a round may close for a candidate root."""
 
     VOID = "void"
     NOT_CANONICAL = "not_canonical"
@@ -25,7 +25,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Turnout:
-    """Who should act and who did, as bitmaps fixed at the open and filled since."""
+    """Bitmaps of a round: members that should act (fixed at the open) and that have acted."""
 
     trainers: int
     members: int
@@ -34,7 +34,7 @@ class Turnout:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What closing with a candidate root would do.
+    """The effect of closing with a candidate root.
 
     `included` are the payloads that everyone applies; `unavailable` voted for the canonical root
     but too few vouched for their payload.

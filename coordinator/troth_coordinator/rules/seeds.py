@@ -19,7 +19,7 @@ ZERO_SLOT = Slot(0)
 
 
 class Lookup(Enum):
-    """What the list of slot hashes says about a wanted slot."""
+    """The answer of the list of slot hashes about a wanted slot."""
 
     FOUND = "found"
     TOO_EARLY = "too_early"

@@ -23,7 +23,7 @@ BOUND = {
 
 
 class Hints(FrozenModel):
-    """What may differ between machines and is therefore not hashed."""
+    """Settings that may differ between machines and are therefore not hashed."""
 
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     device: str = "auto"

@@ -1,8 +1,8 @@
-"""What the chain shows, as frozen records with the names of the program's account fields.
+"""Accounts as the chain shows them: frozen records with the program's field names.
 
 Owns: one record per account layout and the enums and flags stored in them.
 Never: decodes bytes (`chain/accounts.py` does) and never changes after it was made.
-Next: `progress.py` and `membership.py`, which read them.
+Next: `params_view.py` for the parameters; `progress.py` and `membership.py`, which read them.
 
 Hashes and keys are 32 raw bytes, bitmaps are integers (bit i = participant index i), arrays are
 tuples, NONE (2^64-1) means "no round" or "no slot". Padding and reserved bytes are left out.
@@ -21,18 +21,12 @@ from troth_coordinator.rules.ids import (
     RunId,
     Slot,
 )
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
 
 
-class Admission(IntEnum):
-    """Who may join a run."""
-
-    OPEN = 0
-    ALLOWLIST = 1
-
-
 class Status(IntEnum):
-    """Where a participant stands."""
+    """The standing of a participant."""
 
     EMPTY = 0
     PENDING = 1
@@ -44,7 +38,7 @@ class Status(IntEnum):
 
 
 class Role(IntFlag):
-    """What a participant does in a round."""
+    """The work of a participant in a round."""
 
     TRAINER = 1
     WITNESS = 2
@@ -76,59 +70,13 @@ class RoundFlag(IntFlag):
 
 
 class SeedStatus(IntEnum):
-    """How far the seed of a round's audits has come."""
+    """The progress of the seed of a round's audits."""
 
     NONE = 0
     PENDING = 1
     FROZEN = 2
     RETARGETED = 3
     LOST = 4
-
-
-@dataclass(frozen=True, slots=True)
-class ParamsView:
-    """The chain parameters of a run (`Params` of the program); `params.py` explains them."""
-
-    stake_lamports: Lamports
-    reward_per_payload: Lamports
-    absence_fee: Lamports
-    witness_fee: Lamports
-    recompute_cost: Lamports
-    bond_lamports: Lamports
-    sequences_per_payload: int
-    max_rounds: int
-    join_until_round: RoundIndex
-    warmup_slots: int
-    commit_slots: int
-    attest_slots: int
-    close_grace_slots: int
-    halt_slots: int
-    seed_delay_slots: int
-    vesting_slots: int
-    unbond_slots: int
-    max_pause_slots: int
-    param_delay_slots: int
-    case_slots: int
-    openings_slots: int
-    verdict_commit_slots: int
-    verdict_reveal_slots: int
-    committee_commit_slots: int
-    committee_reveal_slots: int
-    appeal_slots: int
-    breaker_slots: int
-    rounds_per_epoch: int
-    residual_rounds: int
-    checkpoint_every: int
-    seat_after_rounds: int
-    p_base_ppm: int
-    p_new_ppm: int
-    capacity: int
-    ring: int
-    min_members: int
-    keep_rounds: int
-    audit_cap: int
-    max_witness_only: int
-    admission: Admission
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +192,7 @@ class EntryView:
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """What one participant put into a round: commitment, vote, attestation."""
+    """One participant's part in a round: commitment, vote, attestation."""
 
     header_hash: Digest
     root_vote: Digest

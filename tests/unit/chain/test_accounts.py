@@ -24,12 +24,13 @@ from troth_coordinator.chain.errors import (
     ChainError,
 )
 from troth_coordinator.chain.layouts import program_layout, read_layout
+from troth_coordinator.chain.records import form_of
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules import ids
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
+from troth_coordinator.rules.params_view import Admission
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import (
-    Admission,
     EntryFlag,
     Role,
     RoundFlag,
@@ -56,7 +57,7 @@ def inside(form, offset, name):
         yield from scalars(form, offset, name + ".")
     elif form.startswith("("):
         count, inner = form[1:].split(",)")
-        size = LAYOUT.format(inner).itemsize
+        size = form_of(inner, LAYOUT.strings).size
         for number in range(int(count)):
             yield from inside(inner, offset + number * size, f"{name}.{number}")
     else:
@@ -262,7 +263,7 @@ def test_a_layout_with_gaps_is_refused(change):
 
 def test_a_field_that_the_program_does_not_have():
     with pytest.raises(ArtifactError, match="Run with the field surprise"):
-        LAYOUT.dtype("Run", ["version", "surprise"])
+        LAYOUT.record("Run", ["version", "surprise"])
     with pytest.raises(ArtifactError, match="surprise"):
         LAYOUT.field("Run", "surprise")
 

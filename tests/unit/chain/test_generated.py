@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
+GENERATORS = ("event_types", "instructions", "params_view", "reference")
 SCRIPTS = Path(__file__).parents[3] / "scripts/gen"
+
+
+@pytest.fixture(autouse=True)
+def siblings(monkeypatch):
+    """Scripts find the modules beside them."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
 
 
 def load(name):
@@ -16,13 +23,13 @@ def load(name):
     return module
 
 
-@pytest.mark.parametrize("name", ["event_types", "reference"])
+@pytest.mark.parametrize("name", GENERATORS)
 def test_committed_files_are_current(name, monkeypatch):
     monkeypatch.setattr(sys, "argv", [name, "--check"])
     assert load(name).main() == 0, f"run scripts/gen/{name}.py after the program has changed"
 
 
-@pytest.mark.parametrize("name", ["event_types", "reference"])
+@pytest.mark.parametrize("name", GENERATORS)
 def test_a_stale_file_is_noticed_and_rewritten(name, monkeypatch, tmp_path, capsys):
     script = load(name)
     monkeypatch.setattr(script, "FOLDER", tmp_path)

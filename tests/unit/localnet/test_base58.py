@@ -18,7 +18,7 @@ def test_keys_are_written_as_solders_writes_them(data):
 
 @pytest.mark.parametrize("text", ["0", "O", "I", "l", "abc def", "\u00e9"])
 def test_foreign_characters_are_named(text):
-    with pytest.raises(ValueError, match="not a base58 character"):
+    with pytest.raises(ValueError, match=r"invalid character|non-ascii character"):
         base58.decode(text)
 
 

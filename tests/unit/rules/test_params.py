@@ -19,7 +19,7 @@ from troth_coordinator.rules.params_checks import (
     check_update,
     longest_settlement_slots,
 )
-from troth_coordinator.rules.view import Admission, ParamsView
+from troth_coordinator.rules.params_view import Admission, ParamsView
 
 from .builders import PARAMS
 
