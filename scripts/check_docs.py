@@ -15,6 +15,8 @@ import check_threat_model
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 GENERATORS = (
     "cli_reference.py",
+    "config_reference.py",
+    "glossary.py",
     "reference.py",
     "event_types.py",
     "compute_units.py",
