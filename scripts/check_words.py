@@ -1,7 +1,8 @@
 """Hold documents and identifiers against the list of words in `words.toml`.
 
 python scripts/check_words.py                 the pages of the documentation
-python scripts/check_words.py --identifiers   the names in Python and Rust, file by file
+python scripts/check_words.py --identifiers   the names in Python and Rust, file by file; and that
+                                              the names which the list gives exist
 
 Owns: finding words that the project does not use. Never: rewrites anything.
 Next: `words.toml` for the list; `check_prose.py`, which asks about docstrings too.
@@ -77,8 +78,16 @@ def _listed(entry: dict[str, object], key: str) -> list[object]:
     return found if isinstance(found, list) else []
 
 
+@functools.cache
+def any_banned() -> re.Pattern[str]:
+    """Return a pattern that finds whether there is any such word: most sentences have none."""
+    return re.compile("|".join(entry.pattern.pattern for entry in banned()), re.I)
+
+
 def words_in(text: str, words: Sequence[Banned]) -> Iterator[str]:
     """Yield what is wrong with a sentence's words."""
+    if not any_banned().search(text):
+        return
     for entry in words:
         left = entry.phrases.sub(" ", text) if entry.phrases else text
         if entry.pattern.search(left):
@@ -92,6 +101,16 @@ def identifier_hits(words: Sequence[Banned]) -> Iterator[str]:
             found = [word for word in words if holds(name, word.word)]
             for entry in (word for word in found if not word.is_allowed(path, name)):
                 yield f"{path}:{line}: {name} holds {entry.word}: write {entry.use}"
+
+
+def unknown_names() -> Iterator[str]:
+    """Yield the names that the list gives for an idea and that no source file has."""
+    texts = [(ROOT / path).read_text(encoding="utf-8") for path in tracked("*.py", "*.rs")]
+    known = {word for text in texts for word in re.findall(r"\w+", text)}
+    for idea in entries()["idea"]:
+        for name in str(idea["code"]).split(", "):
+            if not set(re.findall(r"\w+", name)) <= known:
+                yield f"scripts/words.toml: {idea['word']}: no source file has {name}"
 
 
 def names_in(path: str) -> list[tuple[int, str]]:
@@ -143,7 +162,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--identifiers", action="store_true", help="names instead of pages")
     is_names = parser.parse_args().identifiers
-    found = list(identifier_hits(banned())) if is_names else page_hits()
+    found = [*identifier_hits(banned()), *unknown_names()] if is_names else page_hits()
     print("\n".join(found) or "words: one word for one idea")
     return 1 if found else 0
 

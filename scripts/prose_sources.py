@@ -14,7 +14,7 @@ from itertools import pairwise
 from prose_text import Sentence, split
 
 _RUST_DOC = re.compile(r"^\s*//[/!]? ?(.*)$")
-_DRAWN = re.compile(r"^\s{2,}|^\s*[>|+]|─|│|->.*->|^\s*$")
+_DRAWN = re.compile(r"^\s{2,}|^\s*[>|+]|─|│|->.*->|^\s*$|^(?:python|make|troth|pytest) ")
 _PRAGMA = re.compile(r"^(?:noqa|type:|pragma|ruff|mypy|fmt|!)")
 _TAG = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
 Described = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
