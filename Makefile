@@ -51,7 +51,7 @@ layers: $(VENV)/.dev ## imports only point down
 budgets: $(VENV)/.dev ## sizes of files and functions
 	$(BIN)/python scripts/check_budgets.py
 
-docs: $(VENV)/.dev ## generated references and README are up to date
+docs: $(VENV)/.dev ## links, generated references, threat model and prose hold
 	$(BIN)/python scripts/check_docs.py
 
 nightly: $(VENV)/.dev ## the long runs

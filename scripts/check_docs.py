@@ -1,7 +1,7 @@
-"""Check that the documents still tell the truth: links resolve, generated references are current.
+"""Check that the documents still tell the truth: links, generated references, threats, prose.
 
 Owns: the list of generators that have a check mode. Never: rewrites anything.
-Next: `check_threat_model.py`, which holds the threat model against the tests.
+Next: `check_threat_model.py`, which holds the threat model against the tests; `check_prose.py`.
 """
 
 import re
@@ -10,11 +10,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import check_prose
 import check_threat_model
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 GENERATORS = (
     "cli_reference.py",
+    "config_reference.py",
+    "glossary.py",
     "reference.py",
     "event_types.py",
     "instructions.py",
@@ -31,9 +34,11 @@ def main() -> int:
         *broken_links(root),
         *stale_references(root),
         *check_threat_model.problems(root),
+        *check_prose.problems(),
     ]
-    said = "docs: links resolve, references are current, the threat model names its tests"
-    print("\n".join(problems) or said)
+    summary = "docs: links resolve, references are current, the threat model names its tests"
+    print("\n".join(problems or [summary]))
+    print("\n".join(check_prose.counts()))
     return 1 if problems else 0
 
 

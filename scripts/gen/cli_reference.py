@@ -35,10 +35,9 @@ FILES = """
 ## Config files
 
 `--config FILE` may be repeated: defaults < files from left to right < flags. A file holds the run's
-settings (`[model]`, `[data]`, `[demo]`, `[schedule]`, `[train]`, `[judge]`, `[chain]`, `[hints]`)
-and may fill in options: `[cli]` for every command that has the option, `[command.run.create]` for
-one command. Keys are the options' names with underscores; `run_address` is the argument `RUN`.
-Unknown keys are refused.
+settings, in the sections of the [configuration](config.md). It may fill in options too: `[cli]` for
+every command that has the option, `[command.run.create]` for one command. Keys are the options'
+names with underscores; `run_address` is the argument `RUN`. Unknown keys are refused.
 
 ```toml
 [cli]

@@ -1,4 +1,4 @@
-"""README's commands exist: every `troth` line and its flags, every `make` target."""
+"""The commands of README and the guides exist: `troth` lines with their flags, `make` targets."""
 
 import os
 import re
@@ -11,28 +11,34 @@ import pytest
 PLAIN = {"PATH": "/usr/bin:/bin", "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text()
+GUIDES = [path.read_text() for path in sorted((REPOSITORY / "docs/guide").glob("*.md"))]
 
 
-def blocks():
-    """The fenced blocks of README, as lists of lines."""
-    return [block.strip().splitlines() for block in re.findall(r"```\n(.*?)```", README, re.S)]
+def blocks(*pages):
+    """The fenced blocks of pages, as lists of lines."""
+    found = [block for page in pages for block in re.findall(r"```\n(.*?)```", page, re.S)]
+    return [block.strip().splitlines() for block in found]
 
 
 def commands(program):
     """Every command line of a program in README's blocks, without its comment."""
-    lines = [line.split("  #")[0].strip() for block in blocks() for line in block]
+    lines = [line.split("  #")[0].strip() for block in blocks(README) for line in block]
     return [line for line in lines if line.startswith(program + " ")]
 
 
 def by_hand():
-    """Words up to the first option or argument, options named in the line or in its comment."""
-    found = []
-    for block in blocks():
+    """Words up to the first option or argument, options named in the line or in its comment.
+
+    A command that stands in several places is asked for once, with all its options.
+    """
+    found = {}
+    for block in blocks(README, *GUIDES):
         for line in block:
             if line.startswith("troth "):
-                words = re.match(r"troth((?: [a-z]+(?![.\w]))+)", line).group(1).split()
-                found.append((words, re.findall(r"--[a-z-]+", line)))
-    return found
+                words = re.match(r"troth((?: [a-z][a-z-]*(?![.\w]))+)", line).group(1).split()
+                options = found.setdefault(tuple(words), [])
+                options += re.findall(r"--[a-z-]+", line)
+    return [(list(words), options) for words, options in found.items()]
 
 
 def help_of(words):
@@ -53,6 +59,7 @@ def help_of(words):
 
 
 def test_readme_shows_both_ways():
+    assert len(GUIDES) == 4
     assert commands("make") == ["make demo", "make test"]
     assert len(by_hand()) >= 6
 
