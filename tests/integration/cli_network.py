@@ -150,7 +150,7 @@ class Joined:
 
     def __init__(self, bench, arguments, name):
         self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
-        command = [sys.executable, "-m", "troth_cli.main", *map(str, arguments), "--json"]
+        command = [sys.executable, "-m", "troth_cli", *map(str, arguments), "--json"]
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(command, stdout=out, stderr=err)
 

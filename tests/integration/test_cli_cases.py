@@ -184,7 +184,7 @@ def troupe(tmp_path):
 
 
 def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_council(cli, troupe):
-    run, rpc = str(troupe.stage.run), ("--rpc", troupe.launcher.rpc_url)
+    run, rpc = str(troupe.demo.run), ("--rpc", troupe.launcher.rpc_url)
     keys = troupe.options.folder / "keys"
 
     def convictions():

@@ -24,6 +24,11 @@ GROUP = typer.Typer(
 _KINDS = "work, payload, root or possession."
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    app.add_typer(GROUP)
+
+
 @dataclass(frozen=True, kw_only=True)
 class OfCase(OfRun):
     """Options of commands about one case."""

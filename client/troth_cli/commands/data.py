@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 GROUP = typer.Typer(name="data", help="Token data sets.", no_args_is_help=True)
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    app.add_typer(GROUP)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(Common):
     """Options of `troth data prepare`."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import AsAuthority, Networked, OfRun, command
+from troth_cli.commands import economics
+from troth_cli.options import AsAuthority, Networked, OfRun, Settings, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Facts, Output
 
@@ -23,14 +24,11 @@ if TYPE_CHECKING:
 
 GROUP = typer.Typer(name="run", help="Create a run and look after it.", no_args_is_help=True)
 
-Settings = Annotated[
-    list[str],
-    typer.Option(
-        "--set",
-        metavar="SECTION.KEY=VALUE",
-        help="One setting of the run, over the files; may be repeated.",
-    ),
-]
+
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    economics.register(GROUP)
+    app.add_typer(GROUP)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """`troth status`: where a run stands and who takes part.
 
-Owns: options and printing. Next: `../describe.py`.
+Owns: options and printing. Never: computes what it prints.
+Next: `../view/status.py`.
 """
 
 import typer
@@ -21,13 +22,13 @@ def register(app: typer.Typer) -> None:
 def status(options: OfRun, output: Output) -> None:
     """Show phase, round, participants, accusations and slashes of a run, and where its money is.
 
-    Slashes are read from the newest transactions that moved its money: they are shown after their
-    cases are closed, as long as the node remembers.
+    Slashes are read from the newest transactions that moved its money. They are shown after their
+    cases are closed too, as long as the node remembers.
     """
     from solders.pubkey import Pubkey
 
-    from troth_audit import history as casehistory
     from troth_audit.cases import of_account
+    from troth_audit.slashes import read_slashes, slashes_of
     from troth_cli.connection import connect, run_async
     from troth_cli.view import describe
     from troth_cli.view.slashes import slash_grids, slash_values
@@ -44,11 +45,12 @@ def status(options: OfRun, output: Output) -> None:
             audits = await client.find_audits(run) if view.run.num_audits else []
             at = RunAddresses.of(view.run, client.program_id)
             has_taken = view.run.treasury or view.run.total_escrow
-            past = await casehistory.read_slashes(client, at, NEWEST) if has_taken else None
+            past = await read_slashes(client, at, NEWEST) if has_taken else None
         people = {index: one for (index, _), one in zip(entries, found, strict=True)}
         cases = [of_account(audit) for audit in audits]
-        rows = [] if past is None else slash_values(past, cases)
+        slashes = [] if past is None else slashes_of(past, cases)
+        rows = [slash_values(one) for one in slashes]
         values = describe.status_values(view, people, cases, rows)
-        output.result(values, *describe.status_blocks(values), *slash_grids(rows))
+        output.result(values, *describe.status_blocks(values), *slash_grids(slashes))
 
     run_async(work())

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
 
+from troth_cli.interrupts import ending_at_once
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -74,6 +76,13 @@ class Output:
     def warn(self, text: str) -> None:
         """Say something on stderr that the user should look at."""
         self.note(f"warning: {text}")
+
+    @contextlib.contextmanager
+    def loading(self) -> Iterator[None]:
+        """Announce imports that take seconds; Ctrl-C ends the process at once inside the block."""
+        self.note("loading…")
+        with ending_at_once():
+            yield
 
     @contextlib.contextmanager
     def progress(self, title: str, *, in_bytes: bool = True) -> Iterator[Report]:

@@ -1,8 +1,8 @@
 """One participant as a real process: HTTP transport, RPC, a state folder, signals.
 
-Owns: joining or resuming on the announced port, the life of the doors, what a signal does, final
-weights. Never: prints (events say what happens) or parses a command line.
-Next: `commands/participation.py` (`troth join`) and `demo/` call `participate`; `purse.py`.
+Owns: joining or resuming on the announced port, the life of the ports, what a signal does, final
+weights. Never: prints (events show what happens) or parses a command line.
+Next: `troth join` and the demo call `participate`; `session_funding.py`.
 """
 
 import asyncio
@@ -33,8 +33,9 @@ from troth_client.runtime.clock import PollingClock
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventSink
+from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.exchange import Exchange
-from troth_client.transport.http import check_endpoint, http_transport
+from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
@@ -45,7 +46,7 @@ from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role
 
-PURSE_POLLS = 25
+FUNDING_POLLS = 25
 """How many polls of the chain pass between two looks at what the session key has left."""
 
 
@@ -89,19 +90,19 @@ class ParticipantEnd:
     weights: Path | None
 
 
-def unchanged(doors: Ports) -> Ports:
-    """Return the doors as they are."""
-    return doors
+def unchanged(ports: Ports) -> Ports:
+    """Return the ports as they are."""
+    return ports
 
 
 async def participate(
     settings: ParticipantSettings,
     events: EventSink,
-    through: Callable[[Ports], Ports] = unchanged,
+    wrap: Callable[[Ports], Ports] = unchanged,
 ) -> ParticipantEnd:
     """Join the run or resume in it, follow it until it is finished or a signal asks to stop.
 
-    `through` may put other doors before the participant: the demo's cheats are made so.
+    `wrap` may put other ports before the participant: the demo's cheats are made so.
 
     The first SIGINT or SIGTERM lets the round under way end; the stake stays, so that the same
     command resumes. A second one stops at once. Raises what the parts raise.
@@ -124,36 +125,36 @@ async def participate(
             with (
                 _open_store(settings, owner, events) as store,
                 ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
-                _filling_purse(settings, owner, session.pubkey(), events),
+                _session_funded(settings, owner, session.pubkey(), events),
             ):
                 clock = PollingClock(settings.poll_seconds)
-                doors = through(Ports(chain, transport, store, clock, events))
+                ports = wrap(Ports(chain, transport, store, clock, events))
                 identity = Identity(key.pubkey(), session, index)
-                peer = await _assemble(settings, identity, doors, hashers)
+                peer = await _assemble(settings, identity, ports, hashers)
                 return _end(peer, settings, await _follow(peer))
 
 
 async def _assemble(
-    settings: ParticipantSettings, identity: Identity, doors: Ports, hashers: Executor
+    settings: ParticipantSettings, identity: Identity, ports: Ports, hashers: Executor
 ) -> Peer:
-    run = await doors.chain.read_run(Pubkey.from_string(settings.run))
-    genesis = Digest(await doors.chain.rpc.genesis_hash())
+    run = await ports.chain.read_run(Pubkey.from_string(settings.run))
+    genesis = Digest(await ports.chain.rpc.genesis_hash())
     device = choose_device(settings.device)
-    doors.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
-    workshop = Resources(_open_data(settings), device, hashers, random.Random(settings.owner))
+    ports.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
+    resources = Resources(_open_data(settings), device, hashers, random.Random(settings.owner))
     return await asyncio.to_thread(
-        assemble, run, settings.config, identity, genesis, doors, workshop
+        assemble, run, settings.config, identity, genesis, ports, resources
     )
 
 
 @contextlib.contextmanager
-def _filling_purse(
+def _session_funded(
     settings: ParticipantSettings, owner: Owner, session: Pubkey, events: EventSink
 ) -> Iterator[None]:
-    """Look after the session key's money inside."""
+    """Keep the session key funded inside the block."""
     full, limit = settings.session_lamports, settings.refill_lamports
-    purse = SessionFunding(owner, session, full, limit, events)
-    watching = asyncio.create_task(purse.watch(PURSE_POLLS * settings.poll_seconds))
+    funding = SessionFunding(owner, session, full, limit, events)
+    watching = asyncio.create_task(funding.watch(FUNDING_POLLS * settings.poll_seconds))
     try:
         yield
     finally:

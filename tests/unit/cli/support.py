@@ -55,5 +55,5 @@ class Cli:
 
 def process(*arguments, **options):
     """The command line as a child process, output as text."""
-    command = [sys.executable, "-m", "troth_cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "troth_cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
