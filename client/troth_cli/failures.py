@@ -22,7 +22,7 @@ _OPTIONAL: Final = {"torch": "train", "safetensors": "train", "tokenizers": "tra
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What to tell a user. `kind` is the error's class name; `extra` goes into the JSON only."""
+    """What a user reads. `kind` is the error's class name; `extra` goes into the JSON only."""
 
     kind: str
     subject: str
@@ -39,7 +39,7 @@ class Failure:
 
 
 def explain(error: BaseException) -> Failure | None:
-    """Return what to tell about a known error, None for one that nobody foresaw."""
+    """Return the failure of a known error, None for an error that nobody foresaw."""
     if isinstance(error, known_errors()):
         parts = (getattr(error, name, "") for name in ("subject", "expected", "found", "next_step"))
         subject, expected, found, next_step = (str(part).strip() for part in parts)
@@ -80,7 +80,7 @@ def known_errors() -> tuple[type[BaseException], ...]:
 
 
 def unforeseen(error: BaseException) -> Failure:
-    """Return what to tell about an error that nobody foresaw; its traceback goes to a file."""
+    """Return the failure of an error that nobody foresaw; its traceback goes to a file."""
     return Failure(
         type(error).__name__,
         "",

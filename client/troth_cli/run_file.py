@@ -2,7 +2,7 @@
 
 Owns: its TOML form; `settings.py` reads it like any other config file.
 Never: holds a key or a path.
-Next: `creation.py`, which makes it.
+Next: `workflows/create.py`, which makes it.
 """
 
 from collections.abc import Iterator, Mapping

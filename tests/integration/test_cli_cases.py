@@ -57,7 +57,7 @@ def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
         judged = show(bench, run, cleared)
         refuse_what_left_the_ring(bench, run)
         ends = [person.end() for person in people]
-    assert [code for code, _ in ends] == [0] * 4, [person.said()[-900:] for person in people]
+    assert [code for code, _ in ends] == [0] * 4, [person.notes()[-900:] for person in people]
     assert_bond_is_lost(bench, run, judged)
     for _, end in ends:
         assert_duties_are_told(end)

@@ -145,10 +145,10 @@ def _prepare(
 
     with output.progress("preparing data") as report:
 
-        def tell(done: "PrepareProgress") -> None:
+        def show(done: "PrepareProgress") -> None:
             report(done.done_bytes, done.total_bytes, f"{done.num_sequences} sequences")
 
-        return data.prepare(options.out, source, tokenizer, _shape(options), tell)
+        return data.prepare(options.out, source, tokenizer, _shape(options), show)
 
 
 def _shape(options: DataOptions) -> "PrepareOptions":

@@ -94,8 +94,8 @@ def join(options: JoinOptions, output: Output) -> None:
 
     Give the run's config file with --config. Ctrl-C (or SIGTERM) stops after the round under way;
     the stake stays, and the same command resumes. A second one stops at once. Audits do not wait:
-    what they still ask for is told as `owed`, with the slots that are left to resume in and the
-    lamports that silence costs at most.
+    the event `owed` lists what they still ask for, with the slots that are left to resume in and
+    the lamports that silence costs at most.
     """
     _take_part(options, options.role, output)
 
@@ -103,13 +103,13 @@ def join(options: JoinOptions, output: Output) -> None:
 def witness(options: WitnessOptions, output: Output) -> None:
     """Join a run to verify only: with a stake, without gradients of one's own; a CPU is enough.
 
-    Otherwise as join. At the end it tells what was checked, found and earned.
+    Otherwise as join. At the end it prints what was checked, found and earned.
     """
     _take_part(options, "witness", output)
 
 
 def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
-    """Join with a role, follow the run, print how it ended; who witnessed tells of its duties."""
+    """Join with a role, follow the run, print how it ended and what it did as a witness."""
     from troth_cli.keyfiles import read_key
     from troth_cli.settings import run_settings
     from troth_cli.workflows import join as workflow

@@ -1,7 +1,7 @@
 """Distinguish a demo that goes on from one that never will.
 
 Owns: when to give up. Never: ends a process; `runner.py` does.
-Next: `errors.py` for what is said then.
+Next: `errors.py` for what it raises then.
 """
 
 import time

@@ -5,14 +5,17 @@ Next: `status.py`.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from troth_attestation.slashing import Fault
-from troth_audit.slashes import Slash
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Grid, Json
 
+if TYPE_CHECKING:
+    from troth_audit.slashes import Slash
 
-def slash_values(slash: Slash) -> Mapping[str, Json]:
+
+def slash_values(slash: "Slash") -> Mapping[str, Json]:
     """Return a record for JSON, without the parts that it cannot have."""
     values: dict[str, Json] = {
         "round": slash.round,
@@ -30,7 +33,7 @@ def slash_values(slash: Slash) -> Mapping[str, Json]:
     return values | {"is_paid_out": slash.is_paid_out}
 
 
-def slash_grids(slashes: Sequence[Slash]) -> list[Grid]:
+def slash_grids(slashes: "Sequence[Slash]") -> list[Grid]:
     """Return a table for people; nothing where nothing was taken."""
     rows = [
         (
