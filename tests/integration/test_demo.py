@@ -1,6 +1,6 @@
 """`troth demo` with real processes: its summary claims what the chain and the files show.
 
-The cheat is told in test_demo_trial.py; here nobody cheats, and nobody witnesses alone.
+The cheat is shown in test_demo_trial.py; here nobody cheats, and nobody witnesses alone.
 """
 
 import ast
