@@ -8,16 +8,22 @@ Detects witnesses who compute nothing or copy the trainer, not witnesses who sha
 Source: Charikar, Chen, Farach-Colton, Finding Frequent Items in Data Streams (2002).
 """
 
-import hashlib
-from collections.abc import Sequence
+from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+import hashlib
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from troth_attestation.errors import ReportError, TensorError
-from troth_attestation.state import Float32
 from troth_coordinator.rules.hashing import H, b32, tag_prefix, u16, u64
 from troth_coordinator.rules.ids import Digest
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from troth_attestation.state import Float32
 
 NUM_BUCKETS = 64
 CHUNK = 2**20
@@ -40,6 +46,8 @@ def sketch(gradient: Float32, sigma: bytes, target: int) -> Sketch:
     the bucket of e in its low six bits; s_e = -1 iff the next bit is 1. Sums are fp64, y int32.
     Raises TensorError without coefficients or with a NaN or an infinity.
     """
+    import numpy as np  # noqa: PLC0415  (0.1 s; comparing two sketches needs none of it)
+
     values = gradient.reshape(-1)
     if not values.size or not np.isfinite(values).all():
         raise TensorError(
@@ -72,7 +80,7 @@ def decode(data: bytes) -> Sketch:
     """Return the sketch in exactly 256 bytes; ReportError for any other length."""
     if len(data) != SKETCH_BYTES:
         raise ReportError("sketch", f"{SKETCH_BYTES} bytes", len(data), "reveal the whole sketch")
-    return tuple(int(value) for value in np.frombuffer(data, "<i4"))
+    return struct.unpack(f"<{NUM_BUCKETS}i", data)
 
 
 def sketch_hash(values: Sequence[int]) -> Digest:
@@ -89,5 +97,7 @@ def differ(first: Sequence[int], second: Sequence[int]) -> bool:
 
 def _places(name: bytes, num: int) -> npt.NDArray[np.uint8]:
     """Return for each of `num` coefficients its bucket, plus 64 where its sign is negative."""
+    import numpy as np  # noqa: PLC0415  (0.1 s; comparing two sketches needs none of it)
+
     stream = np.frombuffer(hashlib.shake_128(name).digest(num), np.uint8)
     return stream & np.uint8(2 * NUM_BUCKETS - 1)

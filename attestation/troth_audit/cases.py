@@ -1,7 +1,7 @@
-"""What the chain shows of one audit or case: who said what, what was taken, where it went.
+"""What the chain shows of one audit or case: verdicts, votes, what was taken, where it went.
 
 Owns: one record of it, as the open account shows it.
-Never: reads the chain, prints, or takes a participant's word.
+Never: reads the chain, prints, or believes a participant.
 Next: `history.py` for audits that are closed; `troth_cli/view/cases.py` shows the record.
 """
 
@@ -22,12 +22,12 @@ from troth_coordinator.rules.audit_view import (
 
 NO_FLAGS = AuditFlag(0)
 NOT_AUDITED = 6
-"""The program's outcome of an audit that never began: it is none of the judge's."""
+"""The program's outcome of an audit that never began; `AuditOutcome` has no name for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a seat or juror has shown; 0 is nothing so far."""
+class Statement:
+    """The verdict of a seat or the vote of a juror; 0 while it is hidden."""
 
     index: int
     verdict: int
@@ -80,18 +80,18 @@ class CaseFile:
     challenger: str = ""
     bond: Bond = Bond()
     ends: int | None = None
-    seats: tuple[Said, ...] = ()
-    jurors: tuple[Said, ...] = ()
+    seats: tuple[Statement, ...] = ()
+    jurors: tuple[Statement, ...] = ()
     money: Money = Money()
 
     @property
     def is_accused(self) -> bool:
-        """Whether a second committee judges or has judged: by the first seats, or for a bond."""
+        """Whether it went to a jury: the first seats accused, or a challenger posted a bond."""
         return self.outcome == AuditOutcome.ACCUSED or bool(self.flags & AuditFlag.BONDED)
 
     @property
     def is_conviction(self) -> bool:
-        """Whether the second committee convicted, and nobody has reversed it."""
+        """Whether the jury convicted, and the council has not reversed it."""
         is_reversed = bool(self.flags & AuditFlag.REVERSED)
         return self.case_outcome == CaseOutcome.CONVICTED and not is_reversed
 
@@ -119,14 +119,14 @@ def of_account(audit: AuditView) -> CaseFile:
         challenger=_address(audit.challenger),
         bond=Bond(posted=audit.bond),
         ends=audit.stage_end,
-        seats=_said(audit.judging),
-        jurors=_said(audit.jurors),
+        seats=_statements(audit.judging),
+        jurors=_statements(audit.jurors),
         money=money,
     )
 
 
-def _said(places: Sequence[SeatView] | Sequence[JurorView]) -> tuple[Said, ...]:
-    return tuple(Said(place.index, place.verdict) for place in places)
+def _statements(places: Sequence[SeatView] | Sequence[JurorView]) -> tuple[Statement, ...]:
+    return tuple(Statement(place.index, place.verdict) for place in places)
 
 
 def _address(key: bytes) -> str:

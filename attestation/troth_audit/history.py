@@ -2,16 +2,15 @@
 
 Owns: how events add up to the record of `cases.py`, so that an audit can be shown, and a
 conviction proven, after its account is closed. Never: prints.
-Next: `commands/case.py`, `demo/trial.py`.
+Next: `slashes.py` for all cases of a run.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
 
-from troth_audit.cases import Bond, CaseFile, Said, of_account
-from troth_coordinator.chain import event_types_audits as told
+from troth_audit.cases import Bond, CaseFile, Statement, of_account
+from troth_coordinator.chain import event_types_audits as audit_events
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.event_base import Event
@@ -26,63 +25,15 @@ async def read_case(
     client: CoordinatorClient, at: RunAddresses, key: AuditKey
 ) -> tuple[CaseFile | None, list[Event]]:
     """Return an audit, open or closed, and its events; None where there never was one."""
-    # The account first: what it shows has been told by then.
+    # The account first: the events of all that it shows are there by then.
     (account,) = await client.read_audits(at.run, [key])
     named = await client.history(at.audit(*key))
-    events = [event for event in named if _key_of(event) == key]
-    told_of_it = of_events(key, events)
-    if account is None or told_of_it is None:
-        return told_of_it if account is None else of_account(account), events
-    # Where the bond went, the account no longer knows once the case is decided.
-    return replace(of_account(account), bond=told_of_it.bond), events
-
-
-@dataclass(frozen=True, slots=True)
-class Fine:
-    """A small penalty, which has neither escrow nor appeal. Amounts in lamports."""
-
-    round: int
-    target: int
-    index: int
-    fault: str
-    taken: int
-    treasury: int
-    acquitted: int
-    burned: int
-
-
-@dataclass(frozen=True, slots=True)
-class Slashes:
-    """What was decided in a run, whether or not its accounts are still open.
-
-    `cases` are those that ended, by round, target and kind; `events` all that they were read from,
-    oldest first.
-    """
-
-    cases: tuple[CaseFile, ...]
-    fines: tuple[Fine, ...]
-    events: tuple[Event, ...]
-
-
-async def read_slashes(
-    client: CoordinatorClient, at: RunAddresses, newest: int | None = None
-) -> Slashes:
-    """Return the cases and fines of a run from the transactions that name its vault.
-
-    `newest` bounds how many of them are read. Verdicts and votes are not among them: `read_case`.
-    """
-    events = await client.history(at.vault, newest)
-    of_key: defaultdict[AuditKey, list[Event]] = defaultdict(list)
-    for event in events:
-        key = _key_of(event)
-        if key is not None:
-            of_key[key].append(event)
-    found = [of_events(key, told_of_it) for key, told_of_it in sorted(of_key.items())]
-    return Slashes(
-        tuple(case for case in found if case is not None and case.case_outcome),
-        tuple(_fine(event) for event in events if isinstance(event, told.Penalised)),
-        tuple(events),
-    )
+    events = [event for event in named if key_of(event) == key]
+    from_events = of_events(key, events)
+    if account is None or from_events is None:
+        return from_events if account is None else of_account(account), events
+    # Once the case is decided, only the events show where the bond went.
+    return replace(of_account(account), bond=from_events.bond), events
 
 
 def of_events(key: AuditKey, events: Iterable[Event]) -> CaseFile | None:
@@ -93,7 +44,8 @@ def of_events(key: AuditKey, events: Iterable[Event]) -> CaseFile | None:
     return found
 
 
-def _key_of(event: Event) -> AuditKey | None:
+def key_of(event: Event) -> AuditKey | None:
+    """Return the audit that an event is about, None for other events."""
     if not hasattr(event, "target") or not hasattr(event, "round"):
         return None
     return event.round, event.target, getattr(event, "audit_kind", int(AuditKind.WORK))
@@ -106,42 +58,42 @@ def _after(_event: Event, case: CaseFile) -> CaseFile:
 
 
 @_after.register
-def _(event: told.AuditOpened, case: CaseFile) -> CaseFile:
+def _(event: audit_events.AuditOpened, case: CaseFile) -> CaseFile:
     seats = [index for index in event.seats if index != NO_INDEX]
-    seated = tuple(Said(index, 0) for index in seats[:FIRST_SEATS])
+    seated = tuple(Statement(index, 0) for index in seats[:FIRST_SEATS])
     return replace(case, stage=AuditStage.OPENINGS.name, seats=seated)
 
 
 @_after.register
-def _(event: told.VerdictRevealed, case: CaseFile) -> CaseFile:
+def _(event: audit_events.VerdictRevealed, case: CaseFile) -> CaseFile:
     return replace(case, seats=_shown(case.seats, event.index, event.verdict))
 
 
 @_after.register
-def _(event: told.AuditSettled, case: CaseFile) -> CaseFile:
+def _(event: audit_events.AuditSettled, case: CaseFile) -> CaseFile:
     return replace(case, stage=AuditStage.SETTLED.name, outcome=event.outcome)
 
 
 @_after.register
-def _(event: told.CaseOpened, case: CaseFile) -> CaseFile:
+def _(event: audit_events.CaseOpened, case: CaseFile) -> CaseFile:
     flags = case.flags | AuditFlag.BONDED
     bond = Bond(posted=event.bond)
     return replace(case, challenger=str(event.challenger), bond=bond, flags=flags)
 
 
 @_after.register
-def _(event: told.CommitteeDrawn, case: CaseFile) -> CaseFile:
-    drawn = tuple(Said(index, 0) for index in event.jurors if index != NO_INDEX)
+def _(event: audit_events.CommitteeDrawn, case: CaseFile) -> CaseFile:
+    drawn = tuple(Statement(index, 0) for index in event.jurors if index != NO_INDEX)
     return replace(case, stage=AuditStage.CASE_COMMIT.name, jurors=drawn)
 
 
 @_after.register
-def _(event: told.VoteRevealed, case: CaseFile) -> CaseFile:
+def _(event: audit_events.VoteRevealed, case: CaseFile) -> CaseFile:
     return replace(case, jurors=_shown(case.jurors, event.index, event.verdict))
 
 
 @_after.register
-def _(event: told.CaseSettled, case: CaseFile) -> CaseFile:
+def _(event: audit_events.CaseSettled, case: CaseFile) -> CaseFile:
     money = replace(
         case.money,
         stake=event.stake,
@@ -163,17 +115,17 @@ def _(event: told.CaseSettled, case: CaseFile) -> CaseFile:
 
 
 @_after.register
-def _(_event: told.CaseAppealed, case: CaseFile) -> CaseFile:
+def _(_event: audit_events.CaseAppealed, case: CaseFile) -> CaseFile:
     return replace(case, flags=case.flags | AuditFlag.APPEALED)
 
 
 @_after.register
-def _(_event: told.CaseReversed, case: CaseFile) -> CaseFile:
+def _(_event: audit_events.CaseReversed, case: CaseFile) -> CaseFile:
     return replace(case, flags=case.flags | AuditFlag.REVERSED)
 
 
 @_after.register
-def _(event: told.AuditClosed, case: CaseFile) -> CaseFile:
+def _(event: audit_events.AuditClosed, case: CaseFile) -> CaseFile:
     money = replace(
         case.money,
         challenger=event.challenger,
@@ -182,19 +134,13 @@ def _(event: told.AuditClosed, case: CaseFile) -> CaseFile:
         returned=event.returned,
         is_paid=True,
     )
-    # Only a reversal gives anything back; it named the account, but perhaps not what was read here.
+    # Only a reversal gives anything back, and its event may be missing among those read here.
     flags = case.flags | AuditFlag.REVERSED if event.returned else case.flags
     return replace(case, stage=CLOSED, money=money, flags=flags)
 
 
-def _fine(event: told.Penalised) -> Fine:
-    taken = event.stake + event.unbonding + event.unvested
-    parts = (event.treasury, event.acquitted, event.burned)
-    return Fine(event.round, event.target, event.index, f"P{event.fault}", taken, *parts)
-
-
-def _shown(places: tuple[Said, ...], index: int, verdict: int) -> tuple[Said, ...]:
+def _shown(places: tuple[Statement, ...], index: int, verdict: int) -> tuple[Statement, ...]:
     """Return the places with one verdict more; a seat of the extension is new among them."""
     if all(place.index != index for place in places):
-        return (*places, Said(index, verdict))
-    return tuple(Said(index, verdict) if place.index == index else place for place in places)
+        return (*places, Statement(index, verdict))
+    return tuple(Statement(index, verdict) if place.index == index else place for place in places)

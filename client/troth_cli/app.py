@@ -1,50 +1,101 @@
 """The list of commands: what `troth --help` shows.
 
-Owns: names and order of groups. Never: an option; each command has its own.
+Owns: names and order of the commands, and that a module is imported only when its command is asked
+for. Never: an option; each command has its own.
 Next: `commands/`.
 """
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Final, cast
+
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from troth_cli.commands import (
-    calibrate,
-    case,
-    data,
-    debug,
-    demo,
-    economics,
-    keys,
-    localnet,
-    membership,
-    participation,
-    run,
-    status,
-)
-
-_ABOUT = """Strangers train one model together; work that was not done costs the stake.
+_ABOUT: Final = """Strangers train one model together; work that was not done costs the stake.
 
 Every command has --json for one JSON object on stdout and --config for a TOML file."""
 
+_MODULES: Final = {
+    "demo": "demo",
+    "join": "participation",
+    "witness": "participation",
+    "leave": "membership",
+    "withdraw": "membership",
+    "claim": "membership",
+    "status": "status",
+    "calibrate": "calibrate",
+    "localnet": "localnet",
+    "data": "data",
+    "keys": "keys",
+    "run": "run",
+    "case": "case",
+    "debug": "debug",
+}
+"""First words of a command line in the order of the help, and the module in `commands/` of each."""
 
-def build() -> typer.Typer:
-    """Return the whole command line; nothing has been parsed yet."""
+Command = TyperCommand | TyperGroup
+
+
+class LazyCommands(Mapping[str, Command]):
+    """The commands by name; reading one imports its module."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Command] = {}
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._loaded:
+            self._loaded[name] = _load(name, _MODULES[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+def build() -> TyperGroup:
+    """Return the whole command line; nothing has been parsed and no command imported yet."""
+    app = _new_app()
+    app.callback()(_program)
+    program = typer.main.get_group(app)
+    # typer reads the commands and never adds one.
+    program.commands = LazyCommands()  # type: ignore[assignment]
+    return program
+
+
+def _new_app() -> typer.Typer:
     # Plain help texts: rich would double the time that --help takes.
-    app = typer.Typer(
+    return typer.Typer(
         name="troth",
         help=_ABOUT,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
-    demo.register(app)
-    economics.register(run.GROUP)
-    groups = (localnet.GROUP, data.GROUP, keys.GROUP, run.GROUP)
-    for group in groups:
-        app.add_typer(group)
-    participation.register(app)
-    membership.register(app)
-    status.register(app)
-    app.add_typer(case.GROUP)
-    calibrate.register(app)
-    app.add_typer(debug.GROUP)
-    return app
+
+
+def _load(name: str, module: str) -> Command:
+    app = _new_app()
+    import_module(f"troth_cli.commands.{module}").register(app)
+    return cast(Command, typer.main.get_group(app).commands[name])
+
+
+def _print_version(is_asked: bool) -> None:
+    from importlib.metadata import version
+
+    if is_asked:
+        typer.echo(f"troth {version('troth')}")
+        raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    del version

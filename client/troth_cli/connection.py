@@ -45,13 +45,13 @@ async def connect(url: str) -> AsyncIterator[CoordinatorClient]:
         except (TransactionRejectedError, TransactionFailedError) as error:
             if await is_foreign(client):
                 raise ForeignProgramError(
-                    str(client.program_id), f"another program, which said: {error.found}"
+                    str(client.program_id), f"another program, which answered: {error.found}"
                 ) from error
             raise
 
 
 async def is_foreign(client: CoordinatorClient) -> bool:
-    """Tell whether the code at the program id holds none of the names of our errors.
+    """Return whether the code at the program id holds none of the names of our errors.
 
     Reads the whole program (half a megabyte): only worth it when something is odd already.
     """

@@ -24,7 +24,7 @@ _OPTIONAL: Final = {"torch": "train", "safetensors": "train", "tokenizers": "tra
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What to tell a user. `kind` is the error's class name; `extra` goes into the JSON only."""
+    """What a user reads. `kind` is the error's class name; `extra` goes into the JSON only."""
 
     kind: str
     subject: str
@@ -41,7 +41,7 @@ class Failure:
 
 
 def explain(error: BaseException) -> Failure | None:
-    """Return what to tell about a known error, None for one that nobody foresaw."""
+    """Return the failure of a known error, None for an error that nobody foresaw."""
     if isinstance(error, TrothError):
         parts = (error.subject, error.expected, error.found, error.next_step)
         subject, expected, found, next_step = (part.strip() for part in parts)
@@ -71,7 +71,7 @@ def explain(error: BaseException) -> Failure | None:
 
 
 def unforeseen(error: BaseException) -> Failure:
-    """Return what to tell about an error that nobody foresaw; its traceback goes to a file."""
+    """Return the failure of an error that nobody foresaw; its traceback goes to a file."""
     return Failure(
         type(error).__name__,
         "",

@@ -1,40 +1,46 @@
 """The entry point `troth`: runs one command and turns whatever happens into an exit code.
 
 Owns: the exit codes (0 done, 1 failed, 2 not understood, 130 interrupted) and the last catch.
-Never: does the work; importing this module loads no library that takes time.
+Never: does the work; importing this module loads nothing, so that an early Ctrl-C finds a handler.
 Next: `app.py` for the list of commands, `failures.py` for how errors look.
 """
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import typer
+from troth_cli import interrupts
 
-from troth_cli import failures
-from troth_cli.app import build
-from troth_cli.options import Invocation, Session
+if TYPE_CHECKING:
+    from troth_cli.options import Invocation
 
 FAILED = 1
 NOT_UNDERSTOOD = 2
-INTERRUPTED = 130
-# typer names its BadParameter but not the class above it, which all errors of parsing share.
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+INTERRUPTED = interrupts.EXIT_CODE
 
 
 def main() -> int:
     """Run the command that the process was started with."""
-    return run(sys.argv[1:])
+    interrupts.end_at_once()
+    code = run(sys.argv[1:])
+    interrupts.ignore()
+    return code
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return the exit code; never raises, prints errors to stderr."""
+    import typer
+
+    from troth_cli.app import build
+    from troth_cli.options import Invocation, Session
+
+    # typer names its BadParameter but not the class above it, which all errors of parsing share.
+    usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     session = Session()
     code: object = 0
     try:
-        program = typer.main.get_command(build())
-        code = program.main(list(arguments), prog_name="troth", standalone_mode=False, obj=session)
+        code = build().main(list(arguments), prog_name="troth", standalone_mode=False, obj=session)
         # A result that nobody can read any more is noticed here, not after us.
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
@@ -44,17 +50,19 @@ def run(arguments: Sequence[str]) -> int:
         # The reader has gone (`troth ... | head`): Python's own flush at exit must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except _UsageError as error:
+    except usage_error as error:
         return _not_understood(error, is_json="--json" in arguments)
     except Exception as error:  # the last catch: a user never sees a raw traceback
         guess = Invocation("--json" in arguments, "--debug" in arguments)
         return _failed(error, session.invocation or guess)
     if code == INTERRUPTED:
-        sys.stderr.write("interrupted\n")
+        sys.stderr.write(interrupts.LINE)
     return code if isinstance(code, int) else 0
 
 
 def _not_understood(error: Exception, *, is_json: bool) -> int:
+    from troth_cli import failures
+
     context = getattr(error, "ctx", None)
     message = str(getattr(error, "format_message", error.__str__)())
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -68,7 +76,11 @@ def _not_understood(error: Exception, *, is_json: bool) -> int:
     return NOT_UNDERSTOOD
 
 
-def _failed(error: Exception, invocation: Invocation) -> int:
+def _failed(error: Exception, invocation: "Invocation") -> int:
+    import traceback
+
+    from troth_cli import failures
+
     failure = failures.explain(error)
     if invocation.is_debug:
         traceback.print_exception(error, file=sys.stderr)
@@ -76,7 +88,3 @@ def _failed(error: Exception, invocation: Invocation) -> int:
         failure = failures.unforeseen(error)
     failures.show(failure, sys.stderr, is_json=invocation.is_json)
     return FAILED
-
-
-if __name__ == "__main__":
-    sys.exit(main())

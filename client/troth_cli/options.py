@@ -16,12 +16,23 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from troth_cli.interrupts import raise_again
 from troth_cli.listing import Choices, listing
 from troth_cli.settings import use_config_files
 from troth_cli.view.output import Output
 
 LOCAL_RPC = "http://127.0.0.1:8899"
 """Where `troth localnet up` listens unless told otherwise."""
+
+
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        help="One setting of the run, over the files; may be repeated.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +122,7 @@ def command(
             chosen = options(**values)
             if isinstance(context.obj, Session):
                 context.obj.invocation = Invocation(chosen.json, chosen.debug)
+                raise_again()
             body(chosen, Output(is_json=chosen.json))
 
         parameters = [_context_parameter(), *_parameters(options)]

@@ -30,7 +30,7 @@ STOP_SECONDS: Final = 10.0
 class Fleet(Generic[ConfigT]):
     """`target(config)` once per config, each in a process of its own.
 
-    target and configs must be picklable; target is found by its module and name. The process ends
+    target and configs must be picklable; target is found by its module and name. A process ends
     with code 0 when target returns, 1 when it raises, -n when signal n ended it. `preload` names
     modules that the fork server imports once; one that cannot be imported is left to the targets.
     All fleets of a program share one fork server, so the first start decides what is preloaded.
@@ -166,6 +166,6 @@ def _leave_with_parent() -> None:
     if parent is not None:
         wait_any([parent.sentinel])
         os.kill(os.getpid(), signal.SIGTERM)
-        # Nobody is left to insist, and whoever ends in good order may wait for what has gone too.
+        # No parent is left to insist, and an orderly end may wait for processes that are gone.
         time.sleep(STOP_SECONDS)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -57,22 +57,22 @@ class Outcome:
 def outcome(folder: Path) -> Outcome:
     """Read the logs of a demo that has ended: an audit may be over before one of them saw it."""
     (summary,) = (e for e in read(folder / "events.jsonl") if e["event"] == "summarised")
-    trial = summary["trial"]
+    ended = summary["outcome"]
     told = sorted(chain.from_iterable(map(read, folder.glob("*/events.jsonl"))), key=MOMENT)
     lies = [event["round"] for event in told if event["event"] == "cheating"]
-    losses = [event for event in told if is_loss(event, trial["index"])]
+    losses = [event for event in told if is_loss(event, ended["index"])]
     caught, slashed = None, None
     if losses:
         before = told[: told.index(losses[0])]
         caught = losses[0]["round"]
         slashed = 1 + max(one["round"] for one in before if one["event"] == "round_closed")
     return Outcome(
-        kind=trial["cheat"] or "none",
-        fault=trial["fault"],
+        kind=ended["cheat"] or "none",
+        fault=ended["fault"],
         first_lie=lies[0] if lies else None,
         caught=caught,
         slashed=slashed,
-        taken_lamports=trial["slashed_lamports"] + trial["fined_lamports"],
+        taken_lamports=ended["slashed_lamports"] + ended["fined_lamports"],
         is_success=summary["is_success"],
     )
 
@@ -105,7 +105,7 @@ def main() -> int:
     rows = []
     for kind in arguments.kinds:
         folder = arguments.out.parent / f"cheat-{kind}-{arguments.seed}-{time.strftime('%H%M%S')}"
-        command = [sys.executable, "-m", "troth_cli.main", "demo", "--json"]
+        command = [sys.executable, "-m", "troth_cli", "demo", "--json"]
         command += ["--cheat", kind, "--seed", str(arguments.seed), "--out", str(folder)]
         command += ["--rounds", str(arguments.rounds), "--margin-micro", "0"]
         started = time.monotonic()

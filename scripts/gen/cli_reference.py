@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-import typer
-
 from troth_cli import tree
 from troth_cli.app import build
 
@@ -51,7 +49,7 @@ fund = "2"
 
 def generate() -> str:
     """Return the page."""
-    root = cast(tree.Node, typer.main.get_command(build()))
+    root = cast(tree.Node, build())
     commands = dict(tree.leaves(root, "troth"))
     first = next(iter(commands.values()))
     shared = [param for param in first.params if param.name in SHARED]

@@ -150,20 +150,20 @@ class Joined:
 
     def __init__(self, bench, arguments, name):
         self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
-        command = [sys.executable, "-m", "troth_cli.main", *map(str, arguments), "--json"]
+        command = [sys.executable, "-m", "troth_cli", *map(str, arguments), "--json"]
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(command, stdout=out, stderr=err)
 
-    def said(self):
+    def notes(self):
         return self._err.read_text()
 
     def wait_for(self, words):
-        def is_said():
+        def is_there():
             is_alive = self.process.poll() is None
-            return words in self.said() or not is_alive
+            return words in self.notes() or not is_alive
 
-        wait_for(is_said, SECONDS, self.said)
-        assert words in self.said(), self.said()
+        wait_for(is_there, SECONDS, self.notes)
+        assert words in self.notes(), self.notes()
 
     def end(self):
         """Exit code and the JSON object on stdout, None if there is none."""

@@ -10,9 +10,9 @@ from dataclasses import replace
 from integration.demo_support import SMOKE, events_of
 from integration.waiting import wait_for
 
-from troth_cli.demo.member import PRELOAD, take_part
 from troth_cli.demo.options import DemoOptions
-from troth_cli.demo.setup import create_run, member_tasks
+from troth_cli.demo.participant import PRELOAD, run_participant
+from troth_cli.demo.setup import create_run, participant_processes
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
@@ -61,10 +61,10 @@ class Troupe:
         self.options = options
         options.folder.mkdir()
         self.launcher = launcher
-        self.stage = asyncio.run(self._create())
-        tasks = member_tasks(self.options, self.stage, launcher.rpc_url)
-        self.tasks = [self._own_data(task) for task in tasks]
-        self.fleet = Fleet(take_part, self.tasks, PRELOAD)
+        self.demo = asyncio.run(self._create())
+        processes = participant_processes(self.options, self.demo, launcher.rpc_url)
+        self.processes = [self._own_data(process) for process in processes]
+        self.fleet = Fleet(run_participant, self.processes, PRELOAD)
 
     def data_of(self, name):
         return self.options.folder / f"data-{name}"
@@ -87,7 +87,9 @@ class Troupe:
 
     def wait_for_exit(self, index):
         """Exit code of one trainer."""
-        self.wait_for(self.tasks[index].name, lambda _: self.fleet.exit_codes()[index] is not None)
+        self.wait_for(
+            self.processes[index].name, lambda _: self.fleet.exit_codes()[index] is not None
+        )
         return self.fleet.exit_codes()[index]
 
     def __enter__(self):
@@ -103,6 +105,6 @@ class Troupe:
             with EventLog.open(self.options.events) as events:
                 return await create_run(self.options, client, events)
 
-    def _own_data(self, task):
-        shutil.copytree(self.stage.data, self.data_of(task.name))
-        return replace(task, settings=replace(task.settings, data=self.data_of(task.name)))
+    def _own_data(self, process):
+        shutil.copytree(self.demo.data, self.data_of(process.name))
+        return replace(process, settings=replace(process.settings, data=self.data_of(process.name)))

@@ -57,7 +57,7 @@ def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
         judged = show(bench, run, cleared)
         refuse_what_left_the_ring(bench, run)
         ends = [person.end() for person in people]
-    assert [code for code, _ in ends] == [0] * 4, [person.said()[-900:] for person in people]
+    assert [code for code, _ in ends] == [0] * 4, [person.notes()[-900:] for person in people]
     assert_bond_is_lost(bench, run, judged)
     for _, end in ends:
         assert_duties_are_told(end)
@@ -184,7 +184,7 @@ def troupe(tmp_path):
 
 
 def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_council(cli, troupe):
-    run, rpc = str(troupe.stage.run), ("--rpc", troupe.launcher.rpc_url)
+    run, rpc = str(troupe.demo.run), ("--rpc", troupe.launcher.rpc_url)
     keys = troupe.options.folder / "keys"
 
     def convictions():

@@ -43,7 +43,7 @@ def free_port():
 
 
 def endpoint(process):
-    return process.said().partition("endpoint=")[2].split()[0]
+    return process.notes().partition("endpoint=")[2].split()[0]
 
 
 def changed(arguments, **options):
@@ -65,16 +65,16 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     one.wait_for("round_closed round=0")
     one.process.send_signal(signal.SIGTERM)
     code, values = one.end()
-    assert (code, values["is_finished"], values["weights"]) == (0, False, None), one.said()
+    assert (code, values["is_finished"], values["weights"]) == (0, False, None), one.notes()
     assert 1 <= values["round"] < 5
     again = joined(bench.join_arguments(run, "a"), "again")
     for process in (again, two):
         code, values = process.end()
-        assert (code, values["is_finished"], values["round"]) == (0, True, 5), process.said()
+        assert (code, values["is_finished"], values["round"]) == (0, True, 5), process.notes()
         assert (Path(values["weights"]) / "model.safetensors").is_file()
         shown = bench.cli.json(*bench.of_run("run", "show", run=run))
         assert (shown["phase"], shown["root"]) == ("finished", values["root"])
-    assert "resumed" in again.said()
+    assert "resumed" in again.notes()
     assert endpoint(again) == endpoint(one)
     assert shown["num_participants"] == 2
     events = (bench.folder / "state-a" / "events.jsonl").read_text()
@@ -114,9 +114,9 @@ def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, 
     second = joined(changed(elsewhere, listen=f"127.0.0.1:{free_port()}"), "second")
     code, values = first.end()
     assert (code, values) == (1, None)
-    assert last_json(first.said())["error"]["kind"] == "ReplacedError"
+    assert last_json(first.notes())["error"]["kind"] == "ReplacedError"
     second.wait_for("phase=WAITING_FOR_MEMBERS")
-    assert f"others look for this participant at {endpoint(first)}" in second.said()
+    assert f"others look for this participant at {endpoint(first)}" in second.notes()
     status = bench.cli.json(*bench.of_run("status", run=run))
     assert len(status["participants"]) == 1
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -13,7 +13,7 @@ from solders.keypair import Keypair
 from unit.cli.support import Cli
 
 pytestmark = pytest.mark.processes
-UP = [sys.executable, "-m", "troth_cli.main", "localnet", "up", "--json"]
+UP = [sys.executable, "-m", "troth_cli", "localnet", "up", "--json"]
 
 
 @pytest.fixture

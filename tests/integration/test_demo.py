@@ -1,6 +1,6 @@
 """`troth demo` with real processes: its summary claims what the chain and the files show.
 
-The cheat is told in test_demo_trial.py; here nobody cheats, and nobody witnesses alone.
+The cheat is shown in test_demo_trial.py; here nobody cheats, and nobody witnesses alone.
 """
 
 import ast
@@ -65,7 +65,7 @@ def test_the_summary_says_what_the_chain_says(tmp_path, chain):
     assert included == summary.num_included == 32
     assert summary.fees_lamports == asyncio.run(fees_of_all_transactions(chain, summary.run))
     rewards = included * view.params.reward_per_payload
-    fees = sum(one.fees for one in summary.trial.honest.values())
+    fees = sum(one.fees for one in summary.outcome.honest.values())
     assert fees > 0, "somebody was audited, and somebody was paid for it"
     assert view.total_unvested + view.total_claimable == rewards + fees
 
@@ -178,7 +178,7 @@ def test_a_margin_that_is_missed_is_a_failure(tmp_path):
 def test_the_command_prints_one_json_object(tmp_path):
     """`troth demo --json`: progress on stderr, the result on stdout, nothing left running."""
     folder = tmp_path / "demo"
-    command = [sys.executable, "-m", "troth_cli.main", "demo", "--json", "--rounds", "6"]
+    command = [sys.executable, "-m", "troth_cli", "demo", "--json", "--rounds", "6"]
     command += ["--margin-micro", "300000", "--out", str(folder), "--cheat", "none"]
     mark = str(tmp_path)
     done = subprocess.run(
@@ -197,7 +197,7 @@ def test_the_command_prints_one_json_object(tmp_path):
     assert set(result["peer_roots"].values()) == {result["chain_root"]}
     assert result["fell_by_micro"] >= 300_000
     assert "round 6 of 6" in done.stderr
-    assert result["trial"]["cheat"] is None
+    assert result["outcome"]["cheat"] is None
     assert result["moved_stakes"] == []
     assert json.loads((folder / "events.jsonl").read_text().splitlines()[-1])["event"] == (
         "summarised"

@@ -21,7 +21,7 @@ class Demo:
 
     def __init__(self, folder, *flags, prefix=()):
         self.folder, self.mark = folder, str(folder)
-        command = [sys.executable, "-m", "troth_cli.main", "demo", "--out", str(folder)]
+        command = [sys.executable, "-m", "troth_cli", "demo", "--out", str(folder)]
         self.process = subprocess.Popen(
             [*prefix, *command, *flags],
             env=marked_environment(self.mark),

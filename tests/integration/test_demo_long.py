@@ -24,7 +24,7 @@ def test_the_demo_as_it_is_convicts_the_free_rider_and_trains_on(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "troth_cli.main",
+        "troth_cli",
         "demo",
         "--json",
         "--out",
@@ -40,22 +40,22 @@ def test_the_demo_as_it_is_convicts_the_free_rider_and_trains_on(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    trial = result["trial"]
-    assert (result["num_rounds"], trial["cheat"]) == (ROUNDS, "free-rider")
-    assert trial["is_caught"]
-    assert trial["is_paid_out"]
+    ended = result["outcome"]
+    assert (result["num_rounds"], ended["cheat"]) == (ROUNDS, "free-rider")
+    assert ended["is_caught"]
+    assert ended["is_paid_out"]
     assert result["moved_stakes"] == []
-    taken = sum(case["taken_lamports"] for case in trial["cases"])
-    parts = [sum(case["split"].values()) for case in trial["cases"]]
-    assert trial["slashed_lamports"] == taken == sum(parts) > 0
-    assert all(one["fees"] > 0 for one in trial["honest"].values())
+    taken = sum(case["taken_lamports"] for case in ended["cases"])
+    parts = [sum(case["split"].values()) for case in ended["cases"]]
+    assert ended["slashed_lamports"] == taken == sum(parts) > 0
+    assert all(one["fees"] > 0 for one in ended["honest"].values())
     wait_for(lambda: not marked_processes(mark))
 
 
 def test_forty_rounds_with_a_kill_half_way_end_in_one_root_and_a_lower_loss(tmp_path):
     """kill -9 when round 20 has closed: three go on to round 40, agree, and have learnt."""
     folder, mark = tmp_path / "demo", str(tmp_path)
-    command = [sys.executable, "-m", "troth_cli.main", "demo", "--json", "--seed", "1"]
+    command = [sys.executable, "-m", "troth_cli", "demo", "--json", "--seed", "1"]
     command += ["--kill-round", str(KILL_ROUND), "--out", str(folder)]
     command += ["--cheat", "none", "--witnesses", "0"]
     done = subprocess.run(

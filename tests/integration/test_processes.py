@@ -40,7 +40,7 @@ def test_stopped_or_killed_they_return_on_the_same_port_and_the_purse_is_filled(
     with Troupe(quiet(tmp_path / "run", num_trainers=4, num_rounds=12), chain) as troupe:
         names = troupe.options.names
         troupe.wait_for_round("trainer-2", 1)
-        asyncio.run(rob(chain, troupe.stage.actors[robbed].session))
+        asyncio.run(rob(chain, troupe.demo.participants[robbed].session))
         troupe.fleet.kill(killed)
         troupe.fleet.signal(stopped, signal.SIGTERM)
         assert troupe.wait_for_exit(stopped) == 0
@@ -50,7 +50,7 @@ def test_stopped_or_killed_they_return_on_the_same_port_and_the_purse_is_filled(
             troupe.fleet.start_again(index)
         assert [troupe.wait_for_exit(index) for index in range(4)] == [0] * 4
 
-    run, rounds = asyncio.run(read_chain(chain, troupe.stage.run))
+    run, rounds = asyncio.run(read_chain(chain, troupe.demo.run))
     assert (run.phase, run.round) == (Phase.FINISHED, 12)
     folder = troupe.options.folder
     assert [roots_by_round(folder, name)[11] for name in names] == [run.root.hex()] * 4
@@ -63,7 +63,7 @@ def test_stopped_or_killed_they_return_on_the_same_port_and_the_purse_is_filled(
         assert rounds[11].included >> first["index"] & 1, "it works again"
 
     (refilled,) = troupe.events(names[robbed], "session_refilled")
-    settings = troupe.tasks[robbed].settings
+    settings = troupe.processes[robbed].settings
     given, limit = settings.session_lamports, settings.refill_lamports
     assert given - LEFT <= refilled["lamports"] <= given - LEFT + 60 * FEE
     assert refilled["left"] == limit - refilled["lamports"]
@@ -99,7 +99,7 @@ def test_data_that_is_damaged_in_the_middle_of_a_run_ends_that_participant_only(
         assert (failed["event"], failed["kind"]) == ("failed", kind)
         assert any(str(path) in failed["reason"] for path in files)
         assert "troth data prepare" in failed["reason"]
-    run, rounds = asyncio.run(read_chain(chain, troupe.stage.run))
+    run, rounds = asyncio.run(read_chain(chain, troupe.demo.run))
     assert (run.phase, run.round) == (Phase.FINISHED, 10)
     folder = troupe.options.folder
     histories = [roots_by_round(folder, names[index]) for index in (0, 2, 3)]

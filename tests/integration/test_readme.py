@@ -44,7 +44,7 @@ def by_hand():
 def help_of(words):
     """The help of the longest command that these words begin with, and its words."""
     for length in range(len(words), 0, -1):
-        command = [sys.executable, "-m", "troth_cli.main", *words[:length], "--help"]
+        command = [sys.executable, "-m", "troth_cli", *words[:length], "--help"]
         done = subprocess.run(
             command,
             capture_output=True,

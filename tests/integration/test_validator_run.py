@@ -83,6 +83,6 @@ def test_ten_rounds_end_with_one_root(tmp_path, validator):
     opened, settled = asyncio.run(read_audits(validator, Pubkey.from_string(summary.run)))
     assert len(opened) == len(settled) > 0
     assert {(event.outcome, event.paid.bit_count()) for event in settled} == {(CLEARED, 3)}
-    earned = sum(one.fees for one in summary.trial.honest.values())
+    earned = sum(one.fees for one in summary.outcome.honest.values())
     assert earned == 3 * view.params.witness_fee * len(settled)
     assert summary.fees_lamports == asyncio.run(fees_of_all_transactions(validator, summary.run))

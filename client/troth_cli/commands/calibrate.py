@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.commands.run import Settings
 from troth_cli.errors import InputError
-from troth_cli.options import Common, command
+from troth_cli.options import Common, Settings, command
 from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
@@ -83,10 +82,12 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
     run it on every kind of machine that will take part.
     """
     from troth_cli.settings import run_settings
-    from troth_client.audit import calibrate as study
-    from troth_client.audit.thresholds import in_the_way, propose_for
 
     config = run_settings(options.config, options.settings).config
+    with output.loading():
+        from troth_client.audit import calibrate as study
+        from troth_client.audit.thresholds import in_the_way, propose_for
+
     plan = study.Plan(options.rounds, options.every, options.draws, options.seed, options.trainers)
     with _data(options, config) as data, output.progress("rounds", in_bytes=False) as report:
         groups = study.calibrate(

@@ -1,6 +1,6 @@
-"""`troth case`: audits and cases of a run, what was said in them; accusing, appealing, reversing.
+"""`troth case`: audits and cases of a run, their verdicts and votes; accuse, appeal, reverse.
 
-Owns: options and printing. Never: what may be claimed; `../accusing.py` and the program know.
+Owns: options and printing. Never: what may be claimed; `../workflows/accuse.py` checks that.
 Next: `../view/cases.py`.
 """
 
@@ -22,6 +22,11 @@ GROUP = typer.Typer(
 )
 
 _KINDS = "work, payload, root or possession."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    app.add_typer(GROUP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +55,7 @@ class OpenOptions(OfCase):
         ),
     ] = None
     yes: Annotated[
-        bool, typer.Option("--yes", help="Pay the bond; without it, only say what it costs.")
+        bool, typer.Option("--yes", help="Pay the bond; without it, only show what it costs.")
     ] = False
 
 
@@ -108,23 +113,23 @@ def show(options: OfCase, output: Output) -> None:
 
     Everything is read from the account and from the transactions that named it.
     """
-    from troth_audit import history as casehistory
+    from troth_audit.history import read_case
     from troth_cli.connection import connect, run_async
     from troth_cli.errors import CaseError
     from troth_cli.view import cases as view
-    from troth_cli.workflows import accuse as accusing
+    from troth_cli.workflows import accuse as workflow
     from troth_coordinator.chain.addresses import RunAddresses
     from troth_coordinator.rules.audit_view import AuditKind
 
     run = address(options.run_address, "RUN")
     # Only the kind is read of it: shown is what there is, with or without a subject.
-    kind = AuditKind[accusing.kind_name(options.kind)]
+    kind = AuditKind[workflow.kind_name(options.kind)]
 
     async def work() -> None:
         async with connect(options.rpc) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             key = (options.round, options.target, int(kind))
-            case, events = await casehistory.read_case(client, at, key)
+            case, events = await read_case(client, at, key)
         if case is None:
             raise CaseError(
                 f"an audit of participant {options.target} in round {options.round}",
@@ -144,25 +149,25 @@ def show(options: OfCase, output: Output) -> None:
 
 @command(GROUP, "open", OpenOptions)
 def open_(options: OpenOptions, output: Output) -> None:
-    """Accuse a participant with a bond; a second committee judges.
+    """Accuse a participant with a bond; a jury judges.
 
-    The bond pays the committee first. The rest comes back unless the target is acquitted: then half
-    goes to the target and half is burned. Without --yes it only says what the bond is.
+    The bond pays the jurors first. The rest comes back unless the target is acquitted: then half
+    goes to the target and half is burned. Without --yes it only shows what the bond is.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.view import describe
-    from troth_cli.workflows import accuse as accusing
+    from troth_cli.view.chain import transaction_values
+    from troth_cli.workflows import accuse as workflow
     from troth_coordinator.chain.addresses import RunAddresses
 
     run = address(options.run_address, "RUN")
     key = read_key(options.key, output.warn)
-    claim = accusing.claim_of(options.round, options.target, options.kind, options.subject)
+    claim = workflow.claim_of(options.round, options.target, options.kind, options.subject)
 
     async def work() -> None:
         async with connect(options.rpc) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
-            challenger = accusing.Signer(client, at, key)
+            challenger = workflow.Signer(client, at, key)
             bond = await challenger.check(claim)
             values: dict[str, Json] = {
                 "run": str(run),
@@ -175,9 +180,9 @@ def open_(options: OpenOptions, output: Output) -> None:
             }
             output.note(f"The bond is {sol(bond)}, paid by {key.pubkey()}.")
             if options.yes:
-                values |= describe.transaction_values(await challenger.accuse(claim))
-        said = "The case is open." if options.yes else "Nothing was sent; add --yes to open it."
-        output.result(values, said, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
+                values |= transaction_values(await challenger.accuse(claim))
+        done = "The case is open." if options.yes else "Nothing was sent; add --yes to open it."
+        output.result(values, done, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
 
     run_async(work())
 
@@ -185,8 +190,8 @@ def open_(options: OpenOptions, output: Output) -> None:
 @command(GROUP, "appeal", AppealOptions)
 def appeal(options: AppealOptions, output: Output) -> None:
     """Ask the run's council to look at one's own conviction; the escrow waits as long again."""
-    said = "Appealed: the council may reverse it after the appeal window."
-    _answer(options, options.key, output, "appeal", said)
+    done = "Appealed: the council may reverse it after the appeal window."
+    _answer(options, options.key, output, "appeal", done)
 
 
 @command(GROUP, "reverse", ReverseOptions)
@@ -198,25 +203,25 @@ def reverse(options: ReverseOptions, output: Output) -> None:
     _answer(options, options.key, output, "reverse", "Reversed: the escrow goes back.")
 
 
-def _answer(options: OfCase, key_file: Path, output: Output, deed: str, said: str) -> None:
-    """Send what a signer has to say to a conviction."""
+def _answer(options: OfCase, key_file: Path, output: Output, step: str, done: str) -> None:
+    """Send the appeal or the reversal of a conviction."""
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.view import describe
-    from troth_cli.workflows import accuse as accusing
+    from troth_cli.view.chain import transaction_values
+    from troth_cli.workflows import accuse as workflow
     from troth_coordinator.chain.addresses import RunAddresses
     from troth_coordinator.rules.audit_view import AuditKind
 
     run = address(options.run_address, "RUN")
     key = read_key(key_file, output.warn)
-    kind = AuditKind[accusing.kind_name(options.kind)]
+    kind = AuditKind[workflow.kind_name(options.kind)]
 
     async def work() -> None:
         async with connect(options.rpc) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
-            signer = accusing.Signer(client, at, key)
-            send = signer.appeal if deed == "appeal" else signer.reverse
+            signer = workflow.Signer(client, at, key)
+            send = signer.appeal if step == "appeal" else signer.reverse
             sent = await send((options.round, options.target, int(kind)))
-        output.result({"run": str(run), **describe.transaction_values(sent)}, said)
+        output.result({"run": str(run), **transaction_values(sent)}, done)
 
     run_async(work())

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 GROUP = typer.Typer(name="data", help="Token data sets.", no_args_is_help=True)
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    app.add_typer(GROUP)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(Common):
     """Options of `troth data prepare`."""
@@ -140,10 +145,10 @@ def _prepare(
 
     with output.progress("preparing data") as report:
 
-        def tell(done: "PrepareProgress") -> None:
+        def show(done: "PrepareProgress") -> None:
             report(done.done_bytes, done.total_bytes, f"{done.num_sequences} sequences")
 
-        return data.prepare(options.out, source, tokenizer, _shape(options), tell)
+        return data.prepare(options.out, source, tokenizer, _shape(options), show)
 
 
 def _shape(options: DataOptions) -> "PrepareOptions":

@@ -27,6 +27,11 @@ Coefficients = Annotated[
 Result = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the bytes go.")]
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    app.add_typer(GROUP)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PayloadOptions(Common):
     """Options of `troth debug payload`."""

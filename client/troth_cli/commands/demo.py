@@ -1,6 +1,6 @@
-"""`troth demo`: everything at once on this machine, and proof that it trained and that lies cost.
+"""`troth demo`: a whole run on this machine, and proof that it trained and that a cheat lost stake.
 
-Owns: the options. Never: the performance. Next: `../demo/`.
+Owns: the options. Never: the work. Next: `../demo/`.
 """
 
 import contextlib
@@ -104,15 +104,18 @@ def demo(options: DemoFlags, output: Output) -> None:
     chain, the validation loss fell by the margin, the cheat was convicted and slashed and the
     escrow paid out, and no honest stake moved. The summary proves it from chain data.
     """
-    from troth_cli.demo.report import blocks
-    from troth_cli.demo.runner import run_demo
+    chosen = demo_options(options)
+    chosen.check_folder()
+    with output.loading():
+        from troth_cli.demo.report import blocks
+        from troth_cli.demo.runner import run_demo
 
-    def tell(summary: "Summary", rpc_url: str) -> None:
+    def report(summary: "Summary", rpc_url: str) -> None:
         output.result(summary.to_json(), *blocks(summary))
         if options.stay:
             _stay(summary, rpc_url, output)
 
-    summary = run_demo(demo_options(options), output.console(), tell=tell)
+    summary = run_demo(chosen, output.console(), report=report)
     if not summary.is_success:
         raise typer.Exit(1)
 
@@ -141,7 +144,7 @@ def _stay(summary: "Summary", rpc_url: str, output: Output) -> None:
     looks = [f"troth status {where}"]
     looks += [
         f"troth case show {where} --round {case.key[0]} --target {case.key[1]}"
-        for case in summary.trial.convictions[:1]
+        for case in summary.outcome.convictions[:1]
     ]
     with contextlib.suppress(KeyboardInterrupt):
         output.note("\n  ".join(["The chain stays up; Ctrl-C ends it. Look around:", *looks]))

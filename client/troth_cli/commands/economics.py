@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from troth_cli.commands.run import Settings
 from troth_cli.errors import InputError
-from troth_cli.options import Networked, command
+from troth_cli.options import Networked, Settings, command
 from troth_cli.view.amounts import address, lamports, ppm, sol
 from troth_cli.view.output import Facts, Grid, Output
 

@@ -17,6 +17,11 @@ GROUP = typer.Typer(
 )
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    app.add_typer(GROUP)
+
+
 @dataclass(frozen=True, kw_only=True)
 class KeyOptions(Common):
     """Options of `troth keys new` and `troth keys show`."""

@@ -25,6 +25,11 @@ GROUP = typer.Typer(name="localnet", help="A Solana network on this machine.", n
 _WATCH_SECONDS = 1.0
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    app.add_typer(GROUP)
+
+
 @dataclass(frozen=True, kw_only=True)
 class UpOptions(Common):
     """Options of `troth localnet up`."""

@@ -46,15 +46,15 @@ def register(app: typer.Typer) -> None:
 def leave(options: AsOwner, output: Output) -> None:
     """Leave a run: the whole stake starts to unbond; an open round is served to its end.
 
-    Let join run on: it ends by itself once no audit and no case may ask for anything. Who is silent
-    or hides openings meanwhile pays from the stake that unbonds.
+    Keep `troth join` running until it exits: it ends once no audit or case can ask for anything.
+    Silence or hidden openings in the meantime cost stake that unbonds.
     """
 
-    def said(view: "NetworkView") -> str:
+    def leaving(view: "NetworkView") -> str:
         slots = view.run.params.unbond_slots
         return f"Leaving. The stake is due in {slots} slots: troth withdraw."
 
-    _as_owner(options, output, said, lambda by: by.leave_run())
+    _as_owner(options, output, leaving, lambda by: by.leave_run())
 
 
 def withdraw(options: WithdrawOptions, output: Output) -> None:
@@ -71,14 +71,15 @@ def claim(options: AsOwner, output: Output) -> None:
 def _as_owner(
     options: AsOwner,
     output: Output,
-    said: "Callable[[NetworkView], str]",
+    describe: "Callable[[NetworkView], str]",
     act: "Callable[[Owner], Awaitable[ConfirmedTransaction]]",
 ) -> None:
     """Send one transaction with the owner's key and print it with what is left."""
     from troth_cli.connection import connect, run_async
     from troth_cli.errors import NotJoinedError
     from troth_cli.keyfiles import read_key
-    from troth_cli.view import describe
+    from troth_cli.view.chain import transaction_values
+    from troth_cli.view.participants import owner_block, owner_values
     from troth_coordinator.chain.addresses import RunAddresses
     from troth_coordinator.chain.operations import Owner
 
@@ -104,10 +105,10 @@ def _as_owner(
             "run": str(run),
             "owner": str(owner),
             "received_lamports": received,
-            **describe.owner_values(view, participant, owner),
-            **describe.transaction_values(sent),
+            **owner_values(view, participant, owner),
+            **transaction_values(sent),
         }
-        text = f"{said(view)} Received {sol(received)}."
-        output.result(values, text, describe.owner_block(values))
+        text = f"{describe(view)} Received {sol(received)}."
+        output.result(values, text, owner_block(values))
 
     run_async(work())

@@ -1,7 +1,7 @@
 """`troth join` and `troth witness`: take part in a run until it ends.
 
-Owns: options and printing. Never: the work; `../joining.py` has it.
-Next: `../joining.py`; `membership.py` for what an owner does afterwards.
+Owns: options and printing. Never: the work; `../workflows/join.py` has it.
+Next: `../workflows/join.py`; `membership.py` for what an owner does afterwards.
 """
 
 from dataclasses import dataclass
@@ -94,8 +94,8 @@ def join(options: JoinOptions, output: Output) -> None:
 
     Give the run's config file with --config. Ctrl-C (or SIGTERM) stops after the round under way;
     the stake stays, and the same command resumes. A second one stops at once. Audits do not wait:
-    what they still ask for is told as `owed`, with the slots that are left to resume in and the
-    lamports that silence costs at most.
+    the event `owed` lists what they still ask for, with the slots that are left to resume in and
+    the lamports that silence costs at most.
     """
     _take_part(options, options.role, output)
 
@@ -103,25 +103,23 @@ def join(options: JoinOptions, output: Output) -> None:
 def witness(options: WitnessOptions, output: Output) -> None:
     """Join a run to verify only: with a stake, without gradients of one's own; a CPU is enough.
 
-    Otherwise as join. At the end it tells what was checked, found and earned.
+    Otherwise as join. At the end it prints what was checked, found and earned.
     """
     _take_part(options, "witness", output)
 
 
 def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
-    """Join with a role, follow the run, print how it ended; who witnessed tells of its duties."""
+    """Join with a role, follow the run, print how it ended and what it did as a witness."""
     from troth_cli.keyfiles import read_key
     from troth_cli.settings import run_settings
+    from troth_cli.workflows import join as workflow
 
     run = address(options.run_address, "RUN")
     owner = read_key(options.key, output.warn)
     settings = run_settings(options.config)
     session_lamports = lamports(options.session_sol, "--session-sol")
     refill_lamports = lamports(options.refill_sol, "--refill-sol")
-
-    from troth_cli.workflows import join as joining
-
-    request = joining.JoinRequest(
+    request = workflow.JoinRequest(
         rpc_url=options.rpc,
         run=run,
         config=settings.config,
@@ -136,7 +134,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         refill_lamports=refill_lamports,
         num_threads=options.threads,
     )
-    end = joining.join(request, output)
+    end = workflow.join(request, output)
     values: dict[str, Json] = {
         "run": str(run),
         "owner": str(owner.pubkey()),
@@ -149,7 +147,9 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     }
     blocks: list[Facts | Grid] = [Facts([(k.replace("_", " "), v) for k, v in values.items()])]
     if role != "trainer":
-        duties = joining.report(request.state)
+        from troth_cli.workflows.take_part import duties_of
+
+        duties = duties_of(request.state)
         values["duties"] = duties.to_json()
         blocks += _duty_blocks(duties)
     output.result(values, *blocks)

@@ -1,7 +1,7 @@
 """`troth run`: what the authority of a run does, and what anybody may look at.
 
-Owns: options and printing. Never: the order of transactions; `../creation.py` and the chain client
-have it. Next: `../creation.py`.
+Owns: options and printing. Never: the order of transactions; `../workflows/` and the chain client
+have it. Next: `../workflows/create.py`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,26 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import AsAuthority, Networked, OfRun, command
+from troth_cli.commands import economics
+from troth_cli.options import AsAuthority, Networked, OfRun, Settings, command
 from troth_cli.view.amounts import address, lamports, sol
-from troth_cli.view.output import Facts, Output
+from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
     from troth_cli.workflows.create import Created
     from troth_coordinator.chain.client import ConfirmedTransaction
     from troth_coordinator.chain.operations import Authority
-    from troth_coordinator.rules.settings import RunSettings
 
 GROUP = typer.Typer(name="run", help="Create a run and look after it.", no_args_is_help=True)
 
-Settings = Annotated[
-    list[str],
-    typer.Option(
-        "--set",
-        metavar="SECTION.KEY=VALUE",
-        help="One setting of the run, over the files; may be repeated.",
-    ),
-]
+
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    economics.register(GROUP)
+    app.add_typer(GROUP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +98,7 @@ def create(options: CreateOptions, output: Output) -> None:
     from troth_cli.keyfiles import read_key
     from troth_cli.run_file import check_run_file, run_file_text, write_run_file
     from troth_cli.settings import run_settings
+    from troth_cli.view import run as view
     from troth_cli.workflows import create as creation
     from troth_client.data.manifest import load_manifest
 
@@ -123,21 +121,21 @@ def create(options: CreateOptions, output: Output) -> None:
         return created, out
 
     created, out = run_async(work())
-    _print_created(created, settings, out, output)
+    output.result(view.created_values(created, settings, out), *view.created_blocks(created, out))
 
 
 @command(GROUP, "show", OfRun)
 def show(options: OfRun, output: Output) -> None:
     """Show what the program holds of a run."""
     from troth_cli.connection import connect, run_async
-    from troth_cli.view import describe
+    from troth_cli.view.run import run_blocks, run_values
 
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
         async with connect(options.rpc) as client:
             view = await client.read_run(run)
-        output.result(describe.run_values(view), *describe.run_blocks(view))
+        output.result(run_values(view), *run_blocks(view))
 
     run_async(work())
 
@@ -206,7 +204,7 @@ def close(options: AsAuthority, output: Output) -> None:
     """Close the accounts of a finished run; rent and leftovers go back to those who paid."""
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.view import describe
+    from troth_cli.view.chain import transaction_values
     from troth_cli.workflows.close import close_accounts
 
     key = read_key(options.key, output.warn)
@@ -217,55 +215,23 @@ def close(options: AsAuthority, output: Output) -> None:
             sent = await close_accounts(client, run, key)
         values = {
             "run": str(run),
-            "transactions": [describe.transaction_values(one) for one in sent],
+            "transactions": [transaction_values(one) for one in sent],
         }
         output.result(values, f"Closed run {run} in {len(sent)} transactions.")
 
     run_async(work())
 
 
-def _print_created(created: "Created", settings: "RunSettings", out: Path, output: Output) -> None:
-    from troth_cli.view import describe
-
-    view = created.view
-    fees = sum(one.fee_lamports for one in created.transactions)
-    values = {
-        "run": describe.key_text(view.address),
-        "is_new": created.is_new,
-        "config_file": str(out),
-        "config_hash": view.config_hash.hex(),
-        "manifest_hash": view.manifest_hash.hex(),
-        "genesis_root": view.genesis_root.hex(),
-        "reward_pool_lamports": view.reward_pool,
-        "stake_lamports": view.params.stake_lamports,
-        "fee_lamports": fees,
-        "num_transactions": len(created.transactions),
-        "settings": settings.model_dump(mode="json"),
-    }
-    rows = [
-        ("run", values["run"]),
-        ("config file", out),
-        ("config hash", values["config_hash"]),
-        ("manifest hash", values["manifest_hash"]),
-        ("genesis root", values["genesis_root"]),
-        ("reward pool", sol(view.reward_pool)),
-        ("stake to join", sol(view.params.stake_lamports)),
-        ("fees", sol(fees)),
-    ]
-    said = "Created." if created.is_new else "It existed already; nothing was created twice."
-    output.result(values, Facts(rows), said)
-
-
 def _as_authority(
     options: AsAuthority,
     output: Output,
-    said: str,
+    done: str,
     act: "Callable[[Authority], Awaitable[ConfirmedTransaction]]",
 ) -> None:
     """Send one transaction with the authority's key and print it."""
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.view import describe
+    from troth_cli.view.chain import transaction_values
     from troth_coordinator.chain.addresses import RunAddresses
     from troth_coordinator.chain.operations import Authority
 
@@ -281,8 +247,8 @@ def _as_authority(
             "run": str(run),
             "phase": view.phase.name.lower(),
             "reward_pool_lamports": view.reward_pool,
-            **describe.transaction_values(sent),
+            **transaction_values(sent),
         }
-        output.result(values, f"{said} Phase {values['phase']}, pool {sol(view.reward_pool)}.")
+        output.result(values, f"{done} Phase {values['phase']}, pool {sol(view.reward_pool)}.")
 
     run_async(work())

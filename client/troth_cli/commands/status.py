@@ -1,13 +1,23 @@
 """`troth status`: where a run stands and who takes part.
 
-Owns: options and printing. Next: `../describe.py`.
+Owns: options and printing. Never: computes what it prints.
+Next: `../view/status.py`.
 """
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 from troth_cli.options import OfRun, command
 from troth_cli.view.amounts import address
 from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from troth_audit.cases import CaseFile
+    from troth_audit.slashes import Slash
+    from troth_coordinator.chain.client import CoordinatorClient
+    from troth_coordinator.rules.view import NetworkView, ParticipantView
 
 NEWEST = 1_000
 """Transactions that are looked through for slashes: more would take a public node minutes."""
@@ -21,34 +31,54 @@ def register(app: typer.Typer) -> None:
 def status(options: OfRun, output: Output) -> None:
     """Show phase, round, participants, accusations and slashes of a run, and where its money is.
 
-    Slashes are read from the newest transactions that moved its money: they are shown after their
-    cases are closed, as long as the node remembers.
+    Slashes are read from the newest transactions that moved its money. They are shown after their
+    cases are closed too, as long as the node remembers.
     """
-    from solders.pubkey import Pubkey
-
-    from troth_audit import history as casehistory
     from troth_audit.cases import of_account
     from troth_cli.connection import connect, run_async
-    from troth_cli.view import describe
+    from troth_cli.view import status as view
     from troth_cli.view.slashes import slash_grids, slash_values
-    from troth_coordinator.chain.addresses import RunAddresses
 
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
         async with connect(options.rpc) as client:
-            view = await client.snapshot(run)
-            entries = describe.taken(view)
-            owners = [Pubkey.from_bytes(entry.owner) for _, entry in entries]
-            found = await client.read_participants(run, owners) if owners else []
-            audits = await client.find_audits(run) if view.run.num_audits else []
-            at = RunAddresses.of(view.run, client.program_id)
-            has_taken = view.run.treasury or view.run.total_escrow
-            past = await casehistory.read_slashes(client, at, NEWEST) if has_taken else None
-        people = {index: one for (index, _), one in zip(entries, found, strict=True)}
-        cases = [of_account(audit) for audit in audits]
-        rows = [] if past is None else slash_values(past, cases)
-        values = describe.status_values(view, people, cases, rows)
-        output.result(values, *describe.status_blocks(values), *slash_grids(rows))
+            network = await client.snapshot(run)
+            participants = await _participants(client, network)
+            audits = await client.find_audits(run) if network.run.num_audits else []
+            cases = [of_account(audit) for audit in audits]
+            slashes = await _slashes(client, network, cases)
+        rows = [slash_values(one) for one in slashes]
+        values = view.status_values(network, participants, cases, rows)
+        output.result(values, *view.status_blocks(values), *slash_grids(slashes))
 
     run_async(work())
+
+
+async def _participants(
+    client: "CoordinatorClient", network: "NetworkView"
+) -> "dict[int, ParticipantView | None]":
+    """Return the accounts of everybody on the roster, by index."""
+    from solders.pubkey import Pubkey
+
+    from troth_cli.view.participants import taken_entries
+
+    entries = taken_entries(network)
+    if not entries:
+        return {}
+    owners = [Pubkey.from_bytes(entry.owner) for _, entry in entries]
+    found = await client.read_participants(Pubkey.from_bytes(network.run.address), owners)
+    return {index: one for (index, _), one in zip(entries, found, strict=True)}
+
+
+async def _slashes(
+    client: "CoordinatorClient", network: "NetworkView", cases: "Sequence[CaseFile]"
+) -> "list[Slash]":
+    """Return what was taken from whom; asks nothing where nothing was ever taken."""
+    if not (network.run.treasury or network.run.total_escrow):
+        return []
+    from troth_audit.slashes import read_slashes, slashes_of
+    from troth_coordinator.chain.addresses import RunAddresses
+
+    at = RunAddresses.of(network.run, client.program_id)
+    return slashes_of(await read_slashes(client, at, NEWEST), cases)

@@ -6,8 +6,8 @@
     ├── TrainerFailedError    a trainer ended before the run did
     └── NoProgressError       no round closed for far longer than one can take
 
-Owns: the classes. Never: a demo that ran to its end and proved nothing; its summary says so.
-Next: `watch.py` raises the last two.
+Owns: the classes. Never: a demo that ran to its end and proved nothing; its summary shows that.
+Next: `progress.py` raises the last two.
 """
 
 from troth_client.errors import ClientError

@@ -2,7 +2,7 @@
 
 Owns: which logs are followed and when they are drawn. Never: counts (`telemetry/board.py` does) or
 learns anything but from events.
-Next: `../../telemetry/display.py`.
+Next: `troth_client.telemetry.display`.
 """
 
 import math
@@ -16,7 +16,7 @@ from rich.live import Live
 from troth_cli.demo.options import DemoOptions
 from troth_client.model.shapes import trainable_shapes
 from troth_client.telemetry.board import Board
-from troth_client.telemetry.display import draw, headline, trial_text
+from troth_client.telemetry.display import audit_text, draw, headline
 from troth_client.telemetry.events import EventTail
 from troth_coordinator.rules.config import ModelSection
 
@@ -50,14 +50,13 @@ class Stream:
             self._live.update(draw(self.board, self._num_parameters))
             return
         self._print("", headline(self.board, self._num_parameters))
-        for trial in self.board.trials_that_matter():
-            self._print(
-                f"{trial.round} {trial.target} {trial.chapter}", trial_text(self.board, trial)
-            )
+        for audit in self.board.notable_audits():
+            step = f"{audit.round} {audit.target} {audit.step}"
+            self._print(step, audit_text(self.board, audit))
 
-    def _print(self, chapter: str, line: str) -> None:
-        """Print a line of a log, once for each chapter; every new line where it has none."""
-        key = chapter or line
+    def _print(self, step: str, line: str) -> None:
+        """Print a line of a log, once for each step; every new line where the step is empty."""
+        key = step or line
         if key not in self._printed:
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)
             self._printed.add(key)

@@ -1,7 +1,7 @@
 """What a demo can be asked for.
 
 Owns: options, their defaults, the demo's run config. Never: reads a command line.
-Next: `stage.py`.
+Next: `setup.py`.
 """
 
 import time
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
-from troth_cli.demo.errors import DemoOptionError
+from troth_cli.demo.errors import DemoOptionError, FolderUsedError
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import Role
@@ -24,8 +24,8 @@ def new_folder() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
-    """One participant of a demo: its name, its part, and how it cheats, if it does."""
+class ParticipantPlan:
+    """One participant of a demo as it was asked for: name, role, and how it cheats, if it does."""
 
     name: str
     role: Role
@@ -34,7 +34,7 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """A demo: who takes part, how many rounds, how fast the slots, where its files go.
+    """A demo: its participants, rounds, length of a slot, and where its files go.
 
     `num_trainers` train and witness, `num_witnesses` only witness; all of them are honest. One more
     trains only and cheats as `cheat` names it, unless that is `none`. `margin_micro` is how far the
@@ -57,7 +57,7 @@ class DemoOptions:
     config: Path = CONFIG
 
     def __post_init__(self) -> None:
-        """Check what would make a demo wait for ever, or end before it has shown its point."""
+        """Check what would make a demo wait for ever, or end before it has shown what it is for."""
         if self.num_trainers < 2:
             raise _refused("at least 2 trainers", f"{self.num_trainers}", "Ask for more")
         if self.num_witnesses < 0:
@@ -92,33 +92,47 @@ class DemoOptions:
         }
         return load_config([self.config], changes)
 
+    def check_folder(self) -> None:
+        """Raise FolderUsedError if there is something in the folder."""
+        folder = self.folder
+        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+            found = "a folder that is not empty" if folder.is_dir() else "a file"
+            raise FolderUsedError(
+                "a new or empty folder for the demo's files",
+                found,
+                "Remove it, or name another with --out.",
+                subject=str(folder),
+            )
+
     @property
-    def players(self) -> list[Player]:
+    def plans(self) -> list[ParticipantPlan]:
         """Everybody who takes part: trainers, then witnesses, then the cheat."""
         both = Role.TRAINER | Role.WITNESS
-        players = [Player(f"trainer-{index}", both) for index in range(self.num_trainers)]
-        players += [Player(f"witness-{index}", Role.WITNESS) for index in range(self.num_witnesses)]
+        plans = [ParticipantPlan(f"trainer-{index}", both) for index in range(self.num_trainers)]
+        plans += [
+            ParticipantPlan(f"witness-{index}", Role.WITNESS) for index in range(self.num_witnesses)
+        ]
         if self.cheat != NOBODY:
-            players.append(Player(self.cheat, Role.TRAINER, self.cheat))
-        return players
+            plans.append(ParticipantPlan(self.cheat, Role.TRAINER, self.cheat))
+        return plans
 
     @property
     def names(self) -> list[str]:
         """The names of the honest, by number."""
-        return [player.name for player in self.players if not player.cheat]
+        return [plan.name for plan in self.plans if not plan.cheat]
 
     @property
     def events(self) -> Path:
         """The log of the demo itself."""
         return self.folder / "events.jsonl"
 
-    def player_folder(self, name: str) -> Path:
+    def participant_folder(self, name: str) -> Path:
         """Return the folder of one participant."""
         return self.folder / name
 
     def weights_folder(self, name: str) -> Path:
         """Return where a participant leaves the weights of a finished run."""
-        return self.player_folder(name) / "state" / "weights"
+        return self.participant_folder(name) / "state" / "weights"
 
 
 def _refused(expected: str, found: str, next_step: str) -> DemoOptionError:

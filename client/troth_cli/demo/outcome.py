@@ -1,29 +1,35 @@
-"""What became of the cheat and of the honest, read from the chain after the run.
+"""How a demo ended for the cheat and for the honest, read from the chain after the run.
 
-Owns: the claims and whether they hold. Never: takes an event log's word: cases are read from their
+Owns: the claims and whether they hold. Never: believes an event log: cases are read from their
 accounts and transactions, fees and fines from those that name the vault, stakes from the roster.
-Next: `../casehistory.py` for how transactions add up to a case; `summary.py`.
+Next: `troth_audit.history` for how transactions add up to a case; `summary.py`.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from troth_audit.cases import CaseFile
-from troth_audit.history import Slashes, read_case, read_slashes
+from troth_audit.history import read_case
+from troth_audit.slashes import Slashes, read_slashes
 from troth_cli.demo.options import DemoOptions
-from troth_cli.demo.setup import Actor, Stage
+from troth_cli.demo.setup import DemoParticipant, DemoRun
 from troth_cli.view.cases import case_values
 from troth_cli.view.output import Json
-from troth_coordinator.chain import event_types_audits as told
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_audits import (
+    AuditClosed,
+    AuditSettled,
+    CaseSettled,
+    Penalised,
+)
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.view import EntryView
 from troth_simulation.cheats.catalogue import CHEATS
 
 WORK = "P3"
-"""The fault of work that does not match; a cheat whose fault is empty is found by nobody."""
+"""The fault of work that does not match; nothing finds a cheat whose fault is empty."""
 STRIKE = "P4"
 """The fault that costs the reward and a strike, and no stake."""
 
@@ -38,8 +44,8 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """The end of a demo's cheat, and how the honest stand by name.
+class Outcome:
+    """How the demo ended for its cheat, and what the honest have, by name.
 
     `fined` is what small penalties took at once, `strikes` the strikes that the cheat has left.
     """
@@ -83,7 +89,7 @@ class Trial:
         return self.fined + self.slashed > 0 and self.is_paid_out
 
     def moved(self, killed: Sequence[str] = ()) -> list[str]:
-        """Return whose stake moved of the honest; who was killed on purpose may be fined."""
+        """Return the honest whose stake moved, without those that were killed on purpose."""
         names = [name for name, one in self.honest.items() if not one.is_untouched]
         return [name for name in names if name not in killed]
 
@@ -105,12 +111,12 @@ class Trial:
         }
 
 
-async def read_trial(client: CoordinatorClient, options: DemoOptions, stage: Stage) -> Trial:
-    """Read from the chain what became of the cheat, and what the others have."""
-    view = await client.snapshot(stage.run)
+async def read_outcome(client: CoordinatorClient, options: DemoOptions, demo: DemoRun) -> Outcome:
+    """Read from the chain how it ended for the cheat, and what the others have."""
+    view = await client.snapshot(demo.run)
     at = RunAddresses.of(view.run, client.program_id)
     slashes = await read_slashes(client, at)
-    found = {actor.player.name: _find(actor, view.entries) for actor in stage.actors}
+    found = {one.plan.name: _find(one, view.entries) for one in demo.participants}
     stake = view.run.params.stake_lamports
     honest = {
         name: Standing(entry.stake, _is_untouched(index, entry, stake, slashes), fees)
@@ -120,12 +126,12 @@ async def read_trial(client: CoordinatorClient, options: DemoOptions, stage: Sta
     }
     burned = sum(_burned(event) for event in slashes.events)
     if options.cheat not in found:
-        return Trial(honest=honest, burned=burned)
+        return Outcome(honest=honest, burned=burned)
     index, entry = found[options.cheat]
     keys = sorted({case.key for case in slashes.cases if case.key[1] == index})
     cases = [(await read_case(client, at, key))[0] for key in keys]
     cheat = CHEATS[options.cheat]
-    return Trial(
+    return Outcome(
         cheat=cheat.name,
         story=cheat.story,
         fault=cheat.fault,
@@ -143,18 +149,18 @@ def fees_of(index: int, events: Sequence[Event]) -> int:
     return sum(
         event.fee
         for event in events
-        if isinstance(event, told.AuditSettled | told.CaseSettled) and bitmap.has(event.paid, index)
+        if isinstance(event, AuditSettled | CaseSettled) and bitmap.has(event.paid, index)
     )
 
 
 def _burned(event: Event) -> int:
-    if isinstance(event, told.AuditClosed | told.Penalised):
+    if isinstance(event, AuditClosed | Penalised):
         return event.burned
-    return event.bond_burned if isinstance(event, told.CaseSettled) else 0
+    return event.bond_burned if isinstance(event, CaseSettled) else 0
 
 
-def _find(actor: Actor, entries: Sequence[EntryView]) -> tuple[int, EntryView]:
-    owner = bytes(actor.owner.pubkey())
+def _find(participant: DemoParticipant, entries: Sequence[EntryView]) -> tuple[int, EntryView]:
+    owner = bytes(participant.owner.pubkey())
     return next((index, entry) for index, entry in enumerate(entries) if entry.owner == owner)
 
 

@@ -1,7 +1,7 @@
-"""Tell a demo that goes on from one that never will.
+"""Distinguish a demo that goes on from one that never will.
 
-Owns: when to give up. Never: ends a process; `show.py` does.
-Next: `errors.py` for what is said then.
+Owns: when to give up. Never: ends a process; `runner.py` does.
+Next: `errors.py` for what it raises then.
 """
 
 import time
@@ -55,7 +55,7 @@ class Watch:
 
     def _failed(self, board: Board, name: str, code: int) -> TrainerFailedError:
         line = board.peers.get(name)
-        reason = line.failure if line is not None and line.failure else "no word in its event log"
+        reason = line.failure if line is not None and line.failure else "no reason in its event log"
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return TrainerFailedError(
             "every trainer to take part until the run ends",

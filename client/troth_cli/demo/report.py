@@ -1,14 +1,14 @@
 """The summary of a demo in words.
 
-Owns: labels and sentences. Never: a claim; `summary.py` and `trial.py` have checked each.
+Owns: labels and sentences. Never: a claim; `summary.py` and `outcome.py` have checked each.
 Next: `../commands/demo.py`, which prints it.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 
-from troth_audit.cases import CaseFile, Said
-from troth_cli.demo.outcome import STRIKE, Trial
+from troth_audit.cases import CaseFile, Statement
+from troth_cli.demo.outcome import STRIKE, Outcome
 from troth_cli.demo.summary import Summary
 from troth_cli.view.amounts import sol
 from troth_cli.view.cases import verdict_text
@@ -19,11 +19,11 @@ MICRO = 10**6
 
 def blocks(summary: Summary) -> list[Facts | Grid | str]:
     """Return the whole summary for people."""
-    trial = summary.trial
+    ended = summary.outcome
     found: list[Facts | Grid | str] = [Facts(_rows(summary), "demo")]
-    if trial.cheat:
-        found += [_trial_facts(trial), *_cases(trial)]
-    return [*found, _honest(trial), verdict(summary)]
+    if ended.cheat:
+        found += [_cheat_facts(ended), *_cases(ended)]
+    return [*found, _honest(ended), verdict(summary)]
 
 
 def verdict(summary: Summary) -> str:
@@ -32,13 +32,13 @@ def verdict(summary: Summary) -> str:
         return "FAILED: not every peer holds the root that is on chain."
     if not summary.has_learnt:
         return "FAILED: the validation loss did not fall by the margin."
-    if not summary.trial.is_caught:
-        return f"FAILED: {summary.trial.cheat} did not end as the threat model says."
+    if not summary.outcome.is_caught:
+        return f"FAILED: {summary.outcome.cheat} did not end as the threat model says."
     if summary.moved_stakes:
         moved = ", ".join(summary.moved_stakes)
         return f"FAILED: honest stake moved: {moved}. On a busy machine try --slot-ms 400."
     shown = "Every peer holds the root on chain, and the loss fell by more than the margin."
-    return f"{shown} {_justice(summary.trial)}"
+    return f"{shown} {_cost(summary.outcome)}"
 
 
 def _rows(summary: Summary) -> list[tuple[str, object]]:
@@ -70,8 +70,8 @@ def _rows(summary: Summary) -> list[tuple[str, object]]:
     ]
 
 
-def _trial_facts(trial: Trial) -> Facts:
-    moneys = [case.money for case in trial.convictions]
+def _cheat_facts(ended: Outcome) -> Facts:
+    moneys = [case.money for case in ended.convictions]
     taken = [
         f"{sol(amount)} of its {source}"
         for source in ("stake", "unbonding", "unvested")
@@ -83,22 +83,22 @@ def _trial_facts(trial: Trial) -> Facts:
         if (amount := sum(getattr(money, name) for money in moneys))
     ]
     rows: list[tuple[str, object]] = [
-        ("story", f"{trial.story} (index {trial.index})"),
-        ("convictions", len(trial.convictions)),
+        ("story", f"{ended.story} (index {ended.index})"),
+        ("convictions", len(ended.convictions)),
         ("taken", ", ".join(taken) or "nothing"),
         ("where it went", ", ".join(ends) or "nowhere"),
-        ("escrow", "paid out" if trial.is_paid_out else "not yet paid out"),
+        ("escrow", "paid out" if ended.is_paid_out else "not yet paid out"),
     ]
-    if trial.fined:
-        rows.append(("fined at once", sol(trial.fined)))
-    if trial.strikes:
-        rows.append(("strikes", trial.strikes))
-    return Facts(rows, f"the cheat, {trial.cheat}, as the chain tells it")
+    if ended.fined:
+        rows.append(("fined at once", sol(ended.fined)))
+    if ended.strikes:
+        rows.append(("strikes", ended.strikes))
+    return Facts(rows, f"the cheat, {ended.cheat}, as the chain shows it")
 
 
-def _cases(trial: Trial) -> list[Grid]:
-    columns = ("round", "first seats", "second committee", "outcome", "taken")
-    rows = [_case(case) for case in trial.cases]
+def _cases(ended: Outcome) -> list[Grid]:
+    columns = ("round", "first seats", "jury", "outcome", "taken")
+    rows = [_case(case) for case in ended.cases]
     return [Grid(columns, rows, "its cases")] if rows else []
 
 
@@ -108,25 +108,25 @@ def _case(case: CaseFile) -> Sequence[object]:
     return case.key[0], _counted(case.seats), _counted(case.jurors), outcome, taken
 
 
-def _counted(said: Sequence[Said]) -> str:
-    counts = Counter(verdict_text(one.verdict) for one in said)
+def _counted(statements: Sequence[Statement]) -> str:
+    counts = Counter(verdict_text(one.verdict) for one in statements)
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) or "none"
 
 
-def _honest(trial: Trial) -> Grid:
+def _honest(ended: Outcome) -> Grid:
     rows = [
         (name, sol(one.stake), "as deposited" if one.is_untouched else "MOVED", sol(one.fees))
-        for name, one in trial.honest.items()
+        for name, one in ended.honest.items()
     ]
     return Grid(("honest", "stake", "", "earned as witness"), rows)
 
 
-def _justice(trial: Trial) -> str:
-    if not trial.cheat:
+def _cost(ended: Outcome) -> str:
+    if not ended.cheat:
         return "Nobody cheated, and nobody lost anything."
     kept = "no honest stake moved."
-    if not trial.fault:
+    if not ended.fault:
         return f"Nothing finds this cheat, as the threat model says; {kept}"
-    if trial.fault == STRIKE:
+    if ended.fault == STRIKE:
         return f"The cheat lost its rewards and took strikes; {kept}"
-    return f"The cheat lost {sol(trial.slashed + trial.fined)}, and it has been paid out; {kept}"
+    return f"The cheat lost {sol(ended.slashed + ended.fined)}, and it has been paid out; {kept}"

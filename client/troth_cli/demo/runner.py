@@ -1,7 +1,8 @@
-"""The performance: start everything, draw the events until all have ended, sum up.
+"""Run a demo: start everything, draw the events until all have ended, sum up.
 
-Owns: the life of the chain and of the fleet, whatever ends the demo. Never: takes part in the
-protocol. Next: `watch.py` for when it gives up, `summary.py` for what it proved.
+Owns: the life of the chain and of the fleet, whatever ends the demo.
+Never: takes part in the protocol.
+Next: `progress.py` for when it gives up, `summary.py` for what it proved.
 """
 
 import asyncio
@@ -13,12 +14,11 @@ from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
-from troth_cli.demo.errors import FolderUsedError
 from troth_cli.demo.live import REFRESHES_PER_SECOND, Stream
-from troth_cli.demo.member import PRELOAD, MemberTask, take_part
 from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_participant
 from troth_cli.demo.progress import Watch, patience_seconds
-from troth_cli.demo.setup import Stage, create_run, member_tasks, start_chain
+from troth_cli.demo.setup import DemoRun, create_run, participant_processes, start_chain
 from troth_cli.demo.summary import Summary, read_ledger, summarise
 from troth_cli.workflows.close import release_audits
 from troth_client.telemetry.events import EventLog
@@ -33,68 +33,56 @@ from troth_localnet.launcher import Launcher
 SECONDS_PER_LOOK = 1 / REFRESHES_PER_SECOND
 
 
-Tell = Callable[[Summary, str], None]
+Report = Callable[[Summary, str], None]
 """Receives the summary while the chain, at that RPC address, is still up."""
 
 
-def _say_nothing(_summary: Summary, _rpc_url: str) -> None:
-    """Tell nobody."""
+def _no_report(_summary: Summary, _rpc_url: str) -> None:
+    """Do nothing with the summary."""
 
 
 def run_demo(
     options: DemoOptions,
     console: Console,
     launcher: Launcher | None = None,
-    tell: Tell = _say_nothing,
+    report: Report = _no_report,
 ) -> Summary:
     """Run the whole demo and return what it proved; the display goes to `console`.
 
     The chain is the embedded one unless a launcher, not started yet, is given; it is stopped in any
     case, as are all participants. Raises DemoError when the demo cannot be carried through, and
-    what its parts raise while the stage is set.
+    what its parts raise before the run begins.
     """
-    _take_folder(options)
+    options.check_folder()
+    options.folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     chain = launcher or _embedded(options)
     with (
-        _say_where(options, console),
+        _naming_folder(options, console),
         EventLog.open(options.events) as events,
         contextlib.closing(_Stopping(chain)),
     ):
         stream = Stream(options, console)
         with stream:
             start_chain(chain, events)
-            stage = asyncio.run(_create(options, chain, events, stream))
-            _perform(options, member_tasks(options, stage, chain.rpc_url), events, stream)
+            demo = asyncio.run(_create(options, chain, events, stream))
+            processes = participant_processes(options, demo, chain.rpc_url)
+            _train(options, processes, events, stream)
         events.emit("trainers_ended", seconds=round(time.monotonic() - started, 1))
-        asyncio.run(_pay_out(options, chain, stage, events))
+        asyncio.run(_pay_out(options, chain, demo, events))
         stream.refresh()
-        summary = asyncio.run(_sum_up(options, chain, stage, stream))
+        summary = asyncio.run(_sum_up(options, chain, demo, stream))
         events.emit("summarised", **summary.to_json())
         if summary.is_success:
             _drop_state(options)
-        tell(summary, chain.rpc_url)
+        report(summary, chain.rpc_url)
     return summary
-
-
-def _take_folder(options: DemoOptions) -> None:
-    """Make the folder; FolderUsedError if there is something in it."""
-    folder = options.folder
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        found = "a folder that is not empty" if folder.is_dir() else "a file"
-        raise FolderUsedError(
-            "a new or empty folder for the demo's files",
-            found,
-            "Remove it, or name another with --out.",
-            subject=str(folder),
-        )
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def _drop_state(options: DemoOptions) -> None:
     """Remove what trainers keep only while a run goes on: half a gigabyte for 40 rounds."""
-    for player in options.players:
-        state = options.weights_folder(player.name).parent
+    for plan in options.plans:
+        state = options.weights_folder(plan.name).parent
         for record in state.glob("*.record"):
             record.unlink()
         for folder in ("blobs", "openings", "verdicts"):
@@ -113,7 +101,7 @@ class _Stopping:
 
 
 @contextlib.contextmanager
-def _say_where(options: DemoOptions, console: Console) -> Iterator[None]:
+def _naming_folder(options: DemoOptions, console: Console) -> Iterator[None]:
     """Name the logs whatever ends the demo early, Ctrl-C included."""
     try:
         yield
@@ -125,7 +113,7 @@ def _say_where(options: DemoOptions, console: Console) -> Iterator[None]:
 
 async def _create(
     options: DemoOptions, launcher: Launcher, events: EventLog, stream: Stream
-) -> Stage:
+) -> DemoRun:
     async with HttpRpc(launcher.rpc_url) as rpc:
         creating = asyncio.create_task(create_run(options, _client(options, rpc), events))
         while not creating.done():
@@ -134,23 +122,23 @@ async def _create(
         return creating.result()
 
 
-def _perform(
-    options: DemoOptions, tasks: list[MemberTask], events: EventLog, stream: Stream
+def _train(
+    options: DemoOptions, processes: list[ParticipantProcess], events: EventLog, stream: Stream
 ) -> None:
     """Run the trainers until all have ended; raise what Watch raises."""
-    stream.follow(task.events for task in tasks)
+    stream.follow(process.events for process in processes)
     patience = patience_seconds(options.settings().chain.to_view(), options.slot_milliseconds)
     watch = Watch(options.folder, patience)
-    players = [task.name for task in tasks]
+    names = [process.name for process in processes]
     living = dict.fromkeys(options.names)
-    with Fleet(take_part, tasks, PRELOAD) as fleet, _ended_at_once(fleet):
+    with Fleet(run_participant, processes, PRELOAD) as fleet, _ended_at_once(fleet):
         is_over = False
         while not is_over:
             is_over = fleet.wait(SECONDS_PER_LOOK)
-            # Before the logs are read: who has ended has written its last event by then.
-            codes = dict(zip(players, fleet.exit_codes(), strict=True))
+            # Before the logs are read: a process that has ended has written its last event by then.
+            codes = dict(zip(names, fleet.exit_codes(), strict=True))
             stream.refresh()
-            victim = players[options.num_trainers - 1]
+            victim = names[options.num_trainers - 1]
             due = options.kill_round is not None and stream.board.round > options.kill_round
             if due and victim in living:
                 fleet.kill(options.num_trainers - 1)
@@ -162,7 +150,7 @@ def _perform(
 
 
 @contextlib.contextmanager
-def _ended_at_once(fleet: "Fleet[MemberTask]") -> Iterator[None]:
+def _ended_at_once(fleet: "Fleet[ParticipantProcess]") -> Iterator[None]:
     """On any error, let no trainer finish its round first: Fleet's SIGTERM is the second signal."""
     try:
         yield
@@ -173,29 +161,29 @@ def _ended_at_once(fleet: "Fleet[MemberTask]") -> Iterator[None]:
 
 
 async def _pay_out(
-    options: DemoOptions, launcher: Launcher, stage: Stage, events: EventLog
+    options: DemoOptions, launcher: Launcher, demo: DemoRun, events: EventLog
 ) -> None:
     """Wait for the appeal windows that the end of the run left open, then pay out; anyone may."""
     async with HttpRpc(launcher.rpc_url) as rpc:
         client = _client(options, rpc)
-        run, start = await client.read_run(stage.run), await rpc.get_slot()
+        run, start = await client.read_run(demo.run), await rpc.get_slot()
         params, at = run.params, RunAddresses.of(run, client.program_id)
         patience = 2 * params.appeal_slots + params.breaker_slots
         while run.total_escrow and await rpc.get_slot() <= start + patience:
-            for sent in await release_audits(client, at, stage.authority):
+            for sent in await release_audits(client, at, demo.authority):
                 closed = next(one for one in sent.events if isinstance(one, AuditClosed))
                 about = {"round": closed.round, "target": closed.target}
                 events.emit("audit_closed", fee=sent.fee_lamports, **about)
             await asyncio.sleep(options.slot_milliseconds / 1_000)
-            run = await client.read_run(stage.run)
+            run = await client.read_run(demo.run)
 
 
 async def _sum_up(
-    options: DemoOptions, launcher: Launcher, stage: Stage, stream: Stream
+    options: DemoOptions, launcher: Launcher, demo: DemoRun, stream: Stream
 ) -> Summary:
     async with HttpRpc(launcher.rpc_url) as rpc:
-        ledger = await read_ledger(_client(options, rpc), options, stage)
-    return summarise(options, stage, stream.board, ledger)
+        ledger = await read_ledger(_client(options, rpc), options, demo)
+    return summarise(options, demo, stream.board, ledger)
 
 
 def _client(options: DemoOptions, rpc: HttpRpc) -> CoordinatorClient:

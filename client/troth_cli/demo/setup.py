@@ -1,7 +1,7 @@
-"""Set the stage: a chain with the shipped program, data from real text, a funded run.
+"""What a demo begins with: a chain with the shipped program, data from real text, a funded run.
 
 Owns: the order, the keys and the money of the demo. Never: keeps a key outside the demo's folder.
-Next: `player.py`, `show.py`.
+Next: `participant.py`, `runner.py`.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from pathlib import Path
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from troth_cli.demo.member import MemberTask
-from troth_cli.demo.options import DemoOptions, Player
+from troth_cli.demo.options import DemoOptions, ParticipantPlan
+from troth_cli.demo.participant import ParticipantProcess
 from troth_client.data.prepare import PrepareOptions, PrepareProgress, prepare
 from troth_client.data.sources import stdlib_source
 from troth_client.data.tokens import ByteTokenizer
@@ -43,30 +43,30 @@ NUM_SEATS, NUM_JURORS = 5, 7
 
 
 @dataclass(frozen=True, slots=True)
-class Actor:
+class DemoParticipant:
     """A participant and its two keys."""
 
-    player: Player
+    plan: ParticipantPlan
     owner: Keypair
     session: Keypair
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DemoRun:
     """A run that is ready for its participants. `paid` is all that the faucet gave, in lamports."""
 
     run: Pubkey
     config: RunConfig
     data: Path
     authority: Keypair
-    actors: tuple[Actor, ...]
+    participants: tuple[DemoParticipant, ...]
     paid: int
 
     @property
     def addresses(self) -> list[Pubkey]:
-        """Everybody who holds money of this run outside the program."""
-        actors = [key.pubkey() for actor in self.actors for key in (actor.owner, actor.session)]
-        return [self.authority.pubkey(), *actors]
+        """The accounts outside the program that hold money of this run."""
+        keys = [key for one in self.participants for key in (one.owner, one.session)]
+        return [self.authority.pubkey(), *(key.pubkey() for key in keys)]
 
 
 def start_chain(launcher: Launcher, events: EventSink) -> None:
@@ -93,15 +93,15 @@ def prepare_data(options: DemoOptions, events: EventSink) -> tuple[Path, bytes]:
     return folder, manifest.hash
 
 
-async def create_run(options: DemoOptions, client: CoordinatorClient, events: EventSink) -> Stage:
+async def create_run(options: DemoOptions, client: CoordinatorClient, events: EventSink) -> DemoRun:
     """Prepare the data, create and fund the run, give every owner its money."""
-    # In a thread, so that whoever draws the events can do so meanwhile.
+    # In a thread, so that the display draws the events meanwhile.
     data, manifest = await asyncio.to_thread(prepare_data, options, events)
     settings = options.settings()
     config = settings.config.with_manifest(manifest)
-    actors = tuple(Actor(player, Keypair(), Keypair()) for player in options.players)
+    participants = tuple(DemoParticipant(plan, Keypair(), Keypair()) for plan in options.plans)
     authority = Keypair()
-    _save_keys(options.folder / "keys", authority, actors)
+    _save_keys(options.folder / "keys", authority, participants)
     run_id = _run_id(options.seed)
     terms = RunTerms(
         run_id=run_id,
@@ -113,62 +113,65 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
     )
     await client.airdrop(authority.pubkey(), AUTHORITY_LAMPORTS)
     acting = Authority.create_at(client, authority, terms)
-    fund = _rewards_a_round(settings.chain, len(actors)) * options.num_rounds
+    fund = _rewards_a_round(settings.chain, len(participants)) * options.num_rounds
     sent = await acting.create_run(terms, fund_lamports=fund)
     each = settings.chain.stake_lamports + OWNER_LAMPORTS
-    await asyncio.gather(*(client.airdrop(actor.owner.pubkey(), each) for actor in actors))
+    await asyncio.gather(*(client.airdrop(one.owner.pubkey(), each) for one in participants))
     events.emit(
         "run_created",
         run=str(acting.at.run),
         rounds=options.num_rounds,
-        participants=len(actors),
+        participants=len(participants),
         fund=fund,
         fee=sum(one.fee_lamports for one in sent),
     )
-    paid = AUTHORITY_LAMPORTS + each * len(actors)
-    return Stage(acting.at.run, config, data, authority, actors, paid)
+    paid = AUTHORITY_LAMPORTS + each * len(participants)
+    return DemoRun(acting.at.run, config, data, authority, participants, paid)
 
 
-def member_tasks(options: DemoOptions, stage: Stage, rpc_url: str) -> list[MemberTask]:
-    """Return what each participant's process is told."""
+def participant_processes(
+    options: DemoOptions, demo: DemoRun, rpc_url: str
+) -> list[ParticipantProcess]:
+    """Return the settings of each participant's process."""
     return [
-        MemberTask(
-            actor.player.name,
+        ParticipantProcess(
+            participant.plan.name,
             ParticipantSettings(
                 rpc_url=rpc_url,
-                run=str(stage.run),
-                config=stage.config,
-                data=stage.data,
-                state=options.player_folder(actor.player.name) / "state",
-                owner=bytes(actor.owner),
-                session=bytes(actor.session),
-                role=actor.player.role,
+                run=str(demo.run),
+                config=demo.config,
+                data=demo.data,
+                state=options.participant_folder(participant.plan.name) / "state",
+                owner=bytes(participant.owner),
+                session=bytes(participant.session),
+                role=participant.plan.role,
                 device="cpu",
                 poll_seconds=options.slot_milliseconds / 2_000,
                 session_lamports=SESSION_LAMPORTS,
                 num_threads=1,
             ),
-            options.player_folder(actor.player.name),
-            actor.player.cheat,
+            options.participant_folder(participant.plan.name),
+            participant.plan.cheat,
         )
-        for actor in stage.actors
+        for participant in demo.participants
     ]
 
 
-def _rewards_a_round(params: ChainParams, num_actors: int) -> int:
+def _rewards_a_round(params: ChainParams, num_participants: int) -> int:
     """Return what a round can cost: a payload of everybody, all seats of its audits, a case."""
     fees = params.audit_cap * NUM_SEATS + NUM_JURORS
-    return params.reward_per_payload * num_actors + params.witness_fee * fees
+    return params.reward_per_payload * num_participants + params.witness_fee * fees
 
 
 def _run_id(seed: int | None) -> bytes:
     return secrets.token_bytes(32) if seed is None else H("troth:demo", u64(seed))
 
 
-def _save_keys(folder: Path, authority: Keypair, actors: tuple[Actor, ...]) -> None:
+def _save_keys(folder: Path, authority: Keypair, participants: tuple[DemoParticipant, ...]) -> None:
     """Keep the keys, so that `troth status`, `leave` and `claim` can be tried on the same chain."""
     folder.mkdir(mode=0o700, parents=True)
-    for name, key in [("authority", authority), *((one.player.name, one.owner) for one in actors)]:
+    owners = ((one.plan.name, one.owner) for one in participants)
+    for name, key in [("authority", authority), *owners]:
         path = folder / f"{name}.json"
         atomic_write(path, [json.dumps(list(bytes(key))).encode()])
         path.chmod(0o600)

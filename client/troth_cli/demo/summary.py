@@ -1,9 +1,9 @@
 """What a demo proved, computed from the chain, the exported weights and the payloads' sizes.
 
-Owns: the claims of the summary and their checks. Never: takes a participant's word for a loss, a
+Owns: the claims of the summary and their checks. Never: believes a participant about a loss, a
 root or a fee: losses and roots are computed here from the weights that they left behind, fees from
 the money that is missing on the chain.
-Next: `trial.py` for the cheat; `show.py`, which asks for it; `report.py`, which puts it in words.
+Next: `outcome.py` for the cheat; `runner.py`, which asks for it; `report.py` for the words.
 """
 
 from dataclasses import dataclass, fields
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from troth_attestation.state import state_root
 from troth_cli.demo.errors import DemoError
 from troth_cli.demo.options import DemoOptions
-from troth_cli.demo.outcome import Trial, read_trial
-from troth_cli.demo.setup import Stage
+from troth_cli.demo.outcome import Outcome, read_outcome
+from troth_cli.demo.setup import DemoRun
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
 from troth_client.model.export import load_export
@@ -37,11 +37,11 @@ Weights = dict[str, NDArray[float32]]
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What the chain shows after a run: its account, the lamports that fees took, the trial."""
+    """What the chain shows after a run: its account, the lamports that fees took, how it ended."""
 
     run: RunView
     fees: int
-    trial: Trial
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Summary:
     killed_peers: list[str]
     events: str
     weights: str
-    trial: Trial
+    outcome: Outcome
 
     @property
     def fell_by_micro(self) -> int:
@@ -90,13 +90,13 @@ class Summary:
 
     @property
     def moved_stakes(self) -> list[str]:
-        """Whose stake moved of those who were honest and lived."""
-        return self.trial.moved(self.killed_peers)
+        """The honest whose stake moved, without those that were killed."""
+        return self.outcome.moved(self.killed_peers)
 
     @property
     def is_success(self) -> bool:
         """Whether the demo shows what it promises."""
-        is_right = self.trial.is_caught and not self.moved_stakes
+        is_right = self.outcome.is_caught and not self.moved_stakes
         return self.agrees and self.has_learnt and is_right
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -108,23 +108,23 @@ class Summary:
             "is_success": self.is_success,
         }
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {**plain, "trial": self.trial.to_json(), **verdicts}
+        return {**plain, "outcome": self.outcome.to_json(), **verdicts}
 
 
-async def read_ledger(client: CoordinatorClient, options: DemoOptions, stage: Stage) -> Ledger:
+async def read_ledger(client: CoordinatorClient, options: DemoOptions, demo: DemoRun) -> Ledger:
     """Read the run, and count what is left of the money: the rest burned or went into fees.
 
     The chain is the demo's own, so every account of the program belongs to this run.
     """
-    run = await client.read_run(stage.run)
+    run = await client.read_run(demo.run)
     held = await client.rpc.get_program_accounts(client.program_id, [])
-    _slot, accounts = await client.rpc.get_accounts(stage.addresses)
+    _slot, accounts = await client.rpc.get_accounts(demo.addresses)
     left = sum(one.lamports for _, one in held) + sum(one.lamports for one in accounts if one)
-    trial = await read_trial(client, options, stage)
-    return Ledger(run, stage.paid - left - trial.burned, trial)
+    outcome = await read_outcome(client, options, demo)
+    return Ledger(run, demo.paid - left - outcome.burned, outcome)
 
 
-def summarise(options: DemoOptions, stage: Stage, board: Board, ledger: Ledger) -> Summary:
+def summarise(options: DemoOptions, demo: DemoRun, board: Board, ledger: Ledger) -> Summary:
     """Check the run's end: one root everywhere, and the loss of the exported weights.
 
     Raises DemoError when nobody honest has left weights behind.
@@ -142,13 +142,13 @@ def summarise(options: DemoOptions, stage: Stage, board: Board, ledger: Ledger) 
     weights: Weights = {}
     for name in reversed(finished):
         weights = load_export(options.weights_folder(name))[1]
-        root = state_root(weights, run.root_round, run.root_cursor, stage.config.config_hash())
+        root = state_root(weights, run.root_round, run.root_cursor, demo.config.config_hash())
         roots[name] = root.hex()
     size = sum(array.size for array in weights.values())
     payload = max(line.payload_bytes for line in board.peers.values())
-    first, last = _losses(stage, run, weights)
+    first, last = _losses(demo, run, weights)
     return Summary(
-        run=str(stage.run),
+        run=str(demo.run),
         num_rounds=run.round,
         num_parameters=size,
         loss_first_micro=first,
@@ -166,15 +166,15 @@ def summarise(options: DemoOptions, stage: Stage, board: Board, ledger: Ledger) 
         killed_peers=killed,
         events=str(options.events),
         weights=str(options.weights_folder(finished[0])),
-        trial=ledger.trial,
+        outcome=ledger.outcome,
     )
 
 
-def _losses(stage: Stage, run: RunView, weights: Weights) -> tuple[int, int]:
+def _losses(demo: DemoRun, run: RunView, weights: Weights) -> tuple[int, int]:
     """Return the validation loss of the initial weights and of these, in micro-nats."""
-    model = stage.config.model
-    manifest = load_manifest(stage.data, stage.config.manifest_digest())
-    with TokenData(stage.data, manifest, "validation") as validation:
+    model = demo.config.model
+    manifest = load_manifest(demo.data, demo.config.manifest_digest())
+    with TokenData(demo.data, manifest, "validation") as validation:
         batch = validation.sequences(range(min(NUM_VALIDATION_SEQUENCES, len(validation))))
     first = evaluate(build(model, initial_weights(run.address, model)), batch)
     return first, evaluate(build(model, weights), batch)

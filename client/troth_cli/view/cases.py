@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.verdict import VerdictKind
-from troth_audit.cases import NOT_AUDITED, Bond, CaseFile, Money, Said
+from troth_audit.cases import NOT_AUDITED, Bond, CaseFile, Money, Statement
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Facts, Grid, Json
 from troth_coordinator.chain.event_base import Event
@@ -35,8 +35,8 @@ def case_values(case: CaseFile) -> dict[str, Json]:
         "bond_lamports": case.bond.posted,
         "bond": {f"{name}_lamports": amount for name, amount in asdict(case.bond).items()},
         "ends_at_clock": case.ends,
-        "seats": [_said_values(one) for one in case.seats],
-        "jurors": [_said_values(one) for one in case.jurors],
+        "seats": [_statement_values(one) for one in case.seats],
+        "jurors": [_statement_values(one) for one in case.jurors],
         "taken_lamports": money.taken,
         "taken": {f"{name}_lamports": int(getattr(money, name)) for name in sources},
         "split": {f"{name}_lamports": int(getattr(money, name)) for name in parts},
@@ -55,7 +55,7 @@ def case_blocks(case: CaseFile, history: Sequence[Event]) -> list[Facts | Grid]:
         facts.append(("flags", ", ".join(str(flag.name).lower() for flag in case.flags)))
     facts.append(("first seats", verdicts_text(case.seats)))
     if case.jurors:
-        facts.append(("second committee", verdicts_text(case.jurors)))
+        facts.append(("jury", verdicts_text(case.jurors)))
     blocks: list[Facts | Grid] = [Facts(facts)]
     if case.money.taken or case.money.shortfall:
         blocks.append(Facts(money_rows(case.money), "money"))
@@ -86,7 +86,7 @@ def bond_rows(bond: Bond) -> list[tuple[str, object]]:
     """Return what was posted and where it went, the parts that are not zero."""
     rows = [
         ("posted", bond.posted),
-        ("to the committee", bond.spent),
+        ("to the jurors", bond.spent),
         ("back to the challenger", bond.returned),
         ("to the acquitted", bond.acquitted),
         ("burned", bond.burned),
@@ -110,14 +110,14 @@ def verdict_text(verdict: int) -> str:
     return VerdictKind(verdict).name.lower() if verdict else "-"
 
 
-def verdicts_text(said: Sequence[Said]) -> str:
-    """Return who said what, in one line."""
-    return ", ".join(f"{one.index}: {verdict_text(one.verdict)}" for one in said) or "none"
+def verdicts_text(statements: Sequence[Statement]) -> str:
+    """Return verdicts or votes by index, in one line."""
+    return ", ".join(f"{one.index}: {verdict_text(one.verdict)}" for one in statements) or "none"
 
 
 def _word(kind: type[AuditOutcome] | type[CaseOutcome], value: int) -> str | None:
     return kind(value).name.lower().replace("_", " ") if value else None
 
 
-def _said_values(said: Said) -> Mapping[str, Json]:
-    return {"index": said.index, "verdict": verdict_text(said.verdict)}
+def _statement_values(statement: Statement) -> Mapping[str, Json]:
+    return {"index": statement.index, "verdict": verdict_text(statement.verdict)}

@@ -2,7 +2,7 @@
 
 Owns: the two forms of a result, warnings, notes and progress bars. Colours go away with NO_COLOR
 and where the output is no terminal (rich sees to both).
-Never: decides what is said.
+Never: decides what is printed.
 Next: `commands/`, whose functions receive one `Output` each.
 """
 
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
 
+from troth_cli.interrupts import ending_at_once
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -20,7 +22,7 @@ Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 """A value that a result may hold."""
 
 Report = Callable[[int, int | None, str], None]
-"""Tells progress: done, total if known, and a short note."""
+"""Reports progress: done, total if known, and a short note."""
 
 _PIPE_WIDTH: Final = 160
 """Columns where there is no terminal: nothing that a script reads should wrap."""
@@ -44,7 +46,7 @@ class Grid:
 
 
 class Output:
-    """Where a command speaks. `is_json`: one JSON object on stdout, no progress bars."""
+    """Where a command prints. `is_json`: one JSON object on stdout, no progress bars."""
 
     def __init__(
         self, *, is_json: bool = False, out: TextIO | None = None, err: TextIO | None = None
@@ -67,13 +69,20 @@ class Output:
                 self._grid(block)
 
     def note(self, text: str) -> None:
-        """Say something on stderr that is no result."""
+        """Print a line on stderr that is no result."""
         self.err.write(text + "\n")
         self.err.flush()
 
     def warn(self, text: str) -> None:
-        """Say something on stderr that the user should look at."""
+        """Print a line on stderr that the user should look at."""
         self.note(f"warning: {text}")
+
+    @contextlib.contextmanager
+    def loading(self) -> Iterator[None]:
+        """Announce imports that take seconds; Ctrl-C ends the process at once inside the block."""
+        self.note("loading…")
+        with ending_at_once():
+            yield
 
     @contextlib.contextmanager
     def progress(self, title: str, *, in_bytes: bool = True) -> Iterator[Report]:

@@ -1,6 +1,6 @@
 """Opening a case, appealing against one, reversing one: what can be checked before money moves.
 
-Owns: the errors that say what a claim needs. Never: judges a claim; the second committee does.
+Owns: the errors that name what a claim needs. Never: judges a claim; the jury does.
 Next: `open_case`, `appeal_case` and `resolve_appeal` of the program.
 """
 
@@ -28,7 +28,7 @@ KINDS = tuple(kind.name.lower() for kind in AuditKind)
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Somebody who accuses, appeals or reverses: a key on a run."""
+    """A key of a run that accuses, appeals or reverses."""
 
     client: CoordinatorClient
     at: RunAddresses
@@ -107,7 +107,7 @@ def kind_name(kind: str) -> str:
 
 
 def claim_of(round_: int, target: int, kind: str, subject: int | None) -> Claim:
-    """Return what a command line says; InputError for a kind that does not exist, or a subject."""
+    """Return the claim of a command line; InputError for an unknown kind or a wrong subject."""
     chosen = AuditKind[kind_name(kind)]
     needs_subject = chosen is AuditKind.POSSESSION
     if needs_subject != (subject is not None):
@@ -134,7 +134,7 @@ def _check_work(claim: Claim, audit: AuditView | None) -> None:
         raise _refused(_key(claim), "an audit of this round and target", "none is open", step)
     if audit.stage != AuditStage.SETTLED:
         found = f"one in stage {audit.stage.name.lower()}"
-        step = "Wait until its seats were heard; what is accused already needs no bond."
+        step = "Wait until its seats have revealed; an accusation by the seats needs no bond."
         raise _refused(
             _key(claim), "an audit that its seats have cleared or left unproven", found, step
         )

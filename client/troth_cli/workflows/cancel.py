@@ -2,7 +2,7 @@
 
 Owns: what must be true before the tick is sent: the same tick would begin a run that can begin.
 Never: decides when a run may be ended; the program does.
-Next: `closing.py`, for what comes after it.
+Next: `close.py` for what comes after it.
 """
 
 from solders.keypair import Keypair

@@ -101,7 +101,7 @@ async def _checkpoints(client: CoordinatorClient, at: RunAddresses) -> list[Pair
 
 
 def is_settled(participant: ParticipantView, entries: Sequence[EntryView]) -> bool:
-    """Tell whether the program closes this account: left, and owed nothing."""
+    """Return whether the program closes this account: left, and owed nothing."""
     tickets = any(ticket.lamports for ticket in participant.tickets)
     if participant.barred or participant.claimable or tickets:
         return False

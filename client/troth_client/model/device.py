@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
+from troth_client.model.device_kind import device_kind
 from troth_client.model.errors import DeviceError
-
-CHOICES = ("auto", "cpu", "cuda", "mps")
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,7 @@ def choose_device(name: str = "auto") -> Device:
     fp32 on CPU and MPS, bf16 autocast on CUDA cards that have bf16 (fp32 on older ones).
     Raises DeviceError for an unknown name or a device that is missing.
     """
-    kind = name.partition(":")[0]
-    if kind not in CHOICES:
-        raise DeviceError(
-            f"a device out of {', '.join(CHOICES)}", repr(name), "Use --device auto when in doubt."
-        )
+    kind = device_kind(name)
     if kind == "auto":
         return choose_device("cuda" if torch.cuda.is_available() else "cpu")
     if kind == "cpu":

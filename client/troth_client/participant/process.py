@@ -1,8 +1,8 @@
 """One participant as a real process: HTTP transport, RPC, a state folder, signals.
 
 Owns: joining or resuming on the announced port, the life of the ports, what a signal does, final
-weights. Never: prints (events say what happens) or parses a command line.
-Next: `commands/participation.py` (`troth join`) and `demo/` call `participate`; `purse.py`.
+weights. Never: prints (events show what happens) or parses a command line.
+Next: `troth join` and the demo call `participate`; `session_funding.py`.
 """
 
 import asyncio
@@ -33,8 +33,9 @@ from troth_client.runtime.base import ProcessRuntime
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventSink
+from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.exchange import Exchange
-from troth_client.transport.http import check_endpoint, http_transport
+from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
@@ -45,7 +46,7 @@ from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role
 
-PURSE_POLLS = 25
+FUNDING_POLLS = 25
 """How many polls of the chain pass between two looks at what the session key has left."""
 
 
@@ -97,11 +98,11 @@ def unchanged(ports: Ports) -> Ports:
 async def participate(
     settings: ParticipantSettings,
     events: EventSink,
-    through: Callable[[Ports], Ports] = unchanged,
+    wrap: Callable[[Ports], Ports] = unchanged,
 ) -> ParticipantEnd:
     """Join the run or resume in it, follow it until it is finished or a signal asks to stop.
 
-    `through` may put other ports before the participant: the demo's cheats are made so.
+    `wrap` may put other ports before the participant: the demo's cheats are made so.
 
     The first SIGINT or SIGTERM lets the round under way end; the stake stays, so that the same
     command resumes. A second one stops at once. Raises what the parts raise.
@@ -124,10 +125,10 @@ async def participate(
             with (
                 _open_store(settings, owner, events) as store,
                 ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
-                _filling_purse(settings, owner, session.pubkey(), events),
+                _session_funded(settings, owner, session.pubkey(), events),
             ):
                 runtime = ProcessRuntime(settings.poll_seconds)
-                ports = through(Ports(chain, transport, store, runtime, events))
+                ports = wrap(Ports(chain, transport, store, runtime, events))
                 identity = Identity(key.pubkey(), session, index)
                 member = await _assemble(settings, identity, ports, hashers)
                 return _end(member, settings, await _follow(member))
@@ -147,13 +148,13 @@ async def _assemble(
 
 
 @contextlib.contextmanager
-def _filling_purse(
+def _session_funded(
     settings: ParticipantSettings, owner: Owner, session: Pubkey, events: EventSink
 ) -> Iterator[None]:
-    """Look after the session key's money inside."""
+    """Keep the session key funded inside the block."""
     full, limit = settings.session_lamports, settings.refill_lamports
-    purse = SessionFunding(owner, session, full, limit, events)
-    watching = asyncio.create_task(purse.watch(PURSE_POLLS * settings.poll_seconds))
+    funding = SessionFunding(owner, session, full, limit, events)
+    watching = asyncio.create_task(funding.watch(FUNDING_POLLS * settings.poll_seconds))
     try:
         yield
     finally:

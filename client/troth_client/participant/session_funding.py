@@ -2,7 +2,7 @@
 
 Owns: what low means, how much is moved, and the limit on all that one process moves.
 Never: gives to a session key that was given nothing at join: somebody else pays for that one.
-Next: `participant.py`, which runs it beside the rounds.
+Next: `process.py`, which runs it beside the rounds.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class SessionFunding:
     """Keeps the session key at about `full` lamports; moves `left` lamports in all, then no more.
 
     Each refill is the event `session_refilled`. A refill that fails (an owner without money, a
-    node that does not answer) is told once per reason and tried again.
+    node that does not answer) is reported once per reason and tried again.
     """
 
     owner: Owner
@@ -34,7 +34,7 @@ class SessionFunding:
     full: int
     left: int
     events: EventSink
-    _told: str = field(default="")
+    _reported: str = field(default="")
 
     async def watch(self, seconds: float) -> None:
         """Look every so many seconds; returns when nothing is left to give."""
@@ -42,7 +42,7 @@ class SessionFunding:
             try:
                 await self.refill()
             except ChainError as error:
-                self._tell(str(error))
+                self._report(str(error))
             await asyncio.sleep(seconds)
 
     async def refill(self) -> None:
@@ -55,10 +55,10 @@ class SessionFunding:
         amount = min(self.full - balance, self.left)
         sent = await self.owner.fund_session(self.session, amount)
         self.left -= amount
-        self._told = ""
+        self._reported = ""
         self.events.emit("session_refilled", lamports=amount, left=self.left, fee=sent.fee_lamports)
 
-    def _tell(self, reason: str) -> None:
-        if reason != self._told:
-            self._told = reason
+    def _report(self, reason: str) -> None:
+        if reason != self._reported:
+            self._reported = reason
             self.events.emit("session_refill_failed", reason=reason)

@@ -10,7 +10,7 @@ of another. Sums and maxima do not mind; for the rest the event's time decides.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from troth_client.telemetry.audits import Trial
+from troth_client.telemetry.audit_line import AuditLine
 from troth_client.telemetry.events import Event, float_of, int_of
 
 
@@ -39,7 +39,7 @@ class PeerLine:
 class Board:
     """All participants and the run, folded from events in any order of files.
 
-    `own_fees` are those of events that name no participant: who made the run and ends it pays them.
+    `own_fees` are those of events that name no participant: the run's authority pays them.
     """
 
     run: str = ""
@@ -53,15 +53,15 @@ class Board:
     changed_at: float = 0.0
     peers: dict[str, PeerLine] = field(default_factory=dict)
     losses: dict[int, dict[str, int]] = field(default_factory=dict)
-    trials: dict[tuple[int, int], Trial] = field(default_factory=dict)
+    audits: dict[tuple[int, int], AuditLine] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Fold one event in; events that the board does not know change nothing."""
         name, peer = str(event["event"]), event.get("peer")
         self.slot = max(self.slot, int_of(event, "slot"))
-        if name in _OF_TRIALS:
+        if name in _OF_AUDITS:
             key = (int_of(event, "round"), int_of(event, "target"))
-            self.trials.setdefault(key, Trial(*key)).take(event)
+            self.audits.setdefault(key, AuditLine(*key)).take(event)
         if peer is None:
             self._take_own(name, event)
             return
@@ -89,7 +89,7 @@ class Board:
         return min(self.round, self.num_rounds)
 
     def state_of(self, name: str) -> str:
-        """Return the state of a participant, also of one that has said nothing yet."""
+        """Return the state of a participant, also of one without events so far."""
         return self.peers[name].state if name in self.peers else "starting"
 
     def name_of(self, index: int) -> str:
@@ -104,9 +104,9 @@ class Board:
         judging = sum(line.judging_seconds for line in self.peers.values())
         return judging / training if training else None
 
-    def trials_that_matter(self) -> list[Trial]:
-        """Return the audits in which somebody doubted the work, oldest first."""
-        return [trial for _, trial in sorted(self.trials.items()) if trial.matters]
+    def notable_audits(self) -> list[AuditLine]:
+        """Return the audits that are worth showing, oldest first."""
+        return [audit for _, audit in sorted(self.audits.items()) if audit.is_notable]
 
     def mean_losses(self) -> list[float]:
         """Return the mean training loss of each closed round, in nats."""
@@ -166,7 +166,7 @@ def _ended(_board: Board, line: PeerLine, event: Event) -> None:
 
 
 def _failed(_board: Board, line: PeerLine, event: Event) -> None:
-    line.failure = str(event.get("reason") or event.get("kind") or "it did not say why")
+    line.failure = str(event.get("reason") or event.get("kind") or "no reason given")
 
 
 _STATES: dict[str, Callable[[Event], str]] = {
@@ -182,16 +182,16 @@ _STATES: dict[str, Callable[[Event], str]] = {
     "failed": _always("failed"),
     "killed": _always("killed"),
 }
-"""What an event says about the state of its participant."""
+"""The state of a participant after an event."""
 
 _PHASES: dict[str, Callable[[Event], str]] = {
     "phase": lambda event: str(event.get("phase", "")),
     "trained": _always("COMMIT"),
     "gathered": _always("ATTEST"),
 }
-"""What an event says about the phase of the run."""
+"""The phase of the run after an event."""
 
-_OF_TRIALS = frozenset({"audit_changed", "audit_closed", "judged", "judged_case"})
+_OF_AUDITS = frozenset({"audit_changed", "audit_closed", "judged", "judged_case"})
 """Events about one audited payload."""
 
 _NOTES: dict[str, Callable[[Board, PeerLine, Event], None]] = {

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from troth_client.telemetry.audits import Trial
+from troth_client.telemetry.audit_line import AuditLine
 from troth_client.telemetry.board import Board, PeerLine
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -22,8 +22,8 @@ SOL = 10**9
 DENSE_BYTES_PER_PARAMETER = 2
 """What a bf16 gradient would take: the baseline that payloads are compared with."""
 NUM_REASON_LETTERS = 40
-NUM_TRIALS = 4
-"""The newest of those that matter are shown."""
+NUM_AUDITS = 4
+"""So many of the notable audits are shown, the newest."""
 COLUMNS = (
     "peer",
     "state",
@@ -40,7 +40,7 @@ COLUMNS = (
 def draw(board: Board, num_parameters: int) -> RenderableType:
     """Return the display of a board for a model of `num_parameters` parameters."""
     parts = [_head(board), _curve(board), _peers(board, num_parameters)]
-    return Group(*parts, *_trials(board), _foot(board))
+    return Group(*parts, *_audits(board), _foot(board))
 
 
 def headline(board: Board, num_parameters: int) -> str:
@@ -107,29 +107,29 @@ def _row(peer: PeerLine, num_parameters: int) -> list[str]:
     ]
 
 
-def trial_text(board: Board, trial: Trial) -> str:
+def audit_text(board: Board, audit: AuditLine) -> str:
     """Return one audit in one line: what was found, what was decided, where the money went."""
-    who = f"round {trial.round}, {board.name_of(trial.target)}"
-    text = " → ".join([who, *trial.steps()])
-    money = trial.money()
+    subject = f"round {audit.round}, {board.name_of(audit.target)}"
+    text = " → ".join([subject, *audit.steps()])
+    money = audit.money()
     if money is None:
         return text
-    if not trial.taken:
+    if not audit.taken:
         return f"{text} → nothing left to take"
     burned, treasury = money
-    goes = "burned" if trial.is_closed else "will burn"
-    waits = "" if trial.is_closed else ", in escrow until the appeal window ends"
+    goes = "burned" if audit.is_closed else "will burn"
+    waits = "" if audit.is_closed else ", in escrow until the appeal window ends"
     parts = f"{_sol(burned)} {goes}, {_sol(treasury)} to the treasury{waits}"
-    return f"{text} → {_sol(trial.taken)} taken → {parts}"
+    return f"{text} → {_sol(audit.taken)} taken → {parts}"
 
 
 def _sol(amount: int) -> str:
     return f"{Decimal(amount) / SOL:f} SOL"
 
 
-def _trials(board: Board) -> list[RenderableType]:
-    shown = board.trials_that_matter()[-NUM_TRIALS:]
-    return [Text(trial_text(board, trial), style="red") for trial in shown]
+def _audits(board: Board) -> list[RenderableType]:
+    shown = board.notable_audits()[-NUM_AUDITS:]
+    return [Text(audit_text(board, audit), style="red") for audit in shown]
 
 
 def _share(payload_bytes: int, num_parameters: int) -> str:

@@ -1,7 +1,7 @@
-"""What a witness checked, found and earned, as its own events tell it.
+"""What a witness checked, found and earned, as its own events show it.
 
 Owns: the sums over one participant's log. Never: reads a file or the chain.
-Next: `cli/commands/participation.py`, which prints it when `troth witness` ends.
+Next: `troth_cli/commands/participation.py`, which prints it when `troth witness` ends.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ class Duties:
     rewards: int = 0
 
     def take(self, event: Event) -> None:
-        """Fold one event in; events that say nothing of duties change nothing."""
+        """Fold one event in; events that are not about duties change nothing."""
         name, verdict = event["event"], str(event.get("verdict", ""))
         if name == "judged":
             self.verdicts[verdict] += 1

@@ -14,6 +14,7 @@ from yarl import URL
 
 from troth_client.transport.base import BlobId
 from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
+from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.errors import (
     EndpointError,
     HolderError,
@@ -29,39 +30,12 @@ from troth_client.transport.files import FolderBlobs
 from troth_client.transport.server import PATH, BlobServer
 from troth_client.transport.wire import Partial
 
-MAX_ENDPOINT_BYTES = 96
-"""What fits into the chain's Participant account."""
 _CONNECT_SECONDS = 3.0
 _NEXT = "Asking another holder."
 # A host name that cannot be encoded makes the resolver raise UnicodeError, which is a ValueError:
 # an endpoint is a stranger's text, so whatever it makes these libraries raise is that holder's.
 _FOREIGN_FAULTS = (aiohttp.ClientError, OSError, ValueError, EndpointError)
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
-
-
-def check_endpoint(endpoint: str) -> URL:
-    """Return the URL of http(s)://host:port and nothing else; EndpointError otherwise."""
-    try:
-        url = URL(endpoint)
-    except ValueError as error:
-        raise EndpointError("an endpoint like http://host:port", f"{error}", _NEXT) from error
-    plain = url.scheme in ("http", "https") and url.host and url.path in ("", "/")
-    if not plain or url.user or url.password or url.query_string or url.fragment:
-        raise EndpointError("an endpoint like http://host:port", repr(endpoint), _NEXT)
-    if not _is_host(url.host or ""):
-        raise EndpointError("an endpoint with a host name or address", repr(endpoint), _NEXT)
-    if len(endpoint.encode()) > MAX_ENDPOINT_BYTES:
-        raise EndpointError(f"at most {MAX_ENDPOINT_BYTES} bytes", f"{len(endpoint)}", _NEXT)
-    return url.origin()
-
-
-def _is_host(host: str) -> bool:
-    """Tell whether a resolver can be asked: labels of 1 to 63 bytes, or an address."""
-    try:
-        host.encode("idna")
-    except UnicodeError:
-        return False
-    return bool(host.strip("."))
 
 
 class HttpWire:

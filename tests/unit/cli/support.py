@@ -7,6 +7,15 @@ from dataclasses import dataclass
 
 from troth_cli.main import run
 
+SECONDS = 60
+IMPORTS = """
+import json, sys
+from troth_cli.main import run
+code = run(sys.argv[2:])
+print(json.dumps([name for name in json.loads(sys.argv[1]) if name in sys.modules]))
+sys.exit(code)
+"""
+
 
 @dataclass(frozen=True)
 class Done:
@@ -55,5 +64,15 @@ class Cli:
 
 def process(*arguments, **options):
     """The command line as a child process, output as text."""
-    command = [sys.executable, "-m", "troth_cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "troth_cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def imported_by(modules, *arguments, **options):
+    """A command line as a child process, and which of these modules it had imported at its end."""
+    command = [sys.executable, "-c", IMPORTS, json.dumps(list(modules)), *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=SECONDS, **options
+    )
+    *out, last = done.stdout.splitlines(keepends=True)
+    return Done(done.returncode, "".join(out), done.stderr), set(json.loads(last))

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from unit.cli.support import process
 
 from troth_cli import main as entry
@@ -16,7 +15,7 @@ from troth_cli.tree import leaves
 
 # Not pydantic: recent releases of typer import it themselves.
 SLOW = ("torch", "solana", "anchorpy", "solders", "numpy", "rich", "aiohttp", "transformers")
-COMMANDS = dict(leaves(typer.main.get_command(build()), ""))
+COMMANDS = dict(leaves(build(), ""))
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["join", "--help"], ["run", "create", "--help"]])
@@ -126,7 +125,7 @@ def test_ctrl_c_is_130(cli, monkeypatch):
 def test_a_reader_that_went_away_is_no_traceback(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "troth_cli.main", "keys", "new", str(tmp_path / "k")]
+    command = [sys.executable, "-m", "troth_cli", "keys", "new", str(tmp_path / "k")]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")

@@ -5,10 +5,11 @@ from dataclasses import fields, replace
 from solders.pubkey import Pubkey
 
 from troth_audit.cases import CaseFile
-from troth_audit.history import Fine, Slashes, of_events
+from troth_audit.history import of_events
+from troth_audit.slashes import Fine, Slashes, slashes_of
 from troth_cli.view.cases import case_blocks
 from troth_cli.view.slashes import slash_grids, slash_values
-from troth_coordinator.chain import event_types_audits as told
+from troth_coordinator.chain import event_types_audits as audit_events
 from troth_coordinator.rules.audit_view import AuditFlag
 
 KEY = (7, 5, 0)
@@ -26,16 +27,16 @@ def event(kind, **values):
     return kind(**plain)
 
 
-OPENED = event(told.AuditOpened, seats=(1, 2, 3, 4, 65_535))
-SHOWN = [event(told.VerdictRevealed, index=index, verdict=2) for index in (1, 2, 3, 4)]
-ACCUSED = event(told.AuditSettled, outcome=3)
-DRAWN = event(told.CommitteeDrawn, jurors=(1, 2, 3, *[65_535] * 4))
-CONVICTED = event(told.CaseSettled, outcome=1, stake=50, unvested=12)
-PAID = event(told.AuditClosed, burned=31, treasury=31)
+OPENED = event(audit_events.AuditOpened, seats=(1, 2, 3, 4, 65_535))
+SHOWN = [event(audit_events.VerdictRevealed, index=index, verdict=2) for index in (1, 2, 3, 4)]
+ACCUSED = event(audit_events.AuditSettled, outcome=3)
+DRAWN = event(audit_events.CommitteeDrawn, jurors=(1, 2, 3, *[65_535] * 4))
+CONVICTED = event(audit_events.CaseSettled, outcome=1, stake=50, unvested=12)
+PAID = event(audit_events.AuditClosed, burned=31, treasury=31)
 STORY = [OPENED, *SHOWN, ACCUSED, DRAWN, CONVICTED, PAID]
 
 
-def test_a_closed_conviction_is_told_from_its_events():
+def test_a_closed_conviction_is_read_from_its_events():
     case = of_events(KEY, STORY)
     assert case.is_conviction
     assert case.is_accused
@@ -48,28 +49,30 @@ def test_a_closed_conviction_is_told_from_its_events():
 
 
 def test_a_bond_is_followed_to_its_end():
-    opened = event(told.CaseOpened, bond=100)
-    lost = event(told.CaseSettled, outcome=2, bond_spent=40, bond_acquitted=30, bond_burned=30)
+    opened = event(audit_events.CaseOpened, bond=100)
+    lost = event(
+        audit_events.CaseSettled, outcome=2, bond_spent=40, bond_acquitted=30, bond_burned=30
+    )
     case = of_events(KEY, [opened, lost])
     assert not case.is_conviction
     assert (case.bond.posted, case.bond.spent, case.bond.burned) == (100, 40, 30)
     assert "to the acquitted" in str(case_blocks(case, []))
 
 
-def test_openings_withheld_from_the_second_committee_are_a_fine_and_no_conviction():
-    votes = [event(told.VoteRevealed, index=index, verdict=3) for index in (1, 2, 3)]
-    refused = event(told.CaseSettled, outcome=5, fault=5)
+def test_openings_withheld_from_the_jury_are_a_fine_and_no_conviction():
+    votes = [event(audit_events.VoteRevealed, index=index, verdict=3) for index in (1, 2, 3)]
+    refused = event(audit_events.CaseSettled, outcome=5, fault=5)
     case = of_events(KEY, [OPENED, DRAWN, *votes, refused])
     assert (case.stage, case.is_conviction, case.money.taken) == ("DECIDED", False, 0)
     assert "no openings" in str(case_blocks(case, []))
-    rows = slash_values(Slashes((case,), (Fine(7, 5, 5, "P5", 20, 10, 0, 10),), ()))
-    assert [(row["fault"], row["taken_lamports"]) for row in rows] == [("P5", 20)]
+    (slash,) = slashes_of(Slashes((case,), (Fine(7, 5, 5, "P5", 20, 10, 0, 10),), ()))
+    assert (slash.fault.value, slash.taken) == ("P5", 20)
 
 
 def test_what_was_given_back_is_no_slash():
-    back = event(told.AuditClosed, returned=62)
+    back = event(audit_events.AuditClosed, returned=62)
     for story in (
-        [*STORY[:-1], event(told.CaseReversed), back],
+        [*STORY[:-1], event(audit_events.CaseReversed), back],
         [*STORY[:-1], back],
     ):
         assert not of_events(KEY, story).is_conviction
@@ -77,13 +80,16 @@ def test_what_was_given_back_is_no_slash():
 
 def test_status_lists_convictions_and_fines_by_round():
     fine = Fine(3, 9, 1, "P6", 2, 1, 0, 1)
-    rows = slash_values(Slashes((of_events(KEY, STORY),), (fine,), ()))
+    slashes = slashes_of(Slashes((of_events(KEY, STORY),), (fine,), ()))
+    rows = [slash_values(one) for one in slashes]
     assert [(row["round"], row["index"], row["fault"]) for row in rows] == [
         (3, 1, "P6"),
         (7, 5, "P3"),
     ]
     assert [row["is_paid_out"] for row in rows] == [True, True]
-    (grid,) = slash_grids(rows)
+    assert [row.get("challenger_lamports") for row in rows] == [None, 0]
+    assert [row.get("acquitted_lamports") for row in rows] == [0, None]
+    (grid,) = slash_grids(slashes)
     assert "P6 absent seat" in grid.rows[0]
     assert slash_grids([]) == []
 
@@ -92,8 +98,8 @@ def test_an_open_account_is_believed_before_the_transactions():
     decided = of_events(KEY, STORY[:-1])
     reversed_ = replace(decided, flags=AuditFlag.REVERSED)
     past = Slashes((decided,), (), ())
-    assert [row["is_paid_out"] for row in slash_values(past)] == [False]
-    assert slash_values(past, [reversed_]) == []
+    assert [one.is_paid_out for one in slashes_of(past)] == [False]
+    assert slashes_of(past, [reversed_]) == []
 
 
 def test_an_audit_without_events_is_none():

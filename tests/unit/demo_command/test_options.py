@@ -48,12 +48,12 @@ def test_the_run_goes_on_without_the_one_that_is_killed():
 
 
 def test_one_of_them_trains_only_and_cheats():
-    players = {player.name: player for player in DemoOptions().players}
-    assert list(players) == [*(f"trainer-{i}" for i in range(4)), "witness-0", "free-rider"]
-    roles = [player.role for player in players.values()]
+    plans = {plan.name: plan for plan in DemoOptions().plans}
+    assert list(plans) == [*(f"trainer-{i}" for i in range(4)), "witness-0", "free-rider"]
+    roles = [player.role for player in plans.values()]
     assert roles == [Role.TRAINER | Role.WITNESS] * 4 + [Role.WITNESS, Role.TRAINER]
-    assert [name for name, one in players.items() if one.cheat] == ["free-rider"]
-    assert not [one for one in DemoOptions(cheat=NOBODY).players if one.cheat]
+    assert [name for name, one in plans.items() if one.cheat] == ["free-rider"]
+    assert not [one for one in DemoOptions(cheat=NOBODY).plans if one.cheat]
 
 
 @pytest.mark.parametrize("num_rounds", range(1, 12))

@@ -7,14 +7,14 @@ import pytest
 
 from troth_audit.cases import CaseFile, Money
 from troth_cli.demo import report
-from troth_cli.demo.outcome import Standing, Trial
+from troth_cli.demo.outcome import Outcome, Standing
 from troth_cli.demo.summary import Summary
 
 STAKE = 100_000_000
 GUILTY = CaseFile(
     (3, 5, 0), "CLOSED", outcome=3, case_outcome=1, money=Money(stake=50, burned=25, is_paid=True)
 )
-TRIAL = Trial(
+OUTCOME = Outcome(
     cheat="free-rider",
     story="computes nothing",
     fault="P3",
@@ -42,7 +42,7 @@ GOOD = Summary(
     killed_peers=[],
     events="events.jsonl",
     weights="weights",
-    trial=TRIAL,
+    outcome=OUTCOME,
 )
 
 
@@ -75,14 +75,14 @@ def test_a_cheat_that_was_not_slashed_in_full_is_failure():
     empty = replace(GUILTY, money=Money(is_paid=True))
     acquitted = replace(GUILTY, case_outcome=2)
     for cases in ((), (waiting,), (empty,), (acquitted,), (GUILTY, waiting)):
-        bad = replace(GOOD, trial=replace(TRIAL, cases=cases))
+        bad = replace(GOOD, outcome=replace(OUTCOME, cases=cases))
         assert not bad.is_success, cases
         assert "free-rider" in report.verdict(bad)
 
 
 def test_honest_stake_that_moved_is_failure_unless_its_owner_was_killed():
     moved = {"trainer-0": Standing(STAKE - 1, is_untouched=False, fees=0)}
-    bad = replace(GOOD, trial=replace(TRIAL, honest=moved))
+    bad = replace(GOOD, outcome=replace(OUTCOME, honest=moved))
     assert not bad.is_success
     assert "trainer-0" in report.verdict(bad)
     assert replace(bad, killed_peers=["trainer-0"]).is_success
@@ -102,13 +102,13 @@ def test_honest_stake_that_moved_is_failure_unless_its_owner_was_killed():
     ],
 )
 def test_each_kind_of_cheat_has_its_own_end(end, is_caught):
-    assert replace(TRIAL, **end).is_caught is is_caught
+    assert replace(OUTCOME, **end).is_caught is is_caught
 
 
 def test_the_summary_is_plain_json_and_words():
     values = json.loads(json.dumps(GOOD.to_json()))
-    assert values["trial"]["slashed_lamports"] == 50
-    assert values["trial"]["cases"][0]["is_conviction"]
+    assert values["outcome"]["slashed_lamports"] == 50
+    assert values["outcome"]["cases"][0]["is_conviction"]
     assert values["is_success"]
     words = str(report.blocks(GOOD))
     for part in ("computes nothing", "0.00000005 SOL of its stake", "0.000000025 SOL burned"):

@@ -89,10 +89,10 @@ def test_a_trainer_that_fails_ends_the_demo_at_once(stopwatch, code, how):
     assert str(FOLDER / "trainer-1") in error.next_step
 
 
-def test_a_trainer_that_dies_without_a_word_is_named_too(stopwatch):
+def test_a_trainer_that_dies_without_a_reason_is_named_too(stopwatch):
     with pytest.raises(TrainerFailedError) as caught:
         watch(stopwatch).check(Board(), {"trainer-2": 1})
-    assert "no word in its event log" in caught.value.found
+    assert "no reason in its event log" in caught.value.found
 
 
 def test_patience_covers_three_void_rounds_and_a_halt():

@@ -88,7 +88,7 @@ def test_who_has_said_nothing_is_starting():
     [
         ({"reason": "no room", "kind": "DiskFullError"}, "no room"),
         ({"reason": "", "kind": "KeyboardInterrupt"}, "KeyboardInterrupt"),
-        ({}, "it did not say why"),
+        ({}, "no reason given"),
     ],
 )
 def test_a_failure_keeps_its_reason(event, failure):

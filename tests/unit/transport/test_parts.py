@@ -4,6 +4,7 @@ import blobs
 import pytest
 
 from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
+from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.errors import (
     EndpointError,
     EndpointInUseError,
@@ -13,7 +14,7 @@ from troth_client.transport.errors import (
     HolderSilentError,
 )
 from troth_client.transport.files import FolderBlobs, folder_transport
-from troth_client.transport.http import check_endpoint, http_transport
+from troth_client.transport.http import http_transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_client.transport.scores import HolderScores
 from troth_client.transport.wire import Partial

@@ -1,4 +1,4 @@
-"""The session key's money: filled up when low, within a limit, and every refusal told once."""
+"""The session key's money: filled up when low, within a limit, and every refusal reported once."""
 
 import asyncio
 
@@ -39,20 +39,20 @@ async def leave(world, session, lamports):
     assert world.balance(session.pubkey()) == lamports
 
 
-def purse(world, owner, left):
+def funding(world, owner, left):
     return SessionFunding(owner, SESSION.pubkey(), FULL, left, EventList())
 
 
-async def test_a_full_purse_is_left_alone(world, owner):
-    one = purse(world, owner, SOL)
+async def test_a_full_funding_is_left_alone(world, owner):
+    one = funding(world, owner, SOL)
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS + 1_000_000)
     await one.refill()
     assert one.events.events == []
     assert world.balance(one.session) == UNSPENDABLE_LAMPORTS + 1_000_000
 
 
-async def test_a_low_purse_is_filled_up_and_the_fee_is_told(world, owner):
-    one = purse(world, owner, SOL)
+async def test_a_low_funding_is_filled_up_and_the_fee_is_reported(world, owner):
+    one = funding(world, owner, SOL)
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS + 999_999)
     before = world.balance(owner.key.pubkey())
     await one.refill()
@@ -69,7 +69,7 @@ async def test_a_low_purse_is_filled_up_and_the_fee_is_told(world, owner):
 
 
 async def test_no_more_than_the_limit_is_ever_moved(world, owner):
-    one = purse(world, owner, 5_000_000)
+    one = funding(world, owner, 5_000_000)
     before = world.balance(owner.key.pubkey())
     for _ in range(2):
         await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
@@ -88,9 +88,9 @@ async def test_a_session_that_was_given_nothing_is_somebody_elses_to_pay(world, 
     assert one.events.events == []
 
 
-async def test_an_owner_without_money_is_told_once_and_asked_again(world, owner):
+async def test_an_owner_without_money_is_reported_once_and_asked_again(world, owner):
     poor = Owner(world.client, owner.at, world.wallet("poor", lamports=UNSPENDABLE_LAMPORTS))
-    one = purse(world, poor, SOL)
+    one = funding(world, poor, SOL)
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
     with pytest.raises(InsufficientFundsError):
         await one.refill()

@@ -1,8 +1,8 @@
-"""One participant of the demo, in a process of its own: what `troth join` runs, with a log.
+"""One participant of the demo in a process of its own: what `troth join` runs, with a log.
 
 Owns: the entry point of the fleet's children. Never: writes to the terminal, which the display
-has; a failure becomes its last event, anything else goes to a file.
-Next: `../participant.py`; `cheats.py` for one that is not honest.
+has: a failure becomes its last event, other output goes to a file.
+Next: `troth_client.participant.process`; `troth_simulation.cheats` for a cheat.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from troth_client.telemetry.events import EventLog
 from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.ports import cheating
 
-PRELOAD = ("torch", "troth_cli.demo.member", "troth_coordinator.chain.http_rpc")
+PRELOAD = ("torch", "troth_cli.demo.participant", "troth_coordinator.chain.http_rpc")
 """What the fork server imports once for all participants."""
 
 STDOUT, STDERR = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class MemberTask:
-    """A participant's name, its settings, the folder of its files, how it cheats if it does."""
+class ParticipantProcess:
+    """What a process is started with; `cheat` is empty for an honest participant."""
 
     name: str
     settings: ParticipantSettings
@@ -44,19 +44,19 @@ class MemberTask:
         return self.folder / "output.txt"
 
 
-def take_part(task: MemberTask) -> None:
+def run_participant(process: ParticipantProcess) -> None:
     """Take part until the run ends. Raises what stopped it, after it is in the log."""
-    task.folder.mkdir(parents=True, exist_ok=True)
-    with task.output.open("ab") as output:
+    process.folder.mkdir(parents=True, exist_ok=True)
+    with process.output.open("ab") as output:
         os.dup2(output.fileno(), STDOUT)
         os.dup2(output.fileno(), STDERR)
-    with EventLog.open(task.events, peer=task.name) as events:
+    with EventLog.open(process.events, peer=process.name) as events:
         try:
-            asyncio.run(participate(task.settings, events, _ways_in(task)))
+            asyncio.run(participate(process.settings, events, _wrapper(process)))
         except BaseException as error:
             events.emit("failed", kind=type(error).__name__, reason=str(error))
             raise
 
 
-def _ways_in(task: MemberTask) -> Callable[[Ports], Ports]:
-    return partial(cheating, CHEATS[task.cheat]) if task.cheat else unchanged
+def _wrapper(process: ParticipantProcess) -> Callable[[Ports], Ports]:
+    return partial(cheating, CHEATS[process.cheat]) if process.cheat else unchanged

@@ -1,8 +1,8 @@
-"""Audits as events show them: who found a mismatch, the accusation, the case, the money.
+"""One audit as events show it: verdicts, accusation, case, money.
 
-Owns: one line per audited payload, folded from events in any order.
-Never: reads the chain: what is proven there, `troth case show` and the demo's summary prove.
-Next: `board.py`, which holds them; `display.py`, which draws those that matter.
+Owns: the line of one audited payload, folded from events in any order.
+Never: reads the chain; `troth case show` and the demo's summary do, where proof is needed.
+Next: `board.py`, which holds the lines; `display.py`, which draws those worth showing.
 """
 
 from collections import Counter
@@ -17,8 +17,8 @@ OK = "OK"
 
 
 @dataclass(slots=True)
-class Trial:
-    """One audited payload. `taken` in lamports; `doubters` are who did not find it ok."""
+class AuditLine:
+    """One audited payload. `taken` in lamports; `findings` holds the verdicts that are not ok."""
 
     round: int
     target: int
@@ -28,23 +28,23 @@ class Trial:
     taken: int = 0
     is_closed: bool = False
     num_judged: int = 0
-    doubters: dict[str, str] = field(default_factory=dict)
+    findings: dict[str, str] = field(default_factory=dict)
     votes: dict[str, str] = field(default_factory=dict)
 
     @property
-    def matters(self) -> bool:
-        """Whether anybody doubted the work, or it could not be judged, or is accused."""
-        is_in_doubt = self.outcome in (AuditOutcome.NO_OPENINGS, AuditOutcome.UNPROVEN)
-        return bool(self.doubters) or is_in_doubt or self.stage >= AuditStage.ACCUSED
+    def is_notable(self) -> bool:
+        """Whether a witness found a fault, the work could not be judged, or it is accused."""
+        is_unjudged = self.outcome in (AuditOutcome.NO_OPENINGS, AuditOutcome.UNPROVEN)
+        return bool(self.findings) or is_unjudged or self.stage >= AuditStage.ACCUSED
 
     @property
     def is_conviction(self) -> bool:
-        """Whether the second committee convicted."""
+        """Whether the jury convicted."""
         return self.case_outcome == CaseOutcome.CONVICTED
 
     @property
-    def chapter(self) -> tuple[int, ...]:
-        """What a log tells once: it changes with each step, not with each voice."""
+    def step(self) -> tuple[int, ...]:
+        """What a log reports once: it changes with each step, not with each verdict or vote."""
         is_drawn = self.stage >= AuditStage.CASE_COMMIT
         is_accused = self.stage >= AuditStage.ACCUSED
         return self.outcome, is_accused, is_drawn, self.case_outcome, self.is_closed
@@ -63,7 +63,7 @@ class Trial:
         elif name == "judged":
             self.num_judged += 1
             if verdict != OK:
-                self.doubters[peer] = verdict.lower()
+                self.findings[peer] = verdict.lower()
         elif name == "judged_case":
             self.votes[peer] = verdict.lower()
 
@@ -71,7 +71,7 @@ class Trial:
         """Return what has happened so far, in words."""
         steps = [
             f"{verdict} found by {count} of {self.num_judged}"
-            for verdict, count in sorted(Counter(self.doubters.values()).items())
+            for verdict, count in sorted(Counter(self.findings.values()).items())
         ]
         if self.outcome == AuditOutcome.NO_OPENINGS:
             steps.append("no openings: fined at once")
@@ -80,7 +80,7 @@ class Trial:
         if self.stage >= AuditStage.ACCUSED:
             steps.append("accused")
         if self.stage in (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL):
-            steps.append("second committee drawn")
+            steps.append("jury drawn")
         if self.case_outcome:
             is_refusal = self.case_outcome == CaseOutcome.NO_OPENINGS
             charge = "unavailable" if is_refusal else "mismatch"

@@ -1,10 +1,10 @@
-"""What the display tells of an audit: doubt, accusation, decision, money, in that order."""
+"""What the display shows of an audit: findings, accusation, decision, money, in that order."""
 
 import pytest
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_client.telemetry.board import Board
-from troth_client.telemetry.display import trial_text
+from troth_client.telemetry.display import audit_text
 
 SOL = 10**9
 
@@ -29,28 +29,28 @@ DECIDED = changed("DECIDED", outcome=3, case_outcome=CaseOutcome.CONVICTED, take
 
 
 def only(made):
-    (trial,) = made.trials_that_matter()
-    return trial
+    (audit,) = made.notable_audits()
+    return audit
 
 
 def test_cleared_work_does_not_matter():
     made = board(judged("a", "OK"), changed("SETTLED", outcome=AuditOutcome.CLEARED))
-    assert made.trials_that_matter() == []
+    assert made.notable_audits() == []
 
 
 def test_the_story_is_told_step_by_step():
     made = board(judged("a", "MISMATCH"), judged("b", "OK"))
-    assert trial_text(made, only(made)) == "round 3, free-rider → mismatch found by 1 of 2"
+    assert audit_text(made, only(made)) == "round 3, free-rider → mismatch found by 1 of 2"
     made.take({"peer": "a", "round": 3, "target": 5, **changed("CASE_COMMIT", outcome=3)})
-    assert trial_text(made, only(made)).endswith("→ accused → second committee drawn")
+    assert audit_text(made, only(made)).endswith("→ accused → jury drawn")
     for event in (DECIDED, {"event": "judged_case", "verdict": "MISMATCH"}):
         made.take({"peer": "a", "round": 3, "target": 5, **event})
-    assert trial_text(made, only(made)).endswith(
+    assert audit_text(made, only(made)).endswith(
         "accused → convicted, 1 of 1 votes for mismatch → 0.1 SOL taken → 0.05 SOL will burn,"
         " 0.05 SOL to the treasury, in escrow until the appeal window ends"
     )
     made.take({"peer": "a", "round": 3, "target": 5, "event": "audit_closed"})
-    assert trial_text(made, only(made)).endswith("→ 0.05 SOL burned, 0.05 SOL to the treasury")
+    assert audit_text(made, only(made)).endswith("→ 0.05 SOL burned, 0.05 SOL to the treasury")
 
 
 def test_who_pays_out_need_not_take_part():
@@ -62,7 +62,7 @@ def test_who_pays_out_need_not_take_part():
 
 def test_a_second_conviction_may_find_nothing():
     made = board(DECIDED | {"taken": 0})
-    assert trial_text(made, only(made)).endswith("→ nothing left to take")
+    assert audit_text(made, only(made)).endswith("→ nothing left to take")
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_a_second_conviction_may_find_nothing():
 )
 def test_work_that_cannot_be_judged_is_told_too(outcome, words):
     made = board(changed("SETTLED", outcome=outcome))
-    assert words in trial_text(made, only(made))
+    assert words in audit_text(made, only(made))
 
 
-def test_openings_withheld_from_the_second_committee_are_told_as_no_conviction():
+def test_openings_withheld_from_the_jury_are_told_as_no_conviction():
     said = {"event": "judged_case", "verdict": "UNAVAILABLE"}
     made = board(said, changed("DECIDED", outcome=1, case_outcome=CaseOutcome.NO_OPENINGS))
-    text = trial_text(made, only(made))
+    text = audit_text(made, only(made))
     assert text.endswith("no openings, 1 of 1 votes for unavailable")
     assert not only(made).is_conviction
 
@@ -88,8 +88,8 @@ def test_a_node_that_lags_behind_takes_nothing_back():
 
 def test_a_log_tells_each_step_once():
     made = board(judged("a", "MISMATCH"))
-    first = only(made).chapter
+    first = only(made).step
     made.take({"round": 3, "target": 5, **judged("b", "MISMATCH")})
-    assert only(made).chapter == first, "another voice is no new step"
+    assert only(made).step == first, "another voice is no new step"
     made.take({"peer": "a", "round": 3, "target": 5, **changed("ACCUSED", outcome=3)})
-    assert only(made).chapter != first
+    assert only(made).step != first

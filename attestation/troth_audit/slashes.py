@@ -1,0 +1,141 @@
+"""What was taken from whom in a run: convictions and fines.
+
+Owns: reading them from the transactions that name the run's vault, so that they are there after the
+accounts are closed. Never: prints.
+Next: `troth_cli/view/slashes.py`, which shows them.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from troth_attestation.slashing import Fault
+from troth_audit.cases import CaseFile
+from troth_audit.history import key_of, of_events
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_audits import Penalised
+from troth_coordinator.rules.audit_view import AuditKey, AuditKind
+
+FAULTS = {
+    AuditKind.WORK: Fault.WORK,
+    AuditKind.PAYLOAD: Fault.MALFORMED,
+    AuditKind.ROOT: Fault.FALSE_ROOT,
+    AuditKind.POSSESSION: Fault.FALSE_POSSESSION,
+}
+"""The fault that a conviction of each kind proves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fine:
+    """A small penalty, which has neither escrow nor appeal. Amounts in lamports."""
+
+    round: int
+    target: int
+    index: int
+    fault: str
+    taken: int
+    treasury: int
+    acquitted: int
+    burned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slash:
+    """What one participant lost by one conviction or fine; amounts in lamports.
+
+    Only a conviction has a challenger, only a fine an acquitted accused; else None.
+    """
+
+    round: int
+    index: int
+    fault: Fault
+    taken: int
+    burned: int
+    treasury: int
+    challenger: int | None
+    acquitted: int | None
+    is_paid_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Slashes:
+    """The cases and fines of a run, whether or not their accounts are still open.
+
+    `cases` are those that ended, by round, target and kind; `events` are what they were read from,
+    oldest first.
+    """
+
+    cases: tuple[CaseFile, ...]
+    fines: tuple[Fine, ...]
+    events: tuple[Event, ...]
+
+
+async def read_slashes(
+    client: CoordinatorClient, at: RunAddresses, newest: int | None = None
+) -> Slashes:
+    """Return the cases and fines of a run from the transactions that name its vault.
+
+    `newest` bounds how many of them are read. `read_case` adds verdicts and votes to a case.
+    """
+    events = await client.history(at.vault, newest)
+    of_key: defaultdict[AuditKey, list[Event]] = defaultdict(list)
+    for event in events:
+        key = key_of(event)
+        if key is not None:
+            of_key[key].append(event)
+    found = [of_events(key, of_one) for key, of_one in sorted(of_key.items())]
+    return Slashes(
+        tuple(case for case in found if case is not None and case.case_outcome),
+        tuple(_fine(event) for event in events if isinstance(event, Penalised)),
+        tuple(events),
+    )
+
+
+def slashes_of(slashes: Slashes, open_cases: Sequence[CaseFile] = ()) -> list[Slash]:
+    """Return each conviction and each fine, by round; none for what was reversed.
+
+    Of a case whose account is still open, that account is believed: it may have been reversed.
+    """
+    still_open = {case.key: case for case in open_cases}
+    cases = [still_open.get(case.key, case) for case in slashes.cases]
+    found = [_of_case(case) for case in cases if case.is_conviction]
+    found += [_of_fine(fine) for fine in slashes.fines]
+    return sorted(found, key=lambda one: (one.round, one.index))
+
+
+def _of_case(case: CaseFile) -> Slash:
+    round_, target, kind = case.key
+    money = case.money
+    return Slash(
+        round=round_,
+        index=target,
+        fault=FAULTS[AuditKind(kind)],
+        taken=money.taken,
+        burned=money.burned,
+        treasury=money.treasury,
+        challenger=money.challenger,
+        acquitted=None,
+        is_paid_out=money.is_paid,
+    )
+
+
+def _of_fine(fine: Fine) -> Slash:
+    return Slash(
+        round=fine.round,
+        index=fine.index,
+        fault=Fault(fine.fault),
+        taken=fine.taken,
+        burned=fine.burned,
+        treasury=fine.treasury,
+        challenger=None,
+        acquitted=fine.acquitted,
+        is_paid_out=True,
+    )
+
+
+def _fine(event: Penalised) -> Fine:
+    taken = event.stake + event.unbonding + event.unvested
+    parts = (event.treasury, event.acquitted, event.burned)
+    return Fine(event.round, event.target, event.index, f"P{event.fault}", taken, *parts)

@@ -1,0 +1,103 @@
+"""A Run account for people and for JSON: `troth run show`, and what `troth run create` made.
+
+Owns: names and units of the printed fields. Never: reads the chain.
+Next: `commands/run.py`, which prints it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from troth_cli.view.amounts import sol
+from troth_cli.view.chain import key_text
+from troth_cli.view.output import Facts, Json
+from troth_coordinator.rules.settings import RunSettings
+from troth_coordinator.rules.view import RunFlag, RunView
+
+if TYPE_CHECKING:
+    from troth_cli.workflows.create import Created
+
+_MONEY = (
+    "total_stake",
+    "total_unbonding",
+    "total_unvested",
+    "total_claimable",
+    "total_bonds",
+    "total_escrow",
+    "treasury",
+    "reward_pool",
+)
+
+
+def run_values(view: RunView) -> dict[str, Json]:
+    """Return everything that a Run account says, hashes in hex, addresses in base58."""
+    values: dict[str, Json] = {
+        "run": key_text(view.address),
+        "authority": key_text(view.authority),
+        "council": key_text(view.council),
+        "phase": view.phase.name.lower(),
+        "round": view.round,
+        "max_rounds": view.params.max_rounds,
+        "epoch": view.epoch,
+        "cursor": view.cursor,
+        "root_round": view.root_round,
+        "is_pause_requested": bool(view.flags & RunFlag.PAUSE_REQUESTED),
+        "are_params_pending": bool(view.flags & RunFlag.PARAMS_PENDING),
+        "void_streak": view.void_streak,
+        "num_participants": view.num_participants,
+    }
+    for name in ("run_id", "config_hash", "manifest_hash", "genesis_root", "root", "chain_hash"):
+        values[name] = bytes(getattr(view, name)).hex()
+    for name in _MONEY:
+        values[f"{name}_lamports"] = int(getattr(view, name))
+    params = {k: int(v) for k, v in asdict(view.params).items()}
+    values["params"] = params | {"admission": view.params.admission.name.lower()}
+    return values
+
+
+def run_blocks(view: RunView) -> Sequence[Facts]:
+    """Return the same for people, without the parameters."""
+    values = run_values(view)
+    money = [(name.replace("_", " "), sol(int(getattr(view, name)))) for name in _MONEY]
+    plain = [
+        (name.replace("_", " "), value)
+        for name, value in values.items()
+        if name not in ("params", "run_id") and not name.endswith("_lamports")
+    ]
+    return [Facts(plain), Facts(money, "money")]
+
+
+def created_values(created: "Created", settings: RunSettings, out: Path) -> dict[str, Json]:
+    """Return what a creation left on chain and in which file, for JSON."""
+    view = created.view
+    return {
+        "run": key_text(view.address),
+        "is_new": created.is_new,
+        "config_file": str(out),
+        "config_hash": view.config_hash.hex(),
+        "manifest_hash": view.manifest_hash.hex(),
+        "genesis_root": view.genesis_root.hex(),
+        "reward_pool_lamports": view.reward_pool,
+        "stake_lamports": view.params.stake_lamports,
+        "fee_lamports": sum(one.fee_lamports for one in created.transactions),
+        "num_transactions": len(created.transactions),
+        "settings": settings.model_dump(mode="json"),
+    }
+
+
+def created_blocks(created: "Created", out: Path) -> list[Facts | str]:
+    """Return the same for people."""
+    view = created.view
+    rows = [
+        ("run", key_text(view.address)),
+        ("config file", out),
+        ("config hash", view.config_hash.hex()),
+        ("manifest hash", view.manifest_hash.hex()),
+        ("genesis root", view.genesis_root.hex()),
+        ("reward pool", sol(view.reward_pool)),
+        ("stake to join", sol(view.params.stake_lamports)),
+        ("fees", sol(sum(one.fee_lamports for one in created.transactions))),
+    ]
+    is_new = "Created." if created.is_new else "It existed already; nothing was created twice."
+    return [Facts(rows), is_new]

@@ -1,0 +1,139 @@
+"""`troth join` from the chain on: the last checks, the participant, what the terminal shows of it.
+
+Owns: the checks that need the chain or a device, the event log, and which events are printed.
+Never: a step of the protocol.
+Next: `troth_client.participant.process`.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from solders.keypair import Keypair
+
+from troth_cli.connection import connect
+from troth_cli.errors import FundsError
+from troth_cli.view.amounts import sol
+from troth_cli.view.output import Output
+from troth_cli.workflows.join import ROLES, JoinRequest
+from troth_client.model.device import choose_device
+from troth_client.participant.assembly import check_config
+from troth_client.participant.process import ParticipantEnd, ParticipantSettings, participate
+from troth_client.telemetry.duties import Duties
+from troth_client.telemetry.events import EventLog, EventTail, JsonValue
+from troth_coordinator.rules.membership import index_of_owner
+
+EVENTS_FILE: Final = "events.jsonl"
+FEE_RESERVE_LAMPORTS: Final = 10_000_000
+"""What joining takes beside stake and session: rent of the Participant account and fees."""
+PRINTED: Final = frozenset(
+    {
+        "joined",
+        "endpoint_differs",
+        "session_refilled",
+        "session_refill_failed",
+        "resumed",
+        "phase",
+        "trained",
+        "round_closed",
+        "activated",
+        "judged",
+        "judged_case",
+        "audit_changed",
+        "openings_lost",
+        "stake_too_low",
+        "stop_requested",
+        "owed",
+        "lagging",
+        "healed",
+        "root_differs",
+        "file_damaged",
+        "ended",
+    }
+)
+
+
+class EventPrinter:
+    """An event sink: every event to the log file, those that people wait for to the terminal."""
+
+    def __init__(self, log: EventLog, output: Output) -> None:
+        self._log = log
+        self._output = output
+        self._last = ""
+
+    def emit(self, event: str, /, **fields: JsonValue) -> None:
+        """Log an event and perhaps print it; an event that repeats the last one is not printed."""
+        self._log.emit(event, **fields)
+        line = " ".join([event, *(f"{k}={v}" for k, v in fields.items())])
+        if event in PRINTED and line != self._last:
+            self._last = line
+            self._output.note(line)
+
+
+def take_part(
+    request: JoinRequest, session: Keypair, listen: tuple[str, int], output: Output
+) -> ParticipantEnd:
+    """Make the checks that need chain and device, then take part; raises as `join` does."""
+    choose_device(request.device)
+    asyncio.run(check_run(request))
+    settings = _settings(request, session, listen)
+    log = EventLog.open(request.state / EVENTS_FILE, owner=str(request.owner.pubkey()))
+    try:
+        return asyncio.run(participate(settings, EventPrinter(log, output)))
+    except asyncio.CancelledError:
+        # The second signal cancels what is under way.
+        raise KeyboardInterrupt from None
+    finally:
+        log.close()
+
+
+async def check_run(request: JoinRequest) -> None:
+    """Raise unless the run is the one that the config describes and the owner can pay to join."""
+    async with connect(request.rpc_url) as client:
+        view = await client.snapshot(request.run)
+        check_config(view.run, request.config)
+        owner = request.owner.pubkey()
+        if index_of_owner(view.entries, bytes(owner)) is not None:
+            return
+        stake = view.run.params.stake_lamports
+        needed = stake + request.session_lamports + FEE_RESERVE_LAMPORTS
+        balance = await client.balance(owner)
+        if balance < needed:
+            raise FundsError(
+                f"{sol(needed)}: the stake of {sol(stake)}, the session key's"
+                f" {sol(request.session_lamports)}, rent and fees",
+                sol(balance),
+                f"Send SOL to it (on a local network: troth localnet airdrop {owner} 1).",
+                f"account {owner}",
+            )
+
+
+def duties_of(state: Path) -> Duties:
+    """Return a witness's duties from the log in its state folder, restarts included."""
+    duties = Duties()
+    for event in EventTail(state / EVENTS_FILE).read():
+        duties.take(event)
+    return duties
+
+
+def _settings(
+    request: JoinRequest, session: Keypair, listen: tuple[str, int]
+) -> ParticipantSettings:
+    host, port = listen
+    return ParticipantSettings(
+        rpc_url=request.rpc_url,
+        run=str(request.run),
+        config=request.config,
+        data=request.data,
+        state=request.state,
+        owner=bytes(request.owner),
+        session=bytes(session),
+        role=ROLES[request.role],
+        host=host,
+        port=port,
+        endpoint=request.endpoint,
+        device=request.device,
+        session_lamports=request.session_lamports,
+        refill_lamports=request.refill_lamports,
+        num_threads=request.num_threads,
+    )

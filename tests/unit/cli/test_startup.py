@@ -1,0 +1,106 @@
+"""What a command imports before it answers, and an early Ctrl-C, in real processes."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+from solders.keypair import Keypair
+from unit.cli.support import SECONDS, imported_by
+
+from troth_cli.keyfiles import write_key
+
+RUN = str(Keypair.from_seed(bytes(32)).pubkey())
+
+INTERRUPTED = """
+import os, signal, sys
+from troth_cli.main import main
+
+MOMENT = sys.argv.pop(1)
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == MOMENT:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+sys.exit(main())
+"""
+
+
+def interrupted(module, *arguments):
+    """A command line that gets Ctrl-C when it begins to import a module."""
+    command = [sys.executable, "-c", INTERRUPTED, module, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_key(tmp_path / "key", Keypair())
+    (tmp_path / "bad.toml").write_text("[chain]\nno_such_key = 1\n")
+    return tmp_path
+
+
+JOIN = ("join", RUN, "--data", "no-data")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (("join", "--bad-flag"), "No such option"),
+        ((*JOIN, "--key", "no-key"), "key file missing"),
+        ((*JOIN, "--key", "key", "--config", "no.toml"), "no.toml"),
+        ((*JOIN, "--key", "key", "--config", "bad.toml"), "no_such_key"),
+        ((*JOIN, "--key", "key", "--role", "miner"), "--role"),
+        ((*JOIN, "--key", "key", "--listen", "nowhere"), "--listen"),
+        ((*JOIN, "--key", "key", "--endpoint", "ftp://x"), "ftp://x"),
+        ((*JOIN, "--key", "key", "--device", "abacus"), "abacus"),
+        ((*JOIN, "--key", "key", "--session-sol", "much"), "--session-sol"),
+        ((*JOIN, "--key", "key"), "unbound config"),
+        (("witness", RUN, "--data", "no-data", "--key", "no-key"), "key file missing"),
+        (("demo", "--cheat", "kind"), "kind"),
+        (("demo", "--out", "key"), "a new or empty folder"),
+    ],
+)
+def test_flags_and_files_are_checked_before_torch_is_imported(files, arguments, found):
+    done, imported = imported_by(["torch"], *arguments, cwd=files)
+    assert imported == set()
+    assert done.code in (1, 2)
+    assert found in done.err
+    assert "Traceback" not in done.err
+    assert "loading" not in done.err
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "typer",
+        "troth_cli.options",
+        "troth_cli.commands.participation",
+        "pydantic",
+        "troth_cli.keyfiles",
+        "solders",
+    ],
+)
+def test_ctrl_c_while_modules_are_imported_is_one_line(files, module):
+    done = interrupted(module, *JOIN, "--key", files / "key")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["torch", "troth_simulation.cheats.ports", "rich.live"])
+def test_ctrl_c_while_the_demo_loads_comes_after_a_word_and_is_one_line(files, module):
+    done = interrupted(module, "demo", "--out", files / "demo")
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "loading…\ninterrupted\n"
+    assert not (files / "demo").exists()
+
+
+def test_ctrl_c_in_a_network_command_is_one_line():
+    done = interrupted("httpx", "status", RUN)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_the_version_is_the_distributions():
+    command = [sys.executable, "-m", "troth_cli", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS)
+    assert done.stdout == f"troth {version('troth')}\n"
