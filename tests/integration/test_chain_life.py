@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 from solders.pubkey import Pubkey
-from unit.chain.world import GENESIS_ROOT, SOL, World, key, vote
+from support.chain import GENESIS_ROOT, SOL, World, key, vote
 
 from troth_coordinator.chain import audit_instructions, case_instructions
 from troth_coordinator.chain import instructions as make

@@ -5,8 +5,8 @@ from solders.account import Account
 from solders.pubkey import Pubkey
 from solders.system_program import ID as SYSTEM_PROGRAM
 from solders.system_program import TransferParams, transfer
-from unit.chain.faulty import Faults, always, first
-from unit.chain.world import PROGRAM, SOL, World, key
+from support.chain import PROGRAM, SOL, World, key
+from support.faulty_rpc import Faults, always, first
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.errors import (

@@ -7,8 +7,8 @@ import asyncio
 
 import pytest
 from solders.system_program import TransferParams, transfer
-from unit.chain.world import GENESIS_ROOT, PROGRAM, SOL, World, key, vote
-from unit.localnet.validator_binary import validator_binary
+from support.chain import GENESIS_ROOT, PROGRAM, SOL, World, key, vote
+from support.validator import validator_binary
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain import instructions as make
@@ -35,8 +35,8 @@ ROOMY = {
 
 
 @pytest.fixture(scope="module")
-def validator(request):
-    options = ValidatorOptions(binary=validator_binary(request), slot_milliseconds=50)
+def validator():
+    options = ValidatorOptions(binary=validator_binary(), slot_milliseconds=50)
     with ValidatorLauncher(options) as one:
         one.start({PROGRAM: artifacts.program_image()})
         yield one
@@ -100,8 +100,8 @@ async def test_refusals_of_a_real_validator(client):
         await client.send([transfer(TransferParams(**keys, lamports=10**15))], [alice])
 
 
-async def test_no_program_on_a_real_validator(validator, request):
-    options = ValidatorOptions(binary=validator_binary(request), slot_milliseconds=50)
+async def test_no_program_on_a_real_validator(validator):
+    options = ValidatorOptions(binary=validator_binary(), slot_milliseconds=50)
     with ValidatorLauncher(options) as bare:
         bare.start({})
         async with HttpRpc(bare.rpc_url) as rpc:

@@ -5,11 +5,11 @@ in one process; here it is what a person at a terminal does, sees, and is told w
 """
 
 import pytest
-from integration.cli_network import SOL, Bench, prepare_text, processes, start
-from integration.demo_support import small_config
-from integration.process_support import SLOT, Troupe
-from integration.waiting import wait_for
-from unit.cli.support import Cli
+from support.cli import Cli
+from support.demos import small_config
+from support.network import SOL, Bench, prepare_text, processes, start
+from support.processes import SLOT, Participants
+from support.waiting import wait_for
 
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.setup import start_chain
@@ -169,7 +169,7 @@ def assert_duties_are_told(end):
 
 
 @pytest.fixture
-def troupe(tmp_path):
+def participants(tmp_path):
     """Four honest participants, a witness and a free-rider; convictions wait long for appeals."""
     with EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=SLOT)) as launcher:
         start_chain(launcher, EventList())
@@ -179,13 +179,15 @@ def troupe(tmp_path):
             num_rounds=16,
             slot_milliseconds=SLOT,
         )
-        with Troupe(options, launcher) as made:
+        with Participants(options, launcher) as made:
             yield made
 
 
-def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_council(cli, troupe):
-    run, rpc = str(troupe.stage.run), ("--rpc", troupe.launcher.rpc_url)
-    keys = troupe.options.folder / "keys"
+def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_council(
+    cli, participants
+):
+    run, rpc = str(participants.created.run), ("--rpc", participants.launcher.rpc_url)
+    keys = participants.options.folder / "keys"
 
     def convictions():
         cases = cli.json("case", "list", run, *rpc)["cases"]

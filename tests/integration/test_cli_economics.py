@@ -1,8 +1,8 @@
 """`troth run economics RUN` reads the parameters that the program holds."""
 
 import pytest
-from integration.cli_network import Bench, start
-from unit.cli.support import Cli
+from support.cli import Cli
+from support.network import Bench, start
 
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.sources import text_source

@@ -5,8 +5,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from integration.cli_network import SOL, Bench, last_json, prepare_text, processes, start
-from unit.cli.support import Cli
+from support.cli import Cli
+from support.network import SOL, Bench, last_json, prepare_text, processes, start
 
 pytestmark = pytest.mark.processes
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")

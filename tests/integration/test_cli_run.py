@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from integration.cli_network import CONFIG, PROGRAM, SOL, Bench, start
 from solders.keypair import Keypair
 from solders.litesvm import LiteSVM
 from solders.pubkey import Pubkey
-from unit.cli.support import Cli
+from support.cli import Cli
+from support.network import CONFIG, PROGRAM, SOL, Bench, start
 
 from troth_cli.settings import run_settings
 from troth_client.data.manifest import load_manifest

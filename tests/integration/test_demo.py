@@ -11,7 +11,9 @@ import subprocess
 import sys
 
 import pytest
-from integration.demo_support import (
+from safetensors import safe_open
+from solders.pubkey import Pubkey
+from support.demos import (
     KeptChain,
     events_of,
     fees_of_all_transactions,
@@ -21,9 +23,7 @@ from integration.demo_support import (
     read_chain,
     roots_by_round,
 )
-from integration.waiting import wait_for
-from safetensors import safe_open
-from solders.pubkey import Pubkey
+from support.waiting import wait_for
 
 from troth_client import round as round_module
 from troth_client.telemetry.board import Board

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from integration.demo_support import marked_environment, marked_processes
-from integration.waiting import wait_for
-from unit.cli.support import Cli
+from support.cli import Cli
+from support.demos import marked_environment, marked_processes
+from support.waiting import wait_for
 
 from troth_client.telemetry.events import EventTail
 

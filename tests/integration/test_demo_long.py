@@ -5,13 +5,13 @@ import subprocess
 import sys
 
 import pytest
-from integration.demo_support import (
+from support.demos import (
     events_of,
     marked_environment,
     marked_processes,
     roots_by_round,
 )
-from integration.waiting import wait_for
+from support.waiting import wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 ROUNDS = 40

@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 from cheats_as_processes import outcome
-from integration.demo_support import (
+from solders.pubkey import Pubkey
+from support.cli import Cli
+from support.demos import (
     KeptChain,
     events_of,
     fees_of_all_transactions,
@@ -12,8 +14,6 @@ from integration.demo_support import (
     read_chain,
     small_config,
 )
-from solders.pubkey import Pubkey
-from unit.cli.support import Cli
 
 from troth_coordinator.config_files import load_config
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from anchorpy import Provider, Wallet
-from integration.waiting import wait_for
 from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed
 from solana.rpc.types import TxOpts
 from solana.rpc.websocket_api import connect
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
-from unit.localnet.support import SOL, pay, signed
+from support.localnet import SOL, pay, signed
+from support.waiting import wait_for
 
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.errors import (

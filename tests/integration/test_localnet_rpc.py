@@ -12,8 +12,8 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.rpc.requests import GetBlockHeight, GetHealth, GetSlot
 from solders.rpc.responses import GetBlockHeightResp, GetHealthResp, GetSlotResp
-from unit.localnet import served
-from unit.localnet.support import SOL, pay
+from support import served
+from support.localnet import SOL, pay
 
 from troth_localnet.methods.registry import METHODS
 

@@ -12,8 +12,8 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.system_program import CreateAccountParams, create_account
 from solders.transaction import VersionedTransaction
-from unit.localnet import served
-from unit.localnet.support import SOL
+from support import served
+from support.localnet import SOL
 
 refused = served.refused
 server, client, chain, wallet, call = served.FIXTURES

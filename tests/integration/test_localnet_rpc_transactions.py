@@ -13,9 +13,8 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
-from unit.localnet import served
-from unit.localnet.support import SOL, memo, pay, signed_v0
-from unit.localnet.test_chain import put_table
+from support import served
+from support.localnet import SOL, memo, pay, put_table, signed_v0
 
 refused = served.refused
 server, client, chain, wallet, call = served.FIXTURES

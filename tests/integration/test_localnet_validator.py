@@ -13,15 +13,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from integration.waiting import wait_for
 from solders.compute_budget import set_compute_unit_price
 from solders.hash import Hash
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
-from unit.localnet.support import SOL, memo, pay, signed
-from unit.localnet.validator_binary import validator_binary
+from support.localnet import SOL, memo, pay, signed
+from support.validator import validator_binary
+from support.waiting import wait_for
 
 from troth_coordinator.chain.errors import TransactionRejectedError
 from troth_coordinator.chain.failure import TransactionFailure
@@ -40,8 +40,8 @@ NOBODY = Keypair.from_seed(bytes([9]) * 32)
 
 
 @pytest.fixture(scope="session")
-def binary(request):
-    return validator_binary(request)
+def binary():
+    return validator_binary()
 
 
 @pytest.fixture(scope="module")

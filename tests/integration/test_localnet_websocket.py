@@ -21,7 +21,7 @@ from solders.rpc.responses import (
 )
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
-from unit.localnet.support import SOL, Wallet
+from support.localnet import SOL, Wallet
 
 from troth_localnet import rpc as rpc_module
 from troth_localnet.rpc import RpcServer, ServerConfig

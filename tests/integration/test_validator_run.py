@@ -6,15 +6,15 @@ The binary comes packed in ../shared/tools; without it (or one on PATH) the test
 import asyncio
 
 import pytest
-from integration.demo_support import (
+from solders.pubkey import Pubkey
+from support.demos import (
     KeptChain,
     fees_of_all_transactions,
     perform,
     read_chain,
     roots_by_round,
 )
-from solders.pubkey import Pubkey
-from unit.localnet.validator_binary import validator_binary
+from support.validator import validator_binary
 
 from troth_attestation.quorum import AuditOutcome
 from troth_coordinator.chain.client import CoordinatorClient
@@ -46,8 +46,8 @@ async def read_audits(launcher, run):
 
 
 @pytest.fixture
-def validator(request):
-    binary = validator_binary(request)
+def validator():
+    binary = validator_binary()
     with ValidatorLauncher(ValidatorOptions(binary=binary, slot_milliseconds=SLOT)) as launcher:
         yield KeptChain(launcher)
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.judged_work import BETA, CONFIG, RULE, changed, payload_of, trained
 
 from troth_attestation import openings, work
 from troth_attestation.errors import TensorError
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_coordinator.rules.config import DemoSection, JudgeSection
-
-from .audits import BETA, CONFIG, RULE, changed, payload_of, trained
 
 OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE = VerdictKind
 HONEST = trained(3)

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import replace
 
 import pytest
+from support.headers import HEADER
 
 from troth_attestation import merkle, possession
 from troth_attestation.cases import Vote, judge_payload, judge_possession, judge_root
@@ -12,8 +13,6 @@ from troth_attestation.quorum import CaseOutcome, case_outcome
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.root import root_vote
-
-from .headers import HEADER
 
 PAYLOAD = bytes(range(256)) * 8
 SIGNED = replace(

@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from support.trainers import CONFIG, TOKENS, coefficients, weights
 
 from troth_attestation.verdict import VerdictKind
 from troth_cli import main
 from troth_client.audit.calibrate import Plan, calibrate, cheats, ways_here
 from troth_client.audit.thresholds import propose
-
-from .trainers import CONFIG, TOKENS, coefficients, weights
 
 PLAN = Plan(rounds=3, every=2, draws=2)
 

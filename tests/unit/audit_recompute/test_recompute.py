@@ -5,6 +5,18 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from support.trainers import (
+    CONFIG,
+    MIXED,
+    ORDER,
+    SIGMA,
+    TARGET,
+    TOKENS,
+    Trainer,
+    coefficients,
+    honest_history,
+    weights,
+)
 
 from troth_attestation.errors import TensorError
 from troth_attestation.sketch import differ, sketch
@@ -18,19 +30,6 @@ from troth_client.audit.recompute import (
 )
 from troth_client.compression.codec import payload_root
 from troth_client.train.errors import BatchShapeError
-
-from .trainers import (
-    CONFIG,
-    MIXED,
-    ORDER,
-    SIGMA,
-    TARGET,
-    TOKENS,
-    Trainer,
-    coefficients,
-    honest_history,
-    weights,
-)
 
 IDS = ORDER.sequences(16, 8)
 BATCH = TOKENS.sequences(IDS)

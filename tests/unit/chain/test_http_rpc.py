@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from solders.hash import Hash
 from solders.pubkey import Pubkey
 from solders.signature import Signature
-from unit.chain.hostile import HostileServer, http, reply
+from support.hostile_rpc import HostileServer, http, reply
 
 from troth_coordinator.chain.errors import (
     ChainError,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from unit.cli.support import process
+from support.cli import process
 
 from troth_cli import main as entry
 from troth_cli.app import build

@@ -9,7 +9,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.system_program import CreateAccountParams, create_account
 from solders.transaction import SanitizeError, VersionedTransaction
-from unit.localnet.support import MEMO, SOL, Wallet, memo, pay, signed, signed_v0
+from support.localnet import MEMO, SOL, Wallet, memo, pay, put_table, signed, signed_v0
 
 from troth_localnet.blocks import skip_every
 from troth_localnet.errors import (
@@ -239,13 +239,6 @@ def test_a_broken_lookup_table_is_named(chain, wallet, break_table, expected):
         chain.latest_blockhash()[0],
     )
     assert refusal(chain, bytes(transaction)).error == expected
-
-
-def put_table(chain, table, addresses):
-    """A table as the lookup program lays it out: active, extended in slot 0, no authority."""
-    meta = (1).to_bytes(4, "little") + (2**64 - 1).to_bytes(8, "little") + bytes(44)
-    data = meta + b"".join(bytes(address) for address in addresses)
-    chain.accounts.set(table, Account(SOL, data, LOOKUP_TABLE_PROGRAM, False, 0))
 
 
 def test_the_vm_sees_slot_clock_and_slot_hashes():

@@ -1,7 +1,7 @@
 import pytest
 from solders.pubkey import Pubkey
 from solders.signature import Signature
-from unit.localnet.support import SOL, Wallet
+from support.localnet import SOL, Wallet
 
 from troth_coordinator.chain.errors import RpcRefusedError, TransactionRejectedError
 from troth_coordinator.chain.failure import TransactionFailure

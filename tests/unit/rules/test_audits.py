@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from support.audit_views import audit_view, juror, seat
+from support.views import PARAMS, round_view, run_view
 
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage, SeatFlag
 from troth_coordinator.rules.audits import (
@@ -17,9 +19,6 @@ from troth_coordinator.rules.audits import (
 )
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import RoundFlag, SeedStatus
-
-from .builders import PARAMS, round_view, run_view
-from .trials import audit_view, juror, seat
 
 BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
 END = 1_060

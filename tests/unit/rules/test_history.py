@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.views import key, round_view
 
 from troth_coordinator.rules import chainhash, seeds
 from troth_coordinator.rules.chainhash import Attestation, ClosedRound, Commit
 from troth_coordinator.rules.errors import ChainOrderError, RangeError
 from troth_coordinator.rules.seeds import Lookup
-
-from .builders import key, round_view
 
 CLOSED = ClosedRound(
     round=7,

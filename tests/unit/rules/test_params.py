@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.views import PARAMS
 
 from troth_coordinator.rules import params as chain
 from troth_coordinator.rules.errors import (
@@ -20,8 +21,6 @@ from troth_coordinator.rules.params_checks import (
     longest_settlement_slots,
 )
 from troth_coordinator.rules.view import Admission, ParamsView
-
-from .builders import PARAMS
 
 
 def test_defaults_are_those_of_the_protocol():

@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from support.views import PARAMS, entry, network, roster, round_view, run_view
 
 from troth_coordinator.rules import progress
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role, RoundFlag, Status
-
-from .builders import PARAMS, entry, network, roster, round_view, run_view
 
 
 def pending(number, **changes):

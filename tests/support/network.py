@@ -7,10 +7,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from integration.waiting import wait_for
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from support.waiting import wait_for
 from troth_cli.connection import connect, run_async
 from troth_cli.keyfiles import read_key, write_key
 from troth_client.data.prepare import PrepareOptions, prepare

@@ -47,6 +47,9 @@ WINDOWS = {
     "case_slots": 60,
 }
 """Windows of audits and cases that are a few rounds of these runs."""
+AUDITED = {**WINDOWS, "p_new_ppm": 1_000_000, "audit_cap": 2}
+"""Audits every payload of a new member, up to two a round."""
+FIVE = ("anna", "bob", "carl", "dora", "emma")
 NO_AUDITS = {"p_base_ppm": 0, "p_new_ppm": 0}
 """For tests of who is missing: a silent member is fined, and jailed, for its seats as well."""
 SLOT_LIMIT = 100_000
@@ -89,10 +92,10 @@ class RunFactory:
         self.runs.append(run)
         return run
 
-    async def start(self, rounds: int = 6, *, cast: str, seed: int = 0, **changes: int):
+    async def start(self, rounds: int = 6, *, names: str, seed: int = 0, **changes: int):
         """A run with these members, all started, none of them has done anything yet."""
         run = await self.create(rounds, seed=seed, **changes)
-        await enter(run, cast.split())
+        await start_members(run, names.split())
         return run
 
     async def close(self) -> None:
@@ -100,7 +103,9 @@ class RunFactory:
             await run.close()
 
 
-async def enter(run: InProcessRun, names: Iterable[str], roles: Role = BOTH) -> list[Member]:
+async def start_members(
+    run: InProcessRun, names: Iterable[str], roles: Role = BOTH
+) -> list[Member]:
     """Let members join and start; the clock waits for all of them from the first slot on."""
     members = [await run.add(name, roles) for name in names]
     for member in members:
@@ -240,7 +245,7 @@ async def assert_finished(run: InProcessRun) -> NetworkView:
     return view
 
 
-def assert_fees_told(run: InProcessRun) -> None:
+def assert_fees_reported(run: InProcessRun) -> None:
     """What the events say of fees is what the session keys paid, so a display can add it up."""
     for one in run.members:
         payer = one.session.pubkey()

@@ -7,9 +7,8 @@ import asyncio
 import shutil
 from dataclasses import replace
 
-from integration.demo_support import SMOKE, events_of
-from integration.waiting import wait_for
-
+from support.demos import SMOKE, events_of
+from support.waiting import wait_for
 from troth_cli.demo.member import PRELOAD, take_part
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.setup import create_run, member_tasks
@@ -54,7 +53,7 @@ def quiet(folder, num_trainers, num_rounds):
     )
 
 
-class Troupe:
+class Participants:
     """Participants that have a data folder each. A context manager; leaving it ends them all."""
 
     def __init__(self, options, launcher):

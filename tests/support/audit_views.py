@@ -5,6 +5,7 @@ Next: builders.py for the other accounts.
 
 from dataclasses import replace
 
+from support.views import RUN_ADDRESS, key
 from troth_coordinator.rules.audit_view import (
     AuditFlag,
     AuditKind,
@@ -15,8 +16,6 @@ from troth_coordinator.rules.audit_view import (
     SeatView,
 )
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
-
-from .builders import RUN_ADDRESS, key
 
 SEED = b"s" * 32
 STAGE_END = 1_060
