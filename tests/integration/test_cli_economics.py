@@ -25,7 +25,8 @@ def bench(capsys, tmp_path):
 def test_defaults_come_from_the_run_on_chain(bench):
     run = bench.create("chain.p_base_ppm=150000", "chain.reward_per_payload=500000")
     found = bench.cli.json(*bench.of_run("run", "economics", run=run))
-    assert (found["given"]["p_ppm"], found["given"]["reward"]) == (150_000, 500_000)
+    assert found["given"]["p_ppm"] == 150_000
+    assert found["given"]["reward"] == 500_000
     assert found["run"]["witness_fee_lamports"] == 100_000
     # The file for those who join names the run, and the chain's copy counts.
     file = ("run", "economics", "--config", bench.folder / "run.toml", "--rpc", bench.rpc)

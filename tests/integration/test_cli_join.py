@@ -65,15 +65,20 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     one.wait_for("round_closed round=0")
     one.process.send_signal(signal.SIGTERM)
     code, values = one.end()
-    assert (code, values["is_finished"], values["weights"]) == (0, False, None), one.said()
+    assert code == 0, one.said()
+    assert values["is_finished"] is False, one.said()
+    assert values["weights"] is None, one.said()
     assert 1 <= values["round"] < 5
     again = joined(bench.join_arguments(run, "a"), "again")
     for process in (again, two):
         code, values = process.end()
-        assert (code, values["is_finished"], values["round"]) == (0, True, 5), process.said()
+        assert code == 0, process.said()
+        assert values["is_finished"] is True, process.said()
+        assert values["round"] == 5, process.said()
         assert (Path(values["weights"]) / "model.safetensors").is_file()
         shown = bench.cli.json(*bench.of_run("run", "show", run=run))
-        assert (shown["phase"], shown["root"]) == ("finished", values["root"])
+        assert shown["phase"] == "finished"
+        assert shown["root"] == values["root"]
     assert "resumed" in again.said()
     assert endpoint(again) == endpoint(one)
     assert shown["num_participants"] == 2
@@ -113,7 +118,8 @@ def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, 
     assert bench.cli.refused(*elsewhere)["kind"] == "EndpointInUseError"
     second = joined(changed(elsewhere, listen=f"127.0.0.1:{free_port()}"), "second")
     code, values = first.end()
-    assert (code, values) == (1, None)
+    assert code == 1
+    assert values is None
     assert last_json(first.said())["error"]["kind"] == "ReplacedError"
     second.wait_for("phase=WAITING_FOR_MEMBERS")
     assert f"others look for this participant at {endpoint(first)}" in second.said()
@@ -143,7 +149,8 @@ def test_joining_after_the_last_round_for_it_is_refused(bench):
     bench.take_a_seat(run, "a", "b")
     bench.pass_a_round(run, "a", "b")
     error = bench.cli.refused(*bench.join_arguments(run, "late"))
-    assert (error["kind"], error["name"]) == ("ProgramRefusedError", "JoinClosed")
+    assert error["kind"] == "ProgramRefusedError"
+    assert error["name"] == "JoinClosed"
 
 
 def test_without_an_invitation_an_allowlisted_run_is_refused(bench):
@@ -156,7 +163,8 @@ def test_too_little_money_is_named_before_anything_is_sent(bench):
     run = bench.create()
     bench.key("poor", 0.1)
     error = bench.cli.refused(*bench.join_arguments(run, "poor"))
-    assert (error["kind"], error["found"]) == ("FundsError", "0.1 SOL")
+    assert error["kind"] == "FundsError"
+    assert error["found"] == "0.1 SOL"
     assert "0.36 SOL" in error["expected"]
 
 

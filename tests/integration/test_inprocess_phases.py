@@ -136,7 +136,8 @@ async def test_silence_of_more_than_half_is_void_and_no_strike(run_factory):
     assert void_rounds(run, "ada") == [0, 1]
     assert included(run, "ada")[4] == [0, 1]
     for silent in view.entries[2:5]:
-        assert (silent.status, silent.strikes) == (Status.INACTIVE, 0)
+        assert silent.status == Status.INACTIVE
+        assert silent.strikes == 0
 
 
 async def test_three_void_rounds_halt_and_the_run_starts_again_at_its_checkpoint(run_factory):
@@ -145,16 +146,19 @@ async def test_three_void_rounds_halt_and_the_run_starts_again_at_its_checkpoint
     await with_silent(run, ["ada", "bob"], ["cyd", "dan", "eve"])
     async with half_dead(run, run.members[2:]):
         view = await until(run, lambda view: view.run.phase == Phase.HALTED)
-    assert (view.run.round, view.run.cursor) == (3, 3 * 5 * 2)
+    assert view.run.round == 3
+    assert view.run.cursor == 3 * 5 * 2
     assert [entry.strikes for entry in view.entries[:5]] == [0] * 5
     await run.finish()
     view = await assert_finished(run)
     assert void_rounds(run, "ada") == [0, 1, 2]
-    assert (view.run.restart_round, view.run.restart_root_round) == (3, 0)
+    assert view.run.restart_round == 3
+    assert view.run.restart_root_round == 0
     assert view.run.cursor == 3 * 5 * 2 + 6 * 2 * 2
     for name in ("ada", "bob"):
         (restarted,) = events_of(run, name, "restarted")
-        assert (restarted["round"], restarted["root_round"]) == (3, 0)
+        assert restarted["round"] == 3
+        assert restarted["root_round"] == 0
         first = next(one for one in events_of(run, name, "encoded") if one["round"] == 3)
         assert first["previous"] is None
     assert list(included(run, "ada").values()) == [[]] * 3 + [[0, 1]] * 6
@@ -182,7 +186,8 @@ async def test_a_halt_after_progress_goes_back_to_the_checkpoint(run_factory):
     await run.start(members[3])
     await run.finish()
     view = await assert_finished(run)
-    assert (view.run.restart_round, view.run.restart_root_round) == (halted, 4)
+    assert view.run.restart_round == halted
+    assert view.run.restart_root_round == 4
     for name in ("ada", "bob", "cyd", "dan"):
         assert len(events_of(run, name, "restarted")) == 1, name
         assert not events_of(run, name, "root_differs"), name
@@ -219,7 +224,8 @@ async def test_pause_and_resume(run_factory):
     paused_at = view.run.round
     await until(run, lambda later: later.slot > view.slot + 30)
     later = await run.view()
-    assert (later.run.phase, later.run.round) == (Phase.PAUSED, paused_at)
+    assert later.run.phase == Phase.PAUSED
+    assert later.run.round == paused_at
     assert later.run.seeds_pending == 0, "seeds freeze meanwhile"
     await authority(run).resume_run()
     await run.finish()
@@ -372,4 +378,5 @@ async def test_cooldown_that_never_agrees_halts_and_finds_its_way_out(run_factor
     await run.finish()
     view = await assert_finished(run)
     # All rounds are done, so the run ends with the last root that found a majority.
-    assert (view.run.round, view.run.root_round) == (3, 2)
+    assert view.run.round == 3
+    assert view.run.root_round == 2

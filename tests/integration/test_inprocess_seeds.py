@@ -79,6 +79,7 @@ async def test_a_refused_seed_does_not_hold_up_the_transition(run_factory):
         mood.chance = 0.0
         await crank(ada.here, view)
         refused, cranked = ada.events.events
-        assert (refused["event"], refused["name"]) == ("crank_refused", "SeedNotPending")
+        assert refused["event"] == "crank_refused"
+        assert refused["name"] == "SeedNotPending"
         assert cranked["event"] == "cranked"
         assert (await run.view()).run.phase != view.run.phase

@@ -61,7 +61,8 @@ async def one_joins(client: CoordinatorClient) -> list[str]:
         await Crank(client, run.at, authority).tick(0)
     assert caught.value.name == "NothingDue"
     view = await client.read_run(run.at.run)
-    assert (view.phase, view.total_stake) == (Phase.WAITING_FOR_MEMBERS, 100 * REWARD)
+    assert view.phase == Phase.WAITING_FOR_MEMBERS
+    assert view.total_stake == 100 * REWARD
     return [type(event).__name__ for one in (*sent, joined) for event in one.events]
 
 

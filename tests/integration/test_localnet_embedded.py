@@ -170,7 +170,8 @@ def test_signals_end_it_cleanly(number):
     assert "rpc_url" in json.loads(process.stdout.readline())
     process.send_signal(number)
     _, stderr = process.communicate(timeout=10)
-    assert (process.returncode, stderr) == (0, b"")
+    assert process.returncode == 0
+    assert stderr == b""
 
 
 def test_the_command_line_refuses_with_a_sentence_and_code_1(launcher):

@@ -153,4 +153,6 @@ async def test_batches_through_the_clients_provider(client, chain):
         (GetSlot(), GetBlockHeight(), GetHealth()),
         (GetSlotResp, GetBlockHeightResp, GetHealthResp),
     )
-    assert (slot.value, height.value, health.value) == (chain.slot, chain.height, "ok")
+    assert slot.value == chain.slot
+    assert height.value == chain.height
+    assert health.value == "ok"

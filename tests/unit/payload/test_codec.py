@@ -81,7 +81,9 @@ def test_bytes_and_root_equal_the_reference_and_decode_gives_the_votes_back(exam
     assert len(data) == payload_length(num_tiles, k)
     found = codec.decode(data, num_tiles, k, reference.payload_root(data))
     assert lists(found) == plain
-    assert (found.num_tiles, found.k, found.root) == (num_tiles, k, reference.payload_root(data))
+    assert found.num_tiles == num_tiles
+    assert found.k == k
+    assert found.root == reference.payload_root(data)
     assert codec.encode(found) == data
 
 

@@ -45,7 +45,8 @@ def test_a_commit_window_that_ended_counts_as_reveal(stage, following, window):
     audit = audit_view(stage, stage_end=END)
     assert now(audit, PARAMS, END) == audit, "its last slot belongs to it"
     later = now(audit, PARAMS, END + 1)
-    assert (later.stage, later.stage_end) == (following, END + window)
+    assert later.stage == following
+    assert later.stage_end == END + window
 
 
 @pytest.mark.parametrize(
