@@ -1,6 +1,7 @@
 """The chain client on the real solana-test-validator: nothing works on LiteSVM alone.
 
-The binary comes packed in ../shared/tools; without it (or one on PATH) these tests are skipped.
+The binary is the one on PATH or the one that TROTH_VALIDATOR names; without it, these tests are
+skipped.
 """
 
 import asyncio

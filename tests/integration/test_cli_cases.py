@@ -23,8 +23,10 @@ RING = 8
 RULES = ("commit_slots=600", "attest_slots=600", "warmup_slots=1500", "vesting_slots=40000")
 RULES += ("unbond_slots=40000", "p_new_ppm=1000000", "audit_cap=2")
 RULES += ("openings_slots=3000", "verdict_commit_slots=3000", "verdict_reveal_slots=3000")
-RULES += ("committee_commit_slots=3000", "committee_reveal_slots=3000", "case_slots=2500")
+RULES += ("committee_commit_slots=3000", "committee_reveal_slots=3000")
 RULES += (f"ring={RING}", "appeal_slots=100", "breaker_slots=100")
+CASE_SLOTS = 2_500
+RULES += (f"case_slots={CASE_SLOTS}",)
 TRAINERS = ("a", "b", "c")
 SECONDS = 240
 LONG = {"appeal_slots": 600, "breaker_slots": 600, "vesting_slots": 9_000, "unbond_slots": 9_000}
@@ -56,6 +58,7 @@ def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
         wait_for(lambda: show(bench, run, cleared)["case_outcome"], SECONDS)
         judged = show(bench, run, cleared)
         refuse_what_left_the_ring(bench, run)
+        let_accusations_expire(bench, run)
         ends = [person.end() for person in people]
     assert [code for code, _ in ends] == [0] * 4, [person.said()[-900:] for person in people]
     assert_bond_is_lost(bench, run, judged)
@@ -144,6 +147,19 @@ def refuse_what_left_the_ring(bench, run):
     assert error["found"] == "0"
 
 
+def let_accusations_expire(bench, run):
+    """When the run is over, members stay as long as they can be accused: pass that time at once."""
+    status = bench.of_run("status", run=run)
+    wait_for(lambda: bench.cli.json(*status)["phase"] == "finished", SECONDS)
+    cases = bench.of_run("case", "list", run=run)
+    open_stages = ("commit", "reveal", "committee_commit", "committee_reveal")
+    wait_for(
+        lambda: all(case["stage"] not in open_stages for case in bench.cli.json(*cases)["cases"]),
+        SECONDS,
+    )
+    bench.launcher.advance(CASE_SLOTS)
+
+
 def assert_bond_is_lost(bench, run, judged):
     """Acquitted: the bond pays the committee; of the rest the target gets half, half burns."""
     assert judged["case_outcome"] == "acquitted"
@@ -218,6 +234,7 @@ def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_coun
     assert not seen["is_paid_out"]
 
     assert "council" in cli.refused(*reverse, keys / "trainer-0.json")["expected"]
+    participants.launcher.advance(LONG["appeal_slots"])
     wait_for(lambda: cli(*reverse, keys / "authority.json").code == 0, SECONDS)
     seen = cli.json("case", "show", run, *rpc, *which(case))
     assert "reversed" in seen["flags"]

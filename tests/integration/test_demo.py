@@ -42,7 +42,7 @@ pytestmark = pytest.mark.processes
 # Slots are wall time here. A phase ends when all have acted: only the rounds that wait for a killed
 # trainer need their deadlines.
 SLOT = 100
-KILL_SLOT = 50
+KILL_SLOT = 60
 ROUNDS = 6
 KILL_ROUND, KILL_ROUNDS = 2, 8
 HONEST = {"num_witnesses": 0, "cheat": "none"}

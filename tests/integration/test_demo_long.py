@@ -13,7 +13,8 @@ from support.demos import (
 )
 from support.waiting import wait_for
 
-pytestmark = [pytest.mark.processes, pytest.mark.nightly]
+FORTY_ROUNDS = pytest.mark.nightly(reason="two demos of forty rounds, as a user starts them")
+pytestmark = [pytest.mark.processes, FORTY_ROUNDS]
 ROUNDS = 40
 KILL_ROUND = 20
 

@@ -131,9 +131,9 @@ async def test_killed_before_its_first_step(run_factory):
 
 
 async def test_kills_and_joins(run_factory):
-    run, fate = await live(run_factory, 40, seed=11)
-    await judge(run, 40)
-    assert fate.counts["killed"] >= 10
+    run, fate = await live(run_factory, 24, seed=11)
+    await judge(run, 24)
+    assert fate.counts["killed"] >= 6
     assert fate.counts["joined"] >= 1
 
 
@@ -147,7 +147,7 @@ async def test_equal_fates_are_equal_to_the_last_byte(run_factory):
     assert ends[0] == ends[1]
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="three runs of 220 rounds, until somebody has left by chance")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_many_kills_and_joins(run_factory, seed):
     run, fate = await live(run_factory, 220, seed)

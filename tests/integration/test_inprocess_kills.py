@@ -185,7 +185,7 @@ async def test_killed_at_a_door(run_factory, is_after):
     await assert_survived(run, 20, fates, lives)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="139 lives in sixty rounds: every door, not one in thirteen")
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 async def test_killed_at_every_door(run_factory, is_after):
     lives = [(at, is_after) for at in range(1, 140)]
@@ -196,7 +196,7 @@ async def test_killed_at_every_door(run_factory, is_after):
     assert {fate.where for fate in fates} >= usual | of_audits
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="forty rounds, so that a death falls between two phases of an audit")
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 async def test_killed_between_a_hidden_verdict_and_its_reveal(run_factory, is_after):
     """A start takes some seventy doors, a round two hundred, a judge three rounds to commit."""

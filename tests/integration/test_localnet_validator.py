@@ -1,6 +1,7 @@
 """The real solana-test-validator behind the same interface, and the embedded chain beside it.
 
-The binary comes packed in ../shared/tools; without it (or one on PATH) these tests are skipped.
+The binary is the one on PATH or the one that TROTH_VALIDATOR names; without it, these tests are
+skipped.
 """
 
 import base64
