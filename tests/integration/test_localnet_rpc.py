@@ -55,7 +55,9 @@ async def test_skipped_future_and_forgotten_blocks_have_their_errors(client, cha
 
 async def test_blockhashes(client, chain):
     latest = (await client.get_latest_blockhash()).value
-    assert (latest.blockhash, latest.last_valid_block_height) == chain.latest_blockhash()
+    blockhash, last_valid_height = chain.latest_blockhash()
+    assert latest.blockhash == blockhash
+    assert latest.last_valid_block_height == last_valid_height
     chain.advance(5)
     newer = (await client.get_latest_blockhash()).value
     assert newer.blockhash != latest.blockhash

@@ -1,11 +1,14 @@
-"""What tests put between a member of an in-process run and its doors: to lie, to refuse, to die.
+"""What tests put between a member of a run and its ports: to lie, to refuse, to die.
 
-Next: inprocess_support.py for the runs.
+Owns: wrappers of ports. Never: starts a run. Next: runs.py.
 """
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import pytest
 
 from support.runs import member
 from troth_attestation import header as headers
@@ -15,6 +18,7 @@ from troth_client.steps import attest as attest_step
 from troth_client.transport.base import BlobId
 from troth_client.transport.errors import FetchError, HolderLacksError
 from troth_coordinator.rules import bitmap
+from troth_simulation.in_process import InProcessRun, Member
 
 LIAR = 3
 LIE_ROUND = 2
@@ -23,57 +27,54 @@ LIE_ROUND = 2
 class Wrapped:
     """Any object with some calls replaced."""
 
-    def __init__(self, inner, **calls):
+    def __init__(self, inner: Any, **calls: Callable[..., Any]) -> None:
         self._inner = inner
         self._calls = calls
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return self._calls.get(name) or getattr(self._inner, name)
 
 
-def refused_by(doors: Ports, refuses: Callable[[str, BlobId], bool]) -> Ports:
-    """The same doors, but a holder lacks what `refuses(holder, blob)` says."""
-    wire = doors.transport._wire
+def refused_by(ports: Ports, refuses: Callable[[str, BlobId], bool]) -> Ports:
+    """The same ports, but a holder lacks what `refuses(holder, blob)` says."""
+    wire = ports.transport._wire
 
-    async def read(holder, blob, into):
+    async def read(holder: str, blob: BlobId, into: Any) -> None:
         if refuses(holder, blob):
             raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
         await wire.read(holder, blob, into)
 
-    doors.transport._wire = Wrapped(wire, read=read)
-    return doors
+    ports.transport._wire = Wrapped(wire, read=read)
+    return ports
 
 
 class Killed(BaseException):
-    """What kill -9 feels like from inside; nothing in the client may catch it."""
+    """Ends a member as kill -9 ends a process; nothing in the client may catch it."""
 
 
 @dataclass
 class Death:
-    """The death of one process. Time stands still from then on, until `bury`."""
+    """The death of one member. Time stands still from then on, until `release_clock`."""
 
     clock: SteppedClock
     is_dead: bool = False
     where: str = ""
     died: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def die(self):
+    def die(self) -> NoReturn:
         self.is_dead = True
         self.died.set()
         self.clock.join()
         raise Killed(self.where)
 
-    def bury(self):
+    def release_clock(self) -> None:
+        """Let slots pass again after the death."""
         if self.is_dead:
             self.clock.leave()
 
 
-def vouch_for_everything(monkeypatch) -> None:
-    """Members who vouch blindly for whatever was committed."""
-
-    class Blind(dict):
-        pass
-
+def vouch_for_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every member vouch for the payload of the liar without looking at it."""
     honest = attest_step.possession
 
     def possession(run, round_, owner, payloads):
@@ -88,11 +89,11 @@ def vouch_for_everything(monkeypatch) -> None:
     monkeypatch.setattr(attest_step, "vouched", vouched)
 
 
-def withhold(run, round_: int, target: str, served_to: str) -> None:
+def withhold(run: InProcessRun, round_: int, target: str, served_to: str) -> None:
     """Only one member ever gets the target's payload of a round."""
 
-    def wrap(one, doors):
-        transport = doors.transport
+    def wrap(one: Member, ports: Ports) -> Ports:
+        transport = ports.transport
 
         def is_withheld(blob: BlobId) -> bool:
             stored = member(run, target).here.store.load_submission(round_)
@@ -110,6 +111,6 @@ def withhold(run, round_: int, target: str, served_to: str) -> None:
             if one.name in (target, served_to) or not is_withheld(blob):
                 transport.expect(blob, num_bytes, check)
 
-        return replace(doors, transport=Wrapped(transport, fetch=fetch, expect=expect))
+        return replace(ports, transport=Wrapped(transport, fetch=fetch, expect=expect))
 
     run.wrap = wrap

@@ -1,6 +1,7 @@
-"""Honest participants on a chain of their own, driven one by one; not a test itself.
+"""Participants as processes on a chain of their own, driven one by one.
 
-Next: demo_support.py for reading logs and chains.
+Owns: their folders, their fleet, waiting for what they log. Never: judges what they did.
+Next: demos.py for reading logs and chains.
 """
 
 import asyncio
@@ -60,8 +61,8 @@ class Participants:
         self.options = options
         options.folder.mkdir()
         self.launcher = launcher
-        self.stage = asyncio.run(self._create())
-        tasks = member_tasks(self.options, self.stage, launcher.rpc_url)
+        self.created = asyncio.run(self._create())
+        tasks = member_tasks(self.options, self.created, launcher.rpc_url)
         self.tasks = [self._own_data(task) for task in tasks]
         self.fleet = Fleet(take_part, self.tasks, PRELOAD)
 
@@ -103,5 +104,5 @@ class Participants:
                 return await create_run(self.options, client, events)
 
     def _own_data(self, task):
-        shutil.copytree(self.stage.data, self.data_of(task.name))
+        shutil.copytree(self.created.data, self.data_of(task.name))
         return replace(task, settings=replace(task.settings, data=self.data_of(task.name)))

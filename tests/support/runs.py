@@ -1,6 +1,7 @@
-"""Whole runs in one process: settings, the cast, waiting, and what every run must leave behind.
+"""Whole runs in one process: settings, members, waiting, and what every run must leave behind.
 
-Next: conftest.py for the fixtures; the test_inprocess_* files.
+Owns: factories, waits and assertions on a whole run. Never: lies for a member; see ports.py.
+Next: run_fixtures.py; the test_inprocess_* files.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -92,8 +93,10 @@ class RunFactory:
         self.runs.append(run)
         return run
 
-    async def start(self, rounds: int = 6, *, names: str, seed: int = 0, **changes: int):
-        """A run with these members, all started, none of them has done anything yet."""
+    async def start(
+        self, rounds: int = 6, *, names: str, seed: int = 0, **changes: int
+    ) -> InProcessRun:
+        """A run with these members, all started; none of them has done anything yet."""
         run = await self.create(rounds, seed=seed, **changes)
         await start_members(run, names.split())
         return run
@@ -161,7 +164,7 @@ def raise_failures(run: InProcessRun) -> None:
 
 
 class Chronicle:
-    """What the program says from now on that happens in a run, from its logs, in order."""
+    """All events that the program logs from now on, in order."""
 
     def __init__(self, run: InProcessRun) -> None:
         self._log = EventLog(program_codec())
@@ -169,7 +172,7 @@ class Chronicle:
         run.chain.observers.append(self)
 
     def slot_opened(self, slot: int, parent: int) -> None:
-        """Nothing is said by time alone."""
+        """A new slot alone is no event."""
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
         if landed.outcome.error is None:
@@ -231,7 +234,7 @@ async def assert_conserved(run: InProcessRun) -> None:
 async def assert_finished(run: InProcessRun) -> NetworkView:
     """Every member that saw the end holds the weights whose root is on chain.
 
-    Who left may have seen it too, answering for its work, but applied nothing since.
+    A member that left may have seen the end too, but it has applied nothing since it left.
     """
     view = await run.view()
     assert view.run.phase == Phase.FINISHED
@@ -246,7 +249,7 @@ async def assert_finished(run: InProcessRun) -> NetworkView:
 
 
 def assert_fees_reported(run: InProcessRun) -> None:
-    """What the events say of fees is what the session keys paid, so a display can add it up."""
+    """The fees in the events add up to what the session keys paid."""
     for one in run.members:
         payer = one.session.pubkey()
         sent = (found for found in run.chain.history.newest_first(payer))
@@ -269,7 +272,7 @@ def void_rounds(run: InProcessRun, name: str) -> list[int]:
     return [event["round"] for event in events if event["void"]]
 
 
-def events_of(run: InProcessRun, name: str, event: str) -> list[dict]:
+def events_of(run: InProcessRun, name: str, event: str) -> list[dict[str, Any]]:
     return member(run, name).events.named(event)
 
 
@@ -283,7 +286,7 @@ def with_peer(one: Member, **changes: object) -> None:
         setattr(one.here, name, value)
 
 
-async def join_by_hand(run, name: str) -> Session:
+async def join_by_hand(run: InProcessRun, name: str) -> Session:
     """A participant without a client: joined and ready, it does what the test says."""
     one = await run.add(name)
     session = Session(run.client, run.at, one.session, one.index)
@@ -292,9 +295,9 @@ async def join_by_hand(run, name: str) -> Session:
     return session
 
 
-def num_committed(view) -> int:
+def num_committed(view: NetworkView) -> int:
     return 0 if view.round is None else bitmap.count(view.round.committed)
 
 
-def vote_of(run, name: str, round_: int, root: bytes) -> bytes:
+def vote_of(run: InProcessRun, name: str, round_: int, root: bytes) -> bytes:
     return root_vote(bytes(run.at.run), round_, bytes(member(run, name).owner.pubkey()), root)

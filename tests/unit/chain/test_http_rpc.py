@@ -122,7 +122,9 @@ async def test_an_honest_answer_is_read(method):
         assert found.fee_lamports == 5000
         assert found.compute_units == 77
     elif method == "getLatestBlockhash":
-        assert found == (Hash.from_bytes(bytes(KEY)), 159)
+        blockhash, last_valid_height = found
+        assert blockhash == Hash.from_bytes(bytes(KEY))
+        assert last_valid_height == 159
     elif method == "getProgramAccounts":
         assert [address for address, _account in found] == [KEY]
         filters = server.requests[0]["params"][1]["filters"]

@@ -46,9 +46,9 @@ def test_defaults_come_from_the_settings(cli, tmp_path):
     )
     found = cli.json("run", "economics", "--config", file)
     assert found["given"]["p_ppm"] == 200_000
-    assert (found["given"]["reward"], found["given"]["cost"], found["given"]["gain"]) == (
-        *(1_000, 800, 800),
-    )
+    assert found["given"]["reward"] == 1_000
+    assert found["given"]["cost"] == 800
+    assert found["given"]["gain"] == 800
     assert found["run"] == {
         "stake_lamports": 90_000,
         "witness_fee_lamports": 200,

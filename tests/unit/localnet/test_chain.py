@@ -49,8 +49,11 @@ def test_a_transfer_moves_lamports_and_takes_the_fee(chain, wallet):
     assert wallet.lamports == before - SOL - 5_000
     assert landed.fee_lamports == 5_000
     assert landed.outcome.error is None
-    assert landed.pre_balances[:2] == (before, 0)
-    assert landed.post_balances[:2] == (before - SOL - 5_000, SOL)
+    payer, receiver = 0, 1
+    assert landed.pre_balances[payer] == before
+    assert landed.pre_balances[receiver] == 0
+    assert landed.post_balances[payer] == before - SOL - 5_000
+    assert landed.post_balances[receiver] == SOL
 
 
 def test_preflight_changes_nothing_and_shows_the_logs(chain, wallet):
