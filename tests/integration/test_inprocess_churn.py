@@ -131,9 +131,9 @@ async def test_killed_before_its_first_step(run_factory):
 
 
 async def test_kills_and_joins(run_factory):
-    run, fate = await live(run_factory, 24, seed=11)
-    await judge(run, 24)
-    assert fate.counts["killed"] >= 6
+    run, fate = await live(run_factory, 40, seed=11)
+    await judge(run, 40)
+    assert fate.counts["killed"] >= 10
     assert fate.counts["joined"] >= 1
 
 
