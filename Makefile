@@ -3,6 +3,11 @@ SHELL := /bin/bash
 VENV  := .venv
 BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+# Two workers; a file stays on one of them, tests that start processes run one at a time.
+WORKERS ?= 2
+PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+# Every test process, and every process that a test starts, would compile all sources again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test judge check setup format lint types layers budgets docs rust bench nightly clean
@@ -14,11 +19,11 @@ demo: $(VENV)/.train ## set everything up, then train a small model on an embedd
 	$(BIN)/troth demo
 
 test: $(VENV)/.dev judge ## set everything up, then run the tests
-	$(PYTEST) -m "not nightly" --ignore=tests/unit/attestation
+	$(PYTEST) $(PARALLEL) -m "not nightly" --ignore=tests/unit/attestation
 
 # Who loses a stake is decided here: no line or branch without a test.
 judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
-	$(PYTEST) -q tests/unit/attestation --cov=troth_attestation --cov-branch --cov-fail-under=100 \
+	$(PYTEST) -q -n $(WORKERS) tests/unit/attestation --cov=troth_attestation --cov-branch --cov-fail-under=100 \
 		--cov-report=term-missing:skip-covered
 
 check: $(VENV)/.dev lint types layers budgets docs program-check rust test ## all that CI runs
@@ -54,7 +59,7 @@ budgets: $(VENV)/.dev ## sizes of files and functions
 docs: $(VENV)/.dev ## links, generated references, threat model and prose hold
 	$(BIN)/python scripts/check_docs.py
 
-nightly: $(VENV)/.dev ## the long runs
+nightly: $(VENV)/.dev ## the long runs, each marked with the reason
 	$(PYTEST) -m nightly --timeout=7200
 
 bench: $(VENV)/.dev ## benchmarks behind docs/results.md

@@ -1,10 +1,41 @@
-"""What every test takes for granted of the process that it runs in.
+"""What every test takes for granted of the process that it runs in, and who runs which tests.
 
-Next: the folders beside this file, one per kind of test.
+Owns: interrupts, threads, and the split of the tests between the workers of pytest-xdist.
+Never: fixtures of one kind of test; they lie in `support`. Next: the folders beside this file.
 """
 
+import os
 import signal
+
+import pytest
 
 # A shell without job control starts its background commands with SIGINT ignored, and children
 # inherit that: the tests that interrupt a process would wait for an end that never comes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Set before torch and numpy are imported, and inherited by every process that a test starts.
+# Two workers with a thread for each core would only take the cores from each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[variable] = "1"
+
+PROCESSES = "processes"
+"""The group of all tests that start processes: their slots are wall time, so one at a time."""
+
+
+# First of all: pytest-xdist writes the group into the name of a test in its own hook.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep a file on one worker, so that its fixtures are made once; the long files go first."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            is_alone = any(map(item.get_closest_marker, (PROCESSES, "validator")))
+            group = PROCESSES if is_alone else item.path.stem + item.path.parent.name
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    if item.get_closest_marker(PROCESSES) or item.get_closest_marker("validator"):
+        return 0
+    return 2 if "unit" in item.path.parts else 1

@@ -1,6 +1,6 @@
 """The plain numpy way to encode and apply, against which the benchmarks state their ratios.
 
-Owns: the baseline and the stopwatch. Never: ships; `tests/reference.py` settles correctness.
+Owns: the baseline and the stopwatch. Never: ships (`tests/support/reference.py` judges bytes).
 Next: `codec.py`, `apply.py`.
 """
 

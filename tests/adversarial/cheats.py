@@ -9,17 +9,17 @@ Next: the test_cheating_trainers_* files.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from integration.inprocess_support import (
+from program.audits import INCINERATOR
+from solders.pubkey import Pubkey
+from support.runs import (
     BOTH,
     WINDOWS,
     Chronicle,
     assert_conserved,
     assert_one_root_per_round,
-    enter,
     member,
+    start_members,
 )
-from program.audits import INCINERATOR
-from solders.pubkey import Pubkey
 
 from troth_attestation import slashing
 from troth_attestation.quorum import CaseOutcome
@@ -150,20 +150,20 @@ def prices(run: InProcessRun) -> Prices:
 
 def work_cheat(name: str) -> Wrap:
     """A cheat of the catalogue that `troth demo --cheat` offers."""
-    return lambda one, doors: cheating(CHEATS[name], doors) if one.name == CHEAT else doors
+    return lambda one, ports: cheating(CHEATS[name], ports) if one.name == CHEAT else ports
 
 
-async def stage(theatre, wrap: Wrap, *, num_lies: int = 1, sequences: int = 2, **chain: int):
+async def stage(run_factory, wrap: Wrap, *, num_lies: int = 1, sequences: int = 2, **chain: int):
     """A run with the honest and the cheat, who trains only; it is about to begin.
 
     It ends after so many payloads that are not honest.
     """
     settings = {"min_members": 3, **WINDOWS, **ALWAYS, **chain}
-    run = await theatre.create(FIRST_LIE + num_lies, sequences=sequences, **settings)
+    run = await run_factory.create(FIRST_LIE + num_lies, sequences=sequences, **settings)
     run.wrap = wrap
     books = Books(run)
-    await enter(run, HONEST, BOTH)
-    await enter(run, [CHEAT], Role.TRAINER)
+    await start_members(run, HONEST, BOTH)
+    await start_members(run, [CHEAT], Role.TRAINER)
     assert member(run, CHEAT).index == MAL
     return run, books
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from adversarial.cheats import CHEAT, FIRST_LIE, Wrap
-from integration.inprocess_doors import Wrapped, refused_by
+from support.ports import Wrapped, refused_by
 
 from troth_client.participant.assembly import Ports
 from troth_client.state.residual_state import Proposal
@@ -85,20 +85,20 @@ def as_own_gradient() -> Swap:
     return take
 
 
-def at_the_last_second(one, doors: Ports) -> Ports:
+def at_the_last_second(one, ports: Ports) -> Ports:
     """The cheat sends its commits in the last slot in which they count."""
 
     async def send_carrying(instructions, carried, signers):
         while True:
-            view = await doors.chain.snapshot(one.here.chain.at.run)
+            view = await ports.chain.snapshot(one.here.chain.at.run)
             is_over = view.slot + 1 >= phase_end_by_time(view.run)
             if view.run.phase != Phase.COMMIT or is_over:
-                return await doors.chain.send_carrying(instructions, carried, signers)
-            await doors.runtime.wait()
+                return await ports.chain.send_carrying(instructions, carried, signers)
+            await ports.runtime.wait()
 
     if one.name != CHEAT:
-        return doors
-    return replace(doors, chain=Wrapped(doors.chain, send_carrying=send_carrying))
+        return ports
+    return replace(ports, chain=Wrapped(ports.chain, send_carrying=send_carrying))
 
 
 def starving(hungry: str, refused: list[BlobId]) -> Wrap:
@@ -115,9 +115,9 @@ def starving(hungry: str, refused: list[BlobId]) -> Wrap:
     async def push(round_, holders):
         return ()
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         if one.name == CHEAT:
-            return replace(doors, transport=Wrapped(doors.transport, push=push))
-        return refused_by(doors, refuses) if one.name == hungry else doors
+            return replace(ports, transport=Wrapped(ports.transport, push=push))
+        return refused_by(ports, refuses) if one.name == hungry else ports
 
     return wrap

@@ -1,5 +1,5 @@
 """The fixtures of the in-process runs, for attacks on whole runs."""
 
-from integration.conftest import data, one_thread, theatre
+from support.run_fixtures import data, one_thread, run_factory
 
-__all__ = ["data", "one_thread", "theatre"]
+__all__ = ["data", "one_thread", "run_factory"]

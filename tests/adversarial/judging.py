@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from integration.inprocess_doors import Doom, Killed, Wrapped
-from integration.inprocess_support import (
+from program.audits import INCINERATOR
+from solders.keypair import Keypair
+from support.ports import Death, Killed, Wrapped
+from support.runs import (
     WINDOWS,
     Chronicle,
     assert_conserved,
     raise_failures,
 )
-from program.audits import INCINERATOR
-from solders.keypair import Keypair
 
 from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
@@ -146,21 +146,21 @@ async def assert_only_paid(run: InProcessRun, told_of: Chronicle, payers: list[M
     assert run.balance(INCINERATOR) == burned
 
 
-def mortal(run: InProcessRun, name: str, last: str) -> Doom:
+def mortal(run: InProcessRun, name: str, last: str) -> Death:
     """Let one member's first process be killed right after it has told of this."""
-    doom = Doom(run.runtime, where=last)
+    death = Death(run.runtime, where=last)
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         def emit(event, /, **fields):
-            doors.events.emit(event, **fields)
-            if event == last and not doom.is_dead:
-                doom.die()
+            ports.events.emit(event, **fields)
+            if event == last and not death.is_dead:
+                death.die()
 
-        is_first = one.name == name and not doom.is_dead
-        return replace(doors, events=Wrapped(doors.events, emit=emit)) if is_first else doors
+        is_first = one.name == name and not death.is_dead
+        return replace(ports, events=Wrapped(ports.events, emit=emit)) if is_first else ports
 
     run.wrap = wrap
-    return doom
+    return death
 
 
 async def death_of(one: Member) -> None:

@@ -14,8 +14,8 @@ from adversarial.judging import (
     released,
     until_event,
 )
-from integration.inprocess_support import Chronicle, enter, included, member, until_round
 from solders.keypair import Keypair
+from support.runs import Chronicle, included, member, start_members, until_round
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.steps import attest as attest_step
@@ -30,14 +30,14 @@ EXACT = (AuditKind.PAYLOAD, AuditKind.ROOT, AuditKind.POSSESSION)
 
 
 @pytest.mark.parametrize("kind", EXACT)
-async def test_a_griefer_loses_its_bond_to_whom_it_accused(theatre, kind):
+async def test_a_griefer_loses_its_bond_to_whom_it_accused(run_factory, kind):
     """A stranger accuses ada of what she did not do, so that her money waits and others work.
 
     Five jurors look, find nothing, and acquit. Their fees come out of the bond; half of what is
     left goes to ada, the other half burns (P9). Her stake never moved. Threat T24.
     """
-    run = await theatre.create(6, **JUDGED)
-    await enter(run, SIX)
+    run = await run_factory.create(6, **JUDGED)
+    await start_members(run, SIX)
     ada, tale = member(run, "ada"), Chronicle(run)
     await until_round(run, 3)
     subject = 1 if kind == AuditKind.POSSESSION else None
@@ -60,7 +60,7 @@ async def test_a_griefer_loses_its_bond_to_whom_it_accused(theatre, kind):
 
 @pytest.mark.parametrize("is_copied", [False, True])
 async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(
-    theatre, monkeypatch, is_copied
+    run_factory, monkeypatch, is_copied
 ):
     """Dan votes for a root that he did not compute: for an invented one, or with ada's very vote.
 
@@ -77,8 +77,8 @@ async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(
         return root_vote(run_, round_, owner, b"x" * 32 if is_liar else state_root)
 
     monkeypatch.setattr(commit_step, "root_vote", vote)
-    run = await theatre.create(6, **JUDGED)
-    await enter(run, SIX)
+    run = await run_factory.create(6, **JUDGED)
+    await start_members(run, SIX)
     ada, dan, tale = member(run, "ada"), member(run, "dan"), Chronicle(run)
     await until_round(run, LIE_ROUND + 2)
     assert dan.index not in included(run, "ada")[LIE_ROUND]
@@ -93,7 +93,7 @@ async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(
 
 
 @pytest.mark.parametrize("is_copied", [False, True])
-async def test_blind_vouching_costs_two_percent_and_a_strike(theatre, monkeypatch, is_copied):
+async def test_blind_vouching_costs_two_percent_and_a_strike(run_factory, monkeypatch, is_copied):
     """Dan attests with all ones and invents the bytes that should prove that he holds them.
 
     The proof is a hash over payload and owner: whoever holds the payload sees that it is wrong, and
@@ -111,8 +111,8 @@ async def test_blind_vouching_costs_two_percent_and_a_strike(theatre, monkeypatc
         return bytes(255 - byte if i in payloads else 0 for i, byte in enumerate(proof))
 
     monkeypatch.setattr(attest_step, "possession", possession)
-    run = await theatre.create(6, **JUDGED)
-    await enter(run, SIX)
+    run = await run_factory.create(6, **JUDGED)
+    await start_members(run, SIX)
     ada, dan, tale = member(run, "ada"), member(run, "dan"), Chronicle(run)
     await until_round(run, LIE_ROUND + 2)
     await accuse(run, LIE_ROUND, dan, AuditKind.POSSESSION, 1)
@@ -122,14 +122,14 @@ async def test_blind_vouching_costs_two_percent_and_a_strike(theatre, monkeypatc
     await assert_only_paid(run, tale, [dan])
 
 
-async def test_cleared_work_stands_before_a_second_committee_too(theatre):
+async def test_cleared_work_stands_before_a_second_committee_too(run_factory):
     """A stranger contests work that three seats have cleared, in the hope of 5 % of half a stake.
 
     Five jurors recompute it in reference mode, on one thread, from the openings that the target
     still serves, and acquit: the bond pays them, the target and the fire (P9). Threat T24.
     """
-    run = await theatre.create(12, **JUDGED)
-    await enter(run, SIX)
+    run = await run_factory.create(12, **JUDGED)
+    await start_members(run, SIX)
     tale = Chronicle(run)
     cleared = await until_event(run, tale, "AuditSettled", outcome=1)
     target = run.members[cleared.target]
@@ -145,15 +145,15 @@ async def test_cleared_work_stands_before_a_second_committee_too(theatre):
     await assert_only_paid(run, tale, [])
 
 
-async def test_a_flood_of_cases_stops_no_round_and_finds_no_juror_silent(theatre):
+async def test_a_flood_of_cases_stops_no_round_and_finds_no_juror_silent(run_factory):
     """A griefer accuses five members of four things each, in one slot, to drown the jurors in work.
 
     It hopes that the run stands still, or that some juror misses its window and pays. Rounds go on,
     every vote of every committee comes in time, everybody is acquitted, and the bonds pay for it.
     Threat T24.
     """
-    run = await theatre.create(8, **UNSAMPLED)
-    await enter(run, SIX)
+    run = await run_factory.create(8, **UNSAMPLED)
+    await start_members(run, SIX)
     tale = Chronicle(run)
     await until_round(run, 3)
     griefer = Keypair.from_seed(b"griefer".ljust(32, b"."))

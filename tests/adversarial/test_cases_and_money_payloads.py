@@ -13,19 +13,18 @@ from adversarial.judging import (
     released,
     until_event,
 )
-from integration.inprocess_doors import training
-from integration.inprocess_support import (
+from program.audits import INCINERATOR
+from support.ports import LIAR, LIE_ROUND, training, vouch_for_everything
+from support.runs import (
     Chronicle,
     assert_conserved,
     assert_one_root_per_round,
-    enter,
     events_of,
     included,
     member,
+    start_members,
     until_round,
 )
-from integration.test_inprocess_faults import LIAR, LIE_ROUND, vouch_for_everything
-from program.audits import INCINERATOR
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.compression import codec
@@ -48,7 +47,7 @@ def padded(signs) -> bytes:
 
 @pytest.mark.parametrize("malformed", [descending, padded])
 async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_voucher_a_strike(
-    theatre, monkeypatch, malformed
+    run_factory, monkeypatch, malformed
 ):
     """Dan sends bytes that are no payload, or a second encoding of one, and all vouch unseen.
 
@@ -62,9 +61,9 @@ async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_vouc
         return encode(proposal.sent)
 
     vouch_for_everything(monkeypatch)
-    run = await theatre.create(6, **UNSAMPLED)
+    run = await run_factory.create(6, **UNSAMPLED)
     run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
-    await enter(run, SIX)
+    await start_members(run, SIX)
     dan, tale = member(run, "dan"), Chronicle(run)
     await until_round(run, LIE_ROUND + 2)
     assert included(run, "ada")[LIE_ROUND] == list(range(6))

@@ -17,7 +17,7 @@ from adversarial.cheats import (
     stage,
     work_cheat,
 )
-from integration.inprocess_support import events_of, included
+from support.runs import events_of, included
 
 from troth_attestation import slashing
 from troth_attestation.quorum import AuditOutcome
@@ -26,9 +26,9 @@ from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import Status
 
 
-async def assert_pays_for_silence(theatre, kind: str):
+async def assert_pays_for_silence(run_factory, kind: str):
     """Ten rewards and all that has not vested (P5), split at once; the audit ends there."""
-    run, books = await stage(theatre, work_cheat(kind))
+    run, books = await stage(run_factory, work_cheat(kind))
     await play_out(run)
     (settled,) = books.settled(FIRST_LIE)
     assert settled.outcome == AuditOutcome.NO_OPENINGS
@@ -43,23 +43,23 @@ async def assert_pays_for_silence(theatre, kind: str):
     return run
 
 
-async def test_deleting_what_an_audit_needs_costs_ten_rewards(theatre):
+async def test_deleting_what_an_audit_needs_costs_ten_rewards(run_factory):
     """It computes nothing, and deletes its residuals as soon as they are signed for.
 
     "My disk broke" cannot be refuted, and need not be: the sampled open, or pay. No seat is asked
     for anything, the program itself sees that no root was posted in time. Threat T18, T36.
     """
-    run = await assert_pays_for_silence(theatre, "deletes-residuals")
+    run = await assert_pays_for_silence(run_factory, "deletes-residuals")
     assert events_of(run, CHEAT, "openings_lost")[0]["round"] == FIRST_LIE
 
 
-async def test_a_root_without_its_openings_costs_as_much(theatre):
+async def test_a_root_without_its_openings_costs_as_much(run_factory):
     """It posts the root of its openings in time, and then serves them to nobody.
 
     The program cannot see that; the seats can. Three of them that got nothing until late in their
     window are as good as the missing root. Threat T36.
     """
-    run = await assert_pays_for_silence(theatre, "hides-openings")
+    run = await assert_pays_for_silence(run_factory, "hides-openings")
     assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, Reason.NOT_SERVED)
 
 
@@ -73,25 +73,25 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-async def test_openings_that_prove_nothing_are_none(theatre, kind):
+async def test_openings_that_prove_nothing_are_none(run_factory, kind):
     """It opens something that is no opening, so that there is nothing to compare.
 
     A set of another round or run, with a sibling changed, with the tiles of two rounds exchanged,
     or one byte short: each seat names what is wrong with it, and counts it as not served. A set
     that is too short is not even taken. Threat T44.
     """
-    run = await assert_pays_for_silence(theatre, kind)
+    run = await assert_pays_for_silence(run_factory, kind)
     assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, WRONG[kind])
 
 
-async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(theatre):
+async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(run_factory):
     """It commits to something, so that everybody waits for it, and serves nothing.
 
     It hopes that they all miss something meanwhile; but whoever waits goes on with its audits. It
     is not included, earns nothing, and takes a strike each round (P4); at the third it is jailed
     for an epoch. No stake is taken for what a broken line may have done. Threat T16.
     """
-    run, books = await stage(theatre, work_cheat("hides-payloads"), num_lies=3)
+    run, books = await stage(run_factory, work_cheat("hides-payloads"), num_lies=3)
     await play_out(run)
     honest = list(range(MAL))
     for round_ in range(FIRST_LIE, FIRST_LIE + 3):
@@ -102,7 +102,7 @@ async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(theatr
     await assert_honest_untouched(run, books)
 
 
-async def test_hiding_in_many_rounds_silences_no_honest_seat(theatre):
+async def test_hiding_in_many_rounds_silences_no_honest_seat(run_factory):
     """It posts root after root and serves none, so that its seats wait for many things at once.
 
     They speak in the last slots of a window of twelve, each about several audits at a time. It
@@ -110,7 +110,7 @@ async def test_hiding_in_many_rounds_silences_no_honest_seat(theatre):
     Threat T36.
     """
     short = {"verdict_commit_slots": 12, "verdict_reveal_slots": 10, "openings_slots": 10}
-    run, books = await stage(theatre, work_cheat("hides-openings"), num_lies=6, **short)
+    run, books = await stage(run_factory, work_cheat("hides-openings"), num_lies=6, **short)
     await play_out(run)
     await assert_honest_untouched(run, books)
     assert [loss.event.fault for loss in books.of(MAL)] == [5] * 6

@@ -9,7 +9,7 @@ from adversarial.cheats import (
     stage,
 )
 from adversarial.cheats_doors import at_the_last_second, starving
-from integration.inprocess_support import events_of, included
+from support.runs import events_of, included
 
 from troth_client.steps import attest as attest_step
 from troth_client.transport.base import BlobKind
@@ -18,14 +18,14 @@ ADA = 0
 EVERYBODY = list(range(MAL + 1))
 
 
-async def test_a_vote_in_the_last_second_changes_nothing(theatre):
+async def test_a_vote_in_the_last_second_changes_nothing(run_factory):
     """It commits in the last slot that counts, so that nobody can answer what it votes for.
 
     There is nothing to answer: attestations come after all commits, with a phase of their own, and
     payloads are served only then. It is included like the others, and all that it gains is that
     every round waits for the grace that follows a quorum. Threat T53.
     """
-    run, books = await stage(theatre, at_the_last_second)
+    run, books = await stage(run_factory, at_the_last_second)
     await play_out(run)
     rounds = FIRST_LIE + 1
     assert included(run, "ada") == dict.fromkeys(range(rounds), EVERYBODY)
@@ -38,14 +38,14 @@ async def test_a_vote_in_the_last_second_changes_nothing(theatre):
     await assert_honest_untouched(run, books)
 
 
-async def test_who_serves_all_but_one_is_served_on_by_the_others(theatre):
+async def test_who_serves_all_but_one_is_served_on_by_the_others(run_factory):
     """It gives its payload to as many as it takes to be included, and never to dan.
 
     Dan would hold other weights, or lag until he is out. But whoever fetched it serves it, so that
     dan gets the same bytes from another holder and vouches for them as well. Threat T17.
     """
     refused = []
-    run, books = await stage(theatre, starving("dan", refused))
+    run, books = await stage(run_factory, starving("dan", refused))
     await play_out(run)
     assert {blob.round for blob in refused if blob.kind is BlobKind.PAYLOAD} == set(
         range(FIRST_LIE + 1)
@@ -56,7 +56,7 @@ async def test_who_serves_all_but_one_is_served_on_by_the_others(theatre):
     await assert_honest_untouched(run, books)
 
 
-async def test_one_who_says_that_a_payload_is_unavailable_excludes_nobody(theatre, monkeypatch):
+async def test_one_who_says_that_a_payload_is_unavailable_excludes_nobody(run_factory, monkeypatch):
     """It has ada's payload and attests without it, round after round, to keep her from her reward.
 
     Two thirds of the attestations include a payload: one of five that lack it decides nothing.
@@ -78,7 +78,7 @@ async def test_one_who_says_that_a_payload_is_unavailable_excludes_nobody(theatr
 
     monkeypatch.setattr(attest_step, "possession", possession)
     monkeypatch.setattr(attest_step, "vouched", vouched)
-    run, books = await stage(theatre, lambda _one, doors: doors)
+    run, books = await stage(run_factory, lambda _one, ports: ports)
     await play_out(run)
     assert included(run, "ada") == dict.fromkeys(range(FIRST_LIE + 1), EVERYBODY)
     (account,) = await run.client.read_rounds(run.at.run, [FIRST_LIE])

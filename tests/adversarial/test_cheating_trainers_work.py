@@ -18,8 +18,8 @@ from adversarial.cheats import (
     work_cheat,
 )
 from adversarial.cheats_doors import as_own_gradient, as_own_payload, leaked
-from integration.inprocess_support import until_round
 from solders.keypair import Keypair
+from support.runs import until_round
 
 from troth_attestation import work as judge
 from troth_attestation.quorum import AuditOutcome
@@ -31,9 +31,9 @@ from troth_coordinator.rules.assignment import SequenceOrder, sequences_of
 from troth_coordinator.rules.phase import Phase
 
 
-async def assert_loses_half(theatre, wrap, reason: Reason = Reason.WORK_DIFFERS, **settings):
+async def assert_loses_half(run_factory, wrap, reason: Reason = Reason.WORK_DIFFERS, **settings):
     """One payload, one conviction: half of the stake and all that has not vested."""
-    run, books = await stage(theatre, wrap, **settings)
+    run, books = await stage(run_factory, wrap, **settings)
     await play_out(run)
     (loss,) = books.convictions()
     assert loss.event.round == FIRST_LIE
@@ -43,7 +43,7 @@ async def assert_loses_half(theatre, wrap, reason: Reason = Reason.WORK_DIFFERS,
     return run
 
 
-async def test_a_free_rider_loses_half_and_the_second_time_everything(theatre):
+async def test_a_free_rider_loses_half_and_the_second_time_everything(run_factory):
     """It trains honestly until it is trusted, then computes nothing and sends what it has left.
 
     Its decayed residual still has the shape of an honest payload and half of its signs, so it
@@ -51,7 +51,7 @@ async def test_a_free_rider_loses_half_and_the_second_time_everything(theatre):
     finds an error of 1. Two rounds of it: half of its stake, then the rest, and it is barred.
     Threat T01.
     """
-    run, books = await stage(theatre, work_cheat("free-rider"), num_lies=2)
+    run, books = await stage(run_factory, work_cheat("free-rider"), num_lies=2)
     await play_out(run)
     first, second = books.convictions()
     assert sorted((first.event.round, second.event.round)) == [FIRST_LIE, FIRST_LIE + 1]
@@ -63,17 +63,17 @@ async def test_a_free_rider_loses_half_and_the_second_time_everything(theatre):
 
 @pytest.mark.parametrize("part", ["1-2", "1-4", "1-8"])
 @pytest.mark.parametrize("what", ["batch", "sequences"])
-async def test_half_of_the_batch_or_less_is_a_mismatch(theatre, what, part):
+async def test_half_of_the_batch_or_less_is_a_mismatch(run_factory, what, part):
     """It cuts the end off every sequence, or skips some whole, and claims the whole batch.
 
     The beginning of a text is much like the whole, and sequences are much like each other, so it
     hopes that its gradient looks the same. Data root and cursor prove what was assigned, not what
     was read; but the gradient of the rest is missing. Threat T02.
     """
-    await assert_loses_half(theatre, work_cheat(f"{what}-{part}"), sequences=8)
+    await assert_loses_half(run_factory, work_cheat(f"{what}-{part}"), sequences=8)
 
 
-async def test_an_eighth_left_out_is_never_cleared_nor_paid(theatre):
+async def test_an_eighth_left_out_is_never_cleared_nor_paid(run_factory):
     """It saves as little as an eighth of the work, to stay below the bounds.
 
     On this toy text, which has eleven words, an eighth of it is hard to tell from noise: the seats
@@ -81,7 +81,7 @@ async def test_an_eighth_left_out_is_never_cleared_nor_paid(theatre):
     earns nothing: it saved an eighth of the work and lost all of the pay, and three in 100 rounds
     are a strike. Threat T02.
     """
-    run, books = await stage(theatre, work_cheat("batch-7-8"), sequences=8)
+    run, books = await stage(run_factory, work_cheat("batch-7-8"), sequences=8)
     await play_out(run)
     (settled,) = books.settled(FIRST_LIE)
     assert settled.outcome == AuditOutcome.UNPROVEN
@@ -92,49 +92,49 @@ async def test_an_eighth_left_out_is_never_cleared_nor_paid(theatre):
     await assert_honest_untouched(run, books)
 
 
-async def test_the_first_layers_left_out_are_found(theatre):
+async def test_the_first_layers_left_out_are_found(run_factory):
     """It stops its backward pass half-way and sends exact gradients for the last layers only.
 
     Half of the tiles are right to the bit, so that the median of a few tiles may be too. But tiles
     are drawn from all of the model: six of 32 that are far off are enough. Threat T38.
     """
-    await assert_loses_half(theatre, work_cheat("last-layers"))
+    await assert_loses_half(run_factory, work_cheat("last-layers"))
 
 
-async def test_data_of_its_own_choice_is_not_the_assigned_one(theatre):
+async def test_data_of_its_own_choice_is_not_the_assigned_one(run_factory):
     """It trains on text that it has at hand, and signs the data root of the assigned sequences.
 
     Witnesses read those sequences by the cursor, from the manifest. Threat T03.
     """
-    await assert_loses_half(theatre, work_cheat("wrong-data"))
+    await assert_loses_half(run_factory, work_cheat("wrong-data"))
 
 
-async def test_the_weights_of_three_rounds_ago_are_not_the_runs(theatre):
+async def test_the_weights_of_three_rounds_ago_are_not_the_runs(run_factory):
     """It does not wait for the round to be applied, and trains on weights of three rounds before.
 
     State root and vote are those of the round, so that it is included. But the gradient is that of
     other weights. Threat T04.
     """
-    await assert_loses_half(theatre, work_cheat("stale-model"))
+    await assert_loses_half(run_factory, work_cheat("stale-model"))
 
 
-async def test_a_payload_of_the_round_before_is_no_work_of_this_one(theatre):
+async def test_a_payload_of_the_round_before_is_no_work_of_this_one(run_factory):
     """It computes nothing and sends the signs that ada sent in the round before, as its own.
 
     Before Commit has ended nothing is served, so last round's payload is the freshest there is. It
     builds a u that has exactly these signs: payload and openings fit each other. What u implies is
     the gradient of nobody's sequences. Threat T05.
     """
-    await assert_loses_half(theatre, work_cheat("copies"))
+    await assert_loses_half(run_factory, work_cheat("copies"))
 
 
-async def test_a_payload_leaked_before_commit_is_that_of_other_sequences(theatre):
+async def test_a_payload_leaked_before_commit_is_that_of_other_sequences(run_factory):
     """Ada gives mal her u before either has committed; mal signs for it and computes nothing.
 
     The same bytes are right for ada and wrong for mal: other sequences, another residual. Mal pays
     for a second stake that earns once; ada has done her work and loses nothing. Threat T06.
     """
-    run = await assert_loses_half(theatre, leaked("ada", "propose", as_own_payload))
+    run = await assert_loses_half(run_factory, leaked("ada", "propose", as_own_payload))
     ada, mal = (
         one.here.state.store.load_submission(FIRST_LIE) for one in (run.members[0], run.members[-1])
     )
@@ -142,34 +142,34 @@ async def test_a_payload_leaked_before_commit_is_that_of_other_sequences(theatre
     assert_found(run, FIRST_LIE, VerdictKind.OK, Reason.WORK_MATCHES, target=0)
 
 
-async def test_two_identities_with_one_gpu_are_paid_for_one(theatre):
+async def test_two_identities_with_one_gpu_are_paid_for_one(run_factory):
     """Dan and mal are one person with one GPU: dan's gradient goes into both residuals.
 
     Each identity is assigned sequences of its own. Dan's audit is cleared, mal's is not.
     Threat T07.
     """
-    run = await assert_loses_half(theatre, leaked("dan", "gradient", as_own_gradient()))
+    run = await assert_loses_half(run_factory, leaked("dan", "gradient", as_own_gradient()))
     assert_found(run, FIRST_LIE, VerdictKind.OK, Reason.WORK_MATCHES, target=3)
 
 
 @pytest.mark.parametrize("kind", ["sign-flip", "poison"])
-async def test_poison_outside_the_tolerance_is_a_mismatch(theatre, kind):
+async def test_poison_outside_the_tolerance_is_a_mismatch(run_factory, kind):
     """It wants the weights to go somewhere else: uphill, or towards weights of its own choice.
 
     One-bit signs leave it no magnitude to inflate, so that it must turn signs; and each turned sign
     is a difference from the gradient of its sequences. Threat T09, T11.
     """
-    await assert_loses_half(theatre, work_cheat(kind))
+    await assert_loses_half(run_factory, work_cheat(kind))
 
 
-async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_signs(theatre):
+async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_signs(run_factory):
     """It bends every value of its gradient by 2 % of itself, round after round, and is paid.
 
     NOT caught, and no test of gradients can: honest hardware differs as much. What bounds it is
     what it can do: a tile's gradient is off by at most `ok_bound`, so that few of its own signs
     turn or none, never a third of them, and those are 1/N of the round's. Threat T10.
     """
-    run, books = await stage(theatre, work_cheat("poison-within"), num_lies=3)
+    run, books = await stage(run_factory, work_cheat("poison-within"), num_lies=3)
     await play_out(run)
     for round_ in range(FIRST_LIE, FIRST_LIE + 3):
         (settled,) = books.settled(round_)
@@ -214,17 +214,17 @@ def signs_of(found: Signs, tile: int) -> set[tuple[int, bool]]:
 
 
 @pytest.mark.parametrize("kind", ["nan-residual", "infinite-residual"])
-async def test_a_residual_that_is_no_number_is_a_mismatch(theatre, kind):
+async def test_a_residual_that_is_no_number_is_a_mismatch(run_factory, kind):
     """It signs for a u with NaN or infinities in every tile, and sends an honest payload beside it.
 
     No comparison with NaN holds, so that no bound is ever exceeded; divided by an infinity every
     difference is nothing. But values that were signed for must be finite before anything is
     compared. Threat T40.
     """
-    await assert_loses_half(theatre, work_cheat(kind), Reason.NOT_FINITE)
+    await assert_loses_half(run_factory, work_cheat(kind), Reason.NOT_FINITE)
 
 
-async def test_a_residual_smuggled_in_an_unsampled_round_shows_in_the_next(theatre):
+async def test_a_residual_smuggled_in_an_unsampled_round_shows_in_the_next(run_factory):
     """Once it commits to a residual a thousand times too large; nobody looks at that round.
 
     From then on its gradients are honest to the bit, so that u - beta M is right, and its payloads
@@ -232,7 +232,7 @@ async def test_a_residual_smuggled_in_an_unsampled_round_shows_in_the_next(theat
     round: there M is far too large to come from honest gradients. Threat T12.
     """
     nobody = {"p_base_ppm": 0, "p_new_ppm": 0}
-    run, books = await stage(theatre, work_cheat("smuggled-residual"), num_lies=3, **nobody)
+    run, books = await stage(run_factory, work_cheat("smuggled-residual"), num_lies=3, **nobody)
     stranger = Keypair.from_seed(b"stranger".ljust(32, b"."))
     run.chain.airdrop(stranger.pubkey(), 10**9)
     await until_round(run, FIRST_LIE + 1, Phase.ATTEST)

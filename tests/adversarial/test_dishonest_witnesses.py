@@ -18,12 +18,12 @@ from adversarial.judging import (
     saying,
     until_event,
 )
-from integration.inprocess_doors import Wrapped, refused_by
-from integration.inprocess_support import (
+from support.ports import Wrapped, refused_by
+from support.runs import (
     Chronicle,
-    enter,
     events_of,
     member,
+    start_members,
     until_round,
 )
 
@@ -38,7 +38,7 @@ def liar(name, judges):
     return lambda one, ports: replace(ports, judges=judges) if one.name == name else ports
 
 
-async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(theatre):
+async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(run_factory):
     """Fay recomputes nothing, says ok to everything and makes its sketches up.
 
     An ok costs nothing to say and is nearly always right, so that verdicts alone never find fay.
@@ -54,9 +54,9 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(theatre):
         says_ok = saying(lambda *_: VerdictKind.OK)(honest)
         return Wrapped(says_ok, gradient=nothing, sketch=lambda *_: tuple(range(64)))
 
-    run = await theatre.create(12, **JUDGED)
+    run = await run_factory.create(12, **JUDGED)
     run.wrap = liar("fay", lazy)
-    await enter(run, SIX)
+    await start_members(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     paid = await until_event(run, tale, "Penalised")
     assert (paid.index, paid.fault) == (fay.index, 7)
@@ -70,15 +70,15 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(theatre):
     await assert_only_paid(run, tale, [fay])
 
 
-async def test_one_framing_witness_costs_its_victim_nothing(theatre):
+async def test_one_framing_witness_costs_its_victim_nothing(run_factory):
     """Fay calls the work of everybody a mismatch, to see somebody else slashed.
 
     Two more are seated, four agree that the work is right, and the audit ends there: nobody is
     accused, no stake moves and no reward is undone. Threat T23.
     """
-    run = await theatre.create(12, **JUDGED)
+    run = await run_factory.create(12, **JUDGED)
     run.wrap = liar("fay", saying(lambda *_: VerdictKind.MISMATCH))
-    await enter(run, SIX)
+    await start_members(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     said = await until_event(run, tale, "VerdictRevealed", verdict=int(VerdictKind.MISMATCH))
     assert said.index == fay.index
@@ -89,14 +89,14 @@ async def test_one_framing_witness_costs_its_victim_nothing(theatre):
     await assert_only_paid(run, tale, [])
 
 
-async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(theatre):
+async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(run_factory):
     """Fay commits, waits for the others' reveals, and does not like what it had said.
 
     An unrevealed commit pays the most that any verdict could have cost: here a tenth of the stake,
     which is more than ten recomputations (P6). The other seats settle without it. Threat T46.
     """
-    run = await theatre.create(12, **JUDGED)
-    await enter(run, SIX)
+    run = await run_factory.create(12, **JUDGED)
+    await start_members(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     fay.here.audits.verdicts.find = lambda duty: None
     paid = await until_event(run, tale, "Penalised")
@@ -111,20 +111,20 @@ async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(theatre
     await assert_only_paid(run, tale, [fay])
 
 
-async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_restart(theatre):
+async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_restart(run_factory):
     """Somebody's machine dies in the moment after its commit has landed.
 
     What it said lies on the disk, with its salt, since before the commit was sent. It comes back
     within the window and reveals exactly that: it is paid like the others. Threat T46.
     """
-    run = await theatre.create(10, **JUDGED)
-    doom = mortal(run, "fay", "verdict_committed")
-    await enter(run, SIX)
+    run = await run_factory.create(10, **JUDGED)
+    death = mortal(run, "fay", "verdict_committed")
+    await start_members(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     await death_of(fay)
     (committed,) = events_of(run, "fay", "verdict_committed")
     about = {"round": committed["round"], "target": committed["target"]}
-    doom.bury()
+    death.release_clock()
     run.runtime.join()
     for _ in range(5):
         await run.runtime.wait()
@@ -139,20 +139,20 @@ async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_rest
     await assert_only_paid(run, tale, [])
 
 
-async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_same(theatre):
+async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_same(run_factory):
     """The same on the second committee: a juror dies when its hidden vote has landed.
 
     Its vote, too, lay on the disk before it was sent. It is revealed after the restart, as it was,
     and paid; the case is decided by five. Threat T46.
     """
-    run = await theatre.create(8, **UNSAMPLED)
-    doom = mortal(run, "fay", "vote_committed")
-    await enter(run, SIX)
+    run = await run_factory.create(8, **UNSAMPLED)
+    death = mortal(run, "fay", "vote_committed")
+    await start_members(run, SIX)
     ada, fay, tale = member(run, "ada"), member(run, "fay"), Chronicle(run)
     await until_round(run, 3)
     await accuse(run, 1, ada, AuditKind.ROOT)
     await death_of(fay)
-    doom.bury()
+    death.release_clock()
     run.runtime.join()
     for _ in range(3):
         await run.runtime.wait()
@@ -167,15 +167,15 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     await assert_only_paid(run, tale, [])
 
 
-async def test_a_false_unavailable_delays_and_earns_nothing(theatre):
+async def test_a_false_unavailable_delays_and_earns_nothing(run_factory):
     """Fay says of everybody that nobody served the openings, to spare itself the work.
 
     Nobody can prove that it was served, so this is never a fault. It decides nothing either: two
     more seats judge, the target is cleared, and fay is not paid. Threat T19.
     """
-    run = await theatre.create(12, **JUDGED)
+    run = await run_factory.create(12, **JUDGED)
     run.wrap = liar("fay", saying(lambda *_: VerdictKind.UNAVAILABLE))
-    await enter(run, SIX)
+    await start_members(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     said = await until_event(run, tale, "VerdictRevealed", index=fay.index)
     assert said.verdict == VerdictKind.UNAVAILABLE
@@ -187,13 +187,13 @@ async def test_a_false_unavailable_delays_and_earns_nothing(theatre):
     await assert_only_paid(run, tale, [])
 
 
-async def test_a_starved_seat_is_served_by_the_others(theatre):
+async def test_a_starved_seat_is_served_by_the_others(run_factory):
     """A target serves its openings to every seat but one, which it hopes to see fined as silent.
 
     The seats that have the openings serve them: their bytes are those under the root on chain,
     whoever gives them. The starved seat judges like the others. Threat T45.
     """
-    run = await theatre.create(12, **JUDGED)
+    run = await run_factory.create(12, **JUDGED)
     tale, refused = Chronicle(run), []
 
     def refuses(holder, blob):
@@ -203,8 +203,8 @@ async def test_a_starved_seat_is_served_by_the_others(theatre):
             refused.append((posted[0].round, posted[0].target))
         return is_target
 
-    run.wrap = lambda one, doors: refused_by(doors, refuses) if one.name == "fay" else doors
-    await enter(run, SIX)
+    run.wrap = lambda one, ports: refused_by(ports, refuses) if one.name == "fay" else ports
+    await start_members(run, SIX)
     fay = member(run, "fay")
     said = await until_event(run, tale, "VerdictRevealed", index=fay.index)
     assert (said.round, said.target) in refused

@@ -14,9 +14,9 @@ from adversarial.judging import (
     saying,
     until_event,
 )
-from integration.inprocess_doors import refused_by
-from integration.inprocess_support import Chronicle, enter, member, until_round
 from solders.keypair import Keypair
+from support.ports import refused_by
+from support.runs import Chronicle, member, start_members, until_round
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.transport.base import BlobKind
@@ -32,7 +32,7 @@ ELEVEN = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "ian", "joy", 
 FIRST_LIE = 3
 
 
-async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
+async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     """Mal computes nothing after three honest rounds. Whoever sits on its audit is its friend.
 
     All three recompute, see an error of 1, and say ok: cleared, and paid. A stranger who recomputed
@@ -41,20 +41,20 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
     friend ten recomputations (P7); the stranger has its bond but the fees, and 5 %.
     Threat T22, T01.
     """
-    run = await theatre.create(10, **UNSAMPLED)
+    run = await run_factory.create(10, **UNSAMPLED)
     tale = Chronicle(run)
 
     def befriended(evidence, _honest):
         is_over = bool(tale.named("CaseOpened"))
         return VerdictKind.OK if evidence.header.index == mal.index and not is_over else None
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         if one.name == "mal":
-            return cheating(CHEATS["free-rider"], doors)
-        return replace(doors, judges=saying(befriended))
+            return cheating(CHEATS["free-rider"], ports)
+        return replace(ports, judges=saying(befriended))
 
     run.wrap = wrap
-    await enter(run, NINE)
+    await start_members(run, NINE)
     mal = member(run, "mal")
     await buy_audit(run, mal)
     cleared = await until_event(run, tale, "AuditSettled", target=mal.index)
@@ -81,7 +81,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(theatre):
     await assert_only_paid(run, tale, [mal, *friends])
 
 
-async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copies(theatre):
+async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copies(run_factory):
     """Mal computes nothing, opens what three seats ask for, and is accused. From then on it serves
     its openings to nobody, so that the second committee has nothing to judge by.
 
@@ -89,12 +89,12 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
     who never saw them before convict. Half of the stake and all that has not vested (P3), of which
     the challenger's part goes to the treasury: nobody posted a bond. Threat T36, T01.
     """
-    run = await theatre.create(10, **UNSAMPLED)
+    run = await run_factory.create(10, **UNSAMPLED)
     tale, refused = Chronicle(run), []
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         if one.name == "mal":
-            return cheating(CHEATS["free-rider"], doors)
+            return cheating(CHEATS["free-rider"], ports)
 
         def refuses(holder, blob):
             is_dark = blob.kind is BlobKind.OPENINGS and tale.named("AuditSettled", outcome=3)
@@ -103,10 +103,10 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
                 return True
             return False
 
-        return refused_by(doors, refuses)
+        return refused_by(ports, refuses)
 
     run.wrap = wrap
-    await enter(run, ELEVEN)
+    await start_members(run, ELEVEN)
     mal = member(run, "mal")
     await buy_audit(run, mal)
     settled = await until_event(run, tale, "CaseSettled", target=mal.index)

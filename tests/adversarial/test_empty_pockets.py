@@ -2,8 +2,8 @@
 
 import asyncio
 
-from integration.inprocess_support import assert_finished, enter, included, member, until_round
 from solders.system_program import TransferParams, transfer
+from support.runs import assert_finished, included, member, start_members, until_round
 
 from troth_coordinator.chain.errors import ChainError
 
@@ -17,14 +17,14 @@ async def leave_only(run, name: str, lamports: int) -> None:
     await run.client.send([move], [one.session])
 
 
-async def test_who_cannot_pay_for_a_checkpoint_leaves_it_to_the_others(theatre):
+async def test_who_cannot_pay_for_a_checkpoint_leaves_it_to_the_others(run_factory):
     """Three of four session keys can pay fees but not the rent of a Checkpoint account.
 
     Whoever closes a round pays it. The poor must not end by it, nor void the round: somebody who
     can pay closes.
     """
-    run = await theatre.create(7, checkpoint_every=2)
-    await enter(run, ["ada", "bob", "cyd", "dan"])
+    run = await run_factory.create(7, checkpoint_every=2)
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
     await until_round(run, 1)
     for name in ("ada", "bob", "cyd"):
         await leave_only(run, name, 1_500_000)
@@ -36,10 +36,10 @@ async def test_who_cannot_pay_for_a_checkpoint_leaves_it_to_the_others(theatre):
     assert not voids
 
 
-async def test_a_session_key_without_a_lamport_ends_its_participant_alone(theatre):
+async def test_a_session_key_without_a_lamport_ends_its_participant_alone(run_factory):
     """The fees of one participant run out. It says so and ends; the others go on without it."""
-    run = await theatre.create(8)
-    await enter(run, ["ada", "bob", "cyd", "dan"])
+    run = await run_factory.create(8)
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
     await until_round(run, 2)
     await leave_only(run, "dan", 900_000)
     ends = await asyncio.gather(*(m.task for m in run.members), return_exceptions=True)

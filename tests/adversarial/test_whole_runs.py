@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from integration.inprocess_support import (
+from support.ports import vouch_for_everything, withhold
+from support.runs import (
     assert_finished,
-    enter,
     events_of,
     included,
     member,
+    start_members,
 )
-from integration.test_inprocess_faults import vouch_for_everything, withhold
 
 from troth_client.steps import commit as commit_step
 from troth_client.steps import produce
@@ -19,7 +19,7 @@ LIAR = 3
 
 
 async def test_a_payload_withheld_in_the_last_round_is_struck_before_the_final_vote(
-    theatre, monkeypatch
+    run_factory, monkeypatch
 ):
     """Colluders include a payload of the last round that nobody else can get.
 
@@ -28,9 +28,9 @@ async def test_a_payload_withheld_in_the_last_round_is_struck_before_the_final_v
     Threat T43.
     """
     vouch_for_everything(monkeypatch)
-    run = await theatre.create(4)
+    run = await run_factory.create(4)
     withhold(run, 3, "dan", "fay")
-    await enter(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
+    await start_members(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
     await run.finish()
     view = await assert_finished(run)
     assert view.run.root_round == 4
@@ -38,7 +38,7 @@ async def test_a_payload_withheld_in_the_last_round_is_struck_before_the_final_v
 
 
 async def test_a_forged_residual_is_refused_however_long_its_maker_was_not_included(
-    theatre, monkeypatch
+    run_factory, monkeypatch
 ):
     """The liar votes for a false root until the others have forgotten its last included header.
 
@@ -62,7 +62,7 @@ async def test_a_forged_residual_is_refused_however_long_its_maker_was_not_inclu
 
     monkeypatch.setattr(produce, "header_of", header)
     monkeypatch.setattr(commit_step, "root_vote", vote)
-    run = await theatre.start(silent.stop + 2, cast="ada bob cyd dan")
+    run = await run_factory.start(silent.stop + 2, names="ada bob cyd dan")
     await run.finish()
     await assert_finished(run)
     assert [round_ for round_, held in included(run, "ada").items() if LIAR not in held] == [

@@ -1,40 +1,5 @@
-"""A small data set of real text, and a theatre of whole runs in one process on it."""
+"""The fixtures of runs in one process."""
 
-import random
+from support.run_fixtures import data, one_thread, run_factory
 
-import pytest
-import torch
-from integration.inprocess_support import RunFactory
-
-from troth_client.data.prepare import PrepareOptions, prepare
-from troth_client.data.sources import text_source
-from troth_client.data.tokens import ByteTokenizer
-
-WORDS = ("slot", "round", "peer", "root", "vote", "stake", "seed", "tile", "holds", "gives", "not")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread():
-    """Gradients of a few milliseconds gain nothing from threads, and lose their order."""
-    torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def data(tmp_path_factory):
-    """Folder and manifest of some hundred sequences of 16 byte tokens."""
-    folder = tmp_path_factory.mktemp("data")
-    draw = random.Random(7)
-    for number in range(40):
-        text = " ".join(draw.choice(WORDS) for _ in range(100))
-        (folder / f"text-{number:02d}.txt").write_text(text)
-    shape = PrepareOptions(sequence_tokens=16, validation_ppm=100_000)
-    manifest = prepare(folder / "out", text_source([folder]), ByteTokenizer(), shape)
-    return folder / "out", manifest
-
-
-@pytest.fixture
-async def theatre(data, tmp_path):
-    """Makes runs; whoever still follows one is stopped at the end."""
-    made = RunFactory(data, tmp_path)
-    yield made
-    await made.close()
+__all__ = ["data", "one_thread", "run_factory"]

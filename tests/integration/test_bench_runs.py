@@ -53,7 +53,10 @@ def test_a_table_of_convictions_is_printed_again_without_playing(call, tmp_path)
     status, table, played = call(convictions, *arguments)
     assert status == 0 and "NO_OPENINGS" in played
     assert "| openings-of-another-run | 0.50 | P5 | 1 of 1 | 1 of 1 | 0 | 2.0 |" in table
-    assert call(convictions, *arguments) == (0, table, "")
+    status, again, played = call(convictions, *arguments)
+    assert status == 0
+    assert again == table
+    assert played == ""
 
 
 def test_honest_runs_go_on_where_they_were_interrupted(call, tmp_path):

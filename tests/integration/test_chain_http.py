@@ -1,7 +1,7 @@
 """The same client over real sockets: HttpRpc against the embedded chain's JSON-RPC server."""
 
 import pytest
-from unit.chain.world import GENESIS_ROOT, SOL, World, key, vote
+from support.chain import GENESIS_ROOT, SOL, World, key, vote
 
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.errors import (

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 from solders.pubkey import Pubkey
-from unit.chain.world import GENESIS_ROOT, SOL, World, key, vote
+from support.chain import GENESIS_ROOT, SOL, World, key, vote
 
 from troth_coordinator.chain import audit_instructions, case_instructions
 from troth_coordinator.chain import instructions as make
@@ -68,11 +68,15 @@ async def test_creating_a_run_is_repeatable():
     assert names(*sent).count("RoundInitialized") == 8
     assert await authority.create_run(terms) == []
     run = await world.client.read_run(authority.at.run)
-    assert (run.address, run.run_id) == (bytes(authority.at.run), b"r" * 32)
-    assert (run.config_hash, run.manifest_hash) == (b"c" * 32, b"m" * 32)
-    assert (run.genesis_root, run.root) == (GENESIS_ROOT, GENESIS_ROOT)
+    assert run.address == bytes(authority.at.run)
+    assert run.run_id == b"r" * 32
+    assert run.config_hash == b"c" * 32
+    assert run.manifest_hash == b"m" * 32
+    assert run.genesis_root == GENESIS_ROOT
+    assert run.root == GENESIS_ROOT
     assert run.params == terms.params
-    assert (run.reward_pool, run.num_rounds) == (5 * SOL, 8)
+    assert run.reward_pool == 5 * SOL
+    assert run.num_rounds == 8
     assert run.phase == Phase.WAITING_FOR_MEMBERS
 
 
@@ -106,7 +110,8 @@ async def test_joining_takes_the_lowest_free_index_and_funds_the_session():
         assert session.index == number
         assert world.balance(session.key.pubkey()) == SOL
         participant = await world.client.read_participant(at.run, owner.key.pubkey())
-        assert (participant.index, participant.endpoint) == (number, f"http://{number}")
+        assert participant.index == number
+        assert participant.endpoint == f"http://{number}"
         assert participant.owner == bytes(owner.key.pubkey())
     entries = (await world.client.snapshot(at.run)).entries
     assert [entry.status for entry in entries[:4]] == [Status.PENDING] * 3 + [Status.EMPTY]
@@ -164,7 +169,8 @@ async def test_money_and_keys_of_an_owner():
     assert sent.events[0].lamports == SOL
     new = key("session", "new")
     sent = await owner.set_session_key(new.pubkey(), 2 * SOL)
-    assert (sent.events[0].session, sent.events[0].at_next_open) == (new.pubkey(), False)
+    assert sent.events[0].session == new.pubkey()
+    assert sent.events[0].at_next_open is False
     assert world.balance(new.pubkey()) == 2 * SOL
     sent = await owner.withdraw_stake(SOL)
     assert names(sent) == ["StakeUnbonding"]
@@ -190,16 +196,21 @@ async def test_a_round_and_what_follows_from_it():
     client, at = running.world.client, running.at
     seen = await view(running)
     assert seen.run.phase == Phase.COMMIT
-    assert (seen.round.round, seen.round.members, seen.previous_round) == (0, 0b111, None)
+    assert seen.round.round == 0
+    assert seen.round.members == 0b111
+    assert seen.previous_round is None
     await play(running, 0)
     sent = await play(running, 1)
     assert "CheckpointStored" in names(sent)
     seen = await view(running)
-    assert (seen.run.round, seen.round.round, seen.previous_round.round) == (2, 2, 1)
+    assert seen.run.round == 2
+    assert seen.round.round == 2
+    assert seen.previous_round.round == 1
     assert seen.previous_round.included == 0b111
     assert seen.slot == running.world.chain.slot
     checkpoint = await client.read_checkpoint(at.run, 1)
-    assert (checkpoint.round, checkpoint.root) == (1, GENESIS_ROOT)
+    assert checkpoint.round == 1
+    assert checkpoint.root == GENESIS_ROOT
     assert [one.round for one in await client.find_checkpoints(at.run)] == [1]
     assert await client.read_checkpoint(at.run, 0) is None
     owner, session = running.peers[0]
@@ -207,7 +218,8 @@ async def test_a_round_and_what_follows_from_it():
     sent = await session.announce_manifest(owner.key.pubkey(), manifest)
     assert sent.events[0].uri == manifest.uri
     participant = await client.read_participant(at.run, owner.key.pubkey())
-    assert (participant.manifest_round, participant.manifest_hash) == (1, b"m" * 32)
+    assert participant.manifest_round == 1
+    assert participant.manifest_hash == b"m" * 32
     sent = await running.crank.freeze_seed(0)
     assert names(sent) == ["SeedFrozen"]
     rounds = await client.read_rounds(at.run, [0, 1, 2, 3, 8])
@@ -358,7 +370,8 @@ def test_flags_are_those_of_the_idl():
     # An absent optional account is the program's own id, neither signer nor writable.
     place = next(n for n, slot in enumerate(spec.accounts) if slot.name == "checkpoint")
     assert built.accounts[place].pubkey == at.program
-    assert flags[place] == (False, False)
+    assert not built.accounts[place].is_signer
+    assert not built.accounts[place].is_writable
     del flags[place], expected[place]
     assert flags == expected
     assert bytes(built.data) == spec.discriminator + (3).to_bytes(8, "little") + b"c" * 32

@@ -5,8 +5,8 @@ from solders.account import Account
 from solders.pubkey import Pubkey
 from solders.system_program import ID as SYSTEM_PROGRAM
 from solders.system_program import TransferParams, transfer
-from unit.chain.faulty import Faults, always, first
-from unit.chain.world import PROGRAM, SOL, World, key
+from support.chain import PROGRAM, SOL, World, key
+from support.faulty_rpc import Faults, always, first
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.errors import (
@@ -165,7 +165,8 @@ async def test_without_an_earlier_attempt_the_same_refusal_is_an_error():
     again = make.init_round(authority.at, authority.key.pubkey(), 3)
     with pytest.raises(ProgramRefusedError) as caught:
         await world.client.send([pay(authority.key), again], [authority.key])
-    assert (caught.value.name, caught.value.instruction) == ("AccountAlreadyExists", 1)
+    assert caught.value.name == "AccountAlreadyExists"
+    assert caught.value.instruction == 1
     assert any("AccountAlreadyExists" in line for line in caught.value.logs)
     assert caught.value.next_step
 
@@ -191,7 +192,9 @@ async def test_a_record_that_never_comes():
     alice = world.wallet("alice")
     sent = await world.client.send([pay(alice)], [alice])
     assert not sent.is_complete
-    assert (sent.fee_lamports, sent.compute_units, sent.events) == (5_000, 0, ())
+    assert sent.fee_lamports == 5_000
+    assert sent.compute_units == 0
+    assert sent.events == ()
 
 
 async def test_a_record_that_comes_late():

@@ -5,11 +5,11 @@ in one process; here it is what a person at a terminal does, sees, and is told w
 """
 
 import pytest
-from integration.cli_network import SOL, Bench, prepare_text, processes, start
-from integration.demo_support import small_config
-from integration.process_support import SLOT, Troupe
-from integration.waiting import wait_for
-from unit.cli.support import Cli
+from support.cli import Cli
+from support.demos import small_config
+from support.network import SOL, Bench, prepare_text, processes, start
+from support.processes import SLOT, Participants
+from support.waiting import wait_for
 
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.setup import start_chain
@@ -23,8 +23,10 @@ RING = 8
 RULES = ("commit_slots=600", "attest_slots=600", "warmup_slots=1500", "vesting_slots=40000")
 RULES += ("unbond_slots=40000", "p_new_ppm=1000000", "audit_cap=2")
 RULES += ("openings_slots=3000", "verdict_commit_slots=3000", "verdict_reveal_slots=3000")
-RULES += ("committee_commit_slots=3000", "committee_reveal_slots=3000", "case_slots=2500")
+RULES += ("committee_commit_slots=3000", "committee_reveal_slots=3000")
 RULES += (f"ring={RING}", "appeal_slots=100", "breaker_slots=100")
+CASE_SLOTS = 2_500
+RULES += (f"case_slots={CASE_SLOTS}",)
 TRAINERS = ("a", "b", "c")
 SECONDS = 240
 LONG = {"appeal_slots": 600, "breaker_slots": 600, "vesting_slots": 9_000, "unbond_slots": 9_000}
@@ -56,6 +58,7 @@ def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
         wait_for(lambda: show(bench, run, cleared)["case_outcome"], SECONDS)
         judged = show(bench, run, cleared)
         refuse_what_left_the_ring(bench, run)
+        let_accusations_expire(bench, run)
         ends = [person.end() for person in people]
     assert [code for code, _ in ends] == [0] * 4, [person.notes()[-900:] for person in people]
     assert_bond_is_lost(bench, run, judged)
@@ -90,7 +93,8 @@ def refuse_bad_claims(bench, run, case):
     assert poor["found"] == "0.001 SOL"
 
     stranger = bench.cli.refused(*open_case(run, bench, case | {"target": 9}, "x", "--yes"))
-    assert (stranger["kind"], stranger["found"]) == ("CaseError", "9")
+    assert stranger["kind"] == "CaseError"
+    assert stranger["found"] == "9"
     assert "troth status" in stranger["next_step"]
 
     owners = {
@@ -108,7 +112,8 @@ def refuse_bad_claims(bench, run, case):
     kind = bench.cli.refused(*open_case(run, bench, case, "x", "--kind", "magic"))
     assert "possession" in kind["expected"]
     nobody = bench.cli.refused(*bench.of_run("case", "show", run=run), "--round=0", "--target=9")
-    assert (nobody["kind"], "troth case list" in nobody["next_step"]) == ("CaseError", True)
+    assert nobody["kind"] == "CaseError"
+    assert "troth case list" in nobody["next_step"]
 
 
 def is_owner(bench, name, owner):
@@ -119,7 +124,8 @@ def accuse(bench, run, case):
     """First only the price, then the case; a second one and an appeal against it are refused."""
     before = bench.balance("x")
     price = bench.cli.json(*open_case(run, bench, case, "x"))
-    assert (price["is_open"], bench.balance("x")) == (False, before)
+    assert price["is_open"] is False
+    assert bench.balance("x") == before
     opened = bench.cli.json(*open_case(run, bench, case, "x", "--yes"))
     assert opened["is_open"]
     assert before - bench.balance("x") == opened["bond_lamports"] + opened["fee_lamports"]
@@ -139,6 +145,19 @@ def refuse_what_left_the_ring(bench, run):
     assert error["kind"] == "CaseError"
     assert error["expected"].startswith("a closed round from ")
     assert error["found"] == "0"
+
+
+def let_accusations_expire(bench, run):
+    """When the run is over, members stay as long as they can be accused: pass that time at once."""
+    status = bench.of_run("status", run=run)
+    wait_for(lambda: bench.cli.json(*status)["phase"] == "finished", SECONDS)
+    cases = bench.of_run("case", "list", run=run)
+    open_stages = ("commit", "reveal", "committee_commit", "committee_reveal")
+    wait_for(
+        lambda: all(case["stage"] not in open_stages for case in bench.cli.json(*cases)["cases"]),
+        SECONDS,
+    )
+    bench.launcher.advance(CASE_SLOTS)
 
 
 def assert_bond_is_lost(bench, run, judged):
@@ -169,7 +188,7 @@ def assert_duties_are_told(end):
 
 
 @pytest.fixture
-def troupe(tmp_path):
+def participants(tmp_path):
     """Four honest participants, a witness and a free-rider; convictions wait long for appeals."""
     with EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=SLOT)) as launcher:
         start_chain(launcher, EventList())
@@ -179,13 +198,15 @@ def troupe(tmp_path):
             num_rounds=16,
             slot_milliseconds=SLOT,
         )
-        with Troupe(options, launcher) as made:
+        with Participants(options, launcher) as made:
             yield made
 
 
-def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_council(cli, troupe):
-    run, rpc = str(troupe.demo.run), ("--rpc", troupe.launcher.rpc_url)
-    keys = troupe.options.folder / "keys"
+def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_council(
+    cli, participants
+):
+    run, rpc = str(participants.created.run), ("--rpc", participants.launcher.rpc_url)
+    keys = participants.options.folder / "keys"
 
     def convictions():
         cases = cli.json("case", "list", run, *rpc)["cases"]
@@ -213,6 +234,7 @@ def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_coun
     assert not seen["is_paid_out"]
 
     assert "council" in cli.refused(*reverse, keys / "trainer-0.json")["expected"]
+    participants.launcher.advance(LONG["appeal_slots"])
     wait_for(lambda: cli(*reverse, keys / "authority.json").code == 0, SECONDS)
     seen = cli.json("case", "show", run, *rpc, *which(case))
     assert "reversed" in seen["flags"]

@@ -1,8 +1,8 @@
 """`troth run economics RUN` reads the parameters that the program holds."""
 
 import pytest
-from integration.cli_network import Bench, start
-from unit.cli.support import Cli
+from support.cli import Cli
+from support.network import Bench, start
 
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.sources import text_source
@@ -25,7 +25,8 @@ def bench(capsys, tmp_path):
 def test_defaults_come_from_the_run_on_chain(bench):
     run = bench.create("chain.p_base_ppm=150000", "chain.reward_per_payload=500000")
     found = bench.cli.json(*bench.of_run("run", "economics", run=run))
-    assert (found["given"]["p_ppm"], found["given"]["reward"]) == (150_000, 500_000)
+    assert found["given"]["p_ppm"] == 150_000
+    assert found["given"]["reward"] == 500_000
     assert found["run"]["witness_fee_lamports"] == 100_000
     # The file for those who join names the run, and the chain's copy counts.
     file = ("run", "economics", "--config", bench.folder / "run.toml", "--rpc", bench.rpc)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from solders.keypair import Keypair
-from unit.cli.support import Cli
+from support.cli import Cli
 
 pytestmark = pytest.mark.processes
 UP = [sys.executable, "-m", "troth_cli", "localnet", "up", "--json"]

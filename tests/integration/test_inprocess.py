@@ -2,21 +2,21 @@
 
 import math
 
-from integration.inprocess_support import (
-    assert_fees_told,
+from support.runs import (
+    assert_fees_reported,
     assert_finished,
-    enter,
     events_of,
     included,
     member,
+    start_members,
     until_round,
 )
 
 from troth_coordinator.rules.view import Role, Status
 
 
-async def test_four_trainers_from_genesis_to_finished(theatre):
-    run = await theatre.start(8, cast="ada bob cyd dan")
+async def test_four_trainers_from_genesis_to_finished(run_factory):
+    run = await run_factory.start(8, names="ada bob cyd dan")
     views = await run.finish()
     view = await assert_finished(run)
     assert [one.run.root for one in views] == [view.run.root] * 4
@@ -31,8 +31,8 @@ async def test_four_trainers_from_genesis_to_finished(theatre):
         assert len(events_of(run, name, "published")) == 8
 
 
-async def test_training_learns(theatre):
-    run = await theatre.start(40, cast="ada bob")
+async def test_training_learns(run_factory):
+    run = await run_factory.start(40, names="ada bob")
     await run.finish()
     losses = [event["loss_micro"] for event in events_of(run, "ada", "trained")]
     first, last = (sum(part) / len(part) for part in (losses[:3], losses[-5:]))
@@ -40,10 +40,10 @@ async def test_training_learns(theatre):
     assert last < first - 500_000, (first, last)
 
 
-async def test_equal_seeds_give_equal_runs(theatre):
+async def test_equal_seeds_give_equal_runs(run_factory):
     ends = []
     for seed in (3, 3, 4):
-        run = await theatre.start(5, cast="ada bob cyd", seed=seed)
+        run = await run_factory.start(5, names="ada bob cyd", seed=seed)
         view = (await run.finish())[0]
         events = [one.events.events for one in run.members]
         ends.append((view.run.chain_hash, run.chain.slot, view.run.root, events))
@@ -51,10 +51,10 @@ async def test_equal_seeds_give_equal_runs(theatre):
     assert ends[0][0] != ends[2][0]
 
 
-async def test_a_witness_attests_and_sends_nothing(theatre):
-    run = await theatre.create(4)
-    await enter(run, ["ada", "bob", "cyd"])
-    await enter(run, ["wit"], Role.WITNESS)
+async def test_a_witness_attests_and_sends_nothing(run_factory):
+    run = await run_factory.create(4)
+    await start_members(run, ["ada", "bob", "cyd"])
+    await start_members(run, ["wit"], Role.WITNESS)
     await run.finish()
     await assert_finished(run)
     assert len(events_of(run, "wit", "attested")) == 4
@@ -62,18 +62,19 @@ async def test_a_witness_attests_and_sends_nothing(theatre):
     assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(4)}
 
 
-async def test_a_late_joiner_replays_the_ring_and_works_in_the_next_round(theatre):
-    run = await theatre.start(9, cast="ada bob cyd")
+async def test_a_late_joiner_replays_the_ring_and_works_in_the_next_round(run_factory):
+    run = await run_factory.start(9, names="ada bob cyd")
     await until_round(run, 4)
-    await enter(run, ["eve"])
+    await start_members(run, ["eve"])
     await run.finish()
     view = await assert_finished(run)
     assert view.entries[3].status == Status.PENDING  # a finished run has no active members
     ready = events_of(run, "eve", "ready")[-1]["round"]
     activated = events_of(run, "eve", "activated")[-1]["round"]
     first = events_of(run, "eve", "committed")[0]["round"]
-    assert (activated, first) == (ready + 1, ready + 2)
+    assert activated == ready + 1
+    assert first == ready + 2
     assert 3 in included(run, "ada")[first]
     replayed = [event["round"] for event in events_of(run, "eve", "applied")]
     assert replayed == list(range(9))
-    assert_fees_told(run)
+    assert_fees_reported(run)

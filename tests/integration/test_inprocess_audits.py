@@ -1,19 +1,20 @@
 """Whole runs with audits: honest work is cleared, work that was not done costs the stake."""
 
 import pytest
-from integration.inprocess_support import (
+from support.runs import (
+    AUDITED,
     BOTH,
-    WINDOWS,
+    FIVE,
     Chronicle,
     assert_conserved,
     assert_finished,
     assert_one_root_per_round,
     authority,
-    enter,
     events_of,
     included,
     member,
     phases,
+    start_members,
     time_stopped,
     until,
     until_round,
@@ -23,14 +24,11 @@ from troth_attestation.quorum import AuditOutcome
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.view import Role, Status
 
-AUDITED = {**WINDOWS, "p_new_ppm": 1_000_000, "audit_cap": 2}
-FIVE = ("anna", "bob", "carl", "dora", "emma")
 
-
-async def test_honest_work_is_cleared_and_its_judges_are_paid(theatre):
-    run = await theatre.create(8, **AUDITED | {"openings_slots": 200, "case_slots": 10})
+async def test_honest_work_is_cleared_and_its_judges_are_paid(run_factory):
+    run = await run_factory.create(8, **AUDITED | {"openings_slots": 200, "case_slots": 10})
     told = Chronicle(run)
-    await enter(run, FIVE)
+    await start_members(run, FIVE)
     await run.finish()
     view = await assert_finished(run)
     await assert_conserved(run)
@@ -63,11 +61,11 @@ async def stake_and_tickets(run, name):
     return entry.stake + sum(ticket.lamports for ticket in owner.tickets)
 
 
-async def test_who_leaves_answers_for_its_work_and_its_seats_first(theatre):
+async def test_who_leaves_answers_for_its_work_and_its_seats_first(run_factory):
     """Its stake is unbonding: no openings, or silence on a seat, would be paid from there."""
-    run = await theatre.create(24, **AUDITED | {"case_slots": 20})
+    run = await run_factory.create(24, **AUDITED | {"case_slots": 20})
     told = Chronicle(run)
-    await enter(run, FIVE)
+    await start_members(run, FIVE)
     await until_round(run, 4)
     emma = member(run, "emma")
     await Owner(run.client, run.at, emma.owner).leave_run()
@@ -97,9 +95,9 @@ def is_about(event, index):
     return event.name.startswith("Verdict") and event.index == index
 
 
-async def test_a_pause_longer_than_every_window_costs_nobody_anything(theatre):
-    run = await theatre.create(8, **AUDITED)
-    await enter(run, FIVE)
+async def test_a_pause_longer_than_every_window_costs_nobody_anything(run_factory):
+    run = await run_factory.create(8, **AUDITED)
+    await start_members(run, FIVE)
     await until(run, lambda view: view.run.num_audits >= 2 and view.run.round >= 3)
     with time_stopped(run):
         await authority(run).pause_run()
@@ -116,9 +114,9 @@ async def test_a_pause_longer_than_every_window_costs_nobody_anything(theatre):
 
 
 @pytest.mark.parametrize("names", [FIVE[:2], FIVE[:3]])
-async def test_too_few_witnesses_mean_no_audit_and_no_harm(theatre, names):
-    run = await theatre.create(6, **AUDITED)
-    await enter(run, names)
+async def test_too_few_witnesses_mean_no_audit_and_no_harm(run_factory, names):
+    run = await run_factory.create(6, **AUDITED)
+    await start_members(run, names)
     await run.finish()
     view = await assert_finished(run)
     assert all(events_of(run, name, "audit_changed") == [] for name in names)
@@ -132,10 +130,10 @@ def run_events(run, name):
     return member(run, name).events.events
 
 
-async def test_a_trainer_that_does_not_witness_opens_its_tiles_and_sits_nowhere(theatre):
-    run = await theatre.create(8, **AUDITED)
-    await enter(run, FIVE[:4], BOTH)
-    await enter(run, ["tess"], Role.TRAINER)
+async def test_a_trainer_that_does_not_witness_opens_its_tiles_and_sits_nowhere(run_factory):
+    run = await run_factory.create(8, **AUDITED)
+    await start_members(run, FIVE[:4], BOTH)
+    await start_members(run, ["tess"], Role.TRAINER)
     await run.finish()
     view = await assert_finished(run)
     assert len(events_of(run, "tess", "openings_posted")) >= 1

@@ -4,7 +4,7 @@ import random
 import shutil
 
 import pytest
-from integration.inprocess_support import (
+from support.runs import (
     assert_conserved,
     assert_finished,
     events_of,
@@ -90,11 +90,11 @@ class Fate:
             self.counts["left"] += 1
 
 
-async def live(theatre, rounds: int, seed: int):
+async def live(run_factory, rounds: int, seed: int):
     """A run of four that lives through its fate to the end."""
-    run = await theatre.start(
+    run = await run_factory.start(
         rounds,
-        cast="ada bob cyd dan",
+        names="ada bob cyd dan",
         seed=seed,
         ring=64,
         commit_slots=20,
@@ -121,8 +121,8 @@ async def judge(run, rounds: int) -> None:
             assert not events_of(run, one.name, event)
 
 
-async def test_killed_before_its_first_step(theatre):
-    run = await theatre.start(3, cast="ada bob cyd")
+async def test_killed_before_its_first_step(run_factory):
+    run = await run_factory.start(3, names="ada bob cyd")
     await run.stop(member(run, "cyd"))  # no await since its start: its task has not run yet
     await run.start(member(run, "cyd"))
     await run.stop(member(run, "cyd"))
@@ -130,27 +130,27 @@ async def test_killed_before_its_first_step(theatre):
     await judge(run, 3)
 
 
-async def test_kills_and_joins(theatre):
-    run, fate = await live(theatre, 40, seed=11)
+async def test_kills_and_joins(run_factory):
+    run, fate = await live(run_factory, 40, seed=11)
     await judge(run, 40)
     assert fate.counts["killed"] >= 10
     assert fate.counts["joined"] >= 1
 
 
-async def test_equal_fates_are_equal_to_the_last_byte(theatre):
+async def test_equal_fates_are_equal_to_the_last_byte(run_factory):
     ends = []
     for _ in range(2):
-        run, fate = await live(theatre, 12, seed=5)
+        run, fate = await live(run_factory, 12, seed=5)
         view = await run.view()
         events = [one.events.events for one in run.members]
         ends.append((view.run.chain_hash, view.slot, fate.counts, events))
     assert ends[0] == ends[1]
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="three runs of 220 rounds, until somebody has left by chance")
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_many_kills_and_joins(theatre, seed):
-    run, fate = await live(theatre, 220, seed)
+async def test_many_kills_and_joins(run_factory, seed):
+    run, fate = await live(run_factory, 220, seed)
     await judge(run, 220)
     assert fate.counts["killed"] >= 60
     assert fate.counts["joined"] >= 2

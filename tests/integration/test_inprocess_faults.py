@@ -3,16 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from integration.inprocess_doors import Wrapped, training
-from integration.inprocess_support import (
-    assert_fees_told,
+from support.ports import LIAR, LIE_ROUND, Wrapped, training, vouch_for_everything, withhold
+from support.runs import (
+    assert_fees_reported,
     assert_finished,
-    enter,
     events_of,
     included,
     join_by_hand,
     member,
     num_committed,
+    start_members,
     time_stopped,
     until,
     until_round,
@@ -22,20 +22,15 @@ from integration.inprocess_support import (
 from troth_attestation import header as headers
 from troth_client.compression import codec
 from troth_client.network.submissions import SIGNED_HEADER_BYTES
-from troth_client.steps import attest as attest_step
 from troth_client.train import errors as train_errors
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError
 from troth_client.transport.memory import memory_transport
-from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
-
-LIAR = 3
-LIE_ROUND = 2
 
 
 @pytest.mark.parametrize("kind", ["gradient", "u"])
-async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(theatre, kind):
+async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(run_factory, kind):
     def gradient(batch):
         found = sick.here.work.inner.gradient(batch)
         if sick.here.state.replica.round == LIE_ROUND:
@@ -48,9 +43,9 @@ async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(theatre, ki
         return sick.here.work.inner.propose(round_, found)
 
     broken = {"gradient": gradient} if kind == "gradient" else {"propose": propose}
-    run = await theatre.create(5)
+    run = await run_factory.create(5)
     run.wrap = lambda one, ports: training(ports, **broken) if one.name == "dan" else ports
-    await enter(run, ["ada", "bob", "cyd", "dan"])
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
     sick = member(run, "dan")
     await run.finish()
     await assert_finished(run)
@@ -64,10 +59,10 @@ async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(theatre, ki
     assert [one["previous"] for one in later] == [LIE_ROUND - 1, LIE_ROUND + 1]
 
 
-async def test_a_malformed_own_payload_is_never_committed(theatre, monkeypatch):
+async def test_a_malformed_own_payload_is_never_committed(run_factory, monkeypatch):
     """A broken encoder must not cost the stake of its owner (P2)."""
     honest = codec.encode
-    run = await theatre.start(3, cast="ada bob cyd dan")
+    run = await run_factory.start(3, names="ada bob cyd dan")
     residual = member(run, "dan").here.state.residual
 
     def broken(votes):
@@ -85,23 +80,23 @@ async def test_a_malformed_own_payload_is_never_committed(theatre, monkeypatch):
 def serve_nothing(name: str):
     """The named member keeps its own payload to itself: it neither serves nor pushes."""
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         if one.name != name:
-            return doors
+            return ports
 
         async def push(round_, holders):
             return ()
 
-        silent = Wrapped(doors.transport, hold=lambda blob, data: None, push=push)
-        return replace(doors, transport=silent)
+        silent = Wrapped(ports.transport, hold=lambda blob, data: None, push=push)
+        return replace(ports, transport=silent)
 
     return wrap
 
 
-async def test_who_never_publishes_is_not_included_and_takes_a_strike(theatre):
-    run = await theatre.create(6, rounds_per_epoch=50)
+async def test_who_never_publishes_is_not_included_and_takes_a_strike(run_factory):
+    run = await run_factory.create(6, rounds_per_epoch=50)
     run.wrap = serve_nothing("dan")
-    await enter(run, ["ada", "bob", "cyd", "dan"])
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
     view = await until_round(run, 2)
     (account,) = await run.client.read_rounds(run.at.run, [1])
     assert account.included == 0b0111
@@ -117,11 +112,11 @@ async def test_who_never_publishes_is_not_included_and_takes_a_strike(theatre):
     await assert_finished(run)
 
 
-async def test_nothing_is_served_before_commit_has_ended(theatre):
+async def test_nothing_is_served_before_commit_has_ended(run_factory):
     """A stranger asks for what is committed and not released; when Commit has ended it gets it."""
-    run = await theatre.create(3)
+    run = await run_factory.create(3)
     with time_stopped(run):
-        await enter(run, ["ada", "bob", "cyd"])
+        await start_members(run, ["ada", "bob", "cyd"])
         await join_by_hand(run, "dan")  # it commits to nothing: the Commit phase stays open
         view = await until(run, lambda view: num_committed(view) == 3, is_stopped=True)
         wanted = [blob for one in run.members[:3] for blob in blobs_of(one.here.state.store)]
@@ -153,7 +148,9 @@ async def ask(run, blob: BlobId, size: int) -> bytes:
         return await transport.fetch(blob, ["ada", "bob", "cyd"], size, bytes)
 
 
-async def test_a_malformed_payload_that_was_included_adds_nothing_anywhere(theatre, monkeypatch):
+async def test_a_malformed_payload_that_was_included_adds_nothing_anywhere(
+    run_factory, monkeypatch
+):
     """Three of four vouch for a payload with descending indices: all apply it as zero."""
     honest = codec.encode
 
@@ -166,92 +163,46 @@ async def test_a_malformed_payload_that_was_included_adds_nothing_anywhere(theat
         return (swapped if proposal.round == LIE_ROUND else honest)(proposal.sent)
 
     vouch_for_everything(monkeypatch)
-    run = await theatre.create(5)
+    run = await run_factory.create(5)
     run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
-    await enter(run, ["ada", "bob", "cyd", "dan"])
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
     await run.finish()
     await assert_finished(run)
     assert included(run, "ada")[LIE_ROUND] == [0, 1, 2, 3]
     for name in ("ada", "bob", "cyd", "dan"):
         (malformed,) = events_of(run, name, "payload_malformed")
-        assert (malformed["index"], malformed["round"]) == (LIAR, LIE_ROUND)
+        assert malformed["index"] == LIAR
+        assert malformed["round"] == LIE_ROUND
         assert "ascending" in malformed["reason"]
     # Without it, the weights would be others: the round is not simply skipped.
     assert included(run, "ada")[LIE_ROUND + 1] == [0, 1, 2, 3]
 
 
-async def test_a_malformed_payload_is_not_vouched_for(theatre):
+async def test_a_malformed_payload_is_not_vouched_for(run_factory):
     honest = codec.encode
 
     def payload(proposal):
         return honest(proposal.sent)[:-1] + b"\x80"
 
-    run = await theatre.create(3)
+    run = await run_factory.create(3)
     run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
-    await enter(run, ["ada", "bob", "cyd", "dan"])
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
     await run.finish()
     await assert_finished(run)
     assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(3)}
     assert {one["index"] for one in events_of(run, "bob", "payload_malformed")} == {LIAR}
 
 
-def vouch_for_everything(monkeypatch) -> None:
-    """Members who vouch blindly for whatever was committed."""
-
-    class Blind(dict):
-        pass
-
-    honest = attest_step.possession
-
-    def possession(run, round_, owner, payloads):
-        proof = bytearray(honest(run, round_, owner, payloads))
-        proof[LIAR] = 1
-        return bytes(proof)
-
-    def vouched(payloads):
-        return bitmap.from_indices([*payloads, LIAR])
-
-    monkeypatch.setattr(attest_step, "possession", possession)
-    monkeypatch.setattr(attest_step, "vouched", vouched)
-
-
-def withhold(run, round_: int, target: str, served_to: str) -> None:
-    """Only one member ever gets the target's payload of a round."""
-
-    def wrap(one, doors):
-        transport = doors.transport
-
-        def is_withheld(blob: BlobId) -> bool:
-            stored = member(run, target).here.state.store.load_submission(round_)
-            if stored is None:
-                return False
-            header = headers.decode(stored.header)
-            return blob.key in (headers.header_hash(header), header.payload_root)
-
-        async def fetch(blob, holders, num_bytes, check):
-            if one.name not in (target, served_to) and is_withheld(blob):
-                raise FetchError(blob.address, ())
-            return await transport.fetch(blob, holders, num_bytes, check)
-
-        def expect(blob, num_bytes, check):
-            if one.name in (target, served_to) or not is_withheld(blob):
-                transport.expect(blob, num_bytes, check)
-
-        return replace(doors, transport=Wrapped(transport, fetch=fetch, expect=expect))
-
-    run.wrap = wrap
-
-
 async def test_a_withheld_payload_that_was_included_is_struck_and_all_apply_again(
-    theatre, monkeypatch
+    run_factory, monkeypatch
 ):
     """Colluders vouch for a payload that only dan and fay hold. The others report it; dan, who had
     applied it and trained the next round on it, and the one who made it, go back and apply again.
     """
     vouch_for_everything(monkeypatch)
-    run = await theatre.create(7)
+    run = await run_factory.create(7)
     withhold(run, LIE_ROUND, "dan", "fay")
-    await enter(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
+    await start_members(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
     await run.finish()
     view = await assert_finished(run)
     for name in ("ada", "bob", "cyd", "dan", "eve", "fay"):
@@ -271,17 +222,17 @@ async def test_a_withheld_payload_that_was_included_is_struck_and_all_apply_agai
     assert first["previous"] == LIE_ROUND - 1
     first = next(one for one in events_of(run, "ada", "encoded") if one["round"] == LIE_ROUND + 2)
     assert first["previous"] == LIE_ROUND
-    assert_fees_told(run)
+    assert_fees_reported(run)
     # Nobody was put into the minority by training on what was struck.
     assert not any(events_of(run, one.name, "root_differs") for one in run.members)
 
 
-async def test_a_correction_that_came_while_we_were_down_is_found(theatre, monkeypatch):
+async def test_a_correction_that_came_while_we_were_down_is_found(run_factory, monkeypatch):
     """Killed after applying a payload that is struck meanwhile: the stored weights are wrong."""
     vouch_for_everything(monkeypatch)
-    run = await theatre.create(7)
+    run = await run_factory.create(7)
     withhold(run, LIE_ROUND, "dan", "fay")
-    await enter(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
+    await start_members(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
     fay = member(run, "fay")
     await until(
         run, lambda view: any(one["round"] == LIE_ROUND for one in fay.events.named("round_closed"))
@@ -295,28 +246,28 @@ async def test_a_correction_that_came_while_we_were_down_is_found(theatre, monke
     assert included(run, "fay")[LIE_ROUND] == [0, 1, 2, 4, 5]
 
 
-async def test_a_hidden_payload_of_few_is_waited_for_not_reported_at_once(theatre):
+async def test_a_hidden_payload_of_few_is_waited_for_not_reported_at_once(run_factory):
     """One member lacks what the others hold: it lags, catches up, and nobody is struck."""
-    run = await theatre.create(6)
+    run = await run_factory.create(6)
     blocked = {"on": True}
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         if one.name != "cyd":
-            return doors
+            return ports
 
         async def fetch(blob, holders, num_bytes, check):
             if blocked["on"] and blob.round == 1:
                 raise FetchError(blob.address, ())
-            return await doors.transport.fetch(blob, holders, num_bytes, check)
+            return await ports.transport.fetch(blob, holders, num_bytes, check)
 
         def expect(blob, num_bytes, check):
             if blob.round != 1:
-                doors.transport.expect(blob, num_bytes, check)
+                ports.transport.expect(blob, num_bytes, check)
 
-        return replace(doors, transport=Wrapped(doors.transport, fetch=fetch, expect=expect))
+        return replace(ports, transport=Wrapped(ports.transport, fetch=fetch, expect=expect))
 
     run.wrap = wrap
-    await enter(run, ["ada", "bob", "cyd", "dan", "eve"])
+    await start_members(run, ["ada", "bob", "cyd", "dan", "eve"])
     begun = await until(run, lambda view: bool(events_of(run, "cyd", "lagging")))
     await until(run, lambda view: view.slot >= begun.slot + 4)
     assert len(events_of(run, "cyd", "lagging")) == 1, "said once, not at each look"
@@ -328,11 +279,11 @@ async def test_a_hidden_payload_of_few_is_waited_for_not_reported_at_once(theatr
     assert 2 in included(run, "ada")[4]
 
 
-async def test_a_crash_of_the_runs_random_numbers_changes_nothing_on_chain(theatre):
+async def test_a_crash_of_the_runs_random_numbers_changes_nothing_on_chain(run_factory):
     """Nothing that peers draw at random decides what is included."""
     ends = []
     for salt in (1, 2):
-        run = await theatre.start(4, cast="ada bob cyd", seed=5)
+        run = await run_factory.start(4, names="ada bob cyd", seed=5)
         for one in run.members:
             one.here.submissions.random.seed(salt)
         await run.finish()

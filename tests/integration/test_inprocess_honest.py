@@ -26,7 +26,7 @@ async def test_nobody_is_hurt_in_a_short_run(text):
     assert found.across > 0, "somebody was judged in another precision"
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="ten thousand payloads are the claim")
 async def test_nobody_is_hurt_in_ten_thousand_participant_rounds(text):
     settings, total = honest.settings_of(text, members=10, rounds=50), honest.Tally()
     honest.check_bounds(settings, text)

@@ -9,27 +9,27 @@ import asyncio
 from dataclasses import dataclass, replace
 
 import pytest
-from integration.inprocess_doors import Doom, Killed
-from integration.inprocess_support import (
+from support.ports import Death, Killed
+from support.runs import (
+    AUDITED,
     assert_finished,
-    enter,
     included,
     member,
+    start_members,
 )
-from integration.test_inprocess_audits import AUDITED
 
 from troth_coordinator.chain.client import CoordinatorClient
 
 
 @dataclass
-class Fate(Doom):
-    """Counts the doors that a process goes through, and ends it at one of them; 0: at none."""
+class Fate(Death):
+    """Counts the ports that a process goes through, and ends it at one of them; 0: at none."""
 
     at: int = 0
     is_after: bool = False
     seen: int = 0
 
-    def enter(self, name: str) -> bool:
+    def start_members(self, name: str) -> bool:
         """Count a door; True if the process dies behind it."""
         if self.is_dead:
             raise Killed(self.where)
@@ -79,17 +79,17 @@ class Door:
 def doomed(run, name: str, fates: list[Fate]) -> None:
     """Let the named member die as the last of `fates` says, each time it is started."""
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         if one.name != name:
-            return doors
+            return ports
         fate = fates[-1]
-        rpc = Door(doors.chain.rpc, fate, "rpc")
+        rpc = Door(ports.chain.rpc, fate, "rpc")
         return replace(
-            doors,
+            ports,
             chain=CoordinatorClient(rpc, sleeper=lambda _seconds: asyncio.sleep(0)),
-            transport=Door(doors.transport, fate, "transport"),
-            store=Door(doors.store, fate, "store"),
-            runtime=Door(doors.runtime, fate, "runtime"),
+            transport=Door(ports.transport, fate, "transport"),
+            store=Door(ports.store, fate, "store"),
+            runtime=Door(ports.runtime, fate, "runtime"),
         )
 
     run.wrap = wrap
@@ -107,7 +107,7 @@ async def live(run, one, fates: list[Fate]) -> None:
         return
     finally:
         for previous in fates[-2:-1]:
-            previous.bury()
+            previous.release_clock()
     task, dying = one.task, asyncio.create_task(fate.died.wait())
     await asyncio.wait([task, dying], return_when=asyncio.FIRST_COMPLETED)
     dying.cancel()
@@ -117,12 +117,12 @@ async def live(run, one, fates: list[Fate]) -> None:
         await task
 
 
-async def play(theatre, rounds: int, lives: list[tuple[int, bool]]):
+async def play(run_factory, rounds: int, lives: list[tuple[int, bool]]):
     """A run in which bob dies `len(lives)` times, and how."""
-    run = await theatre.create(rounds, checkpoint_every=7, residual_rounds=1_000, **AUDITED)
+    run = await run_factory.create(rounds, checkpoint_every=7, residual_rounds=1_000, **AUDITED)
     fates: list[Fate] = []
     doomed(run, "bob", fates)
-    await enter(run, ["ada", "cyd", "dan"])
+    await start_members(run, ["ada", "cyd", "dan"])
     bob = await run.add("bob")
     for at, is_after in [*lives, (0, False)]:
         fates.append(Fate(run.runtime, at=at, is_after=is_after))
@@ -166,7 +166,9 @@ async def assert_nobody_was_fined(run) -> None:
     """Bob opened and sat in time: an audit that it missed would have cost it stake."""
     stake = run.settings.chain.stake_lamports
     for entry in (await run.view()).entries[:4]:
-        assert (entry.stake, entry.strikes, entry.seat_faults) == (stake, 0, 0)
+        assert entry.stake == stake
+        assert entry.strikes == 0
+        assert entry.seat_faults == 0
 
 
 async def assert_survived(run, rounds: int, fates, lives) -> None:
@@ -178,28 +180,28 @@ async def assert_survived(run, rounds: int, fates, lives) -> None:
 
 
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
-async def test_killed_at_a_door(theatre, is_after):
+async def test_killed_at_a_door(run_factory, is_after):
     lives = [(at, is_after) for at in range(2, 150, 13)]
-    run, fates = await play(theatre, 20, lives)
+    run, fates = await play(run_factory, 20, lives)
     await assert_survived(run, 20, fates, lives)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="139 lives in sixty rounds: every door, not one in thirteen")
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
-async def test_killed_at_every_door(theatre, is_after):
+async def test_killed_at_every_door(run_factory, is_after):
     lives = [(at, is_after) for at in range(1, 140)]
-    run, fates = await play(theatre, 60, lives)
+    run, fates = await play(run_factory, 60, lives)
     await assert_survived(run, 60, fates, lives)
     usual = {"rpc.send", "store.save_submission", "store.save_weights", "transport.push"}
     of_audits = {"runtime.start", "transport.show"}
     assert {fate.where for fate in fates} >= usual | of_audits
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="forty rounds, so that a death falls between two phases of an audit")
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
-async def test_killed_between_a_hidden_verdict_and_its_reveal(theatre, is_after):
-    """A start takes some seventy doors, a round two hundred, a judge three rounds to commit."""
+async def test_killed_between_a_hidden_verdict_and_its_reveal(run_factory, is_after):
+    """A start takes some seventy ports, a round two hundred, a judge three rounds to commit."""
     lives = [(at, is_after) for at in range(700, 1_100, 90)]
-    run, fates = await play(theatre, 40, lives)
+    run, fates = await play(run_factory, 40, lives)
     await assert_survived(run, 40, fates, lives)
     assert died_between(member(run, "bob").events.events, "verdict_committed", "verdict_revealed")

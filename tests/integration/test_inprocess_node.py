@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from integration.inprocess_support import (
+from support.runs import (
     assert_finished,
-    enter,
     events_of,
     included,
     join_by_hand,
     member,
     num_committed,
     raise_failures,
+    start_members,
     time_stopped,
     until,
     until_round,
@@ -24,18 +24,18 @@ from troth_coordinator.chain.errors import RpcUnreachableError
 from troth_coordinator.rules.phase import Phase
 
 
-async def test_a_node_that_fails_for_a_while_costs_nothing_but_time(theatre):
-    run = await theatre.create(6)
+async def test_a_node_that_fails_for_a_while_costs_nothing_but_time(run_factory):
+    run = await run_factory.create(6)
     failing = {"left": 0}
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         if one.name != "cyd":
-            return doors
-        client = CoordinatorClient(Flaky(doors.chain.rpc, failing), sleeper=one_turn)
-        return replace(doors, chain=client)
+            return ports
+        client = CoordinatorClient(Flaky(ports.chain.rpc, failing), sleeper=one_turn)
+        return replace(ports, chain=client)
 
     run.wrap = wrap
-    await enter(run, ["ada", "bob", "cyd"])
+    await start_members(run, ["ada", "bob", "cyd"])
     for round_ in range(1, 5):
         await until_round(run, round_)
         failing["left"] = 5 * round_
@@ -45,18 +45,18 @@ async def test_a_node_that_fails_for_a_while_costs_nothing_but_time(theatre):
     assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(6)}
 
 
-async def test_a_node_that_stays_away_ends_the_client_with_its_reason(theatre):
-    run = await theatre.create(6)
+async def test_a_node_that_stays_away_ends_the_client_with_its_reason(run_factory):
+    run = await run_factory.create(6)
     failing = {"left": 0}
 
-    def wrap(one, doors):
+    def wrap(one, ports):
         if one.name != "cyd":
-            return doors
-        client = CoordinatorClient(Flaky(doors.chain.rpc, failing), sleeper=one_turn)
-        return replace(doors, chain=client)
+            return ports
+        client = CoordinatorClient(Flaky(ports.chain.rpc, failing), sleeper=one_turn)
+        return replace(ports, chain=client)
 
     run.wrap = wrap
-    await enter(run, ["ada", "bob", "cyd"])
+    await start_members(run, ["ada", "bob", "cyd"])
     await until_round(run, 1)
     failing["left"] = 10**9
     cyd = member(run, "cyd")
@@ -67,12 +67,12 @@ async def test_a_node_that_stays_away_ends_the_client_with_its_reason(theatre):
     raise_failures(run)
 
 
-async def test_a_node_that_lags_behind_releases_nothing_before_commit_has_ended(theatre):
-    run = await theatre.create(3)
+async def test_a_node_that_lags_behind_releases_nothing_before_commit_has_ended(run_factory):
+    run = await run_factory.create(3)
     node = Lagging(run.rpc, sleeper=one_turn)
-    run.wrap = lambda one, doors: replace(doors, chain=node) if one.name == "bob" else doors
+    run.wrap = lambda one, ports: replace(ports, chain=node) if one.name == "bob" else ports
     with time_stopped(run):
-        await enter(run, ["ada", "bob"])
+        await start_members(run, ["ada", "bob"])
         await join_by_hand(run, "dan")  # it commits to nothing: the Commit phase stays open
         await until(run, lambda view: view.run.round == 1, is_stopped=True)
         await until(run, lambda view: num_committed(view) == 2, is_stopped=True)

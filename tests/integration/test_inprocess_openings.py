@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from integration.inprocess_support import included, member, time_stopped, until_round
+from support.runs import included, member, time_stopped, until_round
 
 from troth_attestation import header as headers
 from troth_attestation import openings
@@ -42,8 +42,8 @@ async def shown_to(run, taker, name, round_):
     return sampled, openings.decode(data, sampled)
 
 
-async def test_each_seeded_round_can_be_opened_and_fetched_while_the_run_goes_on(theatre):
-    run = await theatre.start(8, cast="ada bob cyd")
+async def test_each_seeded_round_can_be_opened_and_fetched_while_the_run_goes_on(run_factory):
+    run = await run_factory.start(8, names="ada bob cyd")
     await until_round(run, 6)
     with time_stopped(run):
         view = await run.view()
@@ -64,8 +64,8 @@ async def test_each_seeded_round_can_be_opened_and_fetched_while_the_run_goes_on
     assert included(run, "ada")[7] == [0, 1, 2]
 
 
-async def test_a_killed_trainer_opens_what_it_committed_to_before(theatre):
-    run = await theatre.start(8, cast="ada bob cyd")
+async def test_a_killed_trainer_opens_what_it_committed_to_before(run_factory):
+    run = await run_factory.start(8, names="ada bob cyd")
     await until_round(run, 5)
     with time_stopped(run):
         bob = member(run, "bob")
@@ -80,8 +80,8 @@ async def test_a_killed_trainer_opens_what_it_committed_to_before(theatre):
         assert found.tiles == sampled.tiles
 
 
-async def test_released_rounds_are_forgotten_and_a_fork_asks_for_them_again(theatre):
-    run = await theatre.start(12, cast="ada bob cyd")
+async def test_released_rounds_are_forgotten_and_a_fork_asks_for_them_again(run_factory):
+    run = await run_factory.start(12, names="ada bob cyd")
     await until_round(run, 4)
     here = member(run, "ada").here
     ada, sets, index = here.state, here.audits.openings, here.chain.index

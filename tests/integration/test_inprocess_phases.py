@@ -6,18 +6,18 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from integration.inprocess_support import (
+from support.runs import (
     NO_AUDITS,
     WINDOWS,
     Chronicle,
     assert_conserved,
     assert_finished,
     authority,
-    enter,
     events_of,
     included,
     member,
     new_session,
+    start_members,
     time_stopped,
     until,
     until_round,
@@ -38,7 +38,7 @@ from troth_simulation.in_process import Member
 async def with_silent(run, working: list[str], silent: list[str]) -> None:
     """Start some members; the others join and post ready, and never act again."""
     with time_stopped(run):
-        await enter(run, working)
+        await start_members(run, working)
         sessions = []
         for name in silent:
             one = await run.add(name)
@@ -49,8 +49,8 @@ async def with_silent(run, working: list[str], silent: list[str]) -> None:
             await session.ready(0, vote)
 
 
-async def test_a_silent_third_does_not_stop_the_run(theatre):
-    run = await theatre.create(6, **NO_AUDITS)
+async def test_a_silent_third_does_not_stop_the_run(run_factory):
+    run = await run_factory.create(6, **NO_AUDITS)
     await with_silent(run, ["ada", "bob", "cyd", "dan"], ["eve", "fay"])
     await run.finish()
     view = await assert_finished(run)
@@ -62,9 +62,9 @@ async def test_a_silent_third_does_not_stop_the_run(theatre):
         assert silent.stake == run.settings.chain.stake_lamports - run.settings.chain.absence_fee
 
 
-async def test_a_silent_third_delays_no_audit_and_pays_for_its_seats(theatre):
+async def test_a_silent_third_delays_no_audit_and_pays_for_its_seats(run_factory):
     """Seats are drawn from the silent too: two more judge, and who said nothing is fined (P6)."""
-    run = await theatre.create(10, **WINDOWS, p_new_ppm=1_000_000)
+    run = await run_factory.create(10, **WINDOWS, p_new_ppm=1_000_000)
     told = Chronicle(run)
     await with_silent(run, ["ada", "bob", "cyd", "dan"], ["eve", "fay"])
     await run.finish()
@@ -85,9 +85,9 @@ async def test_a_silent_third_delays_no_audit_and_pays_for_its_seats(theatre):
     await assert_conserved(run)
 
 
-async def test_exactly_half_silent_still_closes(theatre):
+async def test_exactly_half_silent_still_closes(run_factory):
     """Attestations of half of the members are enough; fewer are not."""
-    run = await theatre.create(4)
+    run = await run_factory.create(4)
     await with_silent(run, ["ada", "bob"], ["cyd", "dan"])
     await run.finish()
     await assert_finished(run)
@@ -127,34 +127,38 @@ async def half_dead(run, members: list[Member]) -> AsyncIterator[None]:
         run.runtime.leave()
 
 
-async def test_silence_of_more_than_half_is_void_and_no_strike(theatre):
+async def test_silence_of_more_than_half_is_void_and_no_strike(run_factory):
     """The silent are inactive after a round and a half of misses; then the others go on."""
-    run = await theatre.create(5)
+    run = await run_factory.create(5)
     await with_silent(run, ["ada", "bob"], ["cyd", "dan", "eve"])
     await run.finish()
     view = await assert_finished(run)
     assert void_rounds(run, "ada") == [0, 1]
     assert included(run, "ada")[4] == [0, 1]
     for silent in view.entries[2:5]:
-        assert (silent.status, silent.strikes) == (Status.INACTIVE, 0)
+        assert silent.status == Status.INACTIVE
+        assert silent.strikes == 0
 
 
-async def test_three_void_rounds_halt_and_the_run_starts_again_at_its_checkpoint(theatre):
+async def test_three_void_rounds_halt_and_the_run_starts_again_at_its_checkpoint(run_factory):
     """No strikes; w_h := w_c, residuals zero, round and cursor go on."""
-    run = await theatre.create(9, checkpoint_every=100)
+    run = await run_factory.create(9, checkpoint_every=100)
     await with_silent(run, ["ada", "bob"], ["cyd", "dan", "eve"])
     async with half_dead(run, run.members[2:]):
         view = await until(run, lambda view: view.run.phase == Phase.HALTED)
-    assert (view.run.round, view.run.cursor) == (3, 3 * 5 * 2)
+    assert view.run.round == 3
+    assert view.run.cursor == 3 * 5 * 2
     assert [entry.strikes for entry in view.entries[:5]] == [0] * 5
     await run.finish()
     view = await assert_finished(run)
     assert void_rounds(run, "ada") == [0, 1, 2]
-    assert (view.run.restart_round, view.run.restart_root_round) == (3, 0)
+    assert view.run.restart_round == 3
+    assert view.run.restart_root_round == 0
     assert view.run.cursor == 3 * 5 * 2 + 6 * 2 * 2
     for name in ("ada", "bob"):
         (restarted,) = events_of(run, name, "restarted")
-        assert (restarted["round"], restarted["root_round"]) == (3, 0)
+        assert restarted["round"] == 3
+        assert restarted["root_round"] == 0
         first = next(one for one in events_of(run, name, "encoded") if one["round"] == 3)
         assert first["previous"] is None
     assert list(included(run, "ada").values()) == [[]] * 3 + [[0, 1]] * 6
@@ -162,7 +166,7 @@ async def test_three_void_rounds_halt_and_the_run_starts_again_at_its_checkpoint
 
 async def halted_after_progress(run) -> tuple[int, list[Member]]:
     """Six good rounds with a checkpoint at round 4, then three void ones."""
-    members = await enter(run, ["ada", "bob", "cyd", "dan", "eve"])
+    members = await start_members(run, ["ada", "bob", "cyd", "dan", "eve"])
     await until_round(run, 6)
     for one in members[2:]:
         await run.stop(one)
@@ -172,9 +176,9 @@ async def halted_after_progress(run) -> tuple[int, list[Member]]:
     return view.run.round, members
 
 
-async def test_a_halt_after_progress_goes_back_to_the_checkpoint(theatre):
+async def test_a_halt_after_progress_goes_back_to_the_checkpoint(run_factory):
     """Rounds after 4 are lost with the halt: weights, residuals and stored files follow."""
-    run = await theatre.create(16, checkpoint_every=4, **NO_AUDITS)
+    run = await run_factory.create(16, checkpoint_every=4, **NO_AUDITS)
     halted, members = await halted_after_progress(run)
     # One of them comes back in the middle of the halt, one only when all is under way again.
     await run.start(members[2])
@@ -182,7 +186,8 @@ async def test_a_halt_after_progress_goes_back_to_the_checkpoint(theatre):
     await run.start(members[3])
     await run.finish()
     view = await assert_finished(run)
-    assert (view.run.restart_round, view.run.restart_root_round) == (halted, 4)
+    assert view.run.restart_round == halted
+    assert view.run.restart_root_round == 4
     for name in ("ada", "bob", "cyd", "dan"):
         assert len(events_of(run, name, "restarted")) == 1, name
         assert not events_of(run, name, "root_differs"), name
@@ -194,9 +199,9 @@ def is_ready_again(view) -> bool:
     return view.run.phase == Phase.WARMUP and view.entries[1].ready_round == 4
 
 
-async def test_killed_while_the_run_starts_again_after_a_halt(theatre):
+async def test_killed_while_the_run_starts_again_after_a_halt(run_factory):
     """Its newest stored state is the one before the halt, of the very round that opens now."""
-    run = await theatre.create(16, checkpoint_every=4, **NO_AUDITS)
+    run = await run_factory.create(16, checkpoint_every=4, **NO_AUDITS)
     halted, members = await halted_after_progress(run)
     bob = members[1]
     with time_stopped(run):
@@ -211,15 +216,16 @@ async def test_killed_while_the_run_starts_again_after_a_halt(theatre):
     assert 1 in included(run, "ada")[halted]
 
 
-async def test_pause_and_resume(theatre):
-    run = await theatre.start(6, cast="ada bob cyd")
+async def test_pause_and_resume(run_factory):
+    run = await run_factory.start(6, names="ada bob cyd")
     await until_round(run, 2)
     await authority(run).pause_run()
     view = await until(run, lambda view: view.run.phase == Phase.PAUSED)
     paused_at = view.run.round
     await until(run, lambda later: later.slot > view.slot + 30)
     later = await run.view()
-    assert (later.run.phase, later.run.round) == (Phase.PAUSED, paused_at)
+    assert later.run.phase == Phase.PAUSED
+    assert later.run.round == paused_at
     assert later.run.seeds_pending == 0, "seeds freeze meanwhile"
     await authority(run).resume_run()
     await run.finish()
@@ -228,8 +234,8 @@ async def test_pause_and_resume(theatre):
     assert void_rounds(run, "ada") == []
 
 
-async def test_a_pause_that_has_used_up_its_budget_is_ended_by_the_members(theatre):
-    run = await theatre.start(5, cast="ada bob cyd", max_pause_slots=20)
+async def test_a_pause_that_has_used_up_its_budget_is_ended_by_the_members(run_factory):
+    run = await run_factory.start(5, names="ada bob cyd", max_pause_slots=20)
     await until_round(run, 2)
     await authority(run).pause_run()
     await run.finish()
@@ -237,8 +243,8 @@ async def test_a_pause_that_has_used_up_its_budget_is_ended_by_the_members(theat
     assert 20 <= view.run.pause_total_slots < 40
 
 
-async def test_a_member_killed_in_a_pause_comes_back(theatre):
-    run = await theatre.start(6, cast="ada bob cyd")
+async def test_a_member_killed_in_a_pause_comes_back(run_factory):
+    run = await run_factory.start(6, names="ada bob cyd")
     await until_round(run, 2)
     await authority(run).pause_run()
     await until(run, lambda view: view.run.phase == Phase.PAUSED)
@@ -252,8 +258,8 @@ async def test_a_member_killed_in_a_pause_comes_back(theatre):
     assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(6)}
 
 
-async def test_an_inactive_member_returns(theatre):
-    run = await theatre.start(12, cast="ada bob cyd dan", **NO_AUDITS)
+async def test_an_inactive_member_returns(run_factory):
+    run = await run_factory.start(12, names="ada bob cyd dan", **NO_AUDITS)
     dan = member(run, "dan")
     await until_round(run, 2)
     await run.stop(dan)
@@ -268,8 +274,8 @@ async def test_an_inactive_member_returns(theatre):
     assert first["previous"] is None, "a residual does not outlive an absence"
 
 
-async def test_a_second_process_of_the_owner_replaces_the_first(theatre):
-    run = await theatre.start(8, cast="ada bob cyd")
+async def test_a_second_process_of_the_owner_replaces_the_first(run_factory):
+    run = await run_factory.start(8, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until_round(run, 2)
     session = new_session(run, cyd)
@@ -288,9 +294,9 @@ async def test_a_second_process_of_the_owner_replaces_the_first(theatre):
     assert included(run, "ada")[7] == [0, 1, 2]
 
 
-async def test_a_replacement_on_the_same_folder_loses_at_most_a_round(theatre):
+async def test_a_replacement_on_the_same_folder_loses_at_most_a_round(run_factory):
     """The stored submission names the old session key: it is not sent by the new one."""
-    run = await theatre.start(8, cast="ada bob cyd")
+    run = await run_factory.start(8, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until_round(run, 2)
     await run.stop(cyd)
@@ -304,8 +310,8 @@ async def test_a_replacement_on_the_same_folder_loses_at_most_a_round(theatre):
     assert not events_of(run, "ada", "header_refused")
 
 
-async def test_leaving_ends_the_client(theatre):
-    run = await theatre.start(8, cast="ada bob cyd")
+async def test_leaving_ends_the_client(run_factory):
+    run = await run_factory.start(8, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until_round(run, 2)
     await Owner(run.client, run.at, cyd.owner).leave_run()
@@ -318,10 +324,10 @@ async def test_leaving_ends_the_client(theatre):
     assert included(run, "ada")[7] == [0, 1]
 
 
-async def test_a_barred_participant_is_told(theatre):
+async def test_a_barred_participant_is_told(run_factory):
     from troth_client.participant.membership import check_standing  # noqa: PLC0415
 
-    run = await theatre.start(4, cast="ada bob")
+    run = await run_factory.start(4, names="ada bob")
     view = await run.view()
     barred = replace(view.entries[0], status=Status.BARRED)
     with pytest.raises(BarredError, match="barred"):
@@ -329,8 +335,8 @@ async def test_a_barred_participant_is_told(theatre):
     await run.finish()
 
 
-async def test_a_stop_lets_the_round_end_and_the_next_start_goes_on(theatre):
-    run = await theatre.start(8, cast="ada bob cyd")
+async def test_a_stop_lets_the_round_end_and_the_next_start_goes_on(run_factory):
+    run = await run_factory.start(8, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until(run, lambda view: view.run.round == 2 and view.run.phase == Phase.COMMIT)
     cyd.here.state.stop.set()
@@ -356,8 +362,8 @@ def disagree(monkeypatch, run, name: str, num_votes: int) -> None:
     monkeypatch.setattr(cooldown, "root_vote", vote)
 
 
-async def test_cooldown_without_majority_is_repeated(theatre, monkeypatch):
-    run = await theatre.start(3, cast="ada bob")
+async def test_cooldown_without_majority_is_repeated(run_factory, monkeypatch):
+    run = await run_factory.start(3, names="ada bob")
     disagree(monkeypatch, run, "bob", 1)
     await run.finish()
     view = await assert_finished(run)
@@ -365,11 +371,12 @@ async def test_cooldown_without_majority_is_repeated(theatre, monkeypatch):
     assert view.run.void_streak == 0
 
 
-async def test_cooldown_that_never_agrees_halts_and_finds_its_way_out(theatre, monkeypatch):
-    run = await theatre.start(3, cast="ada bob", checkpoint_every=2)
+async def test_cooldown_that_never_agrees_halts_and_finds_its_way_out(run_factory, monkeypatch):
+    run = await run_factory.start(3, names="ada bob", checkpoint_every=2)
     disagree(monkeypatch, run, "bob", 3)
     await until(run, lambda view: view.run.phase == Phase.HALTED)
     await run.finish()
     view = await assert_finished(run)
     # All rounds are done, so the run ends with the last root that found a majority.
-    assert (view.run.round, view.run.root_round) == (3, 2)
+    assert view.run.round == 3
+    assert view.run.root_round == 2

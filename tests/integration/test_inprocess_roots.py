@@ -2,14 +2,14 @@
 
 import pytest
 import torch
-from integration.inprocess_support import (
+from support.runs import (
     NO_AUDITS,
     assert_conserved,
     assert_finished,
-    enter,
     events_of,
     included,
     member,
+    start_members,
     until,
     until_round,
 )
@@ -35,8 +35,8 @@ def spoil(monkeypatch, run, is_spoilt) -> None:
     monkeypatch.setattr(Replica, "apply", apply)
 
 
-async def test_a_bit_that_flipped_is_healed_by_replay(theatre, monkeypatch):
-    run = await theatre.start(8, cast="ada bob cyd dan")
+async def test_a_bit_that_flipped_is_healed_by_replay(run_factory, monkeypatch):
+    run = await run_factory.start(8, names="ada bob cyd dan")
     flips = ["dan"]
     spoil(monkeypatch, run, lambda name: name in flips and not flips.remove(name))
     await run.finish()
@@ -52,8 +52,8 @@ async def test_a_bit_that_flipped_is_healed_by_replay(theatre, monkeypatch):
     assert encoded[BAD_ROUND + 1] == BAD_ROUND - 1
 
 
-async def test_the_majority_is_wrong_and_the_minority_stops(theatre, monkeypatch):
-    run = await theatre.start(8, cast="ada bob cyd dan")
+async def test_the_majority_is_wrong_and_the_minority_stops(run_factory, monkeypatch):
+    run = await run_factory.start(8, names="ada bob cyd dan")
     spoil(monkeypatch, run, lambda name: name != "dan")
     dan = member(run, "dan")
     with pytest.raises(RootDisputeError, match="ROOT_DISPUTE") as caught:
@@ -63,8 +63,9 @@ async def test_the_majority_is_wrong_and_the_minority_stops(theatre, monkeypatch
     assert caught.value.canonical.hex() in str(caught.value)
     assert caught.value.own != caught.value.canonical
     # It publishes the replay: root by root from the last one that it verified itself.
-    replayed = [(one["round"], one["root"]) for one in events_of(run, "dan", "replayed")]
-    assert replayed[-1] == (BAD_ROUND, caught.value.own.hex())
+    last = events_of(run, "dan", "replayed")[-1]
+    assert last["round"] == BAD_ROUND
+    assert last["root"] == caught.value.own.hex()
     # Nothing was loaded, and the evidence stays: its own state of that round is on disk.
     stored = dan.here.state.store.load_weights(BAD_ROUND)
     assert stored is None or stored.state_root == caught.value.own
@@ -75,8 +76,8 @@ async def test_the_majority_is_wrong_and_the_minority_stops(theatre, monkeypatch
     await assert_conserved(run)
 
 
-async def test_a_replay_that_gives_a_third_root_is_damage_here(theatre, monkeypatch):
-    run = await theatre.start(8, cast="ada bob cyd dan")
+async def test_a_replay_that_gives_a_third_root_is_damage_here(run_factory, monkeypatch):
+    run = await run_factory.start(8, names="ada bob cyd dan")
     spoil(monkeypatch, run, lambda name: name == "dan")
     honest, count = Replica.apply, [0]
 
@@ -91,9 +92,9 @@ async def test_a_replay_that_gives_a_third_root_is_damage_here(theatre, monkeypa
         await member(run, "dan").task
 
 
-async def test_damaged_stored_weights_are_passed_over(theatre):
+async def test_damaged_stored_weights_are_passed_over(run_factory):
     """The file of the last verified state is broken: the one before it serves."""
-    run = await theatre.start(9, cast="ada bob cyd")
+    run = await run_factory.start(9, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until_round(run, 5)
     await run.stop(cyd)
@@ -111,9 +112,9 @@ async def test_damaged_stored_weights_are_passed_over(theatre):
     assert resumed["verified"] < 5
 
 
-async def test_a_wrong_state_on_disk_is_not_believed(theatre):
+async def test_a_wrong_state_on_disk_is_not_believed(run_factory):
     """A sound file with a root that the chain does not name: replay starts before it."""
-    run = await theatre.start(9, cast="ada bob cyd")
+    run = await run_factory.start(9, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until_round(run, 5)
     await run.stop(cyd)
@@ -146,8 +147,8 @@ def events_round(one, event: str) -> int:
     return one.events.named(event)[-1]["round"]
 
 
-async def test_too_far_behind_the_ring_is_lagging(theatre):
-    run = await theatre.start(16, cast="ada bob cyd", ring=6, keep_rounds=3)
+async def test_too_far_behind_the_ring_is_lagging(run_factory):
+    run = await run_factory.start(16, names="ada bob cyd", ring=6, keep_rounds=3)
     cyd = member(run, "cyd")
     await until_round(run, 3)
     await run.stop(cyd)
@@ -160,9 +161,9 @@ async def test_too_far_behind_the_ring_is_lagging(theatre):
     await run.finish()
 
 
-async def test_down_for_less_than_the_ring_is_replayed(theatre):
+async def test_down_for_less_than_the_ring_is_replayed(run_factory):
     quiet = {"ring": 8, "keep_rounds": 3, **NO_AUDITS}
-    run = await theatre.start(16, cast="ada bob cyd dan", **quiet)
+    run = await run_factory.start(16, names="ada bob cyd dan", **quiet)
     dan = member(run, "dan")
     await until_round(run, 3)
     await run.stop(dan)
@@ -175,10 +176,10 @@ async def test_down_for_less_than_the_ring_is_replayed(theatre):
     assert 3 in included(run, "ada")[15] or view.entries[3].return_round > 15
 
 
-async def test_a_joiner_that_cannot_reach_genesis_is_told(theatre):
-    run = await theatre.start(14, cast="ada bob", ring=6, keep_rounds=3)
+async def test_a_joiner_that_cannot_reach_genesis_is_told(run_factory):
+    run = await run_factory.start(14, names="ada bob", ring=6, keep_rounds=3)
     await until_round(run, 9)
-    (late,) = await enter(run, ["eve"])
+    (late,) = await start_members(run, ["eve"])
     with pytest.raises(LaggingError, match="checkpoint"):
         await late.task
     late.task = None
@@ -186,9 +187,9 @@ async def test_a_joiner_that_cannot_reach_genesis_is_told(theatre):
     assert (await run.view()).run.phase == Phase.FINISHED
 
 
-async def test_final_weights_are_those_of_the_run_for_who_was_slow_at_the_end(theatre):
+async def test_final_weights_are_those_of_the_run_for_who_was_slow_at_the_end(run_factory):
     """A member that wakes when the run is finished still ends with its weights."""
-    run = await theatre.start(6, cast="ada bob cyd")
+    run = await run_factory.start(6, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until_round(run, 5)
     await run.stop(cyd)

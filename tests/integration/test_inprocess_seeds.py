@@ -2,7 +2,7 @@
 
 from random import Random
 
-from integration.inprocess_support import (
+from support.runs import (
     assert_finished,
     member,
     time_stopped,
@@ -19,9 +19,9 @@ NAMED = 3
 GAP_SLOTS = 600
 
 
-async def with_a_gap(theatre, jump):
+async def with_a_gap(run_factory, jump):
     """Let time jump when the seed of a round is named; return its account and the slots after."""
-    run = await theatre.start(8, cast="ada bob cyd", keep_rounds=2)
+    run = await run_factory.start(8, names="ada bob cyd", keep_rounds=2)
     with time_stopped(run):
         await until(run, lambda view: NAMED in pending_seeds(view), is_stopped=True)
         jump(run.chain)
@@ -32,15 +32,15 @@ async def with_a_gap(theatre, jump):
     return round_, view.slot - after
 
 
-async def test_a_seed_older_than_the_list_is_long_is_frozen_while_slots_are_skipped(theatre):
-    round_, num_slots = await with_a_gap(theatre, lambda chain: chain.skip(GAP_SLOTS))
+async def test_a_seed_older_than_the_list_is_long_is_frozen_while_slots_are_skipped(run_factory):
+    round_, num_slots = await with_a_gap(run_factory, lambda chain: chain.skip(GAP_SLOTS))
     assert round_.seed_status == SeedStatus.FROZEN
     # Nobody waited for the list to move on, which takes another 512 blocks.
     assert num_slots < 200
 
 
-async def test_a_seed_that_nobody_froze_in_time_is_retargeted(theatre):
-    round_, num_slots = await with_a_gap(theatre, lambda chain: chain.advance(GAP_SLOTS))
+async def test_a_seed_that_nobody_froze_in_time_is_retargeted(run_factory):
+    round_, num_slots = await with_a_gap(run_factory, lambda chain: chain.advance(GAP_SLOTS))
     assert round_.seed_status == SeedStatus.FROZEN
     assert round_.seed_slot > GAP_SLOTS
     assert num_slots < 200
@@ -58,9 +58,9 @@ class Mood(Random):
         return super().getrandbits(num_bits)
 
 
-async def test_a_refused_seed_does_not_hold_up_the_transition(theatre):
+async def test_a_refused_seed_does_not_hold_up_the_transition(run_factory):
     """Another peer freezes the seed between our look and our crank."""
-    run = await theatre.start(6, cast="ada bob cyd dan eve")
+    run = await run_factory.start(6, names="ada bob cyd dan eve")
     ada, mood = member(run, "ada"), Mood(1)
     await until_round(run, 1)
     for one in run.members:
@@ -82,6 +82,7 @@ async def test_a_refused_seed_does_not_hold_up_the_transition(theatre):
         await settle_seeds(ada.here.chain, view)
         assert await try_send(ada.here.chain, view, due(view))
         refused, cranked = ada.events.events
-        assert (refused["event"], refused["name"]) == ("crank_refused", "SeedNotPending")
+        assert refused["event"] == "crank_refused"
+        assert refused["name"] == "SeedNotPending"
         assert cranked["event"] == "cranked"
         assert (await run.view()).run.phase != view.run.phase

@@ -3,13 +3,14 @@
 import asyncio
 from dataclasses import replace
 
-from integration.inprocess_support import (
+from support.runs import (
+    AUDITED,
+    FIVE,
     assert_finished,
     assert_one_root_per_round,
-    enter,
     events_of,
+    start_members,
 )
-from integration.test_inprocess_audits import AUDITED, FIVE
 
 from troth_client.audit.witness import HonestWitnessWork
 
@@ -58,17 +59,17 @@ class SlowRuntime:
         return await self._runtime.compute(function, *args, **kwargs)
 
 
-async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdicts(theatre):
-    run = await theatre.create(6, **(AUDITED | SPARSE))
+async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdicts(run_factory):
+    run = await run_factory.create(6, **(AUDITED | SPARSE))
     hourglass = Hourglass(run.chain)
 
-    def slowed(one, doors):
+    def slowed(one, ports):
         if one.name != SLOW:
-            return doors
-        return replace(doors, runtime=SlowRuntime(doors.runtime, hourglass))
+            return ports
+        return replace(ports, runtime=SlowRuntime(ports.runtime, hourglass))
 
     run.wrap = slowed
-    await enter(run, FIVE)
+    await start_members(run, FIVE)
     await run.finish()
     view = await assert_finished(run)
     assert_one_root_per_round(run)

@@ -1,15 +1,15 @@
 """A participant that is asked to stop while audits wait for it, and comes back in time."""
 
-from integration.inprocess_support import (
+from support.runs import (
+    FIVE,
     assert_conserved,
     assert_finished,
-    enter,
     events_of,
     member,
+    start_members,
     until,
     until_round,
 )
-from integration.test_inprocess_audits import FIVE
 
 from troth_client.audit.debts import debts
 
@@ -28,9 +28,9 @@ def owed_by(one, view):
     return list(debts(one.here.audits.tracker, one.index, view))
 
 
-async def test_who_stops_is_told_what_it_owes_and_pays_nothing_if_it_resumes_in_time(theatre):
-    run = await theatre.create(8, **LONG)
-    await enter(run, FIVE)
+async def test_who_stops_is_told_what_it_owes_and_pays_nothing_if_it_resumes_in_time(run_factory):
+    run = await run_factory.create(8, **LONG)
+    await start_members(run, FIVE)
     emma = member(run, "emma")
     await until(run, lambda view: len(owed_by(emma, view)) > 1)
     emma.here.state.stop.set()
@@ -47,10 +47,10 @@ async def test_who_stops_is_told_what_it_owes_and_pays_nothing_if_it_resumes_in_
     await assert_conserved(run)
 
 
-async def test_a_restart_keeps_the_weights_of_audits_that_the_ring_has_dropped(theatre):
+async def test_a_restart_keeps_the_weights_of_audits_that_the_ring_has_dropped(run_factory):
     """A case about one of them may still be opened: who cannot recompute then judges nothing."""
-    run = await theatre.create(24, **LONG | {"ring": 8, "case_slots": 400})
-    await enter(run, FIVE)
+    run = await run_factory.create(24, **LONG | {"ring": 8, "case_slots": 400})
+    await start_members(run, FIVE)
     emma = member(run, "emma")
     await until_round(run, 12)
     held = emma.here.audits.tracker.held_rounds

@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 from solders.keypair import Keypair
-from unit.localnet.support import SOL
-from unit.localnet.validator_binary import validator_binary
+from support.localnet import SOL
+from support.validator import validator_binary
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain.client import CoordinatorClient
@@ -61,7 +61,8 @@ async def one_joins(client: CoordinatorClient) -> list[str]:
         await Crank(client, run.at, authority).tick(0)
     assert caught.value.name == "NothingDue"
     view = await client.read_run(run.at.run)
-    assert (view.phase, view.total_stake) == (Phase.WAITING_FOR_MEMBERS, 100 * REWARD)
+    assert view.phase == Phase.WAITING_FOR_MEMBERS
+    assert view.total_stake == 100 * REWARD
     return [type(event).__name__ for one in (*sent, joined) for event in one.events]
 
 
@@ -96,8 +97,8 @@ async def test_the_embedded_chain_says_the_same(programs):
 
 
 @pytest.mark.validator
-async def test_the_validator_says_the_same(programs, request):
-    binary = validator_binary(request)
+async def test_the_validator_says_the_same(programs):
+    binary = validator_binary()
     with ValidatorLauncher(ValidatorOptions(binary=binary, slot_milliseconds=50)) as launcher:
         launcher.start(programs)
         client = CoordinatorClient(HttpRpc(launcher.rpc_url))

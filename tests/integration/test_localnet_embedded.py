@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from anchorpy import Provider, Wallet
-from integration.waiting import wait_for
 from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed
 from solana.rpc.types import TxOpts
 from solana.rpc.websocket_api import connect
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
-from unit.localnet.support import SOL, pay, signed
+from support.localnet import SOL, pay, signed
+from support.waiting import wait_for
 
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.errors import (
@@ -170,7 +170,8 @@ def test_signals_end_it_cleanly(number):
     assert "rpc_url" in json.loads(process.stdout.readline())
     process.send_signal(number)
     _, stderr = process.communicate(timeout=10)
-    assert (process.returncode, stderr) == (0, b"")
+    assert process.returncode == 0
+    assert stderr == b""
 
 
 def test_the_command_line_refuses_with_a_sentence_and_code_1(launcher):

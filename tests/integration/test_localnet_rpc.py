@@ -12,8 +12,8 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.rpc.requests import GetBlockHeight, GetHealth, GetSlot
 from solders.rpc.responses import GetBlockHeightResp, GetHealthResp, GetSlotResp
-from unit.localnet import served
-from unit.localnet.support import SOL, pay
+from support import served
+from support.localnet import SOL, pay
 
 from troth_localnet.methods.registry import METHODS
 
@@ -55,7 +55,9 @@ async def test_skipped_future_and_forgotten_blocks_have_their_errors(client, cha
 
 async def test_blockhashes(client, chain):
     latest = (await client.get_latest_blockhash()).value
-    assert (latest.blockhash, latest.last_valid_block_height) == chain.latest_blockhash()
+    blockhash, last_valid_height = chain.latest_blockhash()
+    assert latest.blockhash == blockhash
+    assert latest.last_valid_block_height == last_valid_height
     chain.advance(5)
     newer = (await client.get_latest_blockhash()).value
     assert newer.blockhash != latest.blockhash
@@ -153,4 +155,6 @@ async def test_batches_through_the_clients_provider(client, chain):
         (GetSlot(), GetBlockHeight(), GetHealth()),
         (GetSlotResp, GetBlockHeightResp, GetHealthResp),
     )
-    assert (slot.value, height.value, health.value) == (chain.slot, chain.height, "ok")
+    assert slot.value == chain.slot
+    assert height.value == chain.height
+    assert health.value == "ok"

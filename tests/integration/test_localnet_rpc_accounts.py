@@ -12,8 +12,8 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.system_program import CreateAccountParams, create_account
 from solders.transaction import VersionedTransaction
-from unit.localnet import served
-from unit.localnet.support import SOL
+from support import served
+from support.localnet import SOL
 
 refused = served.refused
 server, client, chain, wallet, call = served.FIXTURES
@@ -38,7 +38,9 @@ async def test_accounts_in_every_encoding_and_slice(client, call, chain):
     key, data = Pubkey.new_unique(), bytes(range(64))
     chain.accounts.set(key, Account(SOL, data, MEMO_OWNER, False, 3))
     account = (await client.get_account_info(key)).value
-    assert (account.lamports, account.owner, account.data) == (SOL, MEMO_OWNER, data)
+    assert account.lamports == SOL
+    assert account.owner == MEMO_OWNER
+    assert account.data == data
     assert (await client.get_account_info(key, encoding="base58")).value.data == data
     sliced = await client.get_account_info(key, data_slice=DataSliceOpts(offset=4, length=8))
     assert sliced.value.data == data[4:12]
@@ -50,7 +52,8 @@ async def test_accounts_in_every_encoding_and_slice(client, call, chain):
     assert isinstance(binary["result"]["value"]["data"], str)
     chain.accounts.set(key, Account(SOL, bytes(129), MEMO_OWNER, False, 0))
     kind, text = await refused(client.get_account_info(key, encoding="base58"))
-    assert (kind, "128 bytes" in text) == ("InvalidRequestMessage", True)
+    assert kind == "InvalidRequestMessage"
+    assert "128 bytes" in text
 
 
 async def test_multiple_accounts_keep_order_nulls_and_slices(client, chain, wallet):
@@ -142,9 +145,12 @@ async def test_token_balances(client, call, chain, wallet):
     )
     chain.send(wallet.transaction(instruction, mint_to))
     balance = (await client.get_token_account_balance(account)).value
-    assert (balance.amount, balance.decimals, balance.ui_amount_string) == ("1500000", 6, "1.5")
+    assert balance.amount == "1500000"
+    assert balance.decimals == 6
+    assert balance.ui_amount_string == "1.5"
     supply = (await client.get_token_supply(mint)).value
-    assert (supply.amount, supply.ui_amount) == ("1500000", 1.5)
+    assert supply.amount == "1500000"
+    assert supply.ui_amount == 1.5
     for opts in (TokenAccountOpts(mint=mint), TokenAccountOpts(program_id=TOKEN)):
         owned = (await client.get_token_accounts_by_owner(wallet.pubkey, opts)).value
         assert [one.pubkey for one in owned] == [account]

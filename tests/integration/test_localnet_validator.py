@@ -1,6 +1,7 @@
 """The real solana-test-validator behind the same interface, and the embedded chain beside it.
 
-The binary comes packed in ../shared/tools; without it (or one on PATH) these tests are skipped.
+The binary is the one on PATH or the one that TROTH_VALIDATOR names; without it, these tests are
+skipped.
 """
 
 import base64
@@ -13,15 +14,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from integration.waiting import wait_for
 from solders.compute_budget import set_compute_unit_price
 from solders.hash import Hash
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
-from unit.localnet.support import SOL, memo, pay, signed
-from unit.localnet.validator_binary import validator_binary
+from support.localnet import SOL, memo, pay, signed
+from support.validator import validator_binary
+from support.waiting import wait_for
 
 from troth_coordinator.chain.errors import TransactionRejectedError
 from troth_coordinator.chain.failure import TransactionFailure
@@ -40,8 +41,8 @@ NOBODY = Keypair.from_seed(bytes([9]) * 32)
 
 
 @pytest.fixture(scope="session")
-def binary(request):
-    return validator_binary(request)
+def binary():
+    return validator_binary()
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +87,14 @@ async def test_five_transactions_through_our_rpc_port(request, kind):
         status = await confirmed(rpc, signature)
         assert status.failure is None
         record = await rpc.transaction(signature)
-        assert (record.slot, record.fee_lamports) == (status.slot, 5_000)
+        assert record.slot == status.slot
+        assert record.fee_lamports == 5_000
         assert record.compute_units > 1_000
         slots.append(record.slot)
     assert slots == sorted(slots)
     slot, (account, missing) = await rpc.get_accounts([to, Pubkey.new_unique()])
-    assert (account.lamports, missing) == (5 * SOL, None)
+    assert account.lamports == 5 * SOL
+    assert missing is None
     assert slot >= slots[-1]
     with pytest.raises(TransactionRejectedError) as caught:
         await rpc.send(bytes(signed([pay(key, to, 10**15)], [key], blockhash)))

@@ -21,7 +21,7 @@ from solders.rpc.responses import (
 )
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
-from unit.localnet.support import SOL, Wallet
+from support.localnet import SOL, Wallet
 
 from troth_localnet import rpc as rpc_module
 from troth_localnet.rpc import RpcServer, ServerConfig
@@ -94,7 +94,8 @@ async def test_account_changes_are_told(ws, chain, wallet):
     chain.send(wallet.payment(to, SOL))
     told = await next_of(ws)
     assert isinstance(told, AccountNotification)
-    assert (told.subscription, told.result.value.lamports) == (number, SOL)
+    assert told.subscription == number
+    assert told.result.value.lamports == SOL
     assert told.result.context.slot == chain.slot
 
 
@@ -102,7 +103,9 @@ async def test_a_closed_account_is_told_as_empty(ws, chain, wallet):
     await subscribed(ws, ws.account_subscribe(wallet.pubkey))
     chain.send(wallet.payment(Pubkey.new_unique(), wallet.lamports - 5_000))
     told = (await next_of(ws)).result.value
-    assert (told.lamports, told.owner, told.data) == (0, SYSTEM, b"")
+    assert told.lamports == 0
+    assert told.owner == SYSTEM
+    assert told.data == b""
 
 
 async def test_other_accounts_are_not_told(ws, chain, wallet):
@@ -161,11 +164,14 @@ async def test_slots_and_roots_are_told(ws, chain):
     chain.advance()
     told = await next_of(ws)
     assert isinstance(told, SlotNotification)
-    assert (told.result.slot, told.result.parent, told.result.root) == (2, 1, 1)
+    assert told.result.slot == 2
+    assert told.result.parent == 1
+    assert told.result.root == 1
     await subscribed(ws, ws.root_subscribe())
     chain.skip(3)
     slot, root = await next_of(ws), await next_of(ws)
-    assert (slot.result.slot, slot.result.parent) == (6, 2)
+    assert slot.result.slot == 6
+    assert slot.result.parent == 2
     assert isinstance(root, RootNotification)
     assert root.result == 2
 

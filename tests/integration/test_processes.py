@@ -8,9 +8,9 @@ import asyncio
 import signal
 
 import pytest
-from integration.demo_support import read_chain, roots_by_round
-from integration.process_support import SLOT, Troupe, quiet
 from solders.system_program import TransferParams, transfer
+from support.demos import read_chain, roots_by_round
+from support.processes import SLOT, Participants, quiet
 
 from troth_cli.demo.setup import start_chain
 from troth_client.data.manifest import load_manifest
@@ -37,37 +37,43 @@ def chain():
 def test_stopped_or_killed_they_return_on_the_same_port_and_the_purse_is_filled(tmp_path, chain):
     """One is asked to stop, one dies by kill -9, one loses its money; all four finish."""
     stopped, robbed, killed = 0, 1, 3
-    with Troupe(quiet(tmp_path / "run", num_trainers=4, num_rounds=12), chain) as troupe:
-        names = troupe.options.names
-        troupe.wait_for_round("trainer-2", 1)
-        asyncio.run(rob(chain, troupe.demo.participants[robbed].session))
-        troupe.fleet.kill(killed)
-        troupe.fleet.signal(stopped, signal.SIGTERM)
-        assert troupe.wait_for_exit(stopped) == 0
-        last = troupe.events(names[stopped])[-1]
-        assert (last["event"], last["finished"], last["weights"]) == ("ended", False, None)
+    with Participants(
+        quiet(tmp_path / "run", num_trainers=4, num_rounds=12), chain
+    ) as participants:
+        names = participants.options.names
+        participants.wait_for_round("trainer-2", 1)
+        asyncio.run(rob(chain, participants.created.participants[robbed].session))
+        participants.fleet.kill(killed)
+        participants.fleet.signal(stopped, signal.SIGTERM)
+        assert participants.wait_for_exit(stopped) == 0
+        last = participants.events(names[stopped])[-1]
+        assert last["event"] == "ended"
+        assert last["finished"] is False
+        assert last["weights"] is None
         for index in (stopped, killed):
-            troupe.fleet.start_again(index)
-        assert [troupe.wait_for_exit(index) for index in range(4)] == [0] * 4
+            participants.fleet.start_again(index)
+        assert [participants.wait_for_exit(index) for index in range(4)] == [0] * 4
 
-    run, rounds = asyncio.run(read_chain(chain, troupe.demo.run))
-    assert (run.phase, run.round) == (Phase.FINISHED, 12)
-    folder = troupe.options.folder
+    run, rounds = asyncio.run(read_chain(chain, participants.created.run))
+    assert run.phase == Phase.FINISHED
+    assert run.round == 12
+    folder = participants.options.folder
     assert [roots_by_round(folder, name)[11] for name in names] == [run.root.hex()] * 4
     for index in (stopped, killed):
-        first, second = troupe.events(names[index], "joined")
+        first, second = participants.events(names[index], "joined")
         assert first["endpoint"] == second["endpoint"]
-        assert (first["fee"], second["fee"]) == (FEE, 0), "the same seat, no second stake"
-        assert troupe.events(names[index], "resumed")
-        assert not troupe.events(names[index], "endpoint_differs")
+        assert first["fee"] == FEE, "the same seat, no second stake"
+        assert second["fee"] == 0, "the same seat, no second stake"
+        assert participants.events(names[index], "resumed")
+        assert not participants.events(names[index], "endpoint_differs")
         assert rounds[11].included >> first["index"] & 1, "it works again"
 
-    (refilled,) = troupe.events(names[robbed], "session_refilled")
-    settings = troupe.processes[robbed].settings
+    (refilled,) = participants.events(names[robbed], "session_refilled")
+    settings = participants.processes[robbed].settings
     given, limit = settings.session_lamports, settings.refill_lamports
     assert given - LEFT <= refilled["lamports"] <= given - LEFT + 60 * FEE
     assert refilled["left"] == limit - refilled["lamports"]
-    assert {event["threads"] for event in troupe.events(names[robbed], "computing")} == {1}
+    assert {event["threads"] for event in participants.events(names[robbed], "computing")} == {1}
 
 
 async def rob(launcher, session):
@@ -83,25 +89,29 @@ async def rob(launcher, session):
 
 def test_data_that_is_damaged_in_the_middle_of_a_run_ends_that_participant_only(tmp_path, chain):
     """A shard cut short and a shard with one other byte: each is named, nobody trains on them."""
-    with Troupe(quiet(tmp_path / "run", num_trainers=5, num_rounds=10), chain) as troupe:
-        names = troupe.options.names
+    with Participants(
+        quiet(tmp_path / "run", num_trainers=5, num_rounds=10), chain
+    ) as participants:
+        names = participants.options.names
         for name in names:
-            troupe.wait_for_round(name, 1)
-        cut = damage(troupe.data_of(names[1]), lambda stream, size: stream.truncate(size - 1))
-        changed = damage(troupe.data_of(names[4]), change_a_byte)
-        assert [troupe.wait_for_exit(index) for index in range(5)] == [0, 1, 0, 0, 1]
+            participants.wait_for_round(name, 1)
+        cut = damage(participants.data_of(names[1]), lambda stream, size: stream.truncate(size - 1))
+        changed = damage(participants.data_of(names[4]), change_a_byte)
+        assert [participants.wait_for_exit(index) for index in range(5)] == [0, 1, 0, 0, 1]
 
     for name, kind, files in (
         (names[1], "ShardSizeError", cut),
         (names[4], "ShardContentError", changed),
     ):
-        failed = troupe.events(name)[-1]
-        assert (failed["event"], failed["kind"]) == ("failed", kind)
+        failed = participants.events(name)[-1]
+        assert failed["event"] == "failed"
+        assert failed["kind"] == kind
         assert any(str(path) in failed["reason"] for path in files)
         assert "troth data prepare" in failed["reason"]
-    run, rounds = asyncio.run(read_chain(chain, troupe.demo.run))
-    assert (run.phase, run.round) == (Phase.FINISHED, 10)
-    folder = troupe.options.folder
+    run, rounds = asyncio.run(read_chain(chain, participants.created.run))
+    assert run.phase == Phase.FINISHED
+    assert run.round == 10
+    folder = participants.options.folder
     histories = [roots_by_round(folder, names[index]) for index in (0, 2, 3)]
     assert histories[0] == histories[1] == histories[2]
     assert histories[0][9] == run.root.hex()

@@ -8,6 +8,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {
+    "troth_attestation",
+    "troth_audit",
+    "troth_cli",
+    "troth_client",
+    "troth_coordinator",
+    "troth_localnet",
+    "troth_simulation",
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +41,14 @@ def test_the_program_and_its_interface_are_inside(wheel_names: set[str]) -> None
 
 
 def test_the_demo_config_is_inside(wheel_names: set[str]) -> None:
-    assert "troth_client/cli/demo/demo.toml" in wheel_names
+    assert "troth_cli/demo/demo.toml" in wheel_names
 
 
 def test_every_package_is_typed(wheel_names: set[str]) -> None:
-    for package in ("client", "coordinator", "attestation", "localnet"):
-        assert f"troth_{package}/py.typed" in wheel_names
+    for package in PACKAGES:
+        assert f"{package}/py.typed" in wheel_names
 
 
 def test_tests_and_scripts_stay_outside(wheel_names: set[str]) -> None:
     tops = {name.split("/")[0] for name in wheel_names if ".dist-info" not in name}
-    assert tops == {
-        "troth_client",
-        "troth_coordinator",
-        "troth_attestation",
-        "troth_localnet",
-    }
+    assert tops == PACKAGES

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.judged_work import changed, committed, payload_of, trained
 
 from troth_attestation import openings
 from troth_attestation.errors import (
@@ -18,8 +19,6 @@ from troth_attestation.errors import (
     OpeningTileError,
 )
 from troth_coordinator.rules.ids import NONE
-
-from .audits import changed, committed, payload_of, trained
 
 HEAD = 1 + 32 + 8 + 2 + 8 + 8
 WORK = trained(1)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.judged_work import SIGMA, gradients
 
 from troth_attestation import sketch
 from troth_attestation.errors import ReportError, TensorError
-
-from .audits import SIGMA, gradients
 
 SKETCHES = st.lists(st.integers(-(2**31), 2**31 - 1), min_size=64, max_size=64)
 

@@ -30,7 +30,8 @@ def test_a_slash_takes_what_is_there_in_order_and_records_the_rest(intent, funds
     if intent.takes_unvested:
         assert taken.unvested == funds.unvested
     elif taken.unvested:
-        assert (taken.stake, taken.unbonding) == (funds.stake, funds.unbonding)
+        assert taken.stake == funds.stake
+        assert taken.unbonding == funds.unbonding
     forfeited = funds.unvested if intent.takes_unvested else 0
     assert taken.total + taken.shortfall == intent.principal + forfeited
     if taken.shortfall:
@@ -91,7 +92,9 @@ def test_a_failed_case_pays_half_of_the_bond_and_burns_the_rest(bond):
 )
 def test_what_each_fault_costs(intent, stake, unbonding, unvested):
     taken = slashing.take(intent, RICH)
-    assert (taken.stake, taken.unbonding, taken.unvested) == (stake, unbonding, unvested)
+    assert taken.stake == stake
+    assert taken.unbonding == unbonding
+    assert taken.unvested == unvested
     assert taken.shortfall == 0
     assert taken.total == stake + unbonding + unvested
 
@@ -128,7 +131,10 @@ def test_asking_for_the_stake_back_lowers_no_penalty(stake, moved):
 def test_a_poor_participant_loses_all_and_the_rest_is_recorded():
     poor = Funds(stake=3, unbonding=2, unvested=4)
     taken = slashing.take(SlashIntent(Fault.WRONG_SEAT, 100), poor)
-    assert (taken.stake, taken.unbonding, taken.unvested, taken.shortfall) == (3, 2, 4, 91)
+    assert taken.stake == 3
+    assert taken.unbonding == 2
+    assert taken.unvested == 4
+    assert taken.shortfall == 91
 
 
 @pytest.mark.parametrize("name", ["stake", "unbonding", "unvested"])

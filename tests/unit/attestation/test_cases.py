@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import replace
 
 import pytest
+from support.headers import HEADER
 
 from troth_attestation import merkle, possession
 from troth_attestation.cases import Vote, judge_payload, judge_possession, judge_root
@@ -12,8 +13,6 @@ from troth_attestation.quorum import CaseOutcome, case_outcome
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.root import root_vote
-
-from .headers import HEADER
 
 PAYLOAD = bytes(range(256)) * 8
 SIGNED = replace(
@@ -56,12 +55,14 @@ def test_a_vote_with_a_short_salt_is_refused():
 
 def test_a_canonical_payload_is_acquitted():
     found = judge_payload(SIGNED, PAYLOAD, 2048, None)
-    assert (found.kind, found.reason) == (VerdictKind.OK, Reason.PAYLOAD_WELL_FORMED)
+    assert found.kind == VerdictKind.OK
+    assert found.reason == Reason.PAYLOAD_WELL_FORMED
 
 
 def test_a_payload_that_the_decoder_refuses_is_a_fault_and_the_verdict_says_why():
     found = judge_payload(SIGNED, PAYLOAD, 2048, "indices descend in tile 3")
-    assert (found.kind, found.reason) == (VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
+    assert found.kind == VerdictKind.MISMATCH
+    assert found.reason == Reason.PAYLOAD_MALFORMED
     assert "indices descend in tile 3" in found.explain()
 
 
@@ -82,7 +83,8 @@ def test_bytes_under_the_signed_root_of_another_length_are_a_fault():
 def test_bytes_that_are_not_the_signed_ones_prove_nothing(served):
     """A holder who serves rubbish must not convict the trainer."""
     found = judge_payload(SIGNED, served, 2048, "padding is not zero")
-    assert (found.kind, found.reason) == (VerdictKind.UNAVAILABLE, Reason.EVIDENCE_MISSING)
+    assert found.kind == VerdictKind.UNAVAILABLE
+    assert found.reason == Reason.EVIDENCE_MISSING
 
 
 def test_nothing_is_said_without_the_committed_header():
@@ -100,7 +102,8 @@ def test_nothing_is_said_without_the_committed_header():
 def test_a_root_vote_is_held_against_replay(replayed, kind, reason):
     vote = root_vote(b"r" * 32, 5, b"o" * 32, b"w" * 32)
     found = judge_root(vote, (b"r" * 32, 5, b"o" * 32), replayed)
-    assert (found.kind, found.reason) == (kind, reason)
+    assert found.kind == kind
+    assert found.reason == reason
 
 
 def test_a_vote_copied_from_somebody_else_is_false_even_for_the_right_root():
@@ -116,7 +119,8 @@ def test_possession_is_the_byte_of_the_payload():
     assert judge_possession(bytes(claim), attester, 4, None).kind == VerdictKind.UNAVAILABLE
     claim[4] ^= 1
     found = judge_possession(bytes(claim), attester, 4, PAYLOAD)
-    assert (found.kind, found.reason) == (VerdictKind.MISMATCH, Reason.POSSESSION_IS_FALSE)
+    assert found.kind == VerdictKind.MISMATCH
+    assert found.reason == Reason.POSSESSION_IS_FALSE
     claim[4] ^= 1
     claim[5] ^= 1
     assert judge_possession(bytes(claim), attester, 4, PAYLOAD).kind == VerdictKind.OK

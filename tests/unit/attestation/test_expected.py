@@ -3,12 +3,7 @@
 from dataclasses import replace
 
 import pytest
-
-from troth_attestation import expected, header
-from troth_attestation.errors import HeaderFieldError, HeaderHashError, HeaderSignatureError
-from troth_coordinator.rules.ids import NONE
-
-from .headers import (
+from support.headers import (
     EXPECTED,
     FIELDS,
     HEADER,
@@ -18,6 +13,10 @@ from .headers import (
     key,
     other_value,
 )
+
+from troth_attestation import expected, header
+from troth_attestation.errors import HeaderFieldError, HeaderHashError, HeaderSignatureError
+from troth_coordinator.rules.ids import NONE
 
 CHECKED = tuple(name for name in FIELDS if name not in TOLD_BY_THE_TRAINER)
 

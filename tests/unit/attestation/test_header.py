@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.headers import FIELDS, HEADER, SEED, other_value
 
 from troth_attestation import header as headers
 from troth_attestation.errors import (
@@ -14,8 +15,6 @@ from troth_attestation.errors import (
 )
 from troth_attestation.header import HEADER_BYTES, Header
 from troth_coordinator.rules.errors import RangeError
-
-from .headers import FIELDS, HEADER, SEED, other_value
 
 B32 = st.binary(min_size=32, max_size=32)
 U64 = st.integers(0, 2**64 - 1)

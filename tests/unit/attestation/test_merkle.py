@@ -25,7 +25,8 @@ def proofs(draw):
 def test_every_leaf_has_a_path(proof):
     leaves, index, path = proof
     assert merkle.verify(merkle.root(leaves), leaves[index], path)
-    assert (path.index, path.count) == (index, len(leaves))
+    assert path.index == index
+    assert path.count == len(leaves)
 
 
 @given(proofs(), st.binary(max_size=40))

@@ -7,8 +7,10 @@ says and notes what is sent to it; whole runs on the real program are in tests/i
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-import opened
 from solders.keypair import Keypair
+from support import opened
+from support.audit_views import SEED, STAGE_END, audit_view, juror, seat
+from support.views import PARAMS, RUN_ADDRESS, network, round_view, run_view
 from troth_client.audit.chamber import Chamber
 
 from troth_attestation.header import encode
@@ -22,9 +24,6 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import RoundFlag, SeedStatus
 from troth_simulation.stepped import SteppedRuntime
-
-from ..rules.builders import PARAMS, RUN_ADDRESS, network, round_view, run_view
-from ..rules.trials import SEED, STAGE_END, audit_view, juror, seat
 
 __all__ = ["audit_view", "juror", "seat"]
 

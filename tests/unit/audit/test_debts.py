@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from support.audit_views import STAGE_END
+from support.views import PARAMS, entry, roster
 
 from troth_client.audit.debts import debts
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
 
-from ..rules.builders import PARAMS, entry, roster
-from ..rules.trials import STAGE_END
 from .scene import INDEX, ROUND, Scene, audit_view, juror, seat, view_at
 
 WITNESS, LEFT = 1, 10

@@ -1,14 +1,13 @@
 """No seed, no openings: what is drawn follows from a frozen seed and a signed header alone."""
 
-import opened
 import pytest
+from support import opened
+from support.views import round_view
 
 from troth_attestation import sampling
 from troth_client.audit.drawn import frozen_seed, sampled_payload
 from troth_client.state.errors import SeedNotFrozenError
 from troth_coordinator.rules.view import SeedStatus
-
-from ..rules.builders import round_view
 
 SEED = b"s" * 32
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.views import PARAMS, RUN_ADDRESS, entry, key, roster
 from troth_client.audit.juror import serve
 
 from troth_attestation.cases import Vote
@@ -20,7 +21,6 @@ from troth_coordinator.rules.audit_view import AuditKind, AuditStage, SeatFlag
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
 
-from ..rules.builders import PARAMS, RUN_ADDRESS, entry, key, roster
 from .scene import AUDIT, FROZEN_AT, INDEX, ROUND, Scene, audit_view, juror, view_at
 
 JUROR = 2

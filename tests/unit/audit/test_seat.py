@@ -4,8 +4,9 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
-import opened
 import pytest
+from support import opened
+from support.views import PARAMS, RUN_ADDRESS, key
 from troth_client.audit.seat import LAST_SHARE, recall, sit
 
 from troth_attestation.header import encode, header_hash
@@ -20,7 +21,6 @@ from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
 from troth_coordinator.rules.audits import Act
 
-from ..rules.builders import PARAMS, RUN_ADDRESS, key
 from .scene import AUDIT, FROZEN_AT, INDEX, ROUND, Scene, audit_view, closed_round, seat, view_at
 
 SKETCH = tuple(range(64))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
+from support.views import PARAMS, entry, key, roster
 from troth_client.audit.steps import open_audit, report_of, take_step, waits_for_cap
 
 from troth_client.participant.audits import attend, is_needed, owes
@@ -15,7 +16,6 @@ from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import SeedStatus, Status
 
-from ..rules.builders import PARAMS, entry, key, roster
 from .scene import (
     AUDIT,
     FROZEN_AT,

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-import opened
 import pytest
+from support import opened
+from support.views import PARAMS
 from troth_client.audit.target import show_openings
 
 from troth_attestation import openings
@@ -14,7 +15,6 @@ from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus
 
-from ..rules.builders import PARAMS
 from .scene import AUDIT, FROZEN_AT, INDEX, ROUND, Scene, audit_view, closed_round, view_at
 
 

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from support.views import PARAMS
 
 from troth_client.state.audit_tracker import FORK_SLOTS, PATIENCE_SLOTS, REREAD_SLOTS, asked_for
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import RoundFlag, SeedStatus
 
-from ..rules.builders import PARAMS
 from .scene import FROZEN_AT, INDEX, ROUND, Scene, audit_view, closed_round, view_at
 
 WORK = (ROUND, INDEX, 0)

@@ -5,6 +5,18 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from support.trainers import (
+    CONFIG,
+    MIXED,
+    ORDER,
+    SIGMA,
+    TARGET,
+    TOKENS,
+    Trainer,
+    coefficients,
+    honest_history,
+    weights,
+)
 
 from troth_attestation.errors import TensorError
 from troth_attestation.sketch import differ, sketch
@@ -18,19 +30,6 @@ from troth_client.audit.recompute import (
 )
 from troth_client.compression.codec import payload_root
 from troth_client.train.errors import BatchShapeError
-
-from .trainers import (
-    CONFIG,
-    MIXED,
-    ORDER,
-    SIGMA,
-    TARGET,
-    TOKENS,
-    Trainer,
-    coefficients,
-    honest_history,
-    weights,
-)
 
 IDS = ORDER.sequences(16, 8)
 BATCH = TOKENS.sequences(IDS)
@@ -103,10 +102,8 @@ def test_a_gradient_that_is_not_finite_counts_as_zero_and_is_inconclusive(own):
     assert zeros.shape == own.shape
     assert not zeros.any()
     found = judged(torch.from_numpy(own), zeros)
-    assert (found.kind, found.reason) == (
-        VerdictKind.INCONCLUSIVE,
-        Reason.ZERO_GRADIENT,
-    )
+    assert found.kind == VerdictKind.INCONCLUSIVE
+    assert found.reason == Reason.ZERO_GRADIENT
 
 
 @pytest.mark.parametrize("device", ["fp32", "bf16"])
@@ -124,10 +121,8 @@ def test_a_witness_in_bf16_clears_a_trainer_in_fp32(own):
 def test_a_free_rider_is_caught(own):
     """It sends its decayed residual, which reproduces most of an honest top-k."""
     found = judged(torch.zeros_like(torch.from_numpy(own)), own)
-    assert (found.kind, found.reason) == (
-        VerdictKind.MISMATCH,
-        Reason.WORK_DIFFERS,
-    )
+    assert found.kind == VerdictKind.MISMATCH
+    assert found.reason == Reason.WORK_DIFFERS
     assert found.median_error == pytest.approx(1, abs=0.01)
 
 
@@ -161,7 +156,8 @@ def test_sketches_of_two_precisions_agree_and_a_lazy_one_differs(own):
 )
 def test_what_is_missing_or_broken_is_named(own, changes, kind, reason):
     found = judged(torch.from_numpy(own), own, **changes)
-    assert (found.kind, found.reason) == (kind, reason)
+    assert found.kind == kind
+    assert found.reason == reason
 
 
 def test_a_payload_that_is_not_the_top_k_of_the_shown_residual_is_caught(own):
@@ -185,7 +181,8 @@ def test_a_payload_case_is_judged_by_the_strict_decoder(own):
     bad = bytes([good[0] ^ 255]) + good[1:]
     signed = dataclasses.replace(header, payload_root=payload_root(bad))
     found = judge_payload(signed, bad, tiles, CONFIG)
-    assert (found.kind, found.reason) == (VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
+    assert found.kind == VerdictKind.MISMATCH
+    assert found.reason == Reason.PAYLOAD_MALFORMED
     assert judge_payload(header, bad, tiles, CONFIG).kind == VerdictKind.UNAVAILABLE
     assert judge_payload(header, None, tiles, CONFIG).kind == VerdictKind.UNAVAILABLE
 

@@ -37,7 +37,9 @@ def test_a_restarted_process_finds_what_it_owes_and_can_reveal_it(reopen):
     assert book.duties() == [SEAT]
     found = book.find(SEAT)
     assert found == entry
-    assert (found.kind, found.sketch, found.evidence) == (VerdictKind.OK, SKETCH, b"e" * 32)
+    assert found.kind == VerdictKind.OK
+    assert found.sketch == SKETCH
+    assert found.evidence == b"e" * 32
     assert found.commit() == STATEMENT.commit(found.salt)
 
 

@@ -46,7 +46,8 @@ def test_an_event_with_its_body():
     assert event == RunFunded(
         run=RUN, sequence=3, slot=7, funder=RUN, lamports=5, reward_pool=6, body=body
     )
-    assert (event.kind, event.name) == (5, "RunFunded")
+    assert event.kind == 5
+    assert event.name == "RunFunded"
 
 
 def test_order_is_kept_over_instructions():

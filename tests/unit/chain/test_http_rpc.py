@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from solders.hash import Hash
 from solders.pubkey import Pubkey
 from solders.signature import Signature
-from unit.chain.hostile import HostileServer, http, reply
+from support.hostile_rpc import HostileServer, http, reply
 
 from troth_coordinator.chain.errors import (
     ChainError,
@@ -104,17 +104,27 @@ async def test_an_honest_answer_is_read(method):
     assert server.requests[0]["method"] == method
     if method == "getMultipleAccounts":
         slot, (account, missing) = found
-        assert (slot, account.lamports, account.owner, account.data) == (9, 7, KEY, b"\1\2\3")
+        assert slot == 9
+        assert account.lamports == 7
+        assert account.owner == KEY
+        assert account.data == b"\1\2\3"
         assert missing is None
     elif method == "getSignatureStatuses":
-        assert (found[0].slot, found[0].failure, found[0].finality) == (5, None, "confirmed")
+        assert found[0].slot == 5
+        assert found[0].failure is None
+        assert found[0].finality == "confirmed"
         assert found[1] is None
     elif method == "getTransaction":
         failure = TransactionFailure("InstructionError", 1, "Custom", 6003)
-        assert (found.slot, found.failure, found.logs) == (5, failure, ("Program log: x",))
-        assert (found.fee_lamports, found.compute_units) == (5000, 77)
+        assert found.slot == 5
+        assert found.failure == failure
+        assert found.logs == ("Program log: x",)
+        assert found.fee_lamports == 5000
+        assert found.compute_units == 77
     elif method == "getLatestBlockhash":
-        assert found == (Hash.from_bytes(bytes(KEY)), 159)
+        blockhash, last_valid_height = found
+        assert blockhash == Hash.from_bytes(bytes(KEY))
+        assert last_valid_height == 159
     elif method == "getProgramAccounts":
         assert [address for address, _account in found] == [KEY]
         filters = server.requests[0]["params"][1]["filters"]

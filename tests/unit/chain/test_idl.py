@@ -164,13 +164,16 @@ def test_zero_copy_without_padding_reads_as_borsh():
     data = discriminator("account", "Flat")
     data += struct.pack("<Q", 5) + struct.pack("<IHxx", 6, 7) * 2 + bytes(8)
     flat = AccountsCoder(parsed(small_idl())).decode(data)
-    assert (flat.round, flat.slots[1].count, flat.slots[1].small) == (5, 6, 7)
+    assert flat.round == 5
+    assert flat.slots[1].count == 6
+    assert flat.slots[1].small == 7
 
 
 def test_events_decode():
     data = discriminator("event", "UpdateSubmitted") + struct.pack("<Q", 9)
     event = EventCoder(parsed(small_idl())).parse(data)
-    assert (event.name, event.data.run_round) == ("UpdateSubmitted", 9)
+    assert event.name == "UpdateSubmitted"
+    assert event.data.run_round == 9
 
 
 def change(path, value):

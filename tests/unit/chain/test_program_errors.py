@@ -37,7 +37,9 @@ def sort(failure, logs=(), landed=False):
 def test_every_error_of_the_program_says_what_to_do(spec):
     error = sort(custom(spec.code, 2), [failed(OURS, spec.code)])
     assert isinstance(error, ProgramRefusedError)
-    assert (error.name, error.code, error.instruction) == (spec.name, spec.code, 2)
+    assert error.name == spec.name
+    assert error.code == spec.code
+    assert error.instruction == 2
     assert error.logs == (failed(OURS, spec.code),)
     assert error.text
     assert error.next_step
@@ -57,7 +59,8 @@ def test_errors_of_the_framework_are_named_with_their_account():
         "Error Number: 2001. Error Message: A has one constraint was violated."
     )
     error = sort(custom(2001), [log, failed(OURS, 2001)])
-    assert (error.name, error.code) == ("ConstraintHasOne", 2001)
+    assert error.name == "ConstraintHasOne"
+    assert error.code == 2001
     assert "(account run)" in error.text
 
 

@@ -63,7 +63,9 @@ def test_the_first_signer_pays_and_all_sign():
     transaction.verify()
     assert transaction.message.account_keys[0] == PAYER.pubkey()
     assert signed.signature == transaction.signatures[0]
-    assert (signed.num_signatures, signed.last_valid_height, signed.num_added) == (2, 150, 1)
+    assert signed.num_signatures == 2
+    assert signed.last_valid_height == 150
+    assert signed.num_added == 1
 
 
 def test_a_key_given_twice_or_not_needed_is_no_error():

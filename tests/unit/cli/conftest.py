@@ -1,5 +1,5 @@
 import pytest
-from unit.cli.support import Cli
+from support.cli import Cli
 
 
 @pytest.fixture

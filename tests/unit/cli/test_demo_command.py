@@ -29,9 +29,15 @@ def test_flags_are_passed_on():
         json=True,
     )
     made = demo_options(flags)
-    assert (made.folder, made.num_trainers, made.num_rounds) == (Path("x"), 3, 2)
-    assert (made.slot_milliseconds, made.margin_micro, made.kill_round) == (50, 7, 0)
-    assert (made.num_witnesses, made.cheat, made.seed) == (2, "sign-flip", 5)
+    assert made.folder == Path("x")
+    assert made.num_trainers == 3
+    assert made.num_rounds == 2
+    assert made.slot_milliseconds == 50
+    assert made.margin_micro == 7
+    assert made.kill_round == 0
+    assert made.num_witnesses == 2
+    assert made.cheat == "sign-flip"
+    assert made.seed == 5
     assert not made.is_live
     assert demo_options(DemoFlags(no_display=True)).is_live is False
 

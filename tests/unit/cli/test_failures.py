@@ -35,7 +35,8 @@ def test_every_tree_is_explained(error):
     failure = explain(error)
     assert failure is not None
     assert failure.kind == type(error).__name__
-    assert (failure.expected, failure.found) == (str(error.expected), str(error.found))
+    assert failure.expected == str(error.expected)
+    assert failure.found == str(error.found)
     text, record = io.StringIO(), io.StringIO()
     show(failure, text, is_json=False)
     show(failure, record, is_json=True)
@@ -61,5 +62,6 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(cli, monkeypatc
     (tmp_path / "text").write_text("words")
     command = ("data", "prepare", "--text", tmp_path / "text", "--out", tmp_path / "data")
     error = cli.refused(*command, "--tokenizer", tmp_path / "text")
-    assert (error["kind"], error["subject"]) == ("PackageMissingError", "tokenizers")
+    assert error["kind"] == "PackageMissingError"
+    assert error["subject"] == "tokenizers"
     assert "troth[train]" in error["next_step"]

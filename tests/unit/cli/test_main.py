@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from unit.cli.support import process
+from support.cli import process
 
 from troth_cli import main as entry
 from troth_cli.app import build
@@ -90,7 +90,8 @@ def test_an_unforeseen_error_is_short_and_its_traceback_lies_in_a_file(cli, monk
     monkeypatch.setattr("troth_cli.view.amounts.address", broken)
     monkeypatch.setattr("troth_cli.commands.status.address", broken)
     error = cli.refused("status", "x")
-    assert (error["kind"], error["found"][:6]) == ("TypeError", "test_a")
+    assert error["kind"] == "TypeError"
+    assert error["found"][:6] == "test_a"
     path = Path(error["next_step"].rpartition(" ")[2])
     try:
         assert "Traceback" in path.read_text()
@@ -119,7 +120,8 @@ def test_ctrl_c_is_130(cli, monkeypatch):
 
     monkeypatch.setattr("troth_cli.keyfiles.read_key", interrupted)
     done = cli("keys", "show", "x")
-    assert (done.code, done.err) == (130, "interrupted\n")
+    assert done.code == 130
+    assert done.err == "interrupted\n"
 
 
 def test_a_reader_that_went_away_is_no_traceback(tmp_path):
@@ -128,14 +130,17 @@ def test_a_reader_that_went_away_is_no_traceback(tmp_path):
     command = [sys.executable, "-m", "troth_cli", "keys", "new", str(tmp_path / "k")]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert done.returncode == 1
+    assert done.stderr == ""
 
 
 def test_the_process_ends_with_the_exit_code_and_one_json_object(tmp_path):
     done = process("keys", "new", tmp_path / "key", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == ""
     assert set(json.loads(done.stdout)) == {"address", "file"}
     done = process("keys", "new", tmp_path / "key", "--json")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert done.returncode == 1
+    assert done.stdout == ""
     assert json.loads(done.stderr)["error"]["kind"] == "KeyFileExistsError"
     assert process("keys", "neww").returncode == entry.NOT_UNDERSTOOD

@@ -25,7 +25,8 @@ def test_it_fills_in_the_run_for_other_commands(cli, tmp_path):
     file = tmp_path / "run.toml"
     write_run_file(file, run_file_text("1" * 43, run_settings([])))
     error = cli.refused("status", "--config", file)
-    assert (error["subject"], error["found"]) == ("RUN", repr("1" * 43))
+    assert error["subject"] == "RUN"
+    assert error["found"] == repr("1" * 43)
 
 
 def test_another_file_is_not_overwritten(tmp_path):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
-from unit.chain.world import SOL, World, key
+from support.chain import SOL, World, key
 
 from troth_client.participant.session_funding import UNSPENDABLE_LAMPORTS, SessionFunding
 from troth_client.telemetry.events import EventList

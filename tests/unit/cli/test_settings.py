@@ -72,7 +72,8 @@ def test_one_value_or_a_list_fills_an_option_that_repeats(cli, write, tmp_path):
 )
 def test_unknown_keys_are_refused_with_the_nearest(cli, write, text, key, near):
     error = airdrop(cli, "--config", write(text))
-    assert (error["kind"], error["subject"]) == ("UnknownKeyError", key)
+    assert error["kind"] == "UnknownKeyError"
+    assert error["subject"] == key
     assert f"{near!r}" in error["next_step"] or not near
 
 
@@ -100,7 +101,8 @@ def test_a_value_of_the_wrong_type_names_the_option(cli, write):
 def test_overrides_lie_over_files(write):
     file = write("[schedule]\nrounds = 7\n[cli]\nrpc = 'x'\n")
     settings = run_settings([file], ["schedule.rounds=9", "hints.device=cpu"])
-    assert (settings.config.schedule.rounds, settings.hints.device) == (9, "cpu")
+    assert settings.config.schedule.rounds == 9
+    assert settings.hints.device == "cpu"
     assert run_settings([file]).config.schedule.rounds == 7
 
 

@@ -40,7 +40,9 @@ def test_a_closed_conviction_is_read_from_its_events():
     case = of_events(KEY, STORY)
     assert case.is_conviction
     assert case.is_accused
-    assert (case.stage, case.money.taken, case.money.is_paid) == ("CLOSED", 62, True)
+    assert case.stage == "CLOSED"
+    assert case.money.taken == 62
+    assert case.money.is_paid is True
     assert [(seat.index, seat.verdict) for seat in case.seats] == [(i, 2) for i in (1, 2, 3, 4)]
     assert [juror.index for juror in case.jurors] == [1, 2, 3]
     words = str(case_blocks(case, STORY))
@@ -55,7 +57,9 @@ def test_a_bond_is_followed_to_its_end():
     )
     case = of_events(KEY, [opened, lost])
     assert not case.is_conviction
-    assert (case.bond.posted, case.bond.spent, case.bond.burned) == (100, 40, 30)
+    assert case.bond.posted == 100
+    assert case.bond.spent == 40
+    assert case.bond.burned == 30
     assert "to the acquitted" in str(case_blocks(case, []))
 
 
@@ -63,7 +67,9 @@ def test_openings_withheld_from_the_jury_are_a_fine_and_no_conviction():
     votes = [event(audit_events.VoteRevealed, index=index, verdict=3) for index in (1, 2, 3)]
     refused = event(audit_events.CaseSettled, outcome=5, fault=5)
     case = of_events(KEY, [OPENED, DRAWN, *votes, refused])
-    assert (case.stage, case.is_conviction, case.money.taken) == ("DECIDED", False, 0)
+    assert case.stage == "DECIDED"
+    assert case.is_conviction is False
+    assert case.money.taken == 0
     assert "no openings" in str(case_blocks(case, []))
     (slash,) = slashes_of(Slashes((case,), (Fine(7, 5, 5, "P5", 20, 10, 0, 10),), ()))
     assert (slash.fault.value, slash.taken) == ("P5", 20)

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import pytest
 from solders.keypair import Keypair
-from unit.cli.support import SECONDS, imported_by
+from support.cli import SECONDS, imported_by
 
 from troth_cli.keyfiles import write_key
 

@@ -55,7 +55,8 @@ def test_the_same_source_gives_the_same_bytes(texts, tmp_path):
 
 def test_bytes_become_tokens_and_documents_end_in_nul(texts, tmp_path):
     manifest = prepare(tmp_path / "out", text_source([texts]), ByteTokenizer(), OPTIONS)
-    assert (manifest.vocab_size, manifest.token_bytes) == (256, 2)
+    assert manifest.vocab_size == 256
+    assert manifest.token_bytes == 2
     assert manifest.tokenizer.end_token == 0
     rows = {}
     for split in ("train", "validation"):
@@ -293,7 +294,11 @@ def test_a_hub_data_set_is_streamed_row_by_row(tmp_path, monkeypatch):
     class Datasets:
         @staticmethod
         def load_dataset(name, config, split, revision, streaming):
-            assert (name, config, split, revision, streaming) == ("a/b", None, "train", "r1", True)
+            assert name == "a/b"
+            assert config is None
+            assert split == "train"
+            assert revision == "r1"
+            assert streaming is True
             return ({"text": f"row {number} " * 30, "id": number} for number in range(100))
 
     monkeypatch.setitem(sys.modules, "datasets", Datasets)

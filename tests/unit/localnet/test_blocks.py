@@ -54,7 +54,9 @@ def test_skip_leaves_a_gap_of_exactly_that_many_slots():
     blocks = ledger()
     blocks.advance(1)
     blocks.skip(3)
-    assert (blocks.open.slot, blocks.open.parent, blocks.open.height) == (6, 2, 3)
+    assert blocks.open.slot == 6
+    assert blocks.open.parent == 2
+    assert blocks.open.height == 3
 
 
 def test_a_blockhash_lasts_150_blocks_whatever_the_slots():

@@ -9,7 +9,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.system_program import CreateAccountParams, create_account
 from solders.transaction import SanitizeError, VersionedTransaction
-from unit.localnet.support import MEMO, SOL, Wallet, memo, pay, signed, signed_v0
+from support.localnet import MEMO, SOL, Wallet, memo, pay, put_table, signed, signed_v0
 
 from troth_localnet.blocks import skip_every
 from troth_localnet.errors import (
@@ -49,8 +49,11 @@ def test_a_transfer_moves_lamports_and_takes_the_fee(chain, wallet):
     assert wallet.lamports == before - SOL - 5_000
     assert landed.fee_lamports == 5_000
     assert landed.outcome.error is None
-    assert landed.pre_balances[:2] == (before, 0)
-    assert landed.post_balances[:2] == (before - SOL - 5_000, SOL)
+    payer, receiver = 0, 1
+    assert landed.pre_balances[payer] == before
+    assert landed.pre_balances[receiver] == 0
+    assert landed.post_balances[payer] == before - SOL - 5_000
+    assert landed.post_balances[receiver] == SOL
 
 
 def test_preflight_changes_nothing_and_shows_the_logs(chain, wallet):
@@ -174,7 +177,8 @@ def test_the_owner_index_follows_accounts(chain, wallet):
     assert chain.accounts.of_program(program) == []
     chain.send(bytes(signed([make], [wallet.key, new], blockhash)))
     ((address, account),) = chain.accounts.of_program(program)
-    assert (address, account.data) == (new.pubkey(), bytes(10))
+    assert address == new.pubkey()
+    assert account.data == bytes(10)
     chain.accounts.set(new.pubkey(), Account(SOL, b"", Pubkey.default(), False, 0))
     assert chain.accounts.of_program(program) == []
 
@@ -239,13 +243,6 @@ def test_a_broken_lookup_table_is_named(chain, wallet, break_table, expected):
         chain.latest_blockhash()[0],
     )
     assert refusal(chain, bytes(transaction)).error == expected
-
-
-def put_table(chain, table, addresses):
-    """A table as the lookup program lays it out: active, extended in slot 0, no authority."""
-    meta = (1).to_bytes(4, "little") + (2**64 - 1).to_bytes(8, "little") + bytes(44)
-    data = meta + b"".join(bytes(address) for address in addresses)
-    chain.accounts.set(table, Account(SOL, data, LOOKUP_TABLE_PROGRAM, False, 0))
 
 
 def test_the_vm_sees_slot_clock_and_slot_hashes():

@@ -1,7 +1,7 @@
 import pytest
 from solders.pubkey import Pubkey
 from solders.signature import Signature
-from unit.localnet.support import SOL, Wallet
+from support.localnet import SOL, Wallet
 
 from troth_coordinator.chain.errors import RpcRefusedError, TransactionRejectedError
 from troth_coordinator.chain.failure import TransactionFailure
@@ -30,10 +30,14 @@ async def test_a_payment_from_blockhash_to_status(rpc, wallet):
     assert nobody is None
     assert slot == await rpc.get_slot()
     (status, unknown) = await rpc.statuses([signature, Signature.default()])
-    assert (status.slot, status.failure, status.finality) == (slot, None, "finalized")
+    assert status.slot == slot
+    assert status.failure is None
+    assert status.finality == "finalized"
     assert unknown is None
     record = await rpc.transaction(signature)
-    assert (record.slot, record.failure, record.fee_lamports) == (slot, None, 5_000)
+    assert record.slot == slot
+    assert record.failure is None
+    assert record.fee_lamports == 5_000
     assert record.compute_units == 150
     assert record.logs[-1].endswith("success")
     assert await rpc.transaction(Signature.default()) is None

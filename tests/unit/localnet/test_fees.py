@@ -5,7 +5,7 @@ from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.message import Message
 from solders.pubkey import Pubkey
-from unit.localnet.support import SOL, Wallet, memo, pay
+from support.localnet import SOL, Wallet, memo, pay
 
 from troth_localnet.errors import RefusedTransactionError
 from troth_localnet.fees import priority_fee, signature_fee, unit_price

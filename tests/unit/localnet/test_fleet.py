@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from unit.localnet import fleet_targets as targets
+from support import fleet_targets as targets
 
 from troth_localnet.errors import FleetError
 from troth_localnet.fleet import Fleet
@@ -40,7 +40,7 @@ def test_each_config_runs_in_its_own_process(tmp_path):
 def test_modules_are_imported_by_the_server_and_not_by_us(tmp_path):
     report = tmp_path / "report"
     script = (
-        "import sys; from unit.localnet import fleet_targets as t\n"
+        "import sys; from support import fleet_targets as t\n"
         "from troth_localnet.fleet import Fleet\n"
         "if __name__ == '__main__':\n"
         f"    f = Fleet(t.report_modules, [{str(report)!r}], ['xml.dom.minidom', 'no.such'])\n"
@@ -121,7 +121,7 @@ def test_processes_leave_when_their_parent_is_killed(tmp_path):
     ready = str(tmp_path / "a")
     script = (
         "import os, signal, time; from pathlib import Path\n"
-        "from unit.localnet import fleet_targets as t\n"
+        "from support import fleet_targets as t\n"
         "from troth_localnet.fleet import Fleet\n"
         "if __name__ == '__main__':\n"
         f"    f = Fleet(t.leave_gracefully, [{ready!r}]); f.start()\n"

@@ -1,12 +1,12 @@
 """The decoder equals transformers' LlamaForCausalLM, and its names are the canonical ones."""
 
+import importlib
 import json
 
 import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from transformers import AutoModelForCausalLM, LlamaForCausalLM
 
 from troth_client.model.errors import ExportError, WeightNamesError, WeightShapeError
 from troth_client.model.export import WEIGHTS_FILE, export, load_export
@@ -45,6 +45,12 @@ CONFIGS = {
 }
 
 
+@pytest.fixture(scope="module")
+def transformers():
+    """Importing it takes seconds, so that only a test that needs it pays for it."""
+    return importlib.import_module("transformers")
+
+
 @pytest.fixture(params=list(CONFIGS))
 def config(request):
     return ModelSection(**CONFIGS[request.param])
@@ -66,10 +72,10 @@ def tokens(config, sequences=3, length=40, seed=5):
     )
 
 
-def test_logits_equal_those_of_transformers(config, tmp_path):
+def test_logits_equal_those_of_transformers(transformers, config, tmp_path):
     weights = random_weights(config)
     export(tmp_path, config, weights)
-    theirs = LlamaForCausalLM.from_pretrained(tmp_path).float().eval()
+    theirs = transformers.LlamaForCausalLM.from_pretrained(tmp_path).float().eval()
     ours = build(config, weights)
     with torch.no_grad():
         batch = tokens(config)
@@ -78,9 +84,11 @@ def test_logits_equal_those_of_transformers(config, tmp_path):
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=2e-5)
 
 
-def test_transformers_finds_every_tensor_and_no_other(config, tmp_path):
+def test_transformers_finds_every_tensor_and_no_other(transformers, config, tmp_path):
     export(tmp_path, config, random_weights(config))
-    _, report = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
+    _, report = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path, output_loading_info=True
+    )
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
     assert not report["mismatched_keys"]

@@ -3,12 +3,11 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.views import round_view
 
 from troth_coordinator.rules import assignment, bitmap
 from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.errors import RangeError
-
-from .builders import round_view
 
 HASHES = st.binary(min_size=32, max_size=32)
 

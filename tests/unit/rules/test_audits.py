@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from support.audit_views import audit_view, juror, seat
+from support.views import PARAMS, round_view, run_view
 
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage, SeatFlag
 from troth_coordinator.rules.audits import (
@@ -17,9 +19,6 @@ from troth_coordinator.rules.audits import (
 )
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import RoundFlag, SeedStatus
-
-from .builders import PARAMS, round_view, run_view
-from .trials import audit_view, juror, seat
 
 BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
 END = 1_060
@@ -46,7 +45,8 @@ def test_a_commit_window_that_ended_counts_as_reveal(stage, following, window):
     audit = audit_view(stage, stage_end=END)
     assert now(audit, PARAMS, END) == audit, "its last slot belongs to it"
     later = now(audit, PARAMS, END + 1)
-    assert (later.stage, later.stage_end) == (following, END + window)
+    assert later.stage == following
+    assert later.stage_end == END + window
 
 
 @pytest.mark.parametrize(

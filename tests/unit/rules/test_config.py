@@ -178,6 +178,7 @@ def test_errors_carry_their_parts():
     with pytest.raises(ConfigError) as caught:
         with_value("schedule.lr_nano", 0)
     error = caught.value
-    assert (error.subject, error.found) == ("schedule.lr_nano", "0")
+    assert error.subject == "schedule.lr_nano"
+    assert error.found == "0"
     assert error.expected == "greater than or equal to 1"
     assert error.next_step

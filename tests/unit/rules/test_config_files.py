@@ -53,8 +53,11 @@ def test_later_layers_win(tmp_path):
     first = write(tmp_path, "a.toml", "[schedule]\nrounds = 40\nlr_nano = 5\n[chain]\nring = 8\n")
     second = write(tmp_path, "b.toml", "[schedule]\nlr_nano = 6\n")
     settings = load_config([first, str(second)], {"schedule.lr_nano": "7", "demo.k": 8})
-    assert (settings.config.schedule.rounds, settings.config.schedule.lr_nano) == (40, 7)
-    assert (settings.config.demo.k, settings.chain.ring, settings.chain.max_rounds) == (8, 8, 40)
+    assert settings.config.schedule.rounds == 40
+    assert settings.config.schedule.lr_nano == 7
+    assert settings.config.demo.k == 8
+    assert settings.chain.ring == 8
+    assert settings.chain.max_rounds == 40
 
 
 def test_defaults_alone_are_a_localnet():

@@ -95,7 +95,9 @@ def test_witnesses_are_paid_their_cost_and_lose_more_by_laziness():
 
 def test_without_detection_there_is_no_advice_on_stakes():
     found = economics.advise(replace(DEFAULT, p_ppm=0, lazy_ppm=10**6))
-    assert (found.rounds_to_capture, found.minimum_stake, found.witness_penalty) == (None,) * 3
+    assert found.rounds_to_capture is None
+    assert found.minimum_stake is None
+    assert found.witness_penalty is None
     assert found.false_slash_ppb is None
     assert not found.is_refusing_deterred
 

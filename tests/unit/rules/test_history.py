@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.views import key, round_view
 
 from troth_coordinator.rules import chainhash, seeds
 from troth_coordinator.rules.chainhash import Attestation, ClosedRound, Commit
 from troth_coordinator.rules.errors import ChainOrderError, RangeError
 from troth_coordinator.rules.seeds import Lookup
-
-from .builders import key, round_view
 
 CLOSED = ClosedRound(
     round=7,
@@ -46,7 +45,9 @@ def test_a_round_account_gives_what_was_folded():
     closed = chainhash.closed_round(view)
     assert [commit.index for commit in closed.commits] == [0, 2]
     assert [attestation.index for attestation in closed.attestations] == [1]
-    assert (closed.round, closed.included, closed.canonical_root) == (7, 1, key(5))
+    assert closed.round == 7
+    assert closed.included == 1
+    assert closed.canonical_root == key(5)
 
 
 @pytest.mark.parametrize("indices", [(1, 0), (0, 0)])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.views import PARAMS
 
 from troth_coordinator.rules import params as chain
 from troth_coordinator.rules.errors import (
@@ -21,22 +22,29 @@ from troth_coordinator.rules.params_checks import (
 )
 from troth_coordinator.rules.params_view import Admission, ParamsView
 
-from .builders import PARAMS
-
 
 def test_defaults_are_those_of_the_protocol():
     local, public = ChainParams.localnet(), ChainParams.public()
-    assert (local.capacity, local.ring, local.case_slots) == (16, 16, 600)
-    assert (public.capacity, public.ring, public.case_slots) == (64, 64, 18_000)
-    assert (local.vesting_slots, local.unbond_slots) == (3_000, 3_600)
-    assert (public.vesting_slots, public.unbond_slots) == (864_000, 1_512_000)
-    assert (local.admission, public.admission) == ("open", "allowlist")
+    assert local.capacity == 16
+    assert local.ring == 16
+    assert local.case_slots == 600
+    assert public.capacity == 64
+    assert public.ring == 64
+    assert public.case_slots == 18_000
+    assert local.vesting_slots == 3_000
+    assert local.unbond_slots == 3_600
+    assert public.vesting_slots == 864_000
+    assert public.unbond_slots == 1_512_000
+    assert local.admission == "open"
+    assert public.admission == "allowlist"
     assert longest_settlement_slots(local.to_view()) == 2_916
 
 
 def test_money_follows_the_reward_unless_it_is_named():
     made = ChainParams.localnet(reward_per_payload=1_000, absence_fee=7)
-    assert (made.absence_fee, made.witness_fee, made.recompute_cost) == (7, 200, 1_000)
+    assert made.absence_fee == 7
+    assert made.witness_fee == 200
+    assert made.recompute_cost == 1_000
     assert made.bond_lamports == 5_000
 
 

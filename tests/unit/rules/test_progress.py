@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from support.views import PARAMS, entry, network, roster, round_view, run_view
 
 from troth_coordinator.rules import progress
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role, RoundFlag, Status
-
-from .builders import PARAMS, entry, network, roster, round_view, run_view
 
 
 def pending(number, **changes):
@@ -31,7 +30,8 @@ def test_who_must_act(phase, required, acted):
         round_=round_view(trainers=0b0111, committed=0b0001, attested=0b0010),
     )
     who = progress.attendance(view)
-    assert (who.required, who.acted) == (required, acted)
+    assert who.required == required
+    assert who.acted == acted
     assert who.missing == required & ~acted
 
 

@@ -2,13 +2,12 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.views import RUN_ADDRESS, entry, key, roster, round_view
 
 from troth_coordinator.rules import root
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.root import Decision, Outcome, Turnout
 from troth_coordinator.rules.view import RoundFlag, SlotView
-
-from .builders import RUN_ADDRESS, entry, key, roster, round_view
 
 ENTRIES = roster(*(entry(number) for number in range(1, 5)))
 GOOD, BAD = key(50), key(51)

@@ -3,12 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.views import EMPTY, PARAMS, entry, key, roster
 
 from troth_coordinator.rules import membership, standing
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import EntryFlag, Role, Status
-
-from .builders import EMPTY, PARAMS, entry, key, roster
 
 DUTIES = st.lists(st.builds(standing.Duty, st.booleans(), st.booleans()), min_size=1, max_size=2)
 

@@ -76,11 +76,15 @@ def test_everything_comes_back_bit_for_bit_after_a_restart(open_store):
     store = open_store()
     assert store.load_submission(7) == submission(7)
     found, expected = store.load_residual(7), residual(7)
-    assert (found.round, found.previous_round) == (7, NONE)
-    assert (found.root_before, found.root_after) == (b"b" * 32, b"a" * 32)
+    assert found.round == 7
+    assert found.previous_round == NONE
+    assert found.root_before == b"b" * 32
+    assert found.root_after == b"a" * 32
     assert same_arrays({"b": found.before, "u": found.u}, {"b": expected.before, "u": expected.u})
     state = store.load_weights(7)
-    assert (state.round, state.cursor, state.state_root) == (7, 112, bytes([7]) * 32)
+    assert state.round == 7
+    assert state.cursor == 112
+    assert state.state_root == bytes([7]) * 32
     assert same_arrays(state.tensors, weights(7).tensors)
     assert store.load_peer(7, 11) == submission(7, index=11, fill=b"q")
     assert store.peer_indices(7) == [11]

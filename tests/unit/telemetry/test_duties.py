@@ -23,9 +23,12 @@ def test_verdicts_votes_findings_time_and_rewards_are_summed():
         {"event": "ended", "rewards": 7},
     ).to_json()
     assert duties["verdicts"] == {"mismatch": 1, "ok": 1}
-    assert (duties["num_judged"], duties["num_cases"]) == (2, 1)
-    assert (duties["num_revealed"], duties["num_refused"]) == (2, 1)
-    assert (duties["judging_seconds"], duties["share_of_training"]) == (1.0, 0.25)
+    assert duties["num_judged"] == 2
+    assert duties["num_cases"] == 1
+    assert duties["num_revealed"] == 2
+    assert duties["num_refused"] == 1
+    assert duties["judging_seconds"] == 1.0
+    assert duties["share_of_training"] == 0.25
     assert duties["rewards_lamports"] == 7
     assert [(one["round"], one["target"]) for one in duties["findings"]] == [(3, 5), (3, 5)]
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from solders.account import Account
+from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.hash import Hash
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
@@ -10,6 +12,7 @@ from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from solders.transaction import VersionedTransaction
 
+from troth_localnet.message import LOOKUP_TABLE_PROGRAM
 from troth_localnet.svm import Chain
 
 SOL = 10**9
@@ -31,7 +34,12 @@ def signed(
     return VersionedTransaction(message, signers)
 
 
-def signed_v0(instructions, signers, tables, blockhash) -> VersionedTransaction:
+def signed_v0(
+    instructions: Sequence[Instruction],
+    signers: Sequence[Keypair],
+    tables: Sequence[AddressLookupTableAccount],
+    blockhash: Hash,
+) -> VersionedTransaction:
     message = MessageV0.try_compile(signers[0].pubkey(), instructions, tables, blockhash)
     return VersionedTransaction(message, signers)
 
@@ -55,3 +63,10 @@ class Wallet:
 
     def payment(self, to: Pubkey, lamports: int, blockhash: Hash | None = None) -> bytes:
         return self.transaction(pay(self.key, to, lamports), blockhash=blockhash)
+
+
+def put_table(chain: Chain, table: Pubkey, addresses: Sequence[Pubkey]) -> None:
+    """A table as the lookup program lays it out: active, extended in slot 0, no authority."""
+    meta = (1).to_bytes(4, "little") + (2**64 - 1).to_bytes(8, "little") + bytes(44)
+    data = meta + b"".join(bytes(address) for address in addresses)
+    chain.accounts.set(table, Account(SOL, data, LOOKUP_TABLE_PROGRAM, False, 0))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
-from unit.chain.faulty import Faults, FaultyRpc
 
+from support.faulty_rpc import Faults, FaultyRpc
 from troth_coordinator import artifacts
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy

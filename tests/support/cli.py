@@ -1,9 +1,15 @@
-"""Running the command line inside the test's process."""
+"""Runs the command line inside the test's process, or as a child of it.
+
+Owns: arguments in, exit code and output out. Never: a chain; see network.py.
+"""
 
 import json
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import Any
+
+import pytest
 
 from troth_cli.main import run
 
@@ -19,17 +25,19 @@ sys.exit(code)
 
 @dataclass(frozen=True)
 class Done:
+    """What a command left behind."""
+
     code: int
     out: str
     err: str
 
     @property
-    def json(self):
+    def json(self) -> Any:
         """The one object on stdout."""
         return json.loads(self.out)
 
     @property
-    def error(self):
+    def error(self) -> dict[str, Any]:
         """The one error object, the last line of stderr with --json."""
         return json.loads(self.err.splitlines()[-1])["error"]
 
@@ -37,32 +45,32 @@ class Done:
 class Cli:
     """`cli("keys", "new", path)` -> Done; `cli.ok(...)` insists on exit code 0."""
 
-    def __init__(self, capsys):
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: object) -> Done:
         self._capsys.readouterr()
         code = run([str(argument) for argument in arguments])
         captured = self._capsys.readouterr()
         return Done(code, captured.out, captured.err)
 
-    def ok(self, *arguments):
+    def ok(self, *arguments: object) -> Done:
         done = self(*arguments)
         assert done.code == 0, done.err
         return done
 
-    def json(self, *arguments):
+    def json(self, *arguments: object) -> Any:
         return self.ok(*arguments, "--json").json
 
-    def refused(self, *arguments, code=1):
+    def refused(self, *arguments: object, code: int = 1) -> dict[str, Any]:
         """The error object of a command that must fail; stdout stays empty."""
         done = self(*arguments, "--json")
-        assert done.code == code, (done.code, done.out, done.err)
+        assert done.code == code, done
         assert done.out == ""
         return done.error
 
 
-def process(*arguments, **options):
+def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """The command line as a child process, output as text."""
     command = [sys.executable, "-m", "troth_cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)

@@ -1,6 +1,7 @@
 """Views of a chain for tests: ordinary values that a test changes where it matters."""
 
 from dataclasses import replace
+from typing import Any
 
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
 from troth_coordinator.rules.params import ChainParams
@@ -24,12 +25,12 @@ PARAMS = ChainParams.localnet().to_view()
 RUN_ADDRESS = b"\xaa" * 32
 
 
-def key(number):
+def key(number: int) -> bytes:
     """Return a 32-byte key that is easy to tell apart."""
     return bytes([number % 256]) * 32
 
 
-def entry(number=1, **changes):
+def entry(number: int = 1, **changes: Any) -> EntryView:
     """Return an active member that trains and witnesses."""
     made = EntryView(
         owner=key(number),
@@ -73,12 +74,12 @@ EMPTY = entry(0, owner=ZERO_DIGEST, status=Status.EMPTY, roles=Role(0))
 SLOT = SlotView(ZERO_DIGEST, ZERO_DIGEST, 0, NONE, 0, bytes(64))
 
 
-def roster(*entries):
+def roster(*entries: EntryView) -> tuple[EntryView, ...]:
     """Return 64 entries, empty after the given ones."""
     return (*entries, *[EMPTY] * (64 - len(entries)))
 
 
-def round_view(slots=None, **changes):
+def round_view(slots: dict[int, SlotView] | None = None, **changes: Any) -> RoundView:
     """Return round 7 with four members that all train; `slots` by index."""
     made = RoundView(
         version=1,
@@ -185,12 +186,17 @@ RUN = RunView(
 )
 
 
-def run_view(**changes):
+def run_view(**changes: Any) -> RunView:
     """Return a run in the Commit phase of round 7."""
     return replace(RUN, **changes)
 
 
-def network(slot=1_010, run=None, entries=None, round_=None):
+def network(
+    slot: int = 1_010,
+    run: RunView | None = None,
+    entries: tuple[EntryView, ...] | None = None,
+    round_: RoundView | None = None,
+) -> NetworkView:
     """Return a view of four members in the Commit phase of round 7."""
     return NetworkView(
         slot=slot,

@@ -1,4 +1,8 @@
-"""A network, keys and data for tests of the command line; not a test itself."""
+"""A chain, keys and data for tests of the command line.
+
+Owns: what the commands of one test share, and processes that take part. Never: parses output for
+a claim of a test. Next: cli.py, which runs the commands.
+"""
 
 import contextlib
 import json
@@ -7,10 +11,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from integration.waiting import wait_for
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from support.cli import Cli
+from support.waiting import wait_for
 from troth_cli.connection import connect, run_async
 from troth_cli.keyfiles import read_key, write_key
 from troth_client.data.prepare import PrepareOptions, prepare
@@ -40,9 +45,9 @@ def start(programs=None, slot_milliseconds=20):
 
 @dataclass(frozen=True)
 class Bench:
-    """What the commands of one test share; `cli` is unit.cli.support.Cli."""
+    """What the commands of one test share; `cli` runs them."""
 
-    cli: object
+    cli: Cli
     launcher: EmbeddedLauncher
     folder: Path
     data: Path

@@ -1,15 +1,15 @@
-"""Honest participants on a chain of their own, driven one by one; not a test itself.
+"""Participants as processes on a chain of their own, driven one by one.
 
-Next: demo_support.py for reading logs and chains.
+Owns: their folders, their fleet, waiting for what they log. Never: judges what they did.
+Next: demos.py for reading logs and chains.
 """
 
 import asyncio
 import shutil
 from dataclasses import replace
 
-from integration.demo_support import SMOKE, events_of
-from integration.waiting import wait_for
-
+from support.demos import SMOKE, events_of
+from support.waiting import wait_for
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import PRELOAD, run_participant
 from troth_cli.demo.setup import create_run, participant_processes
@@ -54,15 +54,15 @@ def quiet(folder, num_trainers, num_rounds):
     )
 
 
-class Troupe:
+class Participants:
     """Participants that have a data folder each. A context manager; leaving it ends them all."""
 
     def __init__(self, options, launcher):
         self.options = options
         options.folder.mkdir()
         self.launcher = launcher
-        self.demo = asyncio.run(self._create())
-        processes = participant_processes(self.options, self.demo, launcher.rpc_url)
+        self.created = asyncio.run(self._create())
+        processes = participant_processes(self.options, self.created, launcher.rpc_url)
         self.processes = [self._own_data(process) for process in processes]
         self.fleet = Fleet(run_participant, self.processes, PRELOAD)
 
@@ -106,5 +106,5 @@ class Troupe:
                 return await create_run(self.options, client, events)
 
     def _own_data(self, process):
-        shutil.copytree(self.demo.data, self.data_of(process.name))
+        shutil.copytree(self.created.data, self.data_of(process.name))
         return replace(process, settings=replace(process.settings, data=self.data_of(process.name)))

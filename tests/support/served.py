@@ -5,8 +5,8 @@ import pytest
 from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed
 from solana.rpc.core import RPCException
-from unit.localnet.support import Wallet
 
+from support.localnet import Wallet
 from troth_localnet.blocks import skip_every
 from troth_localnet.rpc import RpcServer, ServerConfig
 from troth_localnet.svm import Chain, ChainConfig

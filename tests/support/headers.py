@@ -9,7 +9,7 @@ SEED = b"\x07" * 32
 ZERO_ROOT = b"\x66" * 32
 
 
-def key(number):
+def key(number: int) -> bytes:
     """Return 32 bytes that are easy to tell apart."""
     return bytes([number]) * 32
 
@@ -56,7 +56,7 @@ TOLD_BY_THE_TRAINER = ("residual_after", "payload_root", "mean_loss", "salt")
 """Fields that no verifier can know before it sees the header."""
 
 
-def other_value(name):
+def other_value(name: str) -> int | bytes:
     """Return another value for a field."""
     value = getattr(HEADER, name)
     return value + 1 if isinstance(value, int) else bytes([value[0] ^ 1, *value[1:]])

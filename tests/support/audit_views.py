@@ -1,10 +1,12 @@
 """Audits for tests of the rules: ordinary values that a test changes where it matters.
 
-Next: builders.py for the other accounts.
+Next: views.py for the other accounts.
 """
 
 from dataclasses import replace
+from typing import Any
 
+from support.views import RUN_ADDRESS, key
 from troth_coordinator.rules.audit_view import (
     AuditFlag,
     AuditKind,
@@ -16,21 +18,23 @@ from troth_coordinator.rules.audit_view import (
 )
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
 
-from .builders import RUN_ADDRESS, key
-
 SEED = b"s" * 32
 STAGE_END = 1_060
 
 
-def seat(index, flags=0, verdict=0, sketch=(0,) * 64):
+def seat(
+    index: int, flags: int = 0, verdict: int = 0, sketch: tuple[int, ...] = (0,) * 64
+) -> SeatView:
+    """A seat of a committee."""
     return SeatView(ZERO_DIGEST, sketch, index, verdict, SeatFlag(flags))
 
 
-def juror(index, flags=0, verdict=0):
+def juror(index: int, flags: int = 0, verdict: int = 0) -> JurorView:
+    """A member of a jury."""
     return JurorView(ZERO_DIGEST, index, verdict, SeatFlag(flags))
 
 
-def audit_view(stage=AuditStage.COMMIT, **changes):
+def audit_view(stage: AuditStage = AuditStage.COMMIT, **changes: Any) -> AuditView:
     """The audit of participant 5 in round 9; seats 1, 2, 3 and two more in reserve."""
     made = AuditView(
         version=1,

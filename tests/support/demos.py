@@ -1,18 +1,26 @@
-"""What tests of whole demos share: a chain that outlives the demo, and the demo's processes."""
+"""Whole demos: a chain that outlives the demo, what its logs and its chain show, its processes.
+
+Owns: performing and reading a demo. Never: judges it. Next: processes.py.
+"""
 
 import io
 import os
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import httpx
 from rich.console import Console
+from solders.pubkey import Pubkey
 
 from troth_cli.demo.options import CONFIG, DemoOptions
 from troth_cli.demo.runner import run_demo
+from troth_cli.demo.summary import Summary
 from troth_client.telemetry.events import EventTail
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.rules.view import RoundView, RunView
+from troth_localnet.launcher import Launcher
 
 SMOKE = Path(__file__).parents[2] / "configs" / "smoke.toml"
 MARK = "TROTH_TEST_MARK"
@@ -21,25 +29,25 @@ MARK = "TROTH_TEST_MARK"
 class KeptChain:
     """A launcher that the demo cannot stop, so that a test can read its chain afterwards."""
 
-    def __init__(self, launcher):
+    def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
         self.num_stops = 0
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._launcher, name)
 
-    def stop(self):
+    def stop(self) -> None:
         self.num_stops += 1
 
 
-def perform(folder, launcher, **changes):
+def perform(folder: Path, launcher: KeptChain | None, **changes: Any) -> tuple[Summary, str]:
     """Run a demo of the smallest model; return its summary and what it printed."""
     console = Console(file=io.StringIO(), width=160)
     options = DemoOptions(**{"folder": folder, "config": SMOKE, **changes})
     return run_demo(options, console, launcher), console.file.getvalue()
 
 
-def small_config(path, **changes):
+def small_config(path: Path, **changes: int) -> Path:
     """Write a config of the smallest model under the demo's own rules, with more audits."""
     rules = tomllib.loads(CONFIG.read_text())["chain"] | {"p_new_ppm": 1_000_000} | changes
     model = SMOKE.read_text().partition("[chain]")[0]
@@ -48,12 +56,12 @@ def small_config(path, **changes):
     return path
 
 
-def events_of(folder, name):
+def events_of(folder: Path, name: str) -> list[dict[str, Any]]:
     """All events of one trainer."""
     return list(EventTail(folder / name / "events.jsonl").read())
 
 
-def roots_by_round(folder, name):
+def roots_by_round(folder: Path, name: str) -> dict[int, str]:
     """The state root that a trainer held after each round."""
     return {
         event["round"]: event["root"]
@@ -62,7 +70,9 @@ def roots_by_round(folder, name):
     }
 
 
-async def read_chain(launcher, run):
+async def read_chain(
+    launcher: Launcher | KeptChain, run: Pubkey
+) -> tuple[RunView, dict[int, RoundView]]:
     """The run and its rounds that are still in the ring, by number."""
     async with HttpRpc(launcher.rpc_url) as rpc:
         client = CoordinatorClient(rpc)
@@ -72,11 +82,11 @@ async def read_chain(launcher, run):
         return view, {one.round: one for one in rounds if one is not None}
 
 
-async def fees_of_all_transactions(launcher, address):
+async def fees_of_all_transactions(launcher: Launcher | KeptChain, address: Pubkey | str) -> int:
     """The fees of every transaction that touched an address, from the chain's own records."""
     async with httpx.AsyncClient() as http:
 
-        async def call(method, *params):
+        async def call(method: str, *params: object) -> Any:
             body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
             reply = await http.post(launcher.rpc_url, json=body, timeout=30)
             return reply.json()["result"]
@@ -92,7 +102,7 @@ async def fees_of_all_transactions(launcher, address):
         return total
 
 
-def marked_processes(mark):
+def marked_processes(mark: str) -> list[int]:
     """The pids of living processes that carry this mark in their environment."""
     wanted = f"{MARK}={mark}".encode()
     found = []
@@ -102,12 +112,12 @@ def marked_processes(mark):
     return found
 
 
-def marked_environment(mark):
+def marked_environment(mark: str) -> dict[str, str]:
     """The environment of a process whose descendants are to be found again."""
     return {**os.environ, MARK: mark, "NO_COLOR": "1"}
 
 
-def _environment(process):
+def _environment(process: Path) -> bytes:
     try:
         state = (process / "stat").read_text().rpartition(")")[2].split()[0]
         return b"" if state == "Z" else (process / "environ").read_bytes()

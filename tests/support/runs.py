@@ -1,6 +1,7 @@
-"""Whole runs in one process: settings, the cast, waiting, and what every run must leave behind.
+"""Whole runs in one process: settings, members, waiting, and what every run must leave behind.
 
-Next: conftest.py for the fixtures; the test_inprocess_* files.
+Owns: factories, waits and assertions on a whole run. Never: lies for a member; see ports.py.
+Next: run_fixtures.py; the test_inprocess_* files.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,6 +49,9 @@ WINDOWS = {
     "case_slots": 60,
 }
 """Windows of audits and cases that are a few rounds of these runs."""
+AUDITED = {**WINDOWS, "p_new_ppm": 1_000_000, "audit_cap": 2}
+"""Audits every payload of a new member, up to two a round."""
+FIVE = ("anna", "bob", "carl", "dora", "emma")
 NO_AUDITS = {"p_base_ppm": 0, "p_new_ppm": 0}
 """For tests of who is missing: a silent member is fined, and jailed, for its seats as well."""
 SLOT_LIMIT = 100_000
@@ -90,10 +94,12 @@ class RunFactory:
         self.runs.append(run)
         return run
 
-    async def start(self, rounds: int = 6, *, cast: str, seed: int = 0, **changes: int):
-        """A run with these members, all started, none of them has done anything yet."""
+    async def start(
+        self, rounds: int = 6, *, names: str, seed: int = 0, **changes: int
+    ) -> InProcessRun:
+        """A run with these members, all started; none of them has done anything yet."""
         run = await self.create(rounds, seed=seed, **changes)
-        await enter(run, cast.split())
+        await start_members(run, names.split())
         return run
 
     async def close(self) -> None:
@@ -101,7 +107,9 @@ class RunFactory:
             await run.close()
 
 
-async def enter(run: InProcessRun, names: Iterable[str], roles: Role = BOTH) -> list[Member]:
+async def start_members(
+    run: InProcessRun, names: Iterable[str], roles: Role = BOTH
+) -> list[Member]:
     """Let members join and start; the runtime waits for all of them from the first slot on."""
     members = [await run.add(name, roles) for name in names]
     for member in members:
@@ -157,7 +165,7 @@ def raise_failures(run: InProcessRun) -> None:
 
 
 class Chronicle:
-    """What the program says from now on that happens in a run, from its logs, in order."""
+    """All events that the program logs from now on, in order."""
 
     def __init__(self, run: InProcessRun) -> None:
         self._log = EventLog(program_codec())
@@ -165,7 +173,7 @@ class Chronicle:
         run.chain.observers.append(self)
 
     def slot_opened(self, slot: int, parent: int) -> None:
-        """Nothing is said by time alone."""
+        """A new slot alone is no event."""
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
         if landed.outcome.error is None:
@@ -227,7 +235,7 @@ async def assert_conserved(run: InProcessRun) -> None:
 async def assert_finished(run: InProcessRun) -> NetworkView:
     """Every member that saw the end holds the weights whose root is on chain.
 
-    Who left may have seen it too, answering for its work, but applied nothing since.
+    A member that left may have seen the end too, but it has applied nothing since it left.
     """
     view = await run.view()
     assert view.run.phase == Phase.FINISHED
@@ -241,8 +249,8 @@ async def assert_finished(run: InProcessRun) -> NetworkView:
     return view
 
 
-def assert_fees_told(run: InProcessRun) -> None:
-    """What the events say of fees is what the session keys paid, so a display can add it up."""
+def assert_fees_reported(run: InProcessRun) -> None:
+    """The fees in the events add up to what the session keys paid."""
     for one in run.members:
         payer = one.session.pubkey()
         sent = (found for found in run.chain.history.newest_first(payer))
@@ -265,7 +273,7 @@ def void_rounds(run: InProcessRun, name: str) -> list[int]:
     return [event["round"] for event in events if event["void"]]
 
 
-def events_of(run: InProcessRun, name: str, event: str) -> list[dict]:
+def events_of(run: InProcessRun, name: str, event: str) -> list[dict[str, Any]]:
     return member(run, name).events.named(event)
 
 
@@ -273,7 +281,7 @@ def members_of(view: NetworkView) -> list[int]:
     return [] if view.round is None else list(map(int, bitmap.indices_of(view.round.members)))
 
 
-async def join_by_hand(run, name: str) -> Session:
+async def join_by_hand(run: InProcessRun, name: str) -> Session:
     """A participant without a client: joined and ready, it does what the test says."""
     one = await run.add(name)
     session = Session(run.client, run.at, one.session, one.index)
@@ -282,9 +290,9 @@ async def join_by_hand(run, name: str) -> Session:
     return session
 
 
-def num_committed(view) -> int:
+def num_committed(view: NetworkView) -> int:
     return 0 if view.round is None else bitmap.count(view.round.committed)
 
 
-def vote_of(run, name: str, round_: int, root: bytes) -> bytes:
+def vote_of(run: InProcessRun, name: str, round_: int, root: bytes) -> bytes:
     return root_vote(bytes(run.at.run), round_, bytes(member(run, name).owner.pubkey()), root)

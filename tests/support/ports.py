@@ -1,0 +1,121 @@
+"""What tests put between a member of a run and its ports: to lie, to refuse, to die.
+
+Owns: wrappers of ports. Never: starts a run. Next: runs.py.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import pytest
+
+from support.runs import member
+from troth_attestation import header as headers
+from troth_client.participant.assembly import Ports
+from troth_client.steps import attest as attest_step
+from troth_client.transport.base import BlobId
+from troth_client.transport.errors import FetchError, HolderLacksError
+from troth_coordinator.rules import bitmap
+from troth_simulation.in_process import InProcessRun, SimulatedMember
+from troth_simulation.stepped import SteppedRuntime
+
+LIAR = 3
+LIE_ROUND = 2
+
+
+class Wrapped:
+    """Any object with some calls replaced."""
+
+    def __init__(self, inner: Any, **calls: Callable[..., Any]) -> None:
+        self.inner = inner
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        return self._calls.get(name) or getattr(self.inner, name)
+
+
+def training(ports: Ports, **calls: Callable[..., Any]) -> Ports:
+    """The same ports, but the trainer's work has these calls instead."""
+    return replace(ports, trains=lambda honest: Wrapped(ports.trains(honest), **calls))
+
+
+def refused_by(ports: Ports, refuses: Callable[[str, BlobId], bool]) -> Ports:
+    """The same ports, but a holder lacks what `refuses(holder, blob)` says."""
+    wire = ports.transport._wire
+
+    async def read(holder: str, blob: BlobId, into: Any) -> None:
+        if refuses(holder, blob):
+            raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
+        await wire.read(holder, blob, into)
+
+    ports.transport._wire = Wrapped(wire, read=read)
+    return ports
+
+
+class Killed(BaseException):
+    """Ends a member as kill -9 ends a process; nothing in the client may catch it."""
+
+
+@dataclass
+class Death:
+    """The death of one member. Time stands still from then on, until `release_clock`."""
+
+    runtime: SteppedRuntime
+    is_dead: bool = False
+    where: str = ""
+    died: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def die(self) -> NoReturn:
+        self.is_dead = True
+        self.died.set()
+        self.runtime.join()
+        raise Killed(self.where)
+
+    def release_clock(self) -> None:
+        """Let slots pass again after the death."""
+        if self.is_dead:
+            self.runtime.leave()
+
+
+def vouch_for_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every member vouch for the payload of the liar without looking at it."""
+    honest = attest_step.possession
+
+    def possession(run, round_, owner, payloads):
+        proof = bytearray(honest(run, round_, owner, payloads))
+        proof[LIAR] = 1
+        return bytes(proof)
+
+    def vouched(payloads):
+        return bitmap.from_indices([*payloads, LIAR])
+
+    monkeypatch.setattr(attest_step, "possession", possession)
+    monkeypatch.setattr(attest_step, "vouched", vouched)
+
+
+def withhold(run: InProcessRun, round_: int, target: str, served_to: str) -> None:
+    """Only one member ever gets the target's payload of a round."""
+
+    def wrap(one: SimulatedMember, ports: Ports) -> Ports:
+        transport = ports.transport
+
+        def is_withheld(blob: BlobId) -> bool:
+            stored = member(run, target).here.state.store.load_submission(round_)
+            if stored is None:
+                return False
+            header = headers.decode(stored.header)
+            return blob.key in (headers.header_hash(header), header.payload_root)
+
+        async def fetch(blob, holders, num_bytes, check):
+            if one.name not in (target, served_to) and is_withheld(blob):
+                raise FetchError(blob.address, ())
+            return await transport.fetch(blob, holders, num_bytes, check)
+
+        def expect(blob, num_bytes, check):
+            if one.name in (target, served_to) or not is_withheld(blob):
+                transport.expect(blob, num_bytes, check)
+
+        return replace(ports, transport=Wrapped(transport, fetch=fetch, expect=expect))
+
+    run.wrap = wrap
