@@ -1,7 +1,16 @@
 """Witnesses that lie, hide or sleep, among honest clients in one process."""
 
 import numpy as np
-from adversarial.judging import (
+from integration.inprocess_doors import Wrapped, refused_by
+from integration.inprocess_support import (
+    Chronicle,
+    enter,
+    events_of,
+    member,
+    until_round,
+    with_peer,
+)
+from support.attacks.judges import (
     FEE,
     JUDGED,
     RECOMPUTE,
@@ -17,15 +26,7 @@ from adversarial.judging import (
     saying,
     until_event,
 )
-from integration.inprocess_doors import Wrapped, refused_by
-from integration.inprocess_support import (
-    Chronicle,
-    enter,
-    events_of,
-    member,
-    until_round,
-    with_peer,
-)
+from support.fields import assert_fields
 
 from troth_attestation.sketch import sketch
 from troth_attestation.verdict import VerdictKind
@@ -59,14 +60,21 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(theatre):
     await enter(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     paid = await until_event(run, tale, "Penalised")
-    assert (paid.index, paid.fault) == (fay.index, 7)
-    assert (paid.stake, paid.unbonding, paid.unvested) == (10 * RECOMPUTE, 0, 0)
-    assert (paid.treasury, paid.burned) == (5 * RECOMPUTE, 5 * RECOMPUTE)
+    assert_fields(
+        paid,
+        index=fay.index,
+        fault=7,
+        stake=10 * RECOMPUTE,
+        unbonding=0,
+        unvested=0,
+        treasury=5 * RECOMPUTE,
+        burned=5 * RECOMPUTE,
+    )
     (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
-    assert (settled.outcome, settled.fee) == (1, FEE), "the target is cleared all the same"
+    assert_fields(settled, "the target is cleared all the same", outcome=1, fee=FEE)
     assert not settled.paid >> fay.index & 1 and settled.paid.bit_count() == 4
     entry = await entry_of(run, fay)
-    assert (entry.stake, entry.status) == (STAKE - 10 * RECOMPUTE, Status.INACTIVE)
+    assert_fields(entry, stake=STAKE - 10 * RECOMPUTE, status=Status.INACTIVE)
     await assert_only_paid(run, tale, [fay])
 
 
@@ -84,7 +92,7 @@ async def test_one_framing_witness_costs_its_victim_nothing(theatre):
     assert said.index == fay.index
     about = {"round": said.round, "target": said.target}
     settled = await until_event(run, tale, "AuditSettled", **about)
-    assert (settled.outcome, settled.reward_undone, settled.is_strike) == (1, 0, False)
+    assert_fields(settled, outcome=1, reward_undone=0, is_strike=False)
     assert len(tale.named("AuditExtended", **about)) == 1
     await assert_only_paid(run, tale, [])
 
@@ -102,12 +110,14 @@ async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(theatre
     paid = await until_event(run, tale, "Penalised")
     assert events_of(run, "fay", "verdict_committed")
     assert not events_of(run, "fay", "verdict_revealed")
-    assert (paid.index, paid.fault) == (fay.index, 6)
-    assert (paid.stake, paid.treasury, paid.burned) == (STAKE // 10, STAKE // 20, STAKE // 20)
+    assert_fields(
+        paid, index=fay.index, fault=6, stake=STAKE // 10, treasury=STAKE // 20, burned=STAKE // 20
+    )
     (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
-    assert (settled.outcome, settled.paid.bit_count()) == (1, 4)
+    assert settled.outcome == 1
+    assert settled.paid.bit_count() == 4
     entry = await entry_of(run, fay)
-    assert (entry.stake, entry.seat_faults) == (STAKE - STAKE // 10, 1)
+    assert_fields(entry, stake=STAKE - STAKE // 10, seat_faults=1)
     await assert_only_paid(run, tale, [fay])
 
 
@@ -162,7 +172,8 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     settled = await until_event(run, tale, "CaseSettled", target=ada.index)
     assert len(tale.named("VoteCommitted", index=fay.index)) == 1
     assert len(tale.named("VoteRevealed", index=fay.index)) == 1
-    assert (settled.outcome, settled.paid.bit_count()) == (2, 5)
+    assert settled.outcome == 2
+    assert settled.paid.bit_count() == 5
     assert (await entry_of(run, fay)).seat_faults == 0
     await assert_only_paid(run, tale, [])
 
@@ -181,7 +192,7 @@ async def test_a_false_unavailable_delays_and_earns_nothing(theatre):
     assert said.verdict == VerdictKind.UNAVAILABLE
     about = {"round": said.round, "target": said.target}
     settled = await until_event(run, tale, "AuditSettled", **about)
-    assert (settled.outcome, settled.reward_undone) == (1, 0)
+    assert_fields(settled, outcome=1, reward_undone=0)
     assert settled.paid.bit_count() == 4 and not settled.paid >> fay.index & 1
     assert not tale.named("Penalised")
     await assert_only_paid(run, tale, [])
@@ -200,14 +211,14 @@ async def test_a_starved_seat_is_served_by_the_others(theatre):
         posted = tale.named("OpeningsPosted", root=blob.key)
         is_target = bool(posted) and holder == run.members[posted[0].target].name
         if is_target:
-            refused.append((posted[0].round, posted[0].target))
+            refused.append(f"round {posted[0].round}, target {posted[0].target}")
         return is_target
 
     run.wrap = lambda one, doors: refused_by(doors, refuses) if one.name == "fay" else doors
     await enter(run, SIX)
     fay = member(run, "fay")
     said = await until_event(run, tale, "VerdictRevealed", index=fay.index)
-    assert (said.round, said.target) in refused
+    assert f"round {said.round}, target {said.target}" in refused
     assert said.verdict == VerdictKind.OK
     settled = await until_event(run, tale, "AuditSettled", round=said.round, target=said.target)
     assert settled.outcome == 1 and settled.paid >> fay.index & 1

@@ -6,7 +6,7 @@ at once, for the price of one join. Threat T59.
 """
 
 import pytest
-from blobs import payload
+from support.blobs import payload
 
 from troth_client.transport.errors import FetchError
 from troth_client.transport.exchange import Patience

@@ -5,8 +5,8 @@ import contextlib
 import socket
 
 import aiohttp
-import blobs
 import pytest
+from support import blobs
 
 from troth_client.transport import server
 from troth_client.transport.errors import EndpointError, EndpointInUseError

@@ -9,9 +9,9 @@ import gzip
 import re
 import tracemalloc
 
-import blobs
 import pytest
-from holders import Hostile, hang, ok, says
+from support import blobs
+from support.holders import Hostile, hang, ok, says
 
 from troth_client.transport.errors import FetchError
 from troth_client.transport.exchange import Patience

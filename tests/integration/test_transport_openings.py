@@ -6,10 +6,9 @@ import re
 import tracemalloc
 
 import aiohttp
-import blobs
-import opened
 import pytest
-from holders import Hostile, hang, ok, says
+from support import blobs, opened
+from support.holders import Hostile, hang, ok, says
 
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.transport.errors import FetchError

@@ -7,8 +7,8 @@ says and notes what is sent to it; whole runs on the real program are in tests/i
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-import opened
 from solders.keypair import Keypair
+from support import opened
 
 from troth_attestation.header import encode
 from troth_client.audit.chamber import Chamber

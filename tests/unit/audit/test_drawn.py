@@ -1,7 +1,7 @@
 """No seed, no openings: what is drawn follows from a frozen seed and a signed header alone."""
 
-import opened
 import pytest
+from support import opened
 
 from troth_attestation import sampling
 from troth_client.audit.drawn import frozen_seed, sampled_payload

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import opened
 import pytest
+from support import opened
 
 import troth_client.state.openings_store as desk_module
 from troth_attestation import openings
@@ -110,7 +110,7 @@ async def test_a_full_disk_costs_a_trainer_its_set_but_a_seat_nothing(tmp_path, 
 MAKER = """
 import sys
 from pathlib import Path
-import opened
+from support import opened
 from troth_client.state.openings_store import OpeningsStore
 desk = OpeningsStore(Path(sys.argv[1]))
 print("ready", flush=True)

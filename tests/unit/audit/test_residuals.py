@@ -3,8 +3,8 @@
 import dataclasses
 
 import numpy as np
-import opened
 import pytest
+from support import opened
 
 from troth_attestation import openings
 from troth_client.state.errors import ResidualLostError

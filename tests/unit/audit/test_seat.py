@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
-import opened
 import pytest
+from support import opened
 
 from troth_attestation.header import encode, header_hash
 from troth_attestation.sketch import sketch_hash

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-import opened
 import pytest
+from support import opened
 
 from troth_attestation import openings
 from troth_client.audit.drawn import sampled_payload

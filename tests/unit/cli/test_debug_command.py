@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-import reference
+from support import reference
 
 K = 8
 

@@ -3,7 +3,7 @@
 import hashlib
 
 import numpy as np
-import reference
+from support import reference
 
 from troth_client.compression.basis import BASIS_SHA256, float_basis, integer_basis
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import reference
 import torch
+from support import reference
 
 from troth_client.compression import exact, known_answer
 from troth_client.compression.errors import KnownAnswerError

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import reference
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import reference
 
 from troth_client.compression import codec
 from troth_client.compression.errors import TileShapeError

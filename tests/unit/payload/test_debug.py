@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
-import reference
+from support import reference
 
 from troth_client.compression import debug, known_answer
 from troth_client.compression.errors import NonFiniteError

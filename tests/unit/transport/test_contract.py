@@ -2,8 +2,8 @@
 
 import contextlib
 
-import blobs
 import pytest
+from support import blobs
 
 from troth_client.compression.payload_errors import PaddingError
 from troth_client.transport.errors import (

@@ -3,10 +3,9 @@
 import contextlib
 from dataclasses import dataclass, replace
 
-import blobs
 import numpy as np
-import opened
 import pytest
+from support import blobs, opened
 
 from troth_attestation import openings
 from troth_attestation.state import residual_tree

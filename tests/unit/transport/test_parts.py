@@ -1,7 +1,7 @@
 """The parts below the contract: scores, endpoints, folders that outlive a process, the inbox."""
 
-import blobs
 import pytest
+from support import blobs
 
 from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
 from troth_client.transport.errors import (

@@ -8,8 +8,8 @@ Next: the test_cheating_trainers_* files.
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from adversarial.cheats import CHEAT, FIRST_LIE, Wrap
 from integration.inprocess_doors import Wrapped, refused_by
+from support.attacks.cheats import CHEAT, FIRST_LIE, Wrap
 
 from troth_client.participant.assembly import Ports
 from troth_client.state.residual_state import Proposal

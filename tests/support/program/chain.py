@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from program.ledger import Ledger
 from solders.compute_budget import set_compute_unit_limit
 from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.transaction import Transaction
+from support.program.ledger import Ledger
 
 from troth_attestation.quorum import CaseOutcome
 from troth_coordinator import artifacts
@@ -64,7 +64,7 @@ class Landed:
         return [event.name for event in self.events]
 
 
-class Bench:
+class ChainDriver:
     """A chain with the program, and one run of it."""
 
     def __init__(self, run_id: bytes, ring: int) -> None:
@@ -243,8 +243,9 @@ class Bench:
         targets = Counter(audit.target for audit in audits)
         frozen = Counter(audit.target for audit in audits if _freezes(audit))
         for index, entry in enumerate(entries):
-            counted = (named[index], targets[index], frozen[index])
-            assert (entry.audits, entry.targets, entry.frozen) == counted, index
+            assert entry.audits == named[index], index
+            assert entry.targets == targets[index], index
+            assert entry.frozen == frozen[index], index
 
 
 def _freezes(audit: AuditView) -> bool:

@@ -17,8 +17,8 @@ from integration.inprocess_support import (
     assert_conserved,
     raise_failures,
 )
-from program.audits import INCINERATOR
 from solders.keypair import Keypair
+from support.program.audits import INCINERATOR
 
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.judgement import Evidence, judge_work
