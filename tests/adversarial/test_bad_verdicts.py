@@ -236,10 +236,10 @@ def neighbour_of(driver: CaseDriver) -> CaseDriver:
     class Neighbour(CaseDriver):
         run_id = b"s" * 32
 
-        def _chain_of_its_own(self) -> Chain:
+        def new_chain(self) -> Chain:
             return driver.chain
 
-    return Neighbour.started()
+    return Neighbour.build(12, 1)
 
 
 def test_a_stranger_that_takes_no_part_has_no_voice(driver: CaseDriver) -> None:

@@ -11,20 +11,25 @@ def assert_fields(found: object, about: object = "", /, **expected: object) -> N
 
     about: whom or what the record describes, for the message of a failure.
     """
+    __tracebackhide__ = True
     wrong = _differences(found, expected)
-    assert not wrong, f"{_name(found, about)}: {'; '.join(wrong)}"
+    if wrong:
+        raise AssertionError(f"{_name(found, about)}: {'; '.join(wrong)}")
 
 
 def assert_records(found: Iterable[object], expected: Iterable[Mapping[str, object]]) -> None:
     """Assert that there are as many records as expected ones, each with its fields, in order."""
+    __tracebackhide__ = True
     records, rows = list(found), list(expected)
-    assert len(records) == len(rows), f"expected {len(rows)} records, found {records}"
+    if len(records) != len(rows):
+        raise AssertionError(f"expected {len(rows)} records, found {len(records)}: {records}")
     wrong = [
         f"{_name(record, place)}: {difference}"
         for place, (record, row) in enumerate(zip(records, rows, strict=True))
         for difference in _differences(record, row)
     ]
-    assert not wrong, "; ".join(wrong)
+    if wrong:
+        raise AssertionError("; ".join(wrong))
 
 
 def _differences(found: object, expected: Mapping[str, object]) -> list[str]:

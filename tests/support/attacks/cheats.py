@@ -19,9 +19,9 @@ from integration.inprocess_support import (
     member,
 )
 from solders.pubkey import Pubkey
+
 from support.fields import assert_fields
 from support.program.audits import INCINERATOR
-
 from troth_attestation import slashing
 from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sampling import FIRST_SEATS
@@ -154,7 +154,7 @@ def work_cheat(name: str) -> Wrap:
     return lambda one, doors: cheating(CHEATS[name], doors) if one.name == CHEAT else doors
 
 
-async def driver(theatre, wrap: Wrap, *, num_lies: int = 1, sequences: int = 2, **chain: int):
+async def stage(theatre, wrap: Wrap, *, num_lies: int = 1, sequences: int = 2, **chain: int):
     """A run with the honest and the cheat, who trains only; it is about to begin.
 
     It ends after so many payloads that are not honest.

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from integration.inprocess_doors import Wrapped, refused_by
-from support.attacks.cheats import CHEAT, FIRST_LIE, Wrap
 
+from support.attacks.cheats import CHEAT, FIRST_LIE, Wrap
 from troth_client.participant.assembly import Ports
 from troth_client.state.residual_state import Proposal
 from troth_client.steps import produce

@@ -2,7 +2,7 @@
 
 A variant is the honest client behind other doors: its clock computes something else than it was
 asked for, or its book of verdicts forgets. Everything but the cheat is right.
-Next: integration/inprocess_support.py for runs; program/cases.py for attacks without clients.
+Next: support/program/cases.py for attacks without clients.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from integration.inprocess_support import (
     raise_failures,
 )
 from solders.keypair import Keypair
-from support.program.audits import INCINERATOR
 
+from support.program.audits import INCINERATOR
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.judgement import Evidence, judge_work
 from troth_client.participant.assembly import Ports

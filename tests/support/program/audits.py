@@ -7,12 +7,14 @@ Next: rounds.py for the rounds beneath; the test_audit_* files.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
-from support.program.chain import Landed
-from support.program.rounds import SOL, RoundDriver
 
+from support.program.chain import Landed
+from support.program.copies import copy_of
+from support.program.rounds import SOL, RoundDriver
 from troth_attestation.sketch import Sketch, sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_coordinator.chain import audit_instructions as make
@@ -50,8 +52,13 @@ class AuditDriver(RoundDriver):
         super().__init__(num, roles=roles, pool=pool, **values)
 
     @classmethod
-    def started(cls, num: int = 6, rounds: int = 1, **changes: int | str) -> "AuditDriver":
+    def started(cls, num: int = 6, rounds: int = 1, **changes: int | str) -> Self:
         """A run after so many rounds, the seed of the last one frozen."""
+        return copy_of(cls.build, num, rounds, **changes)
+
+    @classmethod
+    def build(cls, num: int, rounds: int, **changes: int | str) -> Self:
+        """The same, played from the first slot on rather than copied."""
         driver = cls(num, **changes)
         driver.start()
         driver.play(rounds)

@@ -5,13 +5,14 @@ Next: audits.py for what comes before an accusation; the test_case_* files.
 """
 
 from collections.abc import Sequence
+from typing import Self
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
+
 from support.program.audits import MISMATCH, OK, AuditDriver, Said, salt_of
 from support.program.chain import Landed
 from support.program.rounds import SOL, key
-
 from troth_attestation.cases import Vote
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.chain import case_instructions as make
@@ -31,13 +32,9 @@ class CaseDriver(AuditDriver):
     """A run whose accused come before a second committee."""
 
     @classmethod
-    def started(cls, num: int = 12, rounds: int = 1, **changes: int | str) -> "CaseDriver":
+    def started(cls, num: int = 12, rounds: int = 1, **changes: int | str) -> Self:
         """A run after so many rounds, the seed of the last one frozen."""
-        driver = cls(num, **changes)
-        driver.start()
-        driver.play(rounds)
-        driver.draw(rounds - 1)
-        return driver
+        return super().started(num, rounds, **changes)
 
     def case(self, round_: int, target: int, kind: AuditKind = WORK) -> AuditView:
         case = self.audit(round_, target, kind)

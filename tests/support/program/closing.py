@@ -5,8 +5,8 @@ Next: rounds.py, which drives a run to its end.
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
-from support.program.rounds import RoundDriver
 
+from support.program.rounds import RoundDriver
 from troth_coordinator.chain import instructions as make
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from support.program import costs_audits, costs_cases
 from support.program.chain import ChainDriver, Cost
 from support.program.rounds import SOL, RoundDriver, key
-
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.rules.phase import Phase

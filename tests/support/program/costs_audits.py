@@ -5,7 +5,6 @@ Next: costs.py, which collects them; audits.py for the driver.
 
 from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver, Said
 from support.program.chain import ChainDriver
-
 from troth_coordinator.chain import instructions as life
 
 FULL = {"capacity": 64, "audit_cap": 64, "max_rounds": 1_000}

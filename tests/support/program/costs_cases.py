@@ -7,7 +7,6 @@ from support.program.audits import MISMATCH, OK
 from support.program.cases import PAYLOAD, ROOT, WORK, CaseDriver
 from support.program.chain import ChainDriver
 from support.program.costs_audits import FULL
-
 from troth_coordinator.chain import instructions as life
 
 

@@ -4,9 +4,9 @@ Next: rounds.py, whose runs are created in one go.
 """
 
 from solders.instruction import Instruction
+
 from support.program.chain import ChainDriver
 from support.program.rounds import SOL, key, params_of, root_of
-
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.view import ParamsView
 

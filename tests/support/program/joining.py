@@ -6,8 +6,8 @@ Next: rounds.py, whose participants have joined.
 import dataclasses
 
 from solders.keypair import Keypair
-from support.program.rounds import SOL, RoundDriver, key
 
+from support.program.rounds import SOL, RoundDriver, key
 from troth_coordinator.chain import instructions as make
 
 

@@ -1,17 +1,17 @@
-"""What attacks on the program alone end with: who lost what, and that nobody else did.
+"""Assertions that end attacks on the program: who lost what, and that nobody else lost anything.
 
 The driver checks after every transaction: the vault, the totals, the chain hash.
-Next: program/cases.py for trials; judging.py for attacks among real clients.
+Next: cases.py for the driver; support/attacks for attacks among real clients.
 """
 
 from collections.abc import Sequence
 
 from solders.keypair import Keypair
+
 from support.fields import assert_fields
 from support.program.audits import Said
 from support.program.cases import STAKE, CaseDriver
 from support.program.chain import Landed
-
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.view import Status

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
-from support.program.chain import ChainDriver, Landed
 
+from support.program.chain import ChainDriver, Landed
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.bitmap import indices_of
 from troth_coordinator.rules.params import ChainParams

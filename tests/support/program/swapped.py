@@ -13,10 +13,10 @@ from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
+
 from support.program import idl
 from support.program.rounds import RoundDriver, key, root_of
 from support.program.walk import NEVER
-
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.addresses import RunAddresses
 

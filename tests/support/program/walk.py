@@ -14,9 +14,9 @@ from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
+
 from support.program.closing import checkpoint_pairs, round_pairs
 from support.program.rounds import SOL, RoundDriver, key, root_of
-
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.rules.audit_view import AuditStage

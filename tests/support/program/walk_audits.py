@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
+
 from support.program.audits import CERTAIN, LAZY, MISMATCH, OK, TRUE, UNAVAILABLE, openings_of
 from support.program.cases import CaseDriver
 from support.program.rounds import key
 from support.program.walk import ACTIONS, SHORT, Action, Walk, freeze, move_on, void, wait, wind_up
-
 from troth_attestation.cases import Vote
 from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sketch import Sketch, sketch_hash
