@@ -29,9 +29,16 @@ LONGEST_TEXT = "http://" + "x" * 89
 
 def measure() -> dict[str, Cost]:
     """Cost of each instruction, by name, in the order of the program."""
-    stages = [_full_rounds(), _silence(), _corrections(), _lost_seeds(), _small_steps(), _reuse()]
-    stages += [*costs_audits.scenarios(), *costs_cases.scenarios()]
-    costs = _worst(stages)
+    drivers: list[ChainDriver] = [
+        _full_rounds(),
+        _silence(),
+        _corrections(),
+        _lost_seeds(),
+        _small_steps(),
+        _reuse(),
+    ]
+    drivers += [*costs_audits.scenarios(), *costs_cases.scenarios()]
+    costs = _worst(drivers)
     return {name: costs[name] for name in program_codec().instructions}
 
 
@@ -61,9 +68,9 @@ def limit_of(name: str, cost: Cost) -> int:
     return cost.units + (SEARCH_TRIES * SEARCH_UNITS if name in SEARCHING else 0)
 
 
-def _worst(stages: Iterable[ChainDriver]) -> dict[str, Cost]:
+def _worst(drivers: Iterable[ChainDriver]) -> dict[str, Cost]:
     worst: dict[str, Cost] = {}
-    for driver in stages:
+    for driver in drivers:
         for name, cost in driver.costs.items():
             known = worst.get(name, Cost())
             units, size = max(known.units, cost.units), max(known.size_bytes, cost.size_bytes)

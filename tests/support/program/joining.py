@@ -4,33 +4,43 @@ Next: rounds.py, whose participants have joined.
 """
 
 import dataclasses
+from typing import Any
 
+from solders.instruction import Instruction
 from solders.keypair import Keypair
 
 from support.program.rounds import SOL, RoundDriver, key
 from troth_coordinator.chain import instructions as make
+from troth_coordinator.rules.view import ParticipantView
 
 
-def terms(index: int = 0, **changes: object) -> make.JoinTerms:
+def terms(index: int = 0, **changes: Any) -> make.JoinTerms:
+    """Terms that any run accepts, with changes."""
     base = make.JoinTerms(index, 3, key("any session").pubkey(), "http://here:1")
     return dataclasses.replace(base, **changes)
 
 
 def newcomer(driver: RoundDriver, name: object = "newcomer", lamports: int = SOL) -> Keypair:
+    """An owner with lamports who has not joined."""
     owner = key(name)
     driver.chain.airdrop(owner.pubkey(), lamports)
     return owner
 
 
-def join(driver: RoundDriver, owner: Keypair, of: make.JoinTerms, former: Keypair | None = None):
+def join(
+    driver: RoundDriver, owner: Keypair, of: make.JoinTerms, former: Keypair | None = None
+) -> Instruction:
+    """`owner` joins on these terms; `former` had the index before."""
     gone = None if former is None else former.pubkey()
     return make.join_run(driver.at, owner.pubkey(), of, gone)
 
 
-def participant(driver: RoundDriver, owner: Keypair):
+def participant(driver: RoundDriver, owner: Keypair) -> ParticipantView:
+    """The Participant account of an owner who has one."""
     address = driver.at.participant(owner.pubkey())
     account = driver._account(address)
-    return None if account is None else driver._reader.participant(address, account)
+    assert account is not None, owner.pubkey()
+    return driver._reader.participant(address, account)
 
 
 # Windows in which time passes fast beside the rounds.

@@ -5,7 +5,7 @@ Never: says which instructions there are; the tests list them.
 Next: tests/program/test_accounts_swapped.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from solders.account import Account
@@ -55,7 +55,7 @@ class TwoRuns:
         """Bring the run to where this instruction succeeds."""
         if name in self.cases:
             return self.cases[name]
-        step = getattr(self, f"_until_{name}")
+        step: Callable[..., Case] = getattr(self, f"_until_{name}")
         return step(self.driver, self.driver.at, self.driver.cranker)
 
     def _until_resume_run(self, driver: RoundDriver, at: RunAddresses, _: Keypair) -> Case:
@@ -115,8 +115,8 @@ class TwoRuns:
             many = instruction if isinstance(instruction, list) else [instruction]
             driver.chain.send(driver._signed(many, [authority]))
         owner = driver.owners[0]
-        terms = make.JoinTerms(0, 3, driver.sessions[0].pubkey(), "")
-        join = make.join_run(self.other, owner.pubkey(), terms)
+        place = make.JoinTerms(0, 3, driver.sessions[0].pubkey(), "")
+        join = make.join_run(self.other, owner.pubkey(), place)
         driver.chain.send(driver._signed(join, [owner]))
 
     def _cases(self) -> Iterator[tuple[str, Case]]:
@@ -175,6 +175,7 @@ class TwoRuns:
     def _copy(self, of: Pubkey) -> Pubkey:
         """The same bytes at another address, owned by another program."""
         account = self.driver.chain.accounts.get(of)
+        assert account is not None, of
         address = key("copy", str(of)).pubkey()
         copy = Account(account.lamports, bytes(account.data), THIEF)
         self.driver.chain.accounts.set(address, copy)
@@ -182,6 +183,7 @@ class TwoRuns:
 
 
 def swapped(instruction: Instruction, place: int, address: Pubkey) -> Instruction:
+    """The same instruction with another account in this place."""
     metas = list(instruction.accounts)
     old = metas[place]
     metas[place] = AccountMeta(address, old.is_signer, old.is_writable)
@@ -205,6 +207,7 @@ WRONG_ENDS = {*NEVER, "ProgramFailedToComplete"}
 
 
 def check(runs: TwoRuns, name: str) -> None:
+    """No account of this instruction can be another one, and no signature may be missing."""
     case, driver = runs.drive(name), runs.driver
     # As it stands the instruction succeeds, so that each refusal below is due to the swap.
     raw = driver._signed(case.instruction, [case.signer])

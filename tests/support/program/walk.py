@@ -19,7 +19,7 @@ from support.program.closing import checkpoint_pairs, round_pairs
 from support.program.rounds import SOL, RoundDriver, key, root_of
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.codec import program_codec
-from troth_coordinator.rules.audit_view import AuditStage
+from troth_coordinator.rules.audit_view import AuditStage, AuditView
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import PRESENT
@@ -90,6 +90,20 @@ class Walk:
 
     # Who and what.
 
+    @property
+    def clock(self) -> int:
+        """The run clock, of a run that is not paused."""
+        return self.driver.slot - self.driver.run.pause_total_slots
+
+    def people(self, audit: AuditView) -> list[Pubkey]:
+        """The owners whom an audit names, mostly all of them."""
+        judges = (*audit.seats, *audit.jurors)
+        owners = {bytes(self.driver.entries[judge.index].owner) for judge in judges}
+        owners |= {bytes(audit.owner)} if self.dice.random() < 0.9 else set()
+        at = self.driver.at
+        found = [Pubkey.from_bytes(owner) for owner in sorted(owners)]
+        return [who for who in found if self.driver.chain.accounts.get(at.participant(who))]
+
     def owner(self) -> Keypair:
         return self.dice.choice(self.driver.owners)
 
@@ -146,7 +160,7 @@ def act(walk: Walk, index: int | None = None) -> None:
             vote = walk.vote(index, run.round, walk.root())
             built = make.commit_payload(at, who, index, run.round, header, vote)
         case Phase.ATTEST:
-            bitmap = driver.open.committed
+            bitmap: int = driver.open.committed
             if walk.dice.random() < 0.1:
                 bitmap &= walk.dice.getrandbits(8)
             possession = bytes(9 if bitmap >> i & 1 else 0 for i in range(64))

@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable
 
 from solders.keypair import Keypair
-from solders.pubkey import Pubkey
 
 from support.program.audits import CERTAIN, LAZY, MISMATCH, OK, TRUE, UNAVAILABLE, openings_of
 from support.program.cases import CaseDriver
@@ -54,20 +53,6 @@ class AuditWalk(Walk):
         self.driver.chain.airdrop(key("council").pubkey(), 10**9)
         for owner in self.driver.owners[:7]:
             self.attempt(life.top_up_stake(self.driver.at, owner.pubkey(), SPARE), owner)
-
-    @property
-    def clock(self) -> int:
-        """The run clock, of a run that is not paused."""
-        return self.driver.slot - self.driver.run.pause_total_slots
-
-    def people(self, audit: AuditView) -> list[Pubkey]:
-        """The owners whom an audit names, mostly all of them."""
-        judges = (*audit.seats, *audit.jurors)
-        owners = {bytes(self.driver.entries[judge.index].owner) for judge in judges}
-        owners |= {bytes(audit.owner)} if self.dice.random() < 0.9 else set()
-        at = self.driver.at
-        found = [Pubkey.from_bytes(owner) for owner in sorted(owners)]
-        return [who for who in found if self.driver.chain.accounts.get(at.participant(who))]
 
 
 def said(audit: AuditView, index: int) -> tuple[VerdictKind, Sketch] | None:
@@ -281,7 +266,7 @@ def to_the_end(walk: Walk) -> None:
             void(walk)
         run_out(walk)
         walk.look()
-    raise AssertionError(f"no end: {walk.stage.run.phase}, {walk.stage.audits}")
+    raise AssertionError(f"no end: {walk.driver.run.phase}, {walk.driver.audits}")
 
 
 STEPS: dict[AuditStage, Callable[[Walk, AuditView], None]] = {
