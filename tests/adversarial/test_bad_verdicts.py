@@ -1,6 +1,6 @@
 """Verdicts and votes that do not belong where they are sent: each is refused by its name.
 
-One audit, one meddler: the refusals stand in the order in which somebody could try them. The bench
+One audit, one meddler: the refusals stand in the order in which somebody could try them. The driver
 checks that a refused transaction changed no account. program/test_audit_refusals.py and
 test_case_refusals.py take the windows apart slot by slot.
 """
@@ -17,6 +17,7 @@ from support.program.losses import assert_untouched, commit_all, penalties, seat
 from support.program.rounds import key
 
 from troth_attestation.cases import Vote
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Statement
 from troth_coordinator.chain import audit_instructions as make
@@ -78,7 +79,7 @@ def test_a_meddler_tries_everything_and_the_audit_ends_as_without_it(driver: Cas
     _, second_reveal = driver.commit_instructions(audit, second, OK)
     driver.send(second_reveal, driver.sessions[second])
     settled = driver.settle(0, TARGET).event("AuditSettled")
-    assert_fields(settled, outcome=1, fee=FEE, reward_undone=0)
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, fee=FEE, reward_undone=0)
     assert settled.paid == 1 << first | 1 << second | 1 << third
     assert driver.refused(reveal, session) == "WrongStage", "after the end"
     driver.release(audit)
@@ -107,7 +108,7 @@ def test_nobody_judges_itself_and_nobody_its_own_accusation(driver: CaseDriver) 
         vote, _ = driver.vote_instructions(seated, index, OK)
         assert driver.refused(vote, driver.sessions[index]) == "NotSeated"
     driver.take_votes(seated, [OK] * len(seated.jurors))
-    assert driver.settle_case(seated).event("CaseSettled").outcome == 2
+    assert driver.settle_case(seated).event("CaseSettled").outcome == CaseOutcome.ACQUITTED
     assert_untouched(driver)
 
 

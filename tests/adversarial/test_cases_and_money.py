@@ -28,6 +28,7 @@ from support.program.losses import (
 )
 from support.program.rounds import SLOTS_LISTED, params_of
 
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditFlag
 from troth_coordinator.rules.bitmap import indices_of
@@ -63,7 +64,7 @@ def test_a_flood_of_cases_is_paid_by_who_sends_it_and_feeds_the_accused() -> Non
         rest = BOND - settled.paid.bit_count() * FEE
         assert_fields(
             settled,
-            outcome=2,
+            outcome=CaseOutcome.ACQUITTED,
             bond_spent=BOND - rest,
             bond_acquitted=rest // 2,
             bond_burned=rest - rest // 2,
@@ -94,7 +95,7 @@ def test_a_griefer_cannot_try_the_same_work_twice_or_work_that_nobody_sampled() 
     driver.challenge(griefer, 0, TARGET, WORK)
     case = driver.case(0, TARGET)
     settled = driver.decide(case, OK).event("CaseSettled")
-    assert_fields(settled, outcome=2, fault=0, reward_undone=0)
+    assert_fields(settled, outcome=CaseOutcome.ACQUITTED, fault=0, reward_undone=0)
     rest = BOND - settled.bond_spent
     assert driver.entries[TARGET].claimable == rest // 2 == settled.bond_acquitted
     again = driver.challenge_instruction(griefer, 0, TARGET, WORK)
@@ -118,7 +119,7 @@ def test_jurors_that_disagree_cost_the_accused_nothing() -> None:
     num = len(seated.jurors)
     driver.take_votes(seated, [MISMATCH if place % 2 else OK for place in range(num)])
     settled = driver.settle_case(seated).event("CaseSettled")
-    assert_fields(settled, outcome=3, stake=0, bond_returned=BOND - num * FEE)
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, stake=0, bond_returned=BOND - num * FEE)
     driver.release(seated)
     assert before - balance(driver, griefer) == num * FEE + TX_FEE
     assert driver.burned() == 0
@@ -314,7 +315,7 @@ def test_a_cartel_that_convicts_everybody_convicts_a_third_and_the_council_undoe
         driver.judge(0, target, [MISMATCH] * 5)
     for target in range(4):
         settled = driver.decide(driver.case(0, target), MISMATCH).event("CaseSettled")
-        assert_fields(settled, outcome=1, stake=STAKE // 2)
+        assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=STAKE // 2)
         assert settled.flags & AuditFlag.BREAKER
         assert settled.stage_end == settled.appeal_end + driver.params.breaker_slots
     fifth = driver.seat_jury(driver.case(0, 4))
@@ -379,7 +380,14 @@ def test_with_fewer_than_three_jurors_the_accused_is_excluded_and_keeps_its_stak
     pool, earned = driver.run.reward_pool, sum(driver.entries[TARGET].bucket_amount)
     landed = driver.settle_case(driver.seat_jury(case))
     settled = landed.event("CaseSettled")
-    assert_fields(settled, outcome=4, fault=0, stake=0, reward_undone=REWARD, jailed=1 << TARGET)
+    assert_fields(
+        settled,
+        outcome=CaseOutcome.EXCLUDED,
+        fault=0,
+        stake=0,
+        reward_undone=REWARD,
+        jailed=1 << TARGET,
+    )
     assert penalties(landed) == []
     entry = driver.entries[TARGET]
     assert_fields(entry, stake=STAKE, status=Status.JAILED, frozen=0)

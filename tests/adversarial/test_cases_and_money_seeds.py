@@ -9,6 +9,7 @@ from support.program.losses import assert_untouched, seats_of
 from support.program.rounds import SLOTS_LISTED
 
 from troth_attestation import sampling
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.view import SeedStatus
 
@@ -83,7 +84,7 @@ def test_who_reverts_a_committee_that_it_does_not_like_gets_the_same_one() -> No
         seated = driver.seat_jury(case)
         drawn.append((seated.case_seed, [juror.index for juror in seated.jurors]))
         driver.take_votes(seated, [OK] * len(seated.jurors))
-        assert driver.settle_case(seated).event("CaseSettled").outcome == 2
+        assert driver.settle_case(seated).event("CaseSettled").outcome == CaseOutcome.ACQUITTED
         assert_untouched(driver)
     assert drawn[0] == drawn[1]
 

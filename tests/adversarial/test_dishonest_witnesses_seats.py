@@ -16,6 +16,7 @@ from support.program.losses import (
 )
 
 from troth_attestation import sampling
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain import case_instructions as case_make
 from troth_coordinator.chain import instructions as life
@@ -62,7 +63,7 @@ def test_a_copied_commitment_cannot_be_shown_and_costs_a_tenth_of_the_stake() ->
     assert_fields(hidden, stake=STAKE // 10, treasury=STAKE // 20, burned=STAKE // 20)
     assert paid[late].stake == 2 * FEE, "who said nothing at all pays two fees"
     settled = landed.event("AuditSettled")
-    assert settled.outcome == 1
+    assert settled.outcome == AuditOutcome.CLEARED
     assert settled.paid.bit_count() == 3
     assert driver.burned() == STAKE // 20 + FEE
     assert_untouched(driver, [copier, late])
@@ -92,7 +93,9 @@ def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted()
     driver.take_votes(seated, [MISMATCH] * len(jurors))
     landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
-    assert_fields(settled, outcome=1, fault=3, stake=STAKE // 2, unvested=unvested)
+    assert_fields(
+        settled, outcome=CaseOutcome.CONVICTED, fault=3, stake=STAKE // 2, unvested=unvested
+    )
     fine = {"fault": 7, "stake": 10 * RECOMPUTE}
     assert_records(penalties(landed), [{"index": index, **fine} for index in cartel])
     closed = driver.release(case).event("AuditClosed")
@@ -131,7 +134,9 @@ def test_a_cleared_partner_that_withholds_its_openings_pays_for_refusing_them() 
     landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
     assert seats == 7
-    assert_fields(settled, outcome=5, fault=5, stake=0, unvested=0, reward_undone=0)
+    assert_fields(
+        settled, outcome=CaseOutcome.NO_OPENINGS, fault=5, stake=0, unvested=0, reward_undone=0
+    )
     assert settled.paid == sum(1 << juror.index for juror in seated.jurors[:-1])
     (fine,) = penalties(landed)
     taken = 10 * REWARD + unvested
@@ -173,7 +178,7 @@ def test_two_framing_seats_decide_nothing(is_diligent: bool) -> None:
     landed = driver.judge(0, TARGET, [lie, lie, OK, OK, OK])
     settled = landed.event("AuditSettled")
     framers = seats_of(driver.of(0, TARGET))[:2]
-    assert_fields(settled, outcome=1, reward_undone=0, is_strike=False)
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0, is_strike=False)
     assert sum(driver.entries[TARGET].bucket_amount) == unvested
     paid = [(event.index, event.fault, event.stake) for event in penalties(landed)]
     assert paid == ([] if is_diligent else [(i, 7, 10 * RECOMPUTE) for i in framers])
@@ -194,7 +199,7 @@ def test_three_framing_seats_pay_a_tenth_each_to_whom_they_accused() -> None:
     assert driver.refused(claim, owner) == "Frozen"
     landed = driver.decide(case, OK)
     settled = landed.event("CaseSettled")
-    assert_fields(settled, outcome=2, stake=0, reward_undone=0)
+    assert_fields(settled, outcome=CaseOutcome.ACQUITTED, stake=0, reward_undone=0)
     fine = {"fault": 7, "stake": STAKE // 10, "acquitted": STAKE // 10, "burned": 0}
     assert_records(penalties(landed), [{"index": index, **fine} for index in framers])
     before = balance(driver, owner)
@@ -220,7 +225,7 @@ def test_three_of_six_accuse_and_cannot_convict() -> None:
     driver.take_votes(seated, [MISMATCH if index in framers else OK for index in jurors])
     landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
-    assert_fields(settled, outcome=3, stake=0, reward_undone=0)
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, stake=0, reward_undone=0)
     assert penalties(landed) == []
     driver.release(case)
     assert driver.burned() == 0
@@ -245,12 +250,12 @@ def test_seats_that_say_they_were_served_nothing_take_ten_rewards_at_most(num_li
     entry = driver.entries[TARGET]
     assert_fields(entry, frozen=0, work_faults=0, strikes=0)
     if num_liars == 2:
-        assert settled.outcome == 1, "liars earn nothing"
+        assert settled.outcome == AuditOutcome.CLEARED, "liars earn nothing"
         assert settled.paid.bit_count() == 3, "liars earn nothing"
         assert penalties(landed) == []
         assert_untouched(driver)
         return
-    assert settled.outcome == 4
+    assert settled.outcome == AuditOutcome.NO_OPENINGS
     assert settled.paid.bit_count() == 5
     (fine,) = penalties(landed)
     assert_fields(fine, index=TARGET, fault=5, stake=10 * REWARD, unbonding=0, unvested=unvested)
@@ -284,7 +289,7 @@ def test_a_witness_that_sleeps_is_fined_three_times_and_jailed() -> None:
         driver.extend(round_, target)
         driver.take_verdicts(round_, target, [OK, OK])
         landed = driver.settle(round_, target)
-        assert landed.event("AuditSettled").outcome == 1
+        assert landed.event("AuditSettled").outcome == AuditOutcome.CLEARED
         (fine,) = penalties(landed)
         assert_fields(fine, index=1, fault=6, stake=2 * FEE, treasury=FEE, burned=FEE)
         assert driver.entries[1].status == (Status.JAILED if num_fines == 3 else Status.ACTIVE)
@@ -313,7 +318,7 @@ def test_in_a_run_of_four_one_sleeper_costs_its_target_the_reward() -> None:
     driver.take_verdicts(0, 0, [None, OK, OK])
     landed = driver.settle(0, 0)
     settled = landed.event("AuditSettled")
-    assert_fields(settled, outcome=5, reward_undone=REWARD, is_strike=False)
+    assert_fields(settled, outcome=AuditOutcome.UNPROVEN, reward_undone=REWARD, is_strike=False)
     assert_records(penalties(landed), [{"index": silent, "stake": 2 * FEE}])
     assert settled.paid == sum(1 << index for index in others)
     assert_untouched(driver, [silent])
@@ -334,7 +339,7 @@ def test_a_juror_that_hides_its_vote_pays_more_than_one_that_is_silent() -> None
     landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
     assert num == 6
-    assert_fields(settled, outcome=1, stake=STAKE // 2)
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=STAKE // 2)
     assert settled.paid.bit_count() == num - 1
     (fine,) = [event for event in penalties(landed) if event.fault == 6]
     assert_fields(fine, index=partner, stake=STAKE // 10)
@@ -364,7 +369,7 @@ def test_no_seat_is_paid_for_what_it_did_not_recompute() -> None:
     fine = {"fault": 7, "stake": 10 * RECOMPUTE}
     assert_records(penalties(landed), [{"index": index, **fine} for index in lazy])
     settled = landed.event("AuditSettled")
-    assert_fields(settled, outcome=1, reward_undone=0)
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0)
     assert settled.paid.bit_count() == 3
     assert not any(settled.paid >> index & 1 for index in lazy)
     assert driver.burned() == 10 * RECOMPUTE

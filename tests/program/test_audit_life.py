@@ -5,6 +5,7 @@ from support.fields import assert_fields
 from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver, openings_of
 from support.program.rounds import root_of
 
+from troth_attestation.quorum import AuditOutcome
 from troth_attestation.sampling import seats_of
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage, SeatFlag
@@ -41,7 +42,7 @@ def test_three_honest_seats_clear_an_honest_target_and_are_paid() -> None:
     driver.take_verdicts(0, 2, [OK, OK, OK])
     settled = driver.settle(0, 2).event("AuditSettled")
     judges = [seat.index for seat in audit.seats[:3]]
-    assert_fields(settled, outcome=1, fee=FEE)
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, fee=FEE)
     assert settled.paid == sum(1 << index for index in judges)
     assert driver.run.reward_pool == pool - 3 * FEE
     assert driver.run.total_unvested == unvested + 3 * FEE
@@ -86,7 +87,7 @@ def test_windows_end_early_once_every_seat_has_acted() -> None:
         assert driver.refused(driver.settle_instruction(0, 1), driver.cranker) == "WindowOpen"
         _, reveal = driver.commit_instructions(audit, seat.index, OK)
         driver.send(reveal, driver.sessions[seat.index])
-    assert driver.settle(0, 1).event("AuditSettled").outcome == 1
+    assert driver.settle(0, 1).event("AuditSettled").outcome == AuditOutcome.CLEARED
 
 
 def test_a_disagreement_seats_two_more_and_three_decide() -> None:
@@ -100,14 +101,14 @@ def test_a_disagreement_seats_two_more_and_three_decide() -> None:
     assert driver.of(0, 0).flags & AuditFlag.EXTENDED
     driver.take_verdicts(0, 0, [OK, OK])
     settled = driver.settle(0, 0).event("AuditSettled")
-    assert settled.outcome == 1, "an honest doubt is paid too"
+    assert settled.outcome == AuditOutcome.CLEARED, "an honest doubt is paid too"
     assert settled.paid.bit_count() == 5, "an honest doubt is paid too"
 
 
 def test_three_mismatches_accuse_and_freeze_the_target() -> None:
     driver = AuditDriver.started()
     settled = driver.judge(0, 3, [MISMATCH, MISMATCH, MISMATCH, OK, OK]).event("AuditSettled")
-    assert settled.outcome == 3
+    assert settled.outcome == AuditOutcome.ACCUSED
     assert settled.case_seed_slot == driver.slot + driver.params.seed_delay_slots
     audit = driver.of(0, 3)
     assert_fields(audit, stage=AuditStage.ACCUSED, stage_end=NONE)
@@ -122,7 +123,7 @@ def test_without_a_majority_the_reward_is_undone_and_sampling_is_that_of_the_new
     driver = AuditDriver.started()
     pool = driver.run.reward_pool
     settled = driver.judge(0, 3, [OK, MISMATCH, OK, MISMATCH, UNAVAILABLE]).event("AuditSettled")
-    assert_fields(settled, outcome=5, reward_undone=1_000)
+    assert_fields(settled, outcome=AuditOutcome.UNPROVEN, reward_undone=1_000)
     assert settled.paid.bit_count() == 4, "unavailable earns nothing here"
     assert driver.run.reward_pool == pool + 1_000 - 4 * FEE
     entry = driver.entries[3]
@@ -183,4 +184,4 @@ def test_a_small_run_extends_to_the_seats_that_there_are(num: int) -> None:
     if num == 5:
         driver.extend(0, 0)
         driver.take_verdicts(0, 0, [OK])
-    assert driver.settle(0, 0).event("AuditSettled").outcome == 3
+    assert driver.settle(0, 0).event("AuditSettled").outcome == AuditOutcome.ACCUSED

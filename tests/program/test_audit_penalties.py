@@ -7,6 +7,7 @@ from support.fields import assert_fields
 from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver
 from support.program.rounds import SOL, key
 
+from troth_attestation.quorum import AuditOutcome
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage
@@ -49,7 +50,7 @@ def test_three_seats_that_are_served_nothing_say_so_and_are_paid() -> None:
     driver = AuditDriver.started()
     landed = driver.judge(0, 2, [UNAVAILABLE, OK, UNAVAILABLE, UNAVAILABLE, OK])
     settled = landed.event("AuditSettled")
-    assert settled.outcome == 4
+    assert settled.outcome == AuditOutcome.NO_OPENINGS
     assert settled.paid.bit_count() == 5
     assert landed.event("Penalised").fault == 5
 
@@ -200,7 +201,7 @@ def test_a_requested_accusation_does_not_count_for_the_breaker() -> None:
     """Whoever pays for audits chooses their targets: a third of the accused would prove nothing."""
     driver = requested()
     finish(driver)
-    assert driver.judge(0, 1, [MISMATCH] * 5).event("AuditSettled").outcome == 3
+    assert driver.judge(0, 1, [MISMATCH] * 5).event("AuditSettled").outcome == AuditOutcome.ACCUSED
     assert driver.entries[1].frozen == 1
     assert_fields(driver.run, sampled=0, accused=0)
 

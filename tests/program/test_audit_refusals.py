@@ -9,6 +9,7 @@ from support.fields import assert_fields
 from support.program.audits import MISMATCH, OK, AuditDriver
 from support.program.rounds import key
 
+from troth_attestation.quorum import AuditOutcome
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.rules.audit_view import AuditStage, AuditView
 
@@ -296,7 +297,7 @@ def test_the_first_seats_are_done_once_others_are_seated(driver: AuditDriver) ->
     assert driver.refused(extend, driver.cranker) == "WindowOpen"
     driver.take_verdicts(0, 0, [OK, MISMATCH])
     assert driver.refused(extend, driver.cranker) == "ExtensionNotDue"
-    assert driver.settle(0, 0).event("AuditSettled").outcome == 1
+    assert driver.settle(0, 0).event("AuditSettled").outcome == AuditOutcome.CLEARED
 
 
 def test_accounts_of_another_run_and_doubles_are_refused(driver: AuditDriver) -> None:

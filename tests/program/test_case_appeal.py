@@ -5,6 +5,7 @@ from support.fields import assert_fields
 from support.program.audits import MISMATCH, OK
 from support.program.cases import PAYLOAD, POSSESSION, STAKE, CaseDriver
 
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.case_instructions import NO_SUBJECT
@@ -163,7 +164,7 @@ def test_convictions_beyond_the_cap_wait_for_the_next_epoch() -> None:
     assert driver.entries[2].frozen == 1
     driver.play(4)
     assert driver.run.epoch == 1
-    assert driver.settle_case(third).event("CaseSettled").outcome == 1
+    assert driver.settle_case(third).event("CaseSettled").outcome == CaseOutcome.CONVICTED
     assert driver.run.num_convicted == 1
 
 

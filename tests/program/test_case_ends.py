@@ -10,6 +10,7 @@ from support.program.cases import CLEARED, PAYLOAD, ROOT, STAKE, WORK, CaseDrive
 from support.program.closing import checkpoint_pairs, close, round_pairs
 from support.program.rounds import key
 
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.phase import Phase
@@ -72,7 +73,7 @@ def test_a_pause_stops_the_windows_of_a_case() -> None:
     resume = life.resume_run(driver.at, boss.pubkey(), driver.run.round)
     driver.send(resume, boss)
     driver.take_votes(seated, [OK] * len(seated.jurors))
-    assert driver.settle_case(seated).event("CaseSettled").outcome == 2
+    assert driver.settle_case(seated).event("CaseSettled").outcome == CaseOutcome.ACQUITTED
 
 
 def test_an_account_that_was_closed_does_not_come_back_to_life() -> None:
@@ -124,7 +125,7 @@ def test_an_exclusion_undoes_no_reward_that_the_members_took_back_before() -> No
     driver.send(life.leave_run(driver.at, leaver.pubkey()), leaver)
     driver.close_void()
     settled = driver.settle_case(driver.seat_jury(driver.case(1, 3))).event("CaseSettled")
-    assert_fields(settled, outcome=4, reward_undone=0)
+    assert_fields(settled, outcome=CaseOutcome.EXCLUDED, reward_undone=0)
     assert sum(driver.entries[3].bucket_amount) == REWARD
 
 

@@ -14,6 +14,7 @@ from support.program.cases import (
     CaseDriver,
 )
 
+from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sampling import case_seed, committee
 from troth_coordinator.rules.audit_view import AuditFlag
 from troth_coordinator.rules.view import Status
@@ -42,7 +43,13 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
     assert_fields(
-        settled, outcome=1, fault=3, fee=FEE, stake=STAKE // 2, unbonding=0, unvested=unvested
+        settled,
+        outcome=CaseOutcome.CONVICTED,
+        fault=3,
+        fee=FEE,
+        stake=STAKE // 2,
+        unbonding=0,
+        unvested=unvested,
     )
     assert settled.paid == sum(1 << index for index in jurors)
     assert driver.run.reward_pool == pool - len(jurors) * FEE
@@ -116,7 +123,7 @@ def test_an_acquittal_costs_the_challenger_its_bond_and_frees_the_target() -> No
     rest = BOND - settled.paid.bit_count() * FEE
     assert_fields(
         settled,
-        outcome=2,
+        outcome=CaseOutcome.ACQUITTED,
         stake=0,
         bond_returned=0,
         bond_acquitted=rest // 2,
@@ -149,7 +156,7 @@ def test_exact_cases_cost_what_the_protocol_says() -> None:
         driver.challenge(stranger, 0, target, kind, subject)
         case = driver.case(0, target, kind)
         settled = driver.decide(case, MISMATCH).event("CaseSettled")
-        assert_fields(settled, outcome=1, fault=fault)
+        assert_fields(settled, outcome=CaseOutcome.CONVICTED, fault=fault)
         assert settled.stake == STAKE * percent // 100
         assert settled.unvested == 0
         if kind == PAYLOAD:
@@ -173,7 +180,7 @@ def test_a_committee_without_a_majority_proves_nothing() -> None:
     half = len(case.jurors) // 2
     driver.take_votes(case, [MISMATCH] * half + [OK] * (len(case.jurors) - half))
     settled = driver.settle_case(case).event("CaseSettled")
-    assert_fields(settled, outcome=3, stake=0)
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, stake=0)
     assert settled.paid.bit_count() == len(case.jurors)
     assert driver.entries[3].frozen == 0
 

@@ -17,6 +17,7 @@ from support.program.cases import (
 )
 from support.program.rounds import key
 
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage
 from troth_coordinator.rules.ids import NONE
@@ -77,7 +78,7 @@ def test_a_slash_takes_what_is_there_and_records_the_rest() -> None:
     driver.decide(driver.case(0, 3), MISMATCH, people=[3])
     assert driver.entries[3].stake == 0
     settled = driver.decide(driver.case(1, 3, ROOT), MISMATCH).event("CaseSettled")
-    assert_fields(settled, outcome=1, stake=0, shortfall=0)
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=0, shortfall=0)
     closed = driver.release(driver.case(1, 3, ROOT)).event("AuditClosed")
     assert_fields(closed, challenger=0, treasury=0, burned=0)
 
@@ -137,7 +138,14 @@ def test_without_three_people_a_bond_proves_nothing_and_comes_back() -> None:
     seated = driver.seat_jury(case)
     assert_fields(seated, stage=AuditStage.CASE_REVEAL, num_jurors=0)
     settled = driver.settle_case(seated).event("CaseSettled")
-    assert_fields(settled, outcome=3, stake=0, bond_returned=BOND, reward_undone=0, jailed=0)
+    assert_fields(
+        settled,
+        outcome=CaseOutcome.NOT_PROVEN,
+        stake=0,
+        bond_returned=BOND,
+        reward_undone=0,
+        jailed=0,
+    )
     now = driver.entries[3]
     assert_fields(now, status=had.status, frozen=0, bucket_amount=had.bucket_amount)
     assert driver.release(case).event("AuditClosed").burned == 0
@@ -153,7 +161,7 @@ def test_without_three_people_whom_three_seats_accused_is_excluded_and_not_slash
     seated = driver.seat_jury(driver.case(0, 3))
     assert_fields(seated, stage=AuditStage.CASE_REVEAL, num_jurors=0)
     settled = driver.settle_case(seated).event("CaseSettled")
-    assert_fields(settled, outcome=4, stake=0, bond_returned=0)
+    assert_fields(settled, outcome=CaseOutcome.EXCLUDED, stake=0, bond_returned=0)
     assert settled.reward_undone == 1_000
     assert driver.run.reward_pool == pool + 1_000
     assert settled.jailed == 0b1000
@@ -180,7 +188,7 @@ def test_a_case_whose_seed_is_lost_twice_is_not_proven() -> None:
         names += driver.send(driver.draw_instruction(case), driver.cranker).names()
     assert names == ["CaseSeedRetargeted", "CaseSeedLost"]
     settled = driver.settle_case(driver.case(0, 3, PAYLOAD)).event("CaseSettled")
-    assert_fields(settled, outcome=3, bond_returned=BOND, paid=0)
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, bond_returned=BOND, paid=0)
     assert driver.entries[3].frozen == 0
 
 
@@ -239,7 +247,7 @@ def test_a_case_outlives_the_ring(kind: int) -> None:
     assert driver.run.round == 5
     seated = driver.case(0, 3, kind)
     driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
-    assert driver.settle_case(seated).event("CaseSettled").outcome == 1
+    assert driver.settle_case(seated).event("CaseSettled").outcome == CaseOutcome.CONVICTED
 
 
 def test_nobody_is_paid_for_the_outcome_but_for_judging() -> None:
@@ -297,7 +305,7 @@ def test_two_thirds_must_have_asked_in_vain_and_silence_is_on_no_side() -> None:
     driver.run_to(driver.case(0, 3).stage_end)
     landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
-    assert_fields(settled, outcome=3, fault=0)
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, fault=0)
     assert settled.paid.bit_count() == 3
     fined = [event.index for event in landed.events if event.name == "Penalised"]
     assert fined == [juror.index for juror in seated.jurors[3:]], "for silence, and nobody else"
@@ -308,5 +316,5 @@ def test_nobody_owes_the_evidence_of_an_exact_case(kind: AuditKind, subject: int
     driver = CaseDriver.started()
     driver.challenge(driver.outsider("challenger"), 0, 3, kind, subject)
     landed = driver.decide(driver.case(0, 3, kind), UNAVAILABLE)
-    assert landed.event("CaseSettled").outcome == 3
+    assert landed.event("CaseSettled").outcome == CaseOutcome.NOT_PROVEN
     assert driver.entries[3].stake == STAKE

@@ -14,7 +14,7 @@ from troth_coordinator.rules.view import RunFlag
 BUDGET = 300
 
 
-def stage_of(num: int = 4, **changes: int) -> RoundDriver:
+def driver_of(num: int = 4, **changes: int) -> RoundDriver:
     return RoundDriver(num, max_pause_slots=BUDGET, **changes)
 
 
@@ -28,7 +28,7 @@ def resume(driver: RoundDriver, by=None):
 
 
 def test_between_rounds_a_pause_stops_the_clock_at_once():
-    driver = stage_of()
+    driver = driver_of()
     driver.tick()
     assert driver.run.phase == Phase.WARMUP
     start, end = driver.run.phase_start_slot, driver.run.phase_end_slot
@@ -44,7 +44,7 @@ def test_between_rounds_a_pause_stops_the_clock_at_once():
 
 
 def test_within_a_round_a_pause_waits_for_the_close():
-    driver = stage_of()
+    driver = driver_of()
     driver.start()
     driver.send(pause(driver), driver.authority)
     assert driver.run.flags == RunFlag.PAUSE_REQUESTED
@@ -63,7 +63,7 @@ def test_within_a_round_a_pause_waits_for_the_close():
 
 
 def test_a_requested_pause_can_be_taken_back_but_only_by_the_authority():
-    driver = stage_of()
+    driver = driver_of()
     driver.start()
     driver.send(pause(driver), driver.authority)
     assert driver.refused(resume(driver, driver.cranker), driver.cranker) == "WrongAuthority"
@@ -74,7 +74,7 @@ def test_a_requested_pause_can_be_taken_back_but_only_by_the_authority():
 
 
 def test_a_member_that_leaves_during_a_pause_is_gone_when_it_ends():
-    driver = stage_of()
+    driver = driver_of()
     driver.start()
     driver.send(pause(driver), driver.authority)
     driver.commit_all()
@@ -87,7 +87,7 @@ def test_a_member_that_leaves_during_a_pause_is_gone_when_it_ends():
 
 
 def test_a_leaving_member_may_become_inactive_in_the_close_that_pauses():
-    driver = stage_of(5)
+    driver = driver_of(5)
     driver.start()
     for _ in range(2):
         driver.commit_all([0, 1, 2, 3])
@@ -104,7 +104,7 @@ def test_a_leaving_member_may_become_inactive_in_the_close_that_pauses():
 
 
 def test_pauses_have_a_budget_and_then_anyone_ends_them():
-    driver = stage_of()
+    driver = driver_of()
     driver.send(pause(driver), driver.authority)
     driver.chain.advance(BUDGET - 1)
     assert driver.refused(resume(driver, driver.cranker), driver.cranker) == "PauseBudgetRemaining"
@@ -120,7 +120,7 @@ def test_pauses_have_a_budget_and_then_anyone_ends_them():
 
 def test_short_pauses_add_up_and_no_boundary_renews_them():
     """However the authority cuts its pauses, no stretch of unbond_slots holds more than allowed."""
-    driver = stage_of()
+    driver = driver_of()
     for _ in range(3):
         driver.send(pause(driver), driver.authority)
         driver.chain.advance(BUDGET // 3)
@@ -130,7 +130,7 @@ def test_short_pauses_add_up_and_no_boundary_renews_them():
 
 
 def test_only_the_authority_pauses_and_only_a_pause_can_end():
-    driver = stage_of()
+    driver = driver_of()
     foreign = make.pause_run(driver.at, driver.cranker.pubkey())
     assert driver.refused(foreign, driver.cranker) == "WrongAuthority"
     assert driver.refused(resume(driver), driver.authority) == "NotPaused"
@@ -139,7 +139,7 @@ def test_only_the_authority_pauses_and_only_a_pause_can_end():
 
 
 def test_a_pause_stops_no_matured_withdrawal():
-    driver = stage_of()
+    driver = driver_of()
     leave = make.leave_run(driver.at, driver.owners[3].pubkey())
     driver.send(leave, driver.owners[3])
     driver.send(pause(driver), driver.authority)

@@ -1,6 +1,6 @@
 """Cheats that need two people or another moment: leaks, last-second votes, holders that starve.
 
-A variant is the honest client whose clock computes something else, as in judging.py. Cheats that a
+A variant is the honest client whose clock computes something else, as in judges.py. Cheats that a
 single process can play are in troth_simulation.cheats, where the demo finds them too.
 Next: the test_cheating_trainers_* files.
 """
