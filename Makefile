@@ -53,8 +53,9 @@ types: $(VENV)/.dev ## strict type check
 layers: $(VENV)/.dev ## imports only point down
 	$(BIN)/lint-imports --no-cache
 
-budgets: $(VENV)/.dev ## sizes of files and functions
+budgets: $(VENV)/.dev ## sizes of files and functions; tests that name what they compare
 	$(BIN)/python scripts/check_budgets.py
+	$(BIN)/python scripts/check_tests.py
 
 docs: $(VENV)/.dev ## links, generated references, threat model and prose hold
 	$(BIN)/python scripts/check_docs.py

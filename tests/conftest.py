@@ -13,6 +13,9 @@ import pytest
 # inherit that: the tests that interrupt a process would wait for an end that never comes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Assertions in support say what they compared, as those of the tests do.
+pytest.register_assert_rewrite("support")
+
 # Set before torch and numpy are imported, and inherited by every process that a test starts.
 # Two workers with a thread for each core would only take the cores from each other.
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -1,7 +1,7 @@
 """The plain numpy way to encode and apply, against which the benchmarks state their ratios.
 
-Owns: the baseline and the stopwatch. Never: ships (`tests/support/reference.py` judges bytes).
-Next: `codec.py`, `apply.py`.
+Owns: the baseline and the stopwatch. Never: ships.
+Next: `codec.py`, `apply.py`; tests/support/reference.py settles what is right.
 """
 
 import time

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from program.costs import render, table  # noqa: E402 (tests are not a package)
+from support.program.costs import render, table  # noqa: E402 (tests are not a package)
 
 from troth_coordinator import artifacts  # noqa: E402
 

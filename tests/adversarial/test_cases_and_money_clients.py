@@ -1,7 +1,8 @@
 """Cases before honest clients: a second committee that replays, recomputes and looks at bytes."""
 
 import pytest
-from adversarial.judging import (
+from solders.keypair import Keypair
+from support.attacks.judges import (
     BOND,
     FEE,
     JUDGED,
@@ -14,7 +15,7 @@ from adversarial.judging import (
     released,
     until_event,
 )
-from solders.keypair import Keypair
+from support.fields import assert_fields
 from support.runs import Chronicle, included, member, start_members, until_round
 
 from troth_attestation.verdict import VerdictKind
@@ -47,12 +48,18 @@ async def test_a_griefer_loses_its_bond_to_whom_it_accused(run_factory, kind):
     jurors = tale.named("VoteRevealed", audit_kind=int(kind))
     assert [vote.verdict for vote in jurors] == [VerdictKind.OK] * 5
     rest = BOND - 5 * FEE
-    assert (settled.outcome, settled.stake, settled.bond_spent) == (2, 0, 5 * FEE)
-    assert (settled.bond_acquitted, settled.bond_burned) == (rest // 2, rest // 2)
+    assert_fields(
+        settled,
+        outcome=2,
+        stake=0,
+        bond_spent=5 * FEE,
+        bond_acquitted=rest // 2,
+        bond_burned=rest // 2,
+    )
     entry = await entry_of(run, ada)
-    assert (entry.claimable, entry.frozen) == (rest // 2, 0)
+    assert_fields(entry, claimable=rest // 2, frozen=0)
     closed = await released(run, tale, settled)
-    assert (closed.returned, closed.challenger) == (0, 0)
+    assert_fields(closed, returned=0, challenger=0)
     fees = 5_000
     assert run.balance(stranger.pubkey()) == before - BOND - fees, "only its rent came back"
     await assert_only_paid(run, tale, [])
@@ -139,8 +146,14 @@ async def test_cleared_work_stands_before_a_second_committee_too(run_factory):
     votes = tale.named("VoteRevealed", **about)
     assert [one.verdict for one in votes] == [VerdictKind.OK] * 5
     rest = BOND - 5 * FEE
-    assert (settled.outcome, settled.stake, settled.reward_undone) == (2, 0, 0)
-    assert (settled.bond_acquitted, settled.bond_burned) == (rest // 2, rest // 2)
+    assert_fields(
+        settled,
+        outcome=2,
+        stake=0,
+        reward_undone=0,
+        bond_acquitted=rest // 2,
+        bond_burned=rest // 2,
+    )
     assert (await entry_of(run, target)).claimable == rest // 2
     await assert_only_paid(run, tale, [])
 
@@ -172,7 +185,8 @@ async def test_a_flood_of_cases_stops_no_round_and_finds_no_juror_silent(run_fac
     for claim in claims:
         about = {"round": claim.round, "target": claim.target, "audit_kind": int(claim.kind)}
         settled = await until_event(run, tale, "CaseSettled", **about)
-        assert (settled.outcome, settled.paid.bit_count()) == (2, 5), claim
+        assert settled.outcome == 2, claim
+        assert settled.paid.bit_count() == 5, claim
     assert all(included(run, "ada")[round_] == list(range(6)) for round_ in range(6))
     assert not tale.named("Penalised")
     rest = BOND - 5 * FEE
@@ -185,11 +199,10 @@ async def assert_convicted(run, tale, settled, penalty) -> None:
     """A conviction takes so many percent of the stake and splits them with a burn."""
     fault, percent = penalty
     taken = STAKE * percent // 100
-    assert (settled.outcome, settled.fault) == (1, fault)
-    assert (settled.stake, settled.unbonding, settled.unvested) == (taken, 0, 0)
+    assert_fields(settled, outcome=1, fault=fault, stake=taken, unbonding=0, unvested=0)
     closed = await released(run, tale, settled)
     bounty, treasury = taken * 5 // 100, taken * 45 // 100
-    assert (closed.challenger, closed.treasury) == (bounty, treasury)
+    assert_fields(closed, challenger=bounty, treasury=treasury)
     assert closed.burned == taken - bounty - treasury
     entry = (await run.view()).entries[settled.target]
-    assert (entry.stake, entry.status) == (STAKE - taken, Status.INACTIVE)
+    assert_fields(entry, stake=STAKE - taken, status=Status.INACTIVE)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from adversarial.judging import (
+from support.attacks.judges import (
     BOND,
     FEE,
     SIX,
@@ -13,8 +13,9 @@ from adversarial.judging import (
     released,
     until_event,
 )
-from program.audits import INCINERATOR
+from support.fields import assert_fields
 from support.ports import LIAR, LIE_ROUND, training, vouch_for_everything
+from support.program.audits import INCINERATOR
 from support.runs import (
     Chronicle,
     assert_conserved,
@@ -72,12 +73,19 @@ async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_vouc
     stranger, before = await accuse(run, LIE_ROUND, dan, AuditKind.PAYLOAD)
     settled = await until_event(run, tale, "CaseSettled", target=dan.index)
     assert [v.verdict for v in tale.named("VoteRevealed")] == [VerdictKind.MISMATCH] * 5
-    assert (settled.outcome, settled.fault, settled.stake) == (1, 2, STAKE // 10)
-    assert (settled.vouchers, settled.unvested) == (0b111111, 0)
-    assert (settled.bond_spent, settled.bond_returned) == (5 * FEE, BOND - 5 * FEE)
+    assert_fields(
+        settled,
+        outcome=1,
+        fault=2,
+        stake=STAKE // 10,
+        vouchers=0b111111,
+        unvested=0,
+        bond_spent=5 * FEE,
+        bond_returned=BOND - 5 * FEE,
+    )
     closed = await released(run, tale, settled)
     bounty = STAKE // 10 * 5 // 100
-    assert (closed.challenger, closed.treasury) == (bounty, 9 * bounty)
+    assert_fields(closed, challenger=bounty, treasury=9 * bounty)
     assert closed.burned == STAKE // 10 - 10 * bounty == run.balance(INCINERATOR)
     assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + bounty
     for one in run.members:

@@ -1,14 +1,15 @@
 """Grinding: whoever cranks tries to choose who is audited, and who sits on a committee."""
 
 import pytest
-from adversarial.judging_program import assert_untouched, seats_of
-from program.audits import OK
-from program.cases import PAYLOAD, Trial
-from program.rounds import SLOTS_LISTED
 from solders.instruction import Instruction
 from solders.system_program import TransferParams, transfer
+from support.program.audits import OK
+from support.program.cases import PAYLOAD, CaseDriver
+from support.program.losses import assert_untouched, seats_of
+from support.program.rounds import SLOTS_LISTED
 
 from troth_attestation import sampling
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.view import SeedStatus
 
@@ -20,28 +21,28 @@ LACKS_LAMPORTS = "Custom(1)"
 """The system program's refusal of a transfer."""
 
 
-def closed(**changes: int) -> Trial:
+def closed(**changes: int) -> CaseDriver:
     """A run whose round 0 has closed in this slot."""
-    trial = Trial(12, **{**SOME, **changes})
-    trial.start()
-    trial.play(1)
-    return trial
+    driver = CaseDriver(12, **{**SOME, **changes})
+    driver.start()
+    driver.play(1)
+    return driver
 
 
-def impossible(trial: Trial) -> Instruction:
+def impossible(driver: CaseDriver) -> Instruction:
     """What reverts the transaction around it: more lamports than the cranker has."""
-    who = trial.cranker.pubkey()
-    everything = trial.chain.accounts.balance(who) + 1
-    return transfer(TransferParams(from_pubkey=who, to_pubkey=trial.at.vault, lamports=everything))
+    who = driver.cranker.pubkey()
+    everything = driver.chain.accounts.balance(who) + 1
+    return transfer(TransferParams(from_pubkey=who, to_pubkey=driver.at.vault, lamports=everything))
 
 
-def revert_each_slot(trial: Trial, instruction: Instruction, num: int) -> None:
+def revert_each_slot(driver: CaseDriver, instruction: Instruction, num: int) -> None:
     """Send it beside something that fails, slot after slot: a wrapper that does not like what
     it sees undoes the whole."""
     for _ in range(num):
-        refused = trial.refused([instruction, impossible(trial)], trial.cranker)
+        refused = driver.refused([instruction, impossible(driver)], driver.cranker)
         assert refused == LACKS_LAMPORTS, "nothing else stopped it"
-        trial.chain.advance()
+        driver.chain.advance()
 
 
 def test_who_reverts_a_seed_that_it_does_not_like_finds_the_same_one_later() -> None:
@@ -53,14 +54,14 @@ def test_who_reverts_a_seed_that_it_does_not_like_finds_the_same_one_later() -> 
     """
     sampled = []
     for num_reverted in (0, 1, 40):
-        trial = closed()
-        trial.chain.advance(trial.round(0).seed_slot + 1 - trial.slot)
-        freeze = life.freeze_seed(trial.at, trial.cranker.pubkey(), 0)
-        revert_each_slot(trial, freeze, num_reverted)
-        assert trial.round(0).seed_status == SeedStatus.PENDING
-        honest = trial.owners[num_reverted % 12]
-        trial.send(life.freeze_seed(trial.at, honest.pubkey(), 0), honest)
-        frozen = trial.round(0)
+        driver = closed()
+        driver.chain.advance(driver.round(0).seed_slot + 1 - driver.slot)
+        freeze = life.freeze_seed(driver.at, driver.cranker.pubkey(), 0)
+        revert_each_slot(driver, freeze, num_reverted)
+        assert driver.round(0).seed_status == SeedStatus.PENDING
+        honest = driver.owners[num_reverted % 12]
+        driver.send(life.freeze_seed(driver.at, honest.pubkey(), 0), honest)
+        frozen = driver.round(0)
         seats = [sampling.seats_of(frozen.seed, i, frozen.eligible) for i in range(12)]
         sampled.append((frozen.seed, frozen.sampled, seats))
     assert sampled[0] == sampled[1] == sampled[2]
@@ -75,16 +76,16 @@ def test_who_reverts_a_committee_that_it_does_not_like_gets_the_same_one() -> No
     """
     drawn = []
     for num_reverted in (0, 25):
-        trial = Trial.in_session()
-        trial.challenge(trial.outsider("challenger"), 0, TARGET, PAYLOAD)
-        case = trial.case(0, TARGET, PAYLOAD)
-        trial.chain.advance(case.case_seed_slot + 1 - trial.slot)
-        revert_each_slot(trial, trial.draw_instruction(case), num_reverted)
-        seated = trial.seat_jury(case)
+        driver = CaseDriver.started()
+        driver.challenge(driver.outsider("challenger"), 0, TARGET, PAYLOAD)
+        case = driver.case(0, TARGET, PAYLOAD)
+        driver.chain.advance(case.case_seed_slot + 1 - driver.slot)
+        revert_each_slot(driver, driver.draw_instruction(case), num_reverted)
+        seated = driver.seat_jury(case)
         drawn.append((seated.case_seed, [juror.index for juror in seated.jurors]))
-        trial.poll(seated, [OK] * len(seated.jurors))
-        assert trial.settle_case(seated).event("CaseSettled").outcome == 2
-        assert_untouched(trial)
+        driver.take_votes(seated, [OK] * len(seated.jurors))
+        assert driver.settle_case(seated).event("CaseSettled").outcome == CaseOutcome.ACQUITTED
+        assert_untouched(driver)
     assert drawn[0] == drawn[1]
 
 
@@ -94,15 +95,15 @@ def test_an_audit_that_is_opened_and_reverted_seats_the_same_witnesses() -> None
     Seats follow from the frozen seed and from who was eligible when the round opened. That one of
     them has left meanwhile seats nobody else. Threat T27.
     """
-    trial = Trial.in_session()
-    opening = trial.open_instruction(0, TARGET)
-    frozen = trial.round(0)
+    driver = CaseDriver.started()
+    opening = driver.open_instruction(0, TARGET)
+    frozen = driver.round(0)
     wanted = list(sampling.seats_of(frozen.seed, TARGET, frozen.eligible))
-    revert_each_slot(trial, opening, 5)
-    leaver = trial.owners[wanted[0]]
-    trial.send(life.leave_run(trial.at, leaver.pubkey()), leaver)
-    trial.open_audit(0, TARGET)
-    audit = trial.of(0, TARGET)
+    revert_each_slot(driver, opening, 5)
+    leaver = driver.owners[wanted[0]]
+    driver.send(life.leave_run(driver.at, leaver.pubkey()), leaver)
+    driver.open_audit(0, TARGET)
+    audit = driver.of(0, TARGET)
     assert [seat.index for seat in audit.seats] == wanted
     assert seats_of(audit) == wanted[:3]
 
@@ -116,21 +117,21 @@ def test_who_censors_a_seed_gains_one_round_and_pays_with_the_next(is_lost: bool
     was found in time doubles nothing. Threat T29.
     """
     patient = {"commit_slots": 2_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
-    trial = closed(p_base_ppm=500_000, p_new_ppm=500_000, **patient)
-    cranker = trial.cranker
-    retarget = life.retarget(trial.at, cranker.pubkey(), 0)
-    freeze = life.freeze_seed(trial.at, cranker.pubkey(), 0)
-    trial.chain.advance(trial.round(0).seed_slot + SLOTS_LISTED - trial.slot)
-    assert trial.refused(retarget, cranker) == "SeedNotLost"
+    driver = closed(p_base_ppm=500_000, p_new_ppm=500_000, **patient)
+    cranker = driver.cranker
+    retarget = life.retarget(driver.at, cranker.pubkey(), 0)
+    freeze = life.freeze_seed(driver.at, cranker.pubkey(), 0)
+    driver.chain.advance(driver.round(0).seed_slot + SLOTS_LISTED - driver.slot)
+    assert driver.refused(retarget, cranker) == "SeedNotLost"
     if is_lost:
         for _ in range(2):
-            trial.chain.advance(600)
-            assert trial.refused(freeze, cranker) == "SeedSlotLost"
-            trial.send(retarget, cranker)
-        assert trial.refused(trial.open_instruction(0, TARGET), cranker) == "SeedNotFrozen"
+            driver.chain.advance(600)
+            assert driver.refused(freeze, cranker) == "SeedSlotLost"
+            driver.send(retarget, cranker)
+        assert driver.refused(driver.open_instruction(0, TARGET), cranker) == "SeedNotFrozen"
     else:
-        trial.freeze(0)
-    trial.play(1)
-    sampled = trial.draw(1).event("SeedFrozen").sampled
+        driver.freeze(0)
+    driver.play(1)
+    sampled = driver.draw(1).event("SeedFrozen").sampled
     assert (sampled == 0xFFF) == is_lost, "twice one half is everybody"
-    assert_untouched(trial)
+    assert_untouched(driver)

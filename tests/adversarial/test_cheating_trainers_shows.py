@@ -4,7 +4,7 @@ Nobody is convicted of what cannot be shown. But who was sampled must open, and 
 """
 
 import pytest
-from adversarial.cheats import (
+from support.attacks.cheats import (
     CHEAT,
     FIRST_LIE,
     MAL,
@@ -17,6 +17,7 @@ from adversarial.cheats import (
     stage,
     work_cheat,
 )
+from support.fields import assert_fields
 from support.runs import events_of, included
 
 from troth_attestation import slashing
@@ -33,7 +34,7 @@ async def assert_pays_for_silence(run_factory, kind: str):
     (settled,) = books.settled(FIRST_LIE)
     assert settled.outcome == AuditOutcome.NO_OPENINGS
     (loss,) = books.of(MAL)
-    assert (loss.event.fault, loss.event.round) == (5, FIRST_LIE)
+    assert_fields(loss.event, fault=5, round=FIRST_LIE)
     rules = prices(run)
     fine = slashing.no_openings(loss.funds, rules, FIRST_LIE, NONE, is_convicted=False)
     assert_slashed(loss, fine)
@@ -97,7 +98,7 @@ async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(run_fa
     for round_ in range(FIRST_LIE, FIRST_LIE + 3):
         assert included(run, "ada")[round_] == honest
     entry = (await run.view()).entries[MAL]
-    assert (entry.status, entry.stake) == (Status.JAILED, run.settings.chain.stake_lamports)
+    assert_fields(entry, status=Status.JAILED, stake=run.settings.chain.stake_lamports)
     assert books.of(MAL) == []
     await assert_honest_untouched(run, books)
 

@@ -1,6 +1,6 @@
 """Trainers whose work is right and who play with when, and to whom, they show it."""
 
-from adversarial.cheats import (
+from support.attacks.cheats import (
     CHEAT,
     FIRST_LIE,
     MAL,
@@ -8,7 +8,7 @@ from adversarial.cheats import (
     play_out,
     stage,
 )
-from adversarial.cheats_doors import at_the_last_second, starving
+from support.attacks.cheats_doors import at_the_last_second, starving
 from support.runs import events_of, included
 
 from troth_client.steps import attest as attest_step

@@ -6,7 +6,8 @@ payload is audited. How long it takes where few are audited: scripts/bench/convi
 
 import numpy as np
 import pytest
-from adversarial.cheats import (
+from solders.keypair import Keypair
+from support.attacks.cheats import (
     FIRST_LIE,
     MAL,
     assert_convicted_of_work,
@@ -17,8 +18,8 @@ from adversarial.cheats import (
     verdicts,
     work_cheat,
 )
-from adversarial.cheats_doors import as_own_gradient, as_own_payload, leaked
-from solders.keypair import Keypair
+from support.attacks.cheats_doors import as_own_gradient, as_own_payload, leaked
+from support.fields import assert_fields
 from support.runs import until_round
 
 from troth_attestation import work as judge
@@ -173,7 +174,7 @@ async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_signs(run_fa
     await play_out(run)
     for round_ in range(FIRST_LIE, FIRST_LIE + 3):
         (settled,) = books.settled(round_)
-        assert (settled.outcome, settled.reward_undone) == (AuditOutcome.CLEARED, 0)
+        assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0)
         assert_found(run, round_, VerdictKind.OK, Reason.WORK_MATCHES)
         error, turned = await bent_signs(run, round_)
         assert error == pytest.approx(0.02, abs=1e-4)

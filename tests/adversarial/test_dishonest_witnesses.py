@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from adversarial.judging import (
+from support.attacks.judges import (
     FEE,
     JUDGED,
     RECOMPUTE,
@@ -18,6 +18,7 @@ from adversarial.judging import (
     saying,
     until_event,
 )
+from support.fields import assert_fields
 from support.ports import Wrapped, refused_by
 from support.runs import (
     Chronicle,
@@ -59,14 +60,21 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(run_factory):
     await start_members(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     paid = await until_event(run, tale, "Penalised")
-    assert (paid.index, paid.fault) == (fay.index, 7)
-    assert (paid.stake, paid.unbonding, paid.unvested) == (10 * RECOMPUTE, 0, 0)
-    assert (paid.treasury, paid.burned) == (5 * RECOMPUTE, 5 * RECOMPUTE)
+    assert_fields(
+        paid,
+        index=fay.index,
+        fault=7,
+        stake=10 * RECOMPUTE,
+        unbonding=0,
+        unvested=0,
+        treasury=5 * RECOMPUTE,
+        burned=5 * RECOMPUTE,
+    )
     (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
-    assert (settled.outcome, settled.fee) == (1, FEE), "the target is cleared all the same"
+    assert_fields(settled, "the target is cleared all the same", outcome=1, fee=FEE)
     assert not settled.paid >> fay.index & 1 and settled.paid.bit_count() == 4
     entry = await entry_of(run, fay)
-    assert (entry.stake, entry.status) == (STAKE - 10 * RECOMPUTE, Status.INACTIVE)
+    assert_fields(entry, stake=STAKE - 10 * RECOMPUTE, status=Status.INACTIVE)
     await assert_only_paid(run, tale, [fay])
 
 
@@ -84,7 +92,7 @@ async def test_one_framing_witness_costs_its_victim_nothing(run_factory):
     assert said.index == fay.index
     about = {"round": said.round, "target": said.target}
     settled = await until_event(run, tale, "AuditSettled", **about)
-    assert (settled.outcome, settled.reward_undone, settled.is_strike) == (1, 0, False)
+    assert_fields(settled, outcome=1, reward_undone=0, is_strike=False)
     assert len(tale.named("AuditExtended", **about)) == 1
     await assert_only_paid(run, tale, [])
 
@@ -102,12 +110,14 @@ async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(run_fac
     paid = await until_event(run, tale, "Penalised")
     assert events_of(run, "fay", "verdict_committed")
     assert not events_of(run, "fay", "verdict_revealed")
-    assert (paid.index, paid.fault) == (fay.index, 6)
-    assert (paid.stake, paid.treasury, paid.burned) == (STAKE // 10, STAKE // 20, STAKE // 20)
+    assert_fields(
+        paid, index=fay.index, fault=6, stake=STAKE // 10, treasury=STAKE // 20, burned=STAKE // 20
+    )
     (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
-    assert (settled.outcome, settled.paid.bit_count()) == (1, 4)
+    assert settled.outcome == 1
+    assert settled.paid.bit_count() == 4
     entry = await entry_of(run, fay)
-    assert (entry.stake, entry.seat_faults) == (STAKE - STAKE // 10, 1)
+    assert_fields(entry, stake=STAKE - STAKE // 10, seat_faults=1)
     await assert_only_paid(run, tale, [fay])
 
 
@@ -162,7 +172,8 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     settled = await until_event(run, tale, "CaseSettled", target=ada.index)
     assert len(tale.named("VoteCommitted", index=fay.index)) == 1
     assert len(tale.named("VoteRevealed", index=fay.index)) == 1
-    assert (settled.outcome, settled.paid.bit_count()) == (2, 5)
+    assert settled.outcome == 2
+    assert settled.paid.bit_count() == 5
     assert (await entry_of(run, fay)).seat_faults == 0
     await assert_only_paid(run, tale, [])
 
@@ -181,7 +192,7 @@ async def test_a_false_unavailable_delays_and_earns_nothing(run_factory):
     assert said.verdict == VerdictKind.UNAVAILABLE
     about = {"round": said.round, "target": said.target}
     settled = await until_event(run, tale, "AuditSettled", **about)
-    assert (settled.outcome, settled.reward_undone) == (1, 0)
+    assert_fields(settled, outcome=1, reward_undone=0)
     assert settled.paid.bit_count() == 4 and not settled.paid >> fay.index & 1
     assert not tale.named("Penalised")
     await assert_only_paid(run, tale, [])
@@ -200,14 +211,14 @@ async def test_a_starved_seat_is_served_by_the_others(run_factory):
         posted = tale.named("OpeningsPosted", root=blob.key)
         is_target = bool(posted) and holder == run.members[posted[0].target].name
         if is_target:
-            refused.append((posted[0].round, posted[0].target))
+            refused.append(f"round {posted[0].round}, target {posted[0].target}")
         return is_target
 
     run.wrap = lambda one, ports: refused_by(ports, refuses) if one.name == "fay" else ports
     await start_members(run, SIX)
     fay = member(run, "fay")
     said = await until_event(run, tale, "VerdictRevealed", index=fay.index)
-    assert (said.round, said.target) in refused
+    assert f"round {said.round}, target {said.target}" in refused
     assert said.verdict == VerdictKind.OK
     settled = await until_event(run, tale, "AuditSettled", round=said.round, target=said.target)
     assert settled.outcome == 1 and settled.paid >> fay.index & 1

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from adversarial.judging import (
+from solders.keypair import Keypair
+from support.attacks.judges import (
     FEE,
     RECOMPUTE,
     STAKE,
@@ -14,7 +15,7 @@ from adversarial.judging import (
     saying,
     until_event,
 )
-from solders.keypair import Keypair
+from support.fields import assert_fields
 from support.ports import refused_by
 from support.runs import Chronicle, member, start_members, until_round
 
@@ -58,7 +59,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     mal = member(run, "mal")
     await buy_audit(run, mal)
     cleared = await until_event(run, tale, "AuditSettled", target=mal.index)
-    assert (cleared.round, cleared.outcome, cleared.fee) == (FIRST_LIE, 1, FEE)
+    assert_fields(cleared, round=FIRST_LIE, outcome=1, fee=FEE)
     friends = [one for one in run.members if cleared.paid >> one.index & 1]
     assert len(friends) == 3 and mal not in friends
 
@@ -68,13 +69,13 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     jurors = tale.named("VoteRevealed", target=mal.index)
     assert [vote.verdict for vote in jurors] == [VerdictKind.MISMATCH] * 5
     assert not {vote.index for vote in jurors} & {one.index for one in friends}
-    assert (settled.outcome, settled.fault, settled.stake) == (1, 3, STAKE // 2)
+    assert_fields(settled, outcome=1, fault=3, stake=STAKE // 2)
     assert settled.unvested >= unvested > 0
     paid = [(event.index, event.fault, event.stake) for event in tale.named("Penalised")]
     assert sorted(paid) == sorted((one.index, 7, 10 * RECOMPUTE) for one in friends)
     closed = await released(run, tale, settled)
     taken = settled.stake + settled.unvested
-    assert (closed.challenger, closed.treasury) == (taken * 5 // 100, taken * 45 // 100)
+    assert_fields(closed, challenger=taken * 5 // 100, treasury=taken * 45 // 100)
     assert closed.burned == taken - closed.challenger - closed.treasury
     assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + closed.challenger
     assert (await entry_of(run, mal)).status == Status.INACTIVE
@@ -112,9 +113,11 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
     settled = await until_event(run, tale, "CaseSettled", target=mal.index)
     jurors = {vote.index for vote in tale.named("VoteRevealed", target=mal.index)}
     seats = {said.index for said in tale.named("VerdictRevealed", target=mal.index)}
-    assert (len(seats), len(jurors), jurors & seats) == (5, 5, set())
+    assert len(seats) == 5
+    assert len(jurors) == 5
+    assert jurors & seats == set()
     assert {run.members[index].name for index in jurors} <= set(refused)
-    assert (settled.outcome, settled.fault, settled.stake) == (1, 3, STAKE // 2)
+    assert_fields(settled, outcome=1, fault=3, stake=STAKE // 2)
     closed = await released(run, tale, settled)
     taken = settled.stake + settled.unvested
     assert closed.challenger == 0

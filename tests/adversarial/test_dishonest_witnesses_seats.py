@@ -1,7 +1,10 @@
 """Witnesses that copy, collude, frame or sleep, against the rules of the program alone."""
 
 import pytest
-from adversarial.judging_program import (
+from support.fields import assert_fields, assert_records
+from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE
+from support.program.cases import BOND, FEE, STAKE, WORK, CaseDriver
+from support.program.losses import (
     RECOMPUTE,
     REWARD,
     TX_FEE,
@@ -11,10 +14,9 @@ from adversarial.judging_program import (
     penalties,
     seats_of,
 )
-from program.audits import LAZY, MISMATCH, OK, UNAVAILABLE
-from program.cases import BOND, FEE, STAKE, WORK, Trial
 
 from troth_attestation import sampling
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain import case_instructions as case_make
 from troth_coordinator.chain import instructions as life
@@ -32,42 +34,39 @@ def test_a_copied_commitment_cannot_be_shown_and_costs_a_tenth_of_the_stake() ->
     time that it can read the other's sketch, all commitments are in. It has hidden a verdict, and
     pays the most that any verdict could have cost (P6). Threat T21.
     """
-    trial = Trial.in_session(recompute_cost=300)
-    trial.post(0, TARGET)
-    audit = trial.of(0, TARGET)
+    driver = CaseDriver.started(recompute_cost=300)
+    driver.post(0, TARGET)
+    audit = driver.of(0, TARGET)
     author, copier, late = seats_of(audit)
-    commit, reveal = trial.commit_instructions(audit, author, OK)
-    trial.send(commit, trial.sessions[author])
-    seen = trial.of(0, TARGET).seats[0].commit
-    session = trial.sessions[copier]
-    copied = make.commit_verdict(trial.at, session.pubkey(), audit, copier, seen)
-    trial.send(copied, session)
-    trial.run_to(audit.stage_end)
-    trial.send(reveal, trial.sessions[author])
-    too_late, _ = trial.commit_instructions(audit, late, OK)
-    assert trial.refused(too_late, trial.sessions[late]) == "WrongStage"
-    words, _ = trial.statement(audit, author, OK)
-    _, own = trial.commit_instructions(audit, copier, OK)
-    stolen = make.reveal_verdict(trial.at, session.pubkey(), audit, copier, words)
+    commit, reveal = driver.commit_instructions(audit, author, OK)
+    driver.send(commit, driver.sessions[author])
+    seen = driver.of(0, TARGET).seats[0].commit
+    session = driver.sessions[copier]
+    copied = make.commit_verdict(driver.at, session.pubkey(), audit, copier, seen)
+    driver.send(copied, session)
+    driver.run_to(audit.stage_end)
+    driver.send(reveal, driver.sessions[author])
+    too_late, _ = driver.commit_instructions(audit, late, OK)
+    assert driver.refused(too_late, driver.sessions[late]) == "WrongStage"
+    words, _ = driver.statement(audit, author, OK)
+    _, own = driver.commit_instructions(audit, copier, OK)
+    stolen = make.reveal_verdict(driver.at, session.pubkey(), audit, copier, words)
     for shown in (stolen, own):
-        assert trial.refused(shown, session) == "RevealMismatch"
-    trial.run_to(audit.stage_end + trial.params.verdict_reveal_slots)
-    trial.extend(0, TARGET)
-    trial.hear(0, TARGET, [OK, OK])
-    landed = trial.settle(0, TARGET)
+        assert driver.refused(shown, session) == "RevealMismatch"
+    driver.run_to(audit.stage_end + driver.params.verdict_reveal_slots)
+    driver.extend(0, TARGET)
+    driver.take_verdicts(0, TARGET, [OK, OK])
+    landed = driver.settle(0, TARGET)
     paid = {event.index: event for event in penalties(landed)}
     assert {index: event.fault for index, event in paid.items()} == {copier: 6, late: 6}
     hidden = paid[copier]
-    assert (hidden.stake, hidden.treasury, hidden.burned) == (
-        STAKE // 10,
-        STAKE // 20,
-        STAKE // 20,
-    )
+    assert_fields(hidden, stake=STAKE // 10, treasury=STAKE // 20, burned=STAKE // 20)
     assert paid[late].stake == 2 * FEE, "who said nothing at all pays two fees"
     settled = landed.event("AuditSettled")
-    assert (settled.outcome, settled.paid.bit_count()) == (1, 3)
-    assert trial.burned() == STAKE // 20 + FEE
-    assert_untouched(trial, [copier, late])
+    assert settled.outcome == AuditOutcome.CLEARED
+    assert settled.paid.bit_count() == 3
+    assert driver.burned() == STAKE // 20 + FEE
+    assert_untouched(driver, [copier, late])
 
 
 def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted() -> None:
@@ -78,35 +77,36 @@ def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted()
     all that has not vested (P3), each of the three ten recomputations (P7), the challenger gets
     5 %, half of the rest burns. Threat T22, T08.
     """
-    trial = Trial.in_session()
-    trial.judge(0, TARGET, [(OK, LAZY)] * 3)
-    case = trial.case(0, TARGET)
+    driver = CaseDriver.started()
+    driver.judge(0, TARGET, [(OK, LAZY)] * 3)
+    case = driver.case(0, TARGET)
     cartel = seats_of(case)
-    assert (case.stage, case.outcome) == (AuditStage.SETTLED, 1)
+    assert_fields(case, stage=AuditStage.SETTLED, outcome=1)
     assert all(seat.flags & SeatFlag.PAID for seat in case.judging)
-    unvested = sum(trial.entries[TARGET].bucket_amount)
-    stranger = trial.outsider("diligent")
-    before, pool = balance(trial, stranger), trial.run.reward_pool
-    trial.challenge(stranger, 0, TARGET, WORK)
-    seated = trial.seat_jury(trial.case(0, TARGET))
+    unvested = sum(driver.entries[TARGET].bucket_amount)
+    stranger = driver.outsider("diligent")
+    before, pool = balance(driver, stranger), driver.run.reward_pool
+    driver.challenge(stranger, 0, TARGET, WORK)
+    seated = driver.seat_jury(driver.case(0, TARGET))
     jurors = [juror.index for juror in seated.jurors]
     assert not set(jurors) & {TARGET, *cartel}
-    trial.poll(seated, [MISMATCH] * len(jurors))
-    landed = trial.settle_case(seated)
+    driver.take_votes(seated, [MISMATCH] * len(jurors))
+    landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
-    assert (settled.outcome, settled.fault) == (1, 3)
-    assert (settled.stake, settled.unvested) == (STAKE // 2, unvested)
-    paid = [(event.index, event.fault, event.stake) for event in penalties(landed)]
-    assert paid == [(index, 7, 10 * RECOMPUTE) for index in cartel]
-    closed = trial.release(case).event("AuditClosed")
+    assert_fields(
+        settled, outcome=CaseOutcome.CONVICTED, fault=3, stake=STAKE // 2, unvested=unvested
+    )
+    fine = {"fault": 7, "stake": 10 * RECOMPUTE}
+    assert_records(penalties(landed), [{"index": index, **fine} for index in cartel])
+    closed = driver.release(case).event("AuditClosed")
     taken = STAKE // 2 + unvested
-    assert (closed.challenger, closed.treasury) == (taken * 5 // 100, taken * 45 // 100)
+    assert_fields(closed, challenger=taken * 5 // 100, treasury=taken * 45 // 100)
     assert closed.burned == taken - closed.challenger - closed.treasury
-    assert trial.burned() == closed.burned + 3 * 10 * RECOMPUTE // 2
+    assert driver.burned() == closed.burned + 3 * 10 * RECOMPUTE // 2
     fees = len(jurors) * FEE
-    assert balance(trial, stranger) == before - TX_FEE - fees + closed.challenger
-    assert trial.run.reward_pool == pool, "the bond paid the jurors"
-    assert_untouched(trial, [TARGET, *cartel])
+    assert balance(driver, stranger) == before - TX_FEE - fees + closed.challenger
+    assert driver.run.reward_pool == pool, "the bond paid the jurors"
+    assert_untouched(driver, [TARGET, *cartel])
 
 
 def test_a_cleared_partner_that_withholds_its_openings_pays_for_refusing_them() -> None:
@@ -117,49 +117,51 @@ def test_a_cleared_partner_that_withholds_its_openings_pays_for_refusing_them() 
     conviction: no appeal, no place in the cap, and the friends who said ok are not shown to have
     lied. The bond pays the jurors and the rest comes back; nobody earns by it. Threat T22.
     """
-    trial = Trial.in_session()
-    trial.judge(0, TARGET, [(OK, LAZY)] * 3)
-    stranger = trial.outsider("diligent")
-    before, pool = balance(trial, stranger), trial.run.reward_pool
-    unvested = sum(trial.entries[TARGET].bucket_amount)
-    trial.challenge(stranger, 0, TARGET, WORK)
-    case = trial.case(0, TARGET)
-    owner = trial.owners[TARGET]
-    claim = life.claim_reward(trial.at, owner.pubkey())
-    assert trial.refused(claim, owner) == "Frozen"
-    seated = trial.seat_jury(case)
+    driver = CaseDriver.started()
+    driver.judge(0, TARGET, [(OK, LAZY)] * 3)
+    stranger = driver.outsider("diligent")
+    before, pool = balance(driver, stranger), driver.run.reward_pool
+    unvested = sum(driver.entries[TARGET].bucket_amount)
+    driver.challenge(stranger, 0, TARGET, WORK)
+    case = driver.case(0, TARGET)
+    owner = driver.owners[TARGET]
+    claim = life.claim_reward(driver.at, owner.pubkey())
+    assert driver.refused(claim, owner) == "Frozen"
+    seated = driver.seat_jury(case)
     seats = len(seated.jurors)
-    trial.poll(seated, [UNAVAILABLE] * (seats - 1) + [OK])
-    vault = trial.chain.accounts.balance(trial.at.vault)
-    landed = trial.settle_case(seated)
+    driver.take_votes(seated, [UNAVAILABLE] * (seats - 1) + [OK])
+    vault = driver.chain.accounts.balance(driver.at.vault)
+    landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
-    assert (seats, settled.outcome, settled.fault) == (7, 5, 5)
-    assert (settled.stake, settled.unvested, settled.reward_undone) == (0, 0, 0)
+    assert seats == 7
+    assert_fields(
+        settled, outcome=CaseOutcome.NO_OPENINGS, fault=5, stake=0, unvested=0, reward_undone=0
+    )
     assert settled.paid == sum(1 << juror.index for juror in seated.jurors[:-1])
     (fine,) = penalties(landed)
     taken = 10 * REWARD + unvested
-    assert (fine.index, fine.fault, fine.stake) == (TARGET, 5, 10 * REWARD)
-    assert (fine.unbonding, fine.unvested, fine.shortfall, fine.acquitted) == (0, unvested, 0, 0)
-    assert (fine.treasury, fine.burned) == (taken // 2, taken - taken // 2)
-    assert (trial.run.treasury, trial.burned()) == (fine.treasury, fine.burned)
+    assert_fields(fine, index=TARGET, fault=5, stake=10 * REWARD, unbonding=0, unvested=unvested)
+    assert_fields(fine, shortfall=0, acquitted=0, treasury=taken // 2, burned=taken - taken // 2)
+    assert driver.run.treasury == fine.treasury
+    assert driver.burned() == fine.burned
     fees = (seats - 1) * FEE
-    assert (settled.bond_spent, settled.bond_returned) == (fees, BOND - fees)
-    assert balance(trial, stranger) == before - TX_FEE - fees
-    assert trial.run.reward_pool == pool, "the bond paid the jurors"
+    assert_fields(settled, bond_spent=fees, bond_returned=BOND - fees)
+    assert balance(driver, stranger) == before - TX_FEE - fees
+    assert driver.run.reward_pool == pool, "the bond paid the jurors"
     # The fees stay in the vault as rewards of the jurors; the fire and the challenger are paid.
-    left = vault - trial.chain.accounts.balance(trial.at.vault)
+    left = vault - driver.chain.accounts.balance(driver.at.vault)
     assert left == fine.burned + settled.bond_returned
-    entry = trial.entries[TARGET]
-    assert (entry.frozen, entry.work_faults, entry.openings_fault_round) == (0, 0, NONE)
-    assert (trial.run.total_escrow, trial.run.num_convicted) == (0, 0)
-    appeal = case_make.appeal_case(trial.at, owner.pubkey(), case)
-    assert trial.refused(appeal, owner) == "NotConvicted"
-    again = trial.challenge_instruction(stranger, 0, TARGET, WORK)
-    assert trial.refused(again, stranger) == "WrongStage"
-    assert trial.refused(claim, owner) == "NothingToClaim", "not frozen any more"
-    closed = trial.release(case).event("AuditClosed")
-    assert (closed.returned, closed.treasury, closed.burned) == (0, 0, 0)
-    assert_untouched(trial, [TARGET])
+    entry = driver.entries[TARGET]
+    assert_fields(entry, frozen=0, work_faults=0, openings_fault_round=NONE)
+    assert_fields(driver.run, total_escrow=0, num_convicted=0)
+    appeal = case_make.appeal_case(driver.at, owner.pubkey(), case)
+    assert driver.refused(appeal, owner) == "NotConvicted"
+    again = driver.challenge_instruction(stranger, 0, TARGET, WORK)
+    assert driver.refused(again, stranger) == "WrongStage"
+    assert driver.refused(claim, owner) == "NothingToClaim", "not frozen any more"
+    closed = driver.release(case).event("AuditClosed")
+    assert_fields(closed, returned=0, treasury=0, burned=0)
+    assert_untouched(driver, [TARGET])
 
 
 @pytest.mark.parametrize("is_diligent", [True, False])
@@ -170,17 +172,17 @@ def test_two_framing_seats_decide_nothing(is_diligent: bool) -> None:
     reward is undone, nothing is frozen. Had the framers not even recomputed, their sketch is in
     the minority and they pay ten recomputations each (P7). Threat T23.
     """
-    trial = Trial.in_session()
-    unvested = sum(trial.entries[TARGET].bucket_amount)
+    driver = CaseDriver.started()
+    unvested = sum(driver.entries[TARGET].bucket_amount)
     lie = MISMATCH if is_diligent else (MISMATCH, LAZY)
-    landed = trial.judge(0, TARGET, [lie, lie, OK, OK, OK])
+    landed = driver.judge(0, TARGET, [lie, lie, OK, OK, OK])
     settled = landed.event("AuditSettled")
-    framers = seats_of(trial.of(0, TARGET))[:2]
-    assert (settled.outcome, settled.reward_undone, settled.is_strike) == (1, 0, False)
-    assert sum(trial.entries[TARGET].bucket_amount) == unvested
+    framers = seats_of(driver.of(0, TARGET))[:2]
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0, is_strike=False)
+    assert sum(driver.entries[TARGET].bucket_amount) == unvested
     paid = [(event.index, event.fault, event.stake) for event in penalties(landed)]
     assert paid == ([] if is_diligent else [(i, 7, 10 * RECOMPUTE) for i in framers])
-    assert_untouched(trial, [] if is_diligent else framers)
+    assert_untouched(driver, [] if is_diligent else framers)
 
 
 def test_three_framing_seats_pay_a_tenth_each_to_whom_they_accused() -> None:
@@ -189,23 +191,23 @@ def test_three_framing_seats_pay_a_tenth_each_to_whom_they_accused() -> None:
     They freeze it, and no more: others are drawn, recompute in reference mode, and acquit. A tenth
     of each framer's stake goes to the accused, who claims it at once (P7). Threat T23.
     """
-    trial = Trial.in_session()
-    case = trial.accuse(0, TARGET)
+    driver = CaseDriver.started()
+    case = driver.accuse(0, TARGET)
     framers = seats_of(case)[:3]
-    owner = trial.owners[TARGET]
-    claim = life.claim_reward(trial.at, owner.pubkey())
-    assert trial.refused(claim, owner) == "Frozen"
-    landed = trial.decide(case, OK)
+    owner = driver.owners[TARGET]
+    claim = life.claim_reward(driver.at, owner.pubkey())
+    assert driver.refused(claim, owner) == "Frozen"
+    landed = driver.decide(case, OK)
     settled = landed.event("CaseSettled")
-    assert (settled.outcome, settled.stake, settled.reward_undone) == (2, 0, 0)
-    paid = [(e.index, e.fault, e.stake, e.acquitted, e.burned) for e in penalties(landed)]
-    assert paid == [(index, 7, STAKE // 10, STAKE // 10, 0) for index in framers]
-    before = balance(trial, owner)
-    trial.send(claim, owner)
-    assert balance(trial, owner) == before - TX_FEE + 3 * STAKE // 10
-    assert trial.burned() == 0
-    assert all(trial.entries[index].status == Status.INACTIVE for index in framers)
-    assert_untouched(trial, framers)
+    assert_fields(settled, outcome=CaseOutcome.ACQUITTED, stake=0, reward_undone=0)
+    fine = {"fault": 7, "stake": STAKE // 10, "acquitted": STAKE // 10, "burned": 0}
+    assert_records(penalties(landed), [{"index": index, **fine} for index in framers])
+    before = balance(driver, owner)
+    driver.send(claim, owner)
+    assert balance(driver, owner) == before - TX_FEE + 3 * STAKE // 10
+    assert driver.burned() == 0
+    assert all(driver.entries[index].status == Status.INACTIVE for index in framers)
+    assert_untouched(driver, framers)
 
 
 def test_three_of_six_accuse_and_cannot_convict() -> None:
@@ -214,20 +216,21 @@ def test_three_of_six_accuse_and_cannot_convict() -> None:
     Three of its five seats are theirs, four are needed: not proven. The accused gets everything
     back, nobody is slashed, and nobody is shown to have lied. Threat T23, T08.
     """
-    trial = Trial.in_session(6)
-    case = trial.accuse(0, TARGET)
+    driver = CaseDriver.started(6)
+    case = driver.accuse(0, TARGET)
     framers = seats_of(case)[:3]
-    seated = trial.seat_jury(case)
+    seated = driver.seat_jury(case)
     jurors = [juror.index for juror in seated.jurors]
     assert sorted(jurors) == sorted({0, 1, 2, 4, 5})
-    trial.poll(seated, [MISMATCH if index in framers else OK for index in jurors])
-    landed = trial.settle_case(seated)
+    driver.take_votes(seated, [MISMATCH if index in framers else OK for index in jurors])
+    landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
-    assert (settled.outcome, settled.stake, settled.reward_undone) == (3, 0, 0)
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, stake=0, reward_undone=0)
     assert penalties(landed) == []
-    trial.release(case)
-    assert (trial.burned(), trial.run.treasury) == (0, 0)
-    assert_untouched(trial)
+    driver.release(case)
+    assert driver.burned() == 0
+    assert driver.run.treasury == 0
+    assert_untouched(driver)
 
 
 @pytest.mark.parametrize("num_liars", [2, 3])
@@ -239,25 +242,26 @@ def test_seats_that_say_they_were_served_nothing_take_ten_rewards_at_most(num_li
     liars earn a fee each. With one third of dishonest witnesses a draw of three in five is the
     price of having no second instance. Threat T19, T08.
     """
-    trial = Trial.in_session()
-    unvested = sum(trial.entries[TARGET].bucket_amount)
+    driver = CaseDriver.started()
+    unvested = sum(driver.entries[TARGET].bucket_amount)
     said = [UNAVAILABLE, OK, UNAVAILABLE, UNAVAILABLE if num_liars == 3 else OK, OK]
-    landed = trial.judge(0, TARGET, said)
+    landed = driver.judge(0, TARGET, said)
     settled = landed.event("AuditSettled")
-    entry = trial.entries[TARGET]
-    assert (entry.frozen, entry.work_faults, entry.strikes) == (0, 0, 0)
+    entry = driver.entries[TARGET]
+    assert_fields(entry, frozen=0, work_faults=0, strikes=0)
     if num_liars == 2:
-        assert (settled.outcome, settled.paid.bit_count()) == (1, 3), "liars earn nothing"
+        assert settled.outcome == AuditOutcome.CLEARED, "liars earn nothing"
+        assert settled.paid.bit_count() == 3, "liars earn nothing"
         assert penalties(landed) == []
-        assert_untouched(trial)
+        assert_untouched(driver)
         return
-    assert (settled.outcome, settled.paid.bit_count()) == (4, 5)
+    assert settled.outcome == AuditOutcome.NO_OPENINGS
+    assert settled.paid.bit_count() == 5
     (fine,) = penalties(landed)
-    assert (fine.index, fine.fault) == (TARGET, 5)
-    assert (fine.stake, fine.unbonding, fine.unvested) == (10 * REWARD, 0, unvested)
+    assert_fields(fine, index=TARGET, fault=5, stake=10 * REWARD, unbonding=0, unvested=unvested)
     assert fine.treasury + fine.burned == 10 * REWARD + unvested
-    assert trial.burned() == fine.burned
-    assert_untouched(trial, [TARGET])
+    assert driver.burned() == fine.burned
+    assert_untouched(driver, [TARGET])
 
 
 def test_a_witness_that_sleeps_is_fined_three_times_and_jailed() -> None:
@@ -266,38 +270,37 @@ def test_a_witness_that_sleeps_is_fined_three_times_and_jailed() -> None:
     It deposited more than it needed, so that fines do not end its membership. Each silence costs
     two fees and seats somebody else, who clears the target; the third jails it. Threat T47.
     """
-    trial = Trial(6, commit_slots=1_000, vesting_slots=9_000, unbond_slots=9_000)
-    trial.start()
-    sleeper = trial.owners[1]
-    trial.send(life.top_up_stake(trial.at, sleeper.pubkey(), 6 * FEE), sleeper)
+    driver = CaseDriver(6, commit_slots=1_000, vesting_slots=9_000, unbond_slots=9_000)
+    driver.start()
+    sleeper = driver.owners[1]
+    driver.send(life.top_up_stake(driver.at, sleeper.pubkey(), 6 * FEE), sleeper)
     num_fines = 0
     while num_fines < 3:
-        trial.play(1)
-        round_ = trial.run.round - 1
-        trial.draw(round_)
-        target = whom_one_judges(trial, round_)
+        driver.play(1)
+        round_ = driver.run.round - 1
+        driver.draw(round_)
+        target = whom_one_judges(driver, round_)
         if target is None:
             continue
         num_fines += 1
-        trial.post(round_, target)
-        seats = seats_of(trial.of(round_, target))
-        trial.hear(round_, target, [None if index == 1 else OK for index in seats])
-        trial.extend(round_, target)
-        trial.hear(round_, target, [OK, OK])
-        landed = trial.settle(round_, target)
-        assert landed.event("AuditSettled").outcome == 1
+        driver.post(round_, target)
+        seats = seats_of(driver.of(round_, target))
+        driver.take_verdicts(round_, target, [None if index == 1 else OK for index in seats])
+        driver.extend(round_, target)
+        driver.take_verdicts(round_, target, [OK, OK])
+        landed = driver.settle(round_, target)
+        assert landed.event("AuditSettled").outcome == AuditOutcome.CLEARED
         (fine,) = penalties(landed)
-        assert (fine.index, fine.fault, fine.stake) == (1, 6, 2 * FEE)
-        assert (fine.treasury, fine.burned) == (FEE, FEE)
-        assert trial.entries[1].status == (Status.JAILED if num_fines == 3 else Status.ACTIVE)
-    assert trial.burned() == 3 * FEE
-    assert (trial.entries[1].stake, trial.entries[1].seat_faults) == (STAKE, 0)
-    assert_untouched(trial, [1])
+        assert_fields(fine, index=1, fault=6, stake=2 * FEE, treasury=FEE, burned=FEE)
+        assert driver.entries[1].status == (Status.JAILED if num_fines == 3 else Status.ACTIVE)
+    assert driver.burned() == 3 * FEE
+    assert_fields(driver.entries[1], stake=STAKE, seat_faults=0)
+    assert_untouched(driver, [1])
 
 
-def whom_one_judges(trial: Trial, round_: int) -> int | None:
+def whom_one_judges(driver: CaseDriver, round_: int) -> int | None:
     """The first target whose first three seats include participant 1."""
-    seed, eligible = trial.round(round_).seed, trial.round(round_).eligible
+    seed, eligible = driver.round(round_).seed, driver.round(round_).eligible
     drawn = {target: sampling.seats_of(seed, target, eligible)[:3] for target in (0, 2, 3, 4, 5)}
     return next((target for target, seats in drawn.items() if 1 in seats), None)
 
@@ -309,16 +312,16 @@ def test_in_a_run_of_four_one_sleeper_costs_its_target_the_reward() -> None:
     round, and no stake of its moves. The sleeper pays two fees for every reward that it destroys;
     a run that cannot bear that needs six members. Threat T47.
     """
-    trial = Trial.in_session(4)
-    trial.post(0, 0)
-    silent, *others = seats_of(trial.of(0, 0))
-    trial.hear(0, 0, [None, OK, OK])
-    landed = trial.settle(0, 0)
+    driver = CaseDriver.started(4)
+    driver.post(0, 0)
+    silent, *others = seats_of(driver.of(0, 0))
+    driver.take_verdicts(0, 0, [None, OK, OK])
+    landed = driver.settle(0, 0)
     settled = landed.event("AuditSettled")
-    assert (settled.outcome, settled.reward_undone, settled.is_strike) == (5, REWARD, False)
-    assert [(e.index, e.stake) for e in penalties(landed)] == [(silent, 2 * FEE)]
+    assert_fields(settled, outcome=AuditOutcome.UNPROVEN, reward_undone=REWARD, is_strike=False)
+    assert_records(penalties(landed), [{"index": silent, "stake": 2 * FEE}])
     assert settled.paid == sum(1 << index for index in others)
-    assert_untouched(trial, [silent])
+    assert_untouched(driver, [silent])
 
 
 def test_a_juror_that_hides_its_vote_pays_more_than_one_that_is_silent() -> None:
@@ -328,20 +331,21 @@ def test_a_juror_that_hides_its_vote_pays_more_than_one_that_is_silent() -> None
     Here five of six remain and four are needed. It pays ten recomputations or a tenth, whichever is
     more, and is no longer a member until it tops up (P6). Threat T46, T47.
     """
-    trial = Trial.in_session(recompute_cost=300)
-    seated = trial.seat_jury(trial.accuse(0, TARGET))
+    driver = CaseDriver.started(recompute_cost=300)
+    seated = driver.seat_jury(driver.accuse(0, TARGET))
     num = len(seated.jurors)
     partner = seated.jurors[0].index
-    trial.poll(seated, [OK, *[MISMATCH] * (num - 1)], hidden=0b1)
-    landed = trial.settle_case(seated)
+    driver.take_votes(seated, [OK, *[MISMATCH] * (num - 1)], hidden=0b1)
+    landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
-    assert (num, settled.outcome, settled.stake) == (6, 1, STAKE // 2)
+    assert num == 6
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=STAKE // 2)
     assert settled.paid.bit_count() == num - 1
     (fine,) = [event for event in penalties(landed) if event.fault == 6]
-    assert (fine.index, fine.stake) == (partner, STAKE // 10)
+    assert_fields(fine, index=partner, stake=STAKE // 10)
     contradicted = [seat.index for seat in seated.judging[3:]]
-    assert trial.entries[partner].status == Status.INACTIVE
-    assert_untouched(trial, [TARGET, partner, *contradicted])
+    assert driver.entries[partner].status == Status.INACTIVE
+    assert_untouched(driver, [TARGET, partner, *contradicted])
 
 
 def test_no_seat_is_paid_for_what_it_did_not_recompute() -> None:
@@ -350,22 +354,23 @@ def test_no_seat_is_paid_for_what_it_did_not_recompute() -> None:
     A minority of one against two looks like the cheat. So nobody is judged among three: two more
     are seated, and three of five that agree make the lazy ones pay. Threat T20.
     """
-    trial = Trial.in_session()
-    trial.post(0, TARGET)
-    audit = trial.of(0, TARGET)
-    commit_all(trial, audit, [(OK, LAZY), OK, (OK, LAZY)])
+    driver = CaseDriver.started()
+    driver.post(0, TARGET)
+    audit = driver.of(0, TARGET)
+    commit_all(driver, audit, [(OK, LAZY), OK, (OK, LAZY)])
     for seat, said in zip(audit.judging, [(OK, LAZY), OK, (OK, LAZY)], strict=True):
-        _, reveal = trial.commit_instructions(audit, seat.index, said)
-        trial.send(reveal, trial.sessions[seat.index])
-    assert trial.refused(trial.settle_instruction(0, TARGET), trial.cranker) == "ExtensionDue"
-    trial.extend(0, TARGET)
-    trial.hear(0, TARGET, [OK, OK])
-    landed = trial.settle(0, TARGET)
+        _, reveal = driver.commit_instructions(audit, seat.index, said)
+        driver.send(reveal, driver.sessions[seat.index])
+    assert driver.refused(driver.settle_instruction(0, TARGET), driver.cranker) == "ExtensionDue"
+    driver.extend(0, TARGET)
+    driver.take_verdicts(0, TARGET, [OK, OK])
+    landed = driver.settle(0, TARGET)
     lazy = [seat.index for seat in (audit.seats[0], audit.seats[2])]
-    paid = [(event.index, event.fault, event.stake) for event in penalties(landed)]
-    assert paid == [(index, 7, 10 * RECOMPUTE) for index in lazy]
+    fine = {"fault": 7, "stake": 10 * RECOMPUTE}
+    assert_records(penalties(landed), [{"index": index, **fine} for index in lazy])
     settled = landed.event("AuditSettled")
-    assert (settled.outcome, settled.reward_undone, settled.paid.bit_count()) == (1, 0, 3)
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0)
+    assert settled.paid.bit_count() == 3
     assert not any(settled.paid >> index & 1 for index in lazy)
-    assert trial.burned() == 10 * RECOMPUTE
-    assert_untouched(trial, lazy)
+    assert driver.burned() == 10 * RECOMPUTE
+    assert_untouched(driver, lazy)

@@ -3,11 +3,12 @@
 import dataclasses
 
 import pytest
-from adversarial.judging_program import REWARD, TX_FEE, assert_untouched, balance
-from program.audits import MISMATCH, OK, UNAVAILABLE
-from program.cases import FEE, PAYLOAD, ROOT, STAKE, Trial
-from program.rounds import key
 from solders.instruction import Instruction
+from support.fields import assert_fields
+from support.program.audits import MISMATCH, OK, UNAVAILABLE
+from support.program.cases import FEE, PAYLOAD, ROOT, STAKE, CaseDriver
+from support.program.losses import REWARD, TX_FEE, assert_untouched, balance
+from support.program.rounds import key
 
 from troth_attestation.quorum import AuditOutcome
 from troth_coordinator.chain import instructions as life
@@ -20,34 +21,34 @@ PATIENT = {"commit_slots": 1_000, "attest_slots": 200}
 LONG = {"unbond_slots": 9_000, "vesting_slots": 9_000}
 
 
-def leave(trial: Trial, index: int) -> None:
-    owner = trial.owners[index]
-    trial.send(life.leave_run(trial.at, owner.pubkey()), owner)
+def leave(driver: CaseDriver, index: int) -> None:
+    owner = driver.owners[index]
+    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
 
 
-def second_life(trial: Trial, owner: int, index: int) -> Instruction:
+def second_life(driver: CaseDriver, owner: int, index: int) -> Instruction:
     """An owner who left takes another index."""
-    who = trial.owners[owner].pubkey()
+    who = driver.owners[owner].pubkey()
     session = key("session of a second life").pubkey()
-    return life.join_run(trial.at, who, life.JoinTerms(index, 3, session, "http://again"))
+    return life.join_run(driver.at, who, life.JoinTerms(index, 3, session, "http://again"))
 
 
-def convict(trial: Trial, round_: int, target: int) -> None:
+def convict(driver: CaseDriver, round_: int, target: int) -> None:
     """Five seats accuse, and a committee agrees."""
-    trial.judge(round_, target, [MISMATCH] * 5)
-    trial.decide(trial.case(round_, target), MISMATCH, people=[target])
+    driver.judge(round_, target, [MISMATCH] * 5)
+    driver.decide(driver.case(round_, target), MISMATCH, people=[target])
 
 
-def bar(trial: Trial, target: int) -> None:
+def bar(driver: CaseDriver, target: int) -> None:
     for round_ in (1, 0):
-        convict(trial, round_, target)
-    assert trial.entries[target].status == Status.BARRED
+        convict(driver, round_, target)
+    assert driver.entries[target].status == Status.BARRED
 
 
-def after_two_rounds() -> Trial:
-    trial = Trial.in_session(12, 2)
-    trial.draw(0)
-    return trial
+def after_two_rounds() -> CaseDriver:
+    driver = CaseDriver.started(12, 2)
+    driver.draw(0)
+    return driver
 
 
 @pytest.mark.parametrize(("members", "is_member", "seat_after"), [(4, 1, 0), (3, 0, 0), (12, 0, 9)])
@@ -61,13 +62,14 @@ def test_nobody_is_jailed_by_a_bond_that_comes_back(
     rounds, when no witness may be seated yet. Nor does a friend of the accused use up the one case
     that there may be. Threat T24.
     """
-    trial = Trial.in_session(members, seat_after_rounds=seat_after)
-    who = trial.owners[1] if is_member else trial.outsider("griefer")
+    driver = CaseDriver.started(members, seat_after_rounds=seat_after)
+    who = driver.owners[1] if is_member else driver.outsider("griefer")
     for victim in [index for index in range(members) if index != 1]:
-        nonsense = trial.challenge_instruction(who, 0, victim, PAYLOAD)
-        assert trial.refused(nonsense, who) == "TooFewWitnesses"
-    assert (trial.run.total_bonds, trial.burned()) == (0, 0)
-    assert_untouched(trial)
+        nonsense = driver.challenge_instruction(who, 0, victim, PAYLOAD)
+        assert driver.refused(nonsense, who) == "TooFewWitnesses"
+    assert driver.run.total_bonds == 0
+    assert driver.burned() == 0
+    assert_untouched(driver)
 
 
 def test_a_griefer_that_empties_the_committee_gains_nothing() -> None:
@@ -75,23 +77,23 @@ def test_a_griefer_that_empties_the_committee_gains_nothing() -> None:
 
     Threat T24.
     """
-    trial = Trial.in_session(4)
-    griefer = trial.outsider("griefer")
-    before = balance(trial, griefer)
-    trial.challenge(griefer, 0, 3, PAYLOAD)
-    leave(trial, 1)
-    trial.play(1)
-    had = trial.entries[3]
-    seated = trial.seat_jury(trial.case(0, 3, PAYLOAD))
+    driver = CaseDriver.started(4)
+    griefer = driver.outsider("griefer")
+    before = balance(driver, griefer)
+    driver.challenge(griefer, 0, 3, PAYLOAD)
+    leave(driver, 1)
+    driver.play(1)
+    had = driver.entries[3]
+    seated = driver.seat_jury(driver.case(0, 3, PAYLOAD))
     assert seated.num_jurors == 0
-    trial.settle_case(seated)
-    entry = trial.entries[3]
-    assert (entry.status, entry.frozen) == (Status.ACTIVE, 0)
+    driver.settle_case(seated)
+    entry = driver.entries[3]
+    assert_fields(entry, status=Status.ACTIVE, frozen=0)
     assert entry.bucket_amount == had.bucket_amount
-    trial.release(seated)
-    assert before - balance(trial, griefer) == TX_FEE
-    assert trial.burned() == 0
-    assert_untouched(trial, [1])
+    driver.release(seated)
+    assert before - balance(driver, griefer) == TX_FEE
+    assert driver.burned() == 0
+    assert_untouched(driver, [1])
 
 
 def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
@@ -101,30 +103,30 @@ def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
     for. The ticket with its first stake would count for the new index alone: a case against the
     old one would find nothing, and the ticket would be paid. Threat T25.
     """
-    trial = Trial(12)
-    trial.start()
-    for index in trial.trainers():
-        trial.commit(index, LIE if index == 3 else None)
-    trial.tick()
-    leave(trial, 3)
-    trial.attest_all()
-    trial.close()
-    assert trial.entries[3].status == Status.LEFT and trial.entries[3].unbonding == STAKE
-    assert trial.refused(second_life(trial, 3, 12), trial.owners[3]) == "AlreadyJoined"
-    stranger = trial.outsider("challenger")
-    before = balance(trial, stranger)
-    trial.challenge(stranger, 0, 3, ROOT)
-    settled = trial.decide(trial.case(0, 3, ROOT), MISMATCH, people=[3]).event("CaseSettled")
-    case = trial.case(0, 3, ROOT)
-    assert (case.escrow, case.shortfall) == (STAKE // 4, 0)
-    trial.release(case)
-    assert trial.burned() == STAKE // 8
+    driver = CaseDriver(12)
+    driver.start()
+    for index in driver.trainers():
+        driver.commit(index, LIE if index == 3 else None)
+    driver.tick()
+    leave(driver, 3)
+    driver.attest_all()
+    driver.close()
+    assert driver.entries[3].status == Status.LEFT and driver.entries[3].unbonding == STAKE
+    assert driver.refused(second_life(driver, 3, 12), driver.owners[3]) == "AlreadyJoined"
+    stranger = driver.outsider("challenger")
+    before = balance(driver, stranger)
+    driver.challenge(stranger, 0, 3, ROOT)
+    settled = driver.decide(driver.case(0, 3, ROOT), MISMATCH, people=[3]).event("CaseSettled")
+    case = driver.case(0, 3, ROOT)
+    assert_fields(case, escrow=STAKE // 4, shortfall=0)
+    driver.release(case)
+    assert driver.burned() == STAKE // 8
     fees = settled.paid.bit_count() * FEE
-    assert balance(trial, stranger) == before - TX_FEE - fees + STAKE // 4 * 5 // 100
-    assert_untouched(trial, [3])
+    assert balance(driver, stranger) == before - TX_FEE - fees + STAKE // 4 * 5 // 100
+    assert_untouched(driver, [3])
     # Once no case about the first life can be opened any more, there may be a second one.
-    trial.chain.advance(trial.params.unbond_slots)
-    trial.send(second_life(trial, 3, 12), trial.owners[3])
+    driver.chain.advance(driver.params.unbond_slots)
+    driver.send(second_life(driver, 3, 12), driver.owners[3])
 
 
 def test_a_pause_does_not_vest_what_an_audit_may_still_take() -> None:
@@ -134,26 +136,26 @@ def test_a_pause_does_not_vest_what_an_audit_may_still_take() -> None:
     before its conviction could take them. Threat T32.
     """
     times = {"unbond_slots": 9_000, "max_pause_slots": 9_000}
-    trial = Trial.in_session(12, 2, **times)
-    trial.draw(0)
-    trial.post(0, 3)
-    boss, cheat = trial.authority, trial.owners[3]
-    trial.send(life.pause_run(trial.at, boss.pubkey()), boss)
-    trial.play(1)
-    earned = sum(trial.entries[3].bucket_amount)
-    trial.chain.advance(trial.params.max_pause_slots)
-    claim = life.claim_reward(trial.at, cheat.pubkey())
-    assert trial.refused(claim, cheat) == "NothingToClaim"
-    resume = life.resume_run(trial.at, boss.pubkey(), trial.run.round)
-    trial.send(resume, boss)
-    trial.hear(0, 3, [MISMATCH] * 3)
-    trial.extend(0, 3)
-    trial.hear(0, 3, [MISMATCH] * 2)
-    trial.settle(0, 3)
-    trial.decide(trial.case(0, 3), MISMATCH)
-    assert trial.case(0, 3).escrow >= STAKE // 2 + earned
-    assert trial.burned() == 0
-    assert_untouched(trial, [3])
+    driver = CaseDriver.started(12, 2, **times)
+    driver.draw(0)
+    driver.post(0, 3)
+    boss, cheat = driver.authority, driver.owners[3]
+    driver.send(life.pause_run(driver.at, boss.pubkey()), boss)
+    driver.play(1)
+    earned = sum(driver.entries[3].bucket_amount)
+    driver.chain.advance(driver.params.max_pause_slots)
+    claim = life.claim_reward(driver.at, cheat.pubkey())
+    assert driver.refused(claim, cheat) == "NothingToClaim"
+    resume = life.resume_run(driver.at, boss.pubkey(), driver.run.round)
+    driver.send(resume, boss)
+    driver.take_verdicts(0, 3, [MISMATCH] * 3)
+    driver.extend(0, 3)
+    driver.take_verdicts(0, 3, [MISMATCH] * 2)
+    driver.settle(0, 3)
+    driver.decide(driver.case(0, 3), MISMATCH)
+    assert driver.case(0, 3).escrow >= STAKE // 2 + earned
+    assert driver.burned() == 0
+    assert_untouched(driver, [3])
 
 
 def test_nobody_is_slashed_twice_for_one_fault() -> None:
@@ -161,21 +163,22 @@ def test_nobody_is_slashed_twice_for_one_fault() -> None:
     the window for cases longer, and the challenger comes again. Threat T24, T32.
     """
     times = {"case_slots": 300, **PATIENT, **LONG}
-    trial = Trial.in_session(12, 1, rounds_per_epoch=4, param_delay_slots=1, **times)
-    stranger = trial.outsider("challenger")
-    trial.challenge(stranger, 0, 3, ROOT)
-    trial.decide(trial.case(0, 3, ROOT), MISMATCH)
-    trial.release(trial.case(0, 3, ROOT))
-    had = balance(trial, stranger)
-    assert trial.entries[3].stake == STAKE - STAKE // 4
-    longer = dataclasses.replace(trial.run.params, case_slots=2_000)
-    update = life.update_params(trial.at, trial.authority.pubkey(), longer)
-    assert trial.refused(update, trial.authority) == "ImmutableParameter"
-    again = trial.challenge_instruction(stranger, 0, 3, ROOT)
-    assert trial.refused(again, stranger) == "CaseWindowOver"
-    assert (balance(trial, stranger), trial.run.total_bonds) == (had, 0)
-    assert trial.burned() == STAKE // 8
-    assert_untouched(trial, [3])
+    driver = CaseDriver.started(12, 1, rounds_per_epoch=4, param_delay_slots=1, **times)
+    stranger = driver.outsider("challenger")
+    driver.challenge(stranger, 0, 3, ROOT)
+    driver.decide(driver.case(0, 3, ROOT), MISMATCH)
+    driver.release(driver.case(0, 3, ROOT))
+    had = balance(driver, stranger)
+    assert driver.entries[3].stake == STAKE - STAKE // 4
+    longer = dataclasses.replace(driver.run.params, case_slots=2_000)
+    update = life.update_params(driver.at, driver.authority.pubkey(), longer)
+    assert driver.refused(update, driver.authority) == "ImmutableParameter"
+    again = driver.challenge_instruction(stranger, 0, 3, ROOT)
+    assert driver.refused(again, stranger) == "CaseWindowOver"
+    assert balance(driver, stranger) == had
+    assert driver.run.total_bonds == 0
+    assert driver.burned() == STAKE // 8
+    assert_untouched(driver, [3])
 
 
 def test_a_bar_ends_only_with_a_conviction_that_set_it() -> None:
@@ -183,20 +186,20 @@ def test_a_bar_ends_only_with_a_conviction_that_set_it() -> None:
 
     Threat T64.
     """
-    trial = after_two_rounds()
-    trial.challenge(trial.outsider("challenger"), 1, 3, ROOT)
-    bar(trial, 3)
-    trial.decide(trial.case(1, 3, ROOT), MISMATCH, people=[3])
-    vote = trial.case(1, 3, ROOT)
-    trial.appeal(vote)
-    trial.run_to(vote.appeal_end)
-    trial.reverse(vote)
-    trial.release(vote, people=[3])
-    assert trial.entries[3].status == Status.BARRED
-    back = second_life(trial, 3, 12)
-    assert trial.refused(back, trial.owners[3]) == "ParticipantBarred"
-    assert trial.burned() == 0
-    assert_untouched(trial, [3])
+    driver = after_two_rounds()
+    driver.challenge(driver.outsider("challenger"), 1, 3, ROOT)
+    bar(driver, 3)
+    driver.decide(driver.case(1, 3, ROOT), MISMATCH, people=[3])
+    vote = driver.case(1, 3, ROOT)
+    driver.appeal(vote)
+    driver.run_to(vote.appeal_end)
+    driver.reverse(vote)
+    driver.release(vote, people=[3])
+    assert driver.entries[3].status == Status.BARRED
+    back = second_life(driver, 3, 12)
+    assert driver.refused(back, driver.owners[3]) == "ParticipantBarred"
+    assert driver.burned() == 0
+    assert_untouched(driver, [3])
 
 
 def test_one_that_was_barred_cannot_leave_and_lose_the_way_back() -> None:
@@ -204,18 +207,18 @@ def test_one_that_was_barred_cannot_leave_and_lose_the_way_back() -> None:
 
     Threat T64.
     """
-    trial = after_two_rounds()
-    bar(trial, 3)
-    leaving = life.leave_run(trial.at, trial.owners[3].pubkey())
-    assert trial.refused(leaving, trial.owners[3]) == "AlreadyLeaving"
-    case = trial.case(0, 3)
-    trial.appeal(case)
-    trial.run_to(case.appeal_end)
-    trial.reverse(case)
-    trial.release(case, people=[3])
-    assert trial.entries[3].status == Status.LEFT
-    assert trial.burned() == 0
-    assert_untouched(trial, [3])
+    driver = after_two_rounds()
+    bar(driver, 3)
+    leaving = life.leave_run(driver.at, driver.owners[3].pubkey())
+    assert driver.refused(leaving, driver.owners[3]) == "AlreadyLeaving"
+    case = driver.case(0, 3)
+    driver.appeal(case)
+    driver.run_to(case.appeal_end)
+    driver.reverse(case)
+    driver.release(case, people=[3])
+    assert driver.entries[3].status == Status.LEFT
+    assert driver.burned() == 0
+    assert_untouched(driver, [3])
 
 
 def test_a_cheat_without_anything_left_does_not_fill_the_cap_for_the_rich() -> None:
@@ -224,29 +227,29 @@ def test_a_cheat_without_anything_left_does_not_fill_the_cap_for_the_rich() -> N
     Were each of its convictions counted, one of them at the start of every epoch would keep the
     case of the other one waiting until the run ends. Threat T58.
     """
-    trial = Trial.in_session(5, 3, rounds_per_epoch=1, **PATIENT, **LONG)
+    driver = CaseDriver.started(5, 3, rounds_per_epoch=1, **PATIENT, **LONG)
     poor, rich = 3, 4
     cases = []
     for round_ in (0, 1):
-        trial.draw(round_)
+        driver.draw(round_)
     for round_, target in ((0, poor), (1, poor), (2, poor), (2, rich)):
-        trial.judge(round_, target, [MISMATCH] * 4)
-        case = trial.seat_jury(trial.case(round_, target))
-        trial.poll(case, [MISMATCH] * len(case.jurors))
+        driver.judge(round_, target, [MISMATCH] * 4)
+        case = driver.seat_jury(driver.case(round_, target))
+        driver.take_votes(case, [MISMATCH] * len(case.jurors))
         cases.append(case)
     *fillers, wanted = cases
     for case in fillers:
-        trial.settle_case(case, people=[poor])
+        driver.settle_case(case, people=[poor])
         if case is not fillers[-1]:
-            assert trial.refused(trial.settle_case_instruction(wanted), trial.cranker) == (
+            assert driver.refused(driver.settle_case_instruction(wanted), driver.cranker) == (
                 "SlashCapReached"
             )
-            trial.play(1)
-    assert trial.entries[poor].status == Status.BARRED
-    trial.settle_case(wanted)
-    assert trial.entries[rich].stake == STAKE // 2
-    assert trial.burned() == 0, "everything waits in escrow"
-    assert_untouched(trial, [poor, rich])
+            driver.play(1)
+    assert driver.entries[poor].status == Status.BARRED
+    driver.settle_case(wanted)
+    assert driver.entries[rich].stake == STAKE // 2
+    assert driver.burned() == 0, "everything waits in escrow"
+    assert_untouched(driver, [poor, rich])
 
 
 def test_an_old_pause_does_not_hold_a_ticket_that_was_opened_after_it() -> None:
@@ -255,24 +258,24 @@ def test_an_old_pause_does_not_hold_a_ticket_that_was_opened_after_it() -> None:
     The tickets of a target wait for the pauses that made its audits longer, not for all pauses
     that there ever were. Threat T25.
     """
-    trial = Trial(6)
-    boss, owner = trial.authority, trial.owners[3]
-    trial.send(life.pause_run(trial.at, boss.pubkey()), boss)
-    trial.chain.advance(500)
-    trial.send(life.resume_run(trial.at, boss.pubkey(), 0), boss)
-    trial.send(life.top_up_stake(trial.at, owner.pubkey(), 7_000), owner)
-    trial.send(life.withdraw_stake(trial.at, owner.pubkey(), 7_000), owner)
-    matures = trial.slot + trial.params.unbond_slots
-    trial.chain.advance(trial.params.unbond_slots - 100)
-    trial.start()
-    trial.play(1)
-    trial.draw(0)
-    trial.open_audit(0, 3)
-    withdraw = life.withdraw_stake(trial.at, owner.pubkey(), 0)
-    assert trial.refused(withdraw, owner) == "NothingToWithdraw"
-    trial.chain.advance(matures - trial.slot)
-    assert trial.send(withdraw, owner).event("StakeWithdrawn").lamports == 7_000
-    assert_untouched(trial)
+    driver = CaseDriver(6)
+    boss, owner = driver.authority, driver.owners[3]
+    driver.send(life.pause_run(driver.at, boss.pubkey()), boss)
+    driver.chain.advance(500)
+    driver.send(life.resume_run(driver.at, boss.pubkey(), 0), boss)
+    driver.send(life.top_up_stake(driver.at, owner.pubkey(), 7_000), owner)
+    driver.send(life.withdraw_stake(driver.at, owner.pubkey(), 7_000), owner)
+    matures = driver.slot + driver.params.unbond_slots
+    driver.chain.advance(driver.params.unbond_slots - 100)
+    driver.start()
+    driver.play(1)
+    driver.draw(0)
+    driver.open_audit(0, 3)
+    withdraw = life.withdraw_stake(driver.at, owner.pubkey(), 0)
+    assert driver.refused(withdraw, owner) == "NothingToWithdraw"
+    driver.chain.advance(matures - driver.slot)
+    assert driver.send(withdraw, owner).event("StakeWithdrawn").lamports == 7_000
+    assert_untouched(driver)
 
 
 def test_three_seats_never_take_more_than_ten_rewards_by_their_word_alone() -> None:
@@ -281,17 +284,17 @@ def test_three_seats_never_take_more_than_ten_rewards_by_their_word_alone() -> N
     `unavailable` is no fault and has no second instance: the second time would cost half the stake
     and the third all of it, without a committee, an escrow or an appeal. Threat T23.
     """
-    trial = Trial.in_session(12, 3, **PATIENT, **LONG)
+    driver = CaseDriver.started(12, 3, **PATIENT, **LONG)
     for round_ in (0, 1):
-        trial.draw(round_)
+        driver.draw(round_)
     for round_ in (0, 1, 2):
-        trial.judge(round_, 3, [UNAVAILABLE] * 3 + [OK] * 2)
-        assert trial.case(round_, 3).outcome == AuditOutcome.NO_OPENINGS
-    entry = trial.entries[3]
-    assert (entry.stake, entry.work_faults) == (STAKE - 30 * REWARD, 0)
+        driver.judge(round_, 3, [UNAVAILABLE] * 3 + [OK] * 2)
+        assert driver.case(round_, 3).outcome == AuditOutcome.NO_OPENINGS
+    entry = driver.entries[3]
+    assert_fields(entry, stake=STAKE - 30 * REWARD, work_faults=0)
     assert entry.status == Status.INACTIVE
-    assert trial.burned() == (30 + 3) * REWARD // 2, "half of that and of three unvested rewards"
-    assert_untouched(trial, [3])
+    assert driver.burned() == (30 + 3) * REWARD // 2, "half of that and of three unvested rewards"
+    assert_untouched(driver, [3])
 
 
 def test_one_outage_is_one_refusal() -> None:
@@ -300,13 +303,13 @@ def test_one_outage_is_one_refusal() -> None:
     A second refusal costs half of the stake: it is one only if the round was opened after the
     first one had been punished. Threat T36.
     """
-    trial = Trial.in_session(12, 2)
-    trial.draw(0)
+    driver = CaseDriver.started(12, 2)
+    driver.draw(0)
     for round_ in (0, 1):
-        trial.open_audit(round_, 3)
-    trial.run_to(max(trial.of(round_, 3).stage_end for round_ in (0, 1)))
+        driver.open_audit(round_, 3)
+    driver.run_to(max(driver.of(round_, 3).stage_end for round_ in (0, 1)))
     for round_ in (0, 1):
-        assert trial.settle(round_, 3).event("Penalised").fault == 5
-    assert trial.entries[3].stake == STAKE - 20 * REWARD
-    assert trial.burned() == (20 + 2) * REWARD // 2, "half of that and of two unvested rewards"
-    assert_untouched(trial, [3])
+        assert driver.settle(round_, 3).event("Penalised").fault == 5
+    assert driver.entries[3].stake == STAKE - 20 * REWARD
+    assert driver.burned() == (20 + 2) * REWARD // 2, "half of that and of two unvested rewards"
+    assert_untouched(driver, [3])

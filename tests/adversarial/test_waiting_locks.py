@@ -4,7 +4,8 @@ A run must always reach Finished in the end, or nobody gets the reward pool back
 make it impossible for others to join, for free. Threat T57.
 """
 
-from program.rounds import SOL, Stage, key
+from support.fields import assert_fields
+from support.program.rounds import SOL, RoundDriver, key
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.ids import NONE
@@ -14,43 +15,43 @@ from troth_coordinator.rules.view import Status
 LONG = 3
 
 
-def leave(stage: Stage, index: int) -> None:
-    owner = stage.owners[index]
-    stage.send(make.leave_run(stage.at, owner.pubkey()), owner)
+def leave(driver: RoundDriver, index: int) -> None:
+    owner = driver.owners[index]
+    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
 
 
-def newcomer_joins(stage: Stage, name: str) -> bool:
+def newcomer_joins(driver: RoundDriver, name: str) -> bool:
     """Whether somebody new finds an index."""
     owner = key("newcomer", name)
-    stage.chain.airdrop(owner.pubkey(), 10 * SOL)
-    for index in range(stage.params.capacity):
+    driver.chain.airdrop(owner.pubkey(), 10 * SOL)
+    for index in range(driver.params.capacity):
         terms = make.JoinTerms(index, 3, key("session", name).pubkey(), "http://n")
-        instruction = make.join_run(stage.at, owner.pubkey(), terms)
+        instruction = make.join_run(driver.at, owner.pubkey(), terms)
         try:
-            stage.send(instruction, owner)
+            driver.send(instruction, owner)
         except AssertionError:
             continue
         return True
     return False
 
 
-def wait_long(stage: Stage) -> None:
+def wait_long(driver: RoundDriver) -> None:
     """Longer than any withdrawal takes."""
-    stage.chain.advance(LONG * stage.params.unbond_slots)
+    driver.chain.advance(LONG * driver.params.unbond_slots)
 
 
-def finishes(stage: Stage) -> bool:
+def finishes(driver: RoundDriver) -> bool:
     """Whether ticks alone bring a waiting run to its end, and the funder gets the pool."""
     for _ in range(4):
-        if stage.run.phase == Phase.FINISHED:
+        if driver.run.phase == Phase.FINISHED:
             break
         try:
-            stage.tick()
+            driver.tick()
         except AssertionError:
             return False
-        if stage.run.phase_end_slot != NONE:
-            stage.run_out()
-    return stage.run.phase == Phase.FINISHED
+        if driver.run.phase_end_slot != NONE:
+            driver.run_out()
+    return driver.run.phase == Phase.FINISHED
 
 
 def test_joining_and_leaving_burns_no_index_of_a_run_that_has_not_begun():
@@ -60,14 +61,14 @@ def test_joining_and_leaving_burns_no_index_of_a_run_that_has_not_begun():
     account and no audit can name the indices, so they must be free for others at once.
     Threat T56.
     """
-    stage = Stage(0, capacity=4, audit_cap=2, max_witness_only=1)
+    driver = RoundDriver(0, capacity=4, audit_cap=2, max_witness_only=1)
     attacker = key("attacker")
-    stage.chain.airdrop(attacker.pubkey(), 100 * SOL)
+    driver.chain.airdrop(attacker.pubkey(), 100 * SOL)
     for index in range(4):
         terms = make.JoinTerms(index, 3, key("a", index).pubkey(), "http://a")
-        stage.send(make.join_run(stage.at, attacker.pubkey(), terms), attacker)
-        stage.send(make.leave_run(stage.at, attacker.pubkey()), attacker)
-    assert newcomer_joins(stage, "bob")
+        driver.send(make.join_run(driver.at, attacker.pubkey(), terms), attacker)
+        driver.send(make.leave_run(driver.at, attacker.pubkey()), attacker)
+    assert newcomer_joins(driver, "bob")
 
 
 def test_a_run_whose_members_all_leave_in_the_last_round_stores_its_root_and_ends():
@@ -76,35 +77,35 @@ def test_a_run_whose_members_all_leave_in_the_last_round_stores_its_root_and_end
     Their last duty is the vote for the final root. If they are gone before it, training since the
     newest checkpoint is lost and nobody is left who could bring the run to its end.
     """
-    stage = Stage(4, max_rounds=3)
-    stage.start()
-    stage.play(2)
+    driver = RoundDriver(4, max_rounds=3)
+    driver.start()
+    driver.play(2)
     for index in range(4):
-        leave(stage, index)
-    stage.play(1)
-    assert stage.run.phase == Phase.COOLDOWN
-    stage.cool_down()
-    assert (stage.run.phase, stage.run.root_round) == (Phase.FINISHED, 3)
-    assert all(entry.status == Status.LEFT for entry in stage.entries[:4])
+        leave(driver, index)
+    driver.play(1)
+    assert driver.run.phase == Phase.COOLDOWN
+    driver.cool_down()
+    assert_fields(driver.run, phase=Phase.FINISHED, root_round=3)
+    assert all(entry.status == Status.LEFT for entry in driver.entries[:4])
 
 
 def test_a_run_that_halts_after_its_last_round_ends():
     """Nobody votes in the root-only step, all go home. Round and max_rounds are equal for ever."""
-    stage = Stage(2, max_rounds=2)
-    stage.start()
-    stage.play(2)
-    assert stage.run.phase == Phase.COOLDOWN
-    while stage.run.phase == Phase.COOLDOWN:
-        stage.run_out()
-        stage.chain.advance(stage.params.close_grace_slots + 1)
-        stage.close_void()
-    assert stage.run.phase == Phase.HALTED
-    stage.run_out()
+    driver = RoundDriver(2, max_rounds=2)
+    driver.start()
+    driver.play(2)
+    assert driver.run.phase == Phase.COOLDOWN
+    while driver.run.phase == Phase.COOLDOWN:
+        driver.run_out()
+        driver.chain.advance(driver.params.close_grace_slots + 1)
+        driver.close_void()
+    assert driver.run.phase == Phase.HALTED
+    driver.run_out()
     for index in range(2):
-        leave(stage, index)
-    stage.tick()
-    wait_long(stage)
-    assert finishes(stage)
+        leave(driver, index)
+    driver.tick()
+    wait_long(driver)
+    assert finishes(driver)
 
 
 def test_a_jailed_member_that_is_needed_does_not_lock_the_run():
@@ -112,38 +113,38 @@ def test_a_jailed_member_that_is_needed_does_not_lock_the_run():
 
     Either the jailed one may come back while no round is open, or the run ends.
     """
-    stage = Stage(3, capacity=3, audit_cap=1, max_witness_only=0, min_members=3)
-    stage.start()
+    driver = RoundDriver(3, capacity=3, audit_cap=1, max_witness_only=0, min_members=3)
+    driver.start()
     for _ in range(3):
-        stage.commit_all()
-        stage.attest_all(bitmap=0b011)
-        stage.close()
-        stage.chain.advance()
-    stage.cool_down()
-    assert stage.run.phase == Phase.WAITING_FOR_MEMBERS
-    assert stage.entries[2].status == Status.JAILED
-    wait_long(stage)
+        driver.commit_all()
+        driver.attest_all(bitmap=0b011)
+        driver.close()
+        driver.chain.advance()
+    driver.cool_down()
+    assert driver.run.phase == Phase.WAITING_FOR_MEMBERS
+    assert driver.entries[2].status == Status.JAILED
+    wait_long(driver)
     try:
-        stage.ready(2)
+        driver.ready(2)
     except AssertionError:
-        assert finishes(stage)
+        assert finishes(driver)
     else:
-        stage.tick()
-        assert stage.run.phase == Phase.WARMUP
+        driver.tick()
+        assert driver.run.phase == Phase.WARMUP
 
 
 def test_a_run_that_too_few_come_back_to_ends():
     """Half of the members never answer again. What is left must not hold the pool for ever."""
-    stage = Stage(2)
-    stage.start()
-    stage.play(2)
-    while stage.run.phase in (Phase.COMMIT, Phase.ATTEST):
-        stage.commit_all([0])
-        stage.attest_all([0])
-        stage.chain.advance(stage.params.close_grace_slots + 1)
-        stage.close()
-    if stage.run.phase == Phase.COOLDOWN:
-        stage.cool_down()
-    assert stage.run.phase == Phase.WAITING_FOR_MEMBERS
-    wait_long(stage)
-    assert finishes(stage)
+    driver = RoundDriver(2)
+    driver.start()
+    driver.play(2)
+    while driver.run.phase in (Phase.COMMIT, Phase.ATTEST):
+        driver.commit_all([0])
+        driver.attest_all([0])
+        driver.chain.advance(driver.params.close_grace_slots + 1)
+        driver.close()
+    if driver.run.phase == Phase.COOLDOWN:
+        driver.cool_down()
+    assert driver.run.phase == Phase.WAITING_FOR_MEMBERS
+    wait_long(driver)
+    assert finishes(driver)

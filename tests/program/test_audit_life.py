@@ -1,9 +1,11 @@
 """An audit from the sample to its outcome, as everybody plays by the rules."""
 
 import pytest
-from program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, Court, openings_of
-from program.rounds import root_of
+from support.fields import assert_fields
+from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver, openings_of
+from support.program.rounds import root_of
 
+from troth_attestation.quorum import AuditOutcome
 from troth_attestation.sampling import seats_of
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage, SeatFlag
@@ -15,163 +17,171 @@ FEE = 200
 
 
 def test_three_honest_seats_clear_an_honest_target_and_are_paid() -> None:
-    court = Court.in_session()
-    pool, unvested = court.run.reward_pool, court.run.total_unvested
-    opened = court.open_audit(0, 2).event("AuditOpened")
-    audit = court.of(0, 2)
-    frozen = court.round(0)
+    driver = AuditDriver.started()
+    pool, unvested = driver.run.reward_pool, driver.run.total_unvested
+    opened = driver.open_audit(0, 2).event("AuditOpened")
+    audit = driver.of(0, 2)
+    frozen = driver.round(0)
     assert audit.stage == AuditStage.OPENINGS
     assert tuple(opened.seats[: audit.num_available]) == seats_of(frozen.seed, 2, frozen.eligible)
     assert [seat.index for seat in audit.seats] == list(opened.seats)
-    assert (audit.canonical_root, audit.seed) == (root_of(0), frozen.seed)
-    assert (audit.header_hash, audit.vouchers) == (frozen.slots[2].header_hash, 0b111111)
-    assert (audit.reward_paid, audit.previous_included) == (1_000, NONE)
-    assert opened.stage_end == frozen.freeze_clock + court.params.openings_slots
+    assert_fields(
+        audit,
+        canonical_root=root_of(0),
+        seed=frozen.seed,
+        header_hash=frozen.slots[2].header_hash,
+        vouchers=0b111111,
+        reward_paid=1_000,
+        previous_included=NONE,
+    )
+    assert opened.stage_end == frozen.freeze_clock + driver.params.openings_slots
 
-    posted = court.post(0, 2).event("OpeningsPosted")
+    posted = driver.post(0, 2).event("OpeningsPosted")
     assert posted.root == openings_of(0, 2)
-    assert posted.stage_end == audit.stage_end + court.params.verdict_commit_slots
-    court.hear(0, 2, [OK, OK, OK])
-    settled = court.settle(0, 2).event("AuditSettled")
+    assert posted.stage_end == audit.stage_end + driver.params.verdict_commit_slots
+    driver.take_verdicts(0, 2, [OK, OK, OK])
+    settled = driver.settle(0, 2).event("AuditSettled")
     judges = [seat.index for seat in audit.seats[:3]]
-    assert (settled.outcome, settled.fee) == (1, FEE)
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, fee=FEE)
     assert settled.paid == sum(1 << index for index in judges)
-    assert court.run.reward_pool == pool - 3 * FEE
-    assert court.run.total_unvested == unvested + 3 * FEE
-    after = court.of(0, 2)
+    assert driver.run.reward_pool == pool - 3 * FEE
+    assert driver.run.total_unvested == unvested + 3 * FEE
+    after = driver.of(0, 2)
     assert after.stage == AuditStage.SETTLED
-    assert after.stage_end == court.round(0).close_clock + court.params.case_slots
+    assert after.stage_end == driver.round(0).close_clock + driver.params.case_slots
     assert all(seat.flags & SeatFlag.PAID for seat in after.judging)
-    assert court.burned() == 0
+    assert driver.burned() == 0
 
 
 def test_whoever_must_show_openings_can_open_its_audit_itself() -> None:
-    court = Court.in_session()
-    landed = court.post(0, 4)
+    driver = AuditDriver.started()
+    landed = driver.post(0, 4)
     assert landed.names() == ["AuditOpened", "OpeningsPosted"]
-    assert court.of(0, 4).payer == bytes(court.sessions[4].pubkey())
+    assert driver.of(0, 4).payer == bytes(driver.sessions[4].pubkey())
 
 
 def test_the_freeze_tells_who_is_sampled_and_a_later_correction_changes_nothing() -> None:
-    court = Court.in_session(6, 2, p_base_ppm=0, p_new_ppm=500_000)
-    frozen = court.round(1)
+    driver = AuditDriver.started(6, 2, p_base_ppm=0, p_new_ppm=500_000)
+    frozen = driver.round(1)
     assert 0 < frozen.sampled < 0b111111, "the seed of this run samples some"
-    (event,) = [e for e in court.ledger.events if e.name == "SeedFrozen" and e.round == 1]
-    assert (event.sampled, event.unseated) == (frozen.sampled, 0)
+    (event,) = [e for e in driver.ledger.events if e.name == "SeedFrozen" and e.round == 1]
+    assert_fields(event, sampled=frozen.sampled, unseated=0)
     inside = frozen.sampled.bit_length() - 1
     outside = next(i for i in range(6) if not frozen.sampled >> i & 1)
-    assert court.refused(court.open_instruction(1, outside), court.cranker) == "NotSampled"
-    court.open_audit(1, inside)
-    assert court.round(1).audited == 1 << inside
+    assert driver.refused(driver.open_instruction(1, outside), driver.cranker) == "NotSampled"
+    driver.open_audit(1, inside)
+    assert driver.round(1).audited == 1 << inside
 
 
 def test_windows_end_early_once_every_seat_has_acted() -> None:
-    court = Court.in_session()
-    court.post(0, 1)
-    audit = court.of(0, 1)
+    driver = AuditDriver.started()
+    driver.post(0, 1)
+    audit = driver.of(0, 1)
     for seat in audit.judging:
-        commit, _ = court.commit_instructions(audit, seat.index, OK)
-        landed = court.send(commit, court.sessions[seat.index])
+        commit, _ = driver.commit_instructions(audit, seat.index, OK)
+        landed = driver.send(commit, driver.sessions[seat.index])
     committed = landed.event("VerdictCommitted")
     assert committed.stage == AuditStage.REVEAL
-    assert committed.stage_end == court.clock + court.params.verdict_reveal_slots
+    assert committed.stage_end == driver.clock + driver.params.verdict_reveal_slots
     for seat in audit.judging:
-        assert court.refused(court.settle_instruction(0, 1), court.cranker) == "WindowOpen"
-        _, reveal = court.commit_instructions(audit, seat.index, OK)
-        court.send(reveal, court.sessions[seat.index])
-    assert court.settle(0, 1).event("AuditSettled").outcome == 1
+        assert driver.refused(driver.settle_instruction(0, 1), driver.cranker) == "WindowOpen"
+        _, reveal = driver.commit_instructions(audit, seat.index, OK)
+        driver.send(reveal, driver.sessions[seat.index])
+    assert driver.settle(0, 1).event("AuditSettled").outcome == AuditOutcome.CLEARED
 
 
 def test_a_disagreement_seats_two_more_and_three_decide() -> None:
-    court = Court.in_session()
-    court.post(0, 0)
-    court.hear(0, 0, [OK, MISMATCH, OK])
-    assert court.refused(court.settle_instruction(0, 0), court.cranker) == "ExtensionDue"
-    extended = court.extend(0, 0).event("AuditExtended")
+    driver = AuditDriver.started()
+    driver.post(0, 0)
+    driver.take_verdicts(0, 0, [OK, MISMATCH, OK])
+    assert driver.refused(driver.settle_instruction(0, 0), driver.cranker) == "ExtensionDue"
+    extended = driver.extend(0, 0).event("AuditExtended")
     assert extended.num_seats == 5
-    assert extended.stage_end == court.clock + court.params.verdict_commit_slots
-    assert court.of(0, 0).flags & AuditFlag.EXTENDED
-    court.hear(0, 0, [OK, OK])
-    settled = court.settle(0, 0).event("AuditSettled")
-    assert (settled.outcome, settled.paid.bit_count()) == (1, 5), "an honest doubt is paid too"
+    assert extended.stage_end == driver.clock + driver.params.verdict_commit_slots
+    assert driver.of(0, 0).flags & AuditFlag.EXTENDED
+    driver.take_verdicts(0, 0, [OK, OK])
+    settled = driver.settle(0, 0).event("AuditSettled")
+    assert settled.outcome == AuditOutcome.CLEARED, "an honest doubt is paid too"
+    assert settled.paid.bit_count() == 5, "an honest doubt is paid too"
 
 
 def test_three_mismatches_accuse_and_freeze_the_target() -> None:
-    court = Court.in_session()
-    settled = court.judge(0, 3, [MISMATCH, MISMATCH, MISMATCH, OK, OK]).event("AuditSettled")
-    assert settled.outcome == 3
-    assert settled.case_seed_slot == court.slot + court.params.seed_delay_slots
-    audit = court.of(0, 3)
-    assert (audit.stage, audit.stage_end) == (AuditStage.ACCUSED, NONE)
+    driver = AuditDriver.started()
+    settled = driver.judge(0, 3, [MISMATCH, MISMATCH, MISMATCH, OK, OK]).event("AuditSettled")
+    assert settled.outcome == AuditOutcome.ACCUSED
+    assert settled.case_seed_slot == driver.slot + driver.params.seed_delay_slots
+    audit = driver.of(0, 3)
+    assert_fields(audit, stage=AuditStage.ACCUSED, stage_end=NONE)
     assert audit.case_seed_slot == settled.case_seed_slot
-    entry = court.entries[3]
-    assert (entry.frozen, entry.targets) == (1, 1)
+    entry = driver.entries[3]
+    assert_fields(entry, frozen=1, targets=1)
     assert entry.status == Status.ACTIVE, "nobody is punished before a second committee"
-    assert (court.run.accused, court.run.sampled) == (0b001000, 0b111111)
+    assert_fields(driver.run, accused=0b001000, sampled=0b111111)
 
 
 def test_without_a_majority_the_reward_is_undone_and_sampling_is_that_of_the_new() -> None:
-    court = Court.in_session()
-    pool = court.run.reward_pool
-    settled = court.judge(0, 3, [OK, MISMATCH, OK, MISMATCH, UNAVAILABLE]).event("AuditSettled")
-    assert (settled.outcome, settled.reward_undone) == (5, 1_000)
+    driver = AuditDriver.started()
+    pool = driver.run.reward_pool
+    settled = driver.judge(0, 3, [OK, MISMATCH, OK, MISMATCH, UNAVAILABLE]).event("AuditSettled")
+    assert_fields(settled, outcome=AuditOutcome.UNPROVEN, reward_undone=1_000)
     assert settled.paid.bit_count() == 4, "unavailable earns nothing here"
-    assert court.run.reward_pool == pool + 1_000 - 4 * FEE
-    entry = court.entries[3]
-    assert (entry.included_since_strike, entry.strikes) == (0, 0)
+    assert driver.run.reward_pool == pool + 1_000 - 4 * FEE
+    entry = driver.entries[3]
+    assert_fields(entry, included_since_strike=0, strikes=0)
     assert 0 in entry.unproven_rounds
-    assert court.round(0).unpaid == 0b001000
+    assert driver.round(0).unpaid == 0b001000
 
 
 def test_the_third_unproven_audit_within_a_hundred_rounds_is_a_strike() -> None:
-    court = Court(6)
-    court.start()
+    driver = AuditDriver(6)
+    driver.start()
     strikes = []
     for round_ in range(3):
-        court.play(1)
-        court.draw(round_)
+        driver.play(1)
+        driver.draw(round_)
         said = [OK, MISMATCH, OK, MISMATCH, UNAVAILABLE]
-        strikes.append(court.judge(round_, 3, said).event("AuditSettled").is_strike)
+        strikes.append(driver.judge(round_, 3, said).event("AuditSettled").is_strike)
     assert strikes == [False, False, True]
-    assert court.entries[3].strikes == 1
+    assert driver.entries[3].strikes == 1
 
 
 def test_a_lazy_seat_is_outvoted_unpaid_and_pays() -> None:
-    court = Court.in_session()
+    driver = AuditDriver.started()
     lazy = (OK, LAZY)
-    landed = court.judge(0, 5, [OK, lazy, OK, OK, OK])
+    landed = driver.judge(0, 5, [OK, lazy, OK, OK, OK])
     settled, penalised = landed.event("AuditSettled"), landed.event("Penalised")
-    judge = court.of(0, 5).seats[1]
-    assert (settled.outcome, settled.paid.bit_count()) == (1, 4)
-    assert (penalised.index, penalised.fault, penalised.stake) == (judge.index, 7, 10_000)
-    assert (penalised.treasury, penalised.burned) == (5_000, 5_000)
+    judge = driver.of(0, 5).seats[1]
+    assert settled.outcome == 1
+    assert settled.paid.bit_count() == 4
+    assert_fields(penalised, index=judge.index, fault=7, stake=10_000, treasury=5_000, burned=5_000)
     assert penalised.status == Status.INACTIVE, "its stake is below the minimum now"
     assert judge.flags & SeatFlag.FAULTY and not judge.flags & SeatFlag.PAID
-    assert (court.burned(), court.run.treasury) == (5_000, 5_000)
+    assert driver.burned() == 5_000
+    assert driver.run.treasury == 5_000
 
 
 def test_a_pause_moves_every_window_by_its_length() -> None:
-    court = Court.in_session()
-    court.open_audit(0, 2)
-    end = court.of(0, 2).stage_end
-    authority = court.authority.pubkey()
-    court.send(life.pause_run(court.at, authority), court.authority)
-    court.play(1)
-    assert court.run.phase == Phase.PAUSED
-    court.chain.advance(court.params.openings_slots + 1)
-    court.send(life.resume_run(court.at, authority, court.run.round), court.authority)
-    assert court.clock <= end < court.slot
-    court.post(0, 2)
-    assert court.of(0, 2).stage == AuditStage.COMMIT
+    driver = AuditDriver.started()
+    driver.open_audit(0, 2)
+    end = driver.of(0, 2).stage_end
+    authority = driver.authority.pubkey()
+    driver.send(life.pause_run(driver.at, authority), driver.authority)
+    driver.play(1)
+    assert driver.run.phase == Phase.PAUSED
+    driver.chain.advance(driver.params.openings_slots + 1)
+    driver.send(life.resume_run(driver.at, authority, driver.run.round), driver.authority)
+    assert driver.clock <= end < driver.slot
+    driver.post(0, 2)
+    assert driver.of(0, 2).stage == AuditStage.COMMIT
 
 
 @pytest.mark.parametrize("num", [4, 5])
 def test_a_small_run_extends_to_the_seats_that_there_are(num: int) -> None:
-    court = Court.in_session(num)
-    court.post(0, 0)
-    court.hear(0, 0, [MISMATCH, MISMATCH, MISMATCH])
-    assert court.of(0, 0).num_available == num - 1
+    driver = AuditDriver.started(num)
+    driver.post(0, 0)
+    driver.take_verdicts(0, 0, [MISMATCH, MISMATCH, MISMATCH])
+    assert driver.of(0, 0).num_available == num - 1
     if num == 5:
-        court.extend(0, 0)
-        court.hear(0, 0, [OK])
-    assert court.settle(0, 0).event("AuditSettled").outcome == 3
+        driver.extend(0, 0)
+        driver.take_verdicts(0, 0, [OK])
+    assert driver.settle(0, 0).event("AuditSettled").outcome == AuditOutcome.ACCUSED

@@ -1,9 +1,11 @@
 """Appeals, the council, the breaker and the cap of an epoch."""
 
 import pytest
-from program.audits import MISMATCH, OK
-from program.cases import PAYLOAD, POSSESSION, STAKE, Trial
+from support.fields import assert_fields
+from support.program.audits import MISMATCH, OK
+from support.program.cases import PAYLOAD, POSSESSION, STAKE, CaseDriver
 
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.case_instructions import NO_SUBJECT
@@ -15,78 +17,80 @@ PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
 """Cases end while the next round is still in its Commit."""
 
 
-def convicted(trial: Trial, target: int = 3) -> AuditView:
+def convicted(driver: CaseDriver, target: int = 3) -> AuditView:
     """Five seats accuse, the committee agrees: nobody but the target pays."""
-    trial.judge(0, target, ALL_MISMATCH)
-    trial.decide(trial.case(0, target), MISMATCH)
-    return trial.case(0, target)
+    driver.judge(0, target, ALL_MISMATCH)
+    driver.decide(driver.case(0, target), MISMATCH)
+    return driver.case(0, target)
 
 
 def test_a_reversed_conviction_gives_everything_back() -> None:
-    trial = Trial.in_session()
-    had = trial.entries[3]
-    case = convicted(trial)
+    driver = CaseDriver.started()
+    had = driver.entries[3]
+    case = convicted(driver)
     taken = case.escrow
-    assert trial.appeal(case).event("CaseAppealed").stage_end == (
-        case.appeal_end + trial.params.appeal_slots
+    assert driver.appeal(case).event("CaseAppealed").stage_end == (
+        case.appeal_end + driver.params.appeal_slots
     )
-    assert trial.refused(trial.reverse_instruction(case), trial.outsider("council")) == "WindowOpen"
-    trial.run_to(case.appeal_end)
-    trial.reverse(case)
-    closed = trial.release(case).event("AuditClosed")
-    assert (closed.returned, closed.treasury, closed.burned) == (taken, 0, 0)
-    entry = trial.entries[3]
-    assert (entry.claimable, entry.frozen, entry.work_faults) == (taken, 0, 0)
+    assert (
+        driver.refused(driver.reverse_instruction(case), driver.outsider("council")) == "WindowOpen"
+    )
+    driver.run_to(case.appeal_end)
+    driver.reverse(case)
+    closed = driver.release(case).event("AuditClosed")
+    assert_fields(closed, returned=taken, treasury=0, burned=0)
+    entry = driver.entries[3]
+    assert_fields(entry, claimable=taken, frozen=0, work_faults=0)
     assert taken == STAKE // 2 + sum(had.bucket_amount)
-    assert trial.burned() == 0
-    owner = trial.owners[3]
-    before = trial.chain.accounts.balance(owner.pubkey())
-    trial.send(life.claim_reward(trial.at, owner.pubkey()), owner)
-    assert trial.chain.accounts.balance(owner.pubkey()) > before + taken - 100_000
+    assert driver.burned() == 0
+    owner = driver.owners[3]
+    before = driver.chain.accounts.balance(owner.pubkey())
+    driver.send(life.claim_reward(driver.at, owner.pubkey()), owner)
+    assert driver.chain.accounts.balance(owner.pubkey()) > before + taken - 100_000
 
 
 def test_only_the_convicted_owner_appeals_once_and_in_time() -> None:
-    trial = Trial.in_session()
-    trial.judge(0, 3, ALL_MISMATCH)
-    waiting = trial.case(0, 3)
-    owner, other = trial.owners[3], trial.owners[4]
-    mine = make.appeal_case(trial.at, owner.pubkey(), waiting)
-    assert trial.refused(mine, owner) == "NotConvicted"
-    trial.decide(waiting, MISMATCH)
-    foreign = make.appeal_case(trial.at, other.pubkey(), waiting)
-    assert trial.refused(foreign, other) == "WrongOwner"
-    trial.appeal(waiting)
-    assert trial.refused(mine, owner) == "AlreadyAppealed"
+    driver = CaseDriver.started()
+    driver.judge(0, 3, ALL_MISMATCH)
+    waiting = driver.case(0, 3)
+    owner, other = driver.owners[3], driver.owners[4]
+    mine = make.appeal_case(driver.at, owner.pubkey(), waiting)
+    assert driver.refused(mine, owner) == "NotConvicted"
+    driver.decide(waiting, MISMATCH)
+    foreign = make.appeal_case(driver.at, other.pubkey(), waiting)
+    assert driver.refused(foreign, other) == "WrongOwner"
+    driver.appeal(waiting)
+    assert driver.refused(mine, owner) == "AlreadyAppealed"
 
 
 def test_an_appeal_after_its_window_is_too_late() -> None:
-    trial = Trial.in_session()
-    case = convicted(trial)
-    trial.run_to(case.appeal_end)
-    mine = make.appeal_case(trial.at, trial.owners[3].pubkey(), case)
-    assert trial.refused(mine, trial.owners[3]) == "WindowOver"
+    driver = CaseDriver.started()
+    case = convicted(driver)
+    driver.run_to(case.appeal_end)
+    mine = make.appeal_case(driver.at, driver.owners[3].pubkey(), case)
+    assert driver.refused(mine, driver.owners[3]) == "WindowOver"
 
 
 def test_the_council_acts_only_on_what_was_appealed_and_before_the_end() -> None:
-    trial = Trial.in_session()
-    case = convicted(trial)
-    council = trial.outsider("council")
-    trial.run_to(case.appeal_end)
-    assert trial.refused(trial.reverse_instruction(case), council) == "NotReversible"
+    driver = CaseDriver.started()
+    case = convicted(driver)
+    council = driver.outsider("council")
+    driver.run_to(case.appeal_end)
+    assert driver.refused(driver.reverse_instruction(case), council) == "NotReversible"
 
 
 def test_the_council_is_too_late_after_the_escrow_and_acts_once() -> None:
-    trial = Trial.in_session()
-    case = convicted(trial)
-    trial.appeal(case)
-    council, thief = trial.outsider("council"), trial.outsider("thief")
-    trial.run_to(case.appeal_end)
-    stolen = make.resolve_appeal(trial.at, thief.pubkey(), case)
-    assert trial.refused(stolen, thief) == "WrongCouncil"
-    trial.reverse(case)
-    assert trial.refused(trial.reverse_instruction(case), council) == "AlreadyReversed"
+    driver = CaseDriver.started()
+    case = convicted(driver)
+    driver.appeal(case)
+    council, thief = driver.outsider("council"), driver.outsider("thief")
+    driver.run_to(case.appeal_end)
+    stolen = make.resolve_appeal(driver.at, thief.pubkey(), case)
+    assert driver.refused(stolen, thief) == "WrongCouncil"
+    driver.reverse(case)
+    assert driver.refused(driver.reverse_instruction(case), council) == "AlreadyReversed"
 
-    late = Trial.in_session()
+    late = CaseDriver.started()
     case = convicted(late)
     late.appeal(case)
     late.run_to(late.case(0, 3).stage_end)
@@ -95,146 +99,148 @@ def test_the_council_is_too_late_after_the_escrow_and_acts_once() -> None:
 
 
 def test_an_acquittal_cannot_be_appealed_or_reversed() -> None:
-    trial = Trial.in_session()
-    trial.challenge(trial.outsider("challenger"), 0, 2, PAYLOAD)
-    case = trial.case(0, 2, PAYLOAD)
-    trial.decide(case, OK)
-    council = trial.outsider("council")
-    assert trial.refused(trial.reverse_instruction(case), council) == "NotConvicted"
+    driver = CaseDriver.started()
+    driver.challenge(driver.outsider("challenger"), 0, 2, PAYLOAD)
+    case = driver.case(0, 2, PAYLOAD)
+    driver.decide(case, OK)
+    council = driver.outsider("council")
+    assert driver.refused(driver.reverse_instruction(case), council) == "NotConvicted"
 
 
 def test_the_breaker_makes_convictions_wait_for_the_council() -> None:
-    trial = Trial.in_session()
+    driver = CaseDriver.started()
     for target in range(5):
-        trial.judge(0, target, ALL_MISMATCH)
-    assert trial.run.accused == 0b11111
-    case = trial.case(0, 0)
-    settled = trial.decide(case, MISMATCH).event("CaseSettled")
+        driver.judge(0, target, ALL_MISMATCH)
+    assert driver.run.accused == 0b11111
+    case = driver.case(0, 0)
+    settled = driver.decide(case, MISMATCH).event("CaseSettled")
     assert settled.flags & AuditFlag.BREAKER
-    assert settled.stage_end == settled.appeal_end + trial.params.breaker_slots
-    trial.run_to(settled.appeal_end)
-    trial.reverse(case)
-    closed = trial.release(case).event("AuditClosed")
+    assert settled.stage_end == settled.appeal_end + driver.params.breaker_slots
+    driver.run_to(settled.appeal_end)
+    driver.reverse(case)
+    closed = driver.release(case).event("AuditClosed")
     assert closed.returned == settled.stake + settled.unvested
 
 
 def test_the_breaker_is_read_at_the_conviction_too() -> None:
     """When the committee was drawn, one of twelve was accused; when it convicts, five are."""
-    trial = Trial.in_session()
-    trial.judge(0, 0, ALL_MISMATCH)
-    seated = trial.seat_jury(trial.case(0, 0))
+    driver = CaseDriver.started()
+    driver.judge(0, 0, ALL_MISMATCH)
+    seated = driver.seat_jury(driver.case(0, 0))
     assert not seated.flags & AuditFlag.BREAKER
     for target in range(1, 5):
-        trial.judge(0, target, ALL_MISMATCH)
-    trial.poll(seated, [MISMATCH] * len(seated.jurors))
-    settled = trial.settle_case(seated).event("CaseSettled")
+        driver.judge(0, target, ALL_MISMATCH)
+    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
+    settled = driver.settle_case(seated).event("CaseSettled")
     assert settled.flags & AuditFlag.BREAKER
-    assert settled.stage_end == settled.appeal_end + trial.params.breaker_slots
+    assert settled.stage_end == settled.appeal_end + driver.params.breaker_slots
 
 
 def test_the_breaker_of_the_draw_holds_although_a_new_epoch_starts_new_counts() -> None:
-    trial = Trial.in_session(rounds_per_epoch=4)
+    driver = CaseDriver.started(rounds_per_epoch=4)
     for target in range(5):
-        trial.judge(0, target, ALL_MISMATCH)
-    seated = trial.seat_jury(trial.case(0, 0))
+        driver.judge(0, target, ALL_MISMATCH)
+    seated = driver.seat_jury(driver.case(0, 0))
     assert seated.flags & AuditFlag.BREAKER
-    trial.play(4)
-    assert trial.run.epoch == 1
-    trial.poll(seated, [MISMATCH] * len(seated.jurors))
-    settled = trial.settle_case(seated).event("CaseSettled")
-    assert (trial.run.accused, trial.run.num_convicted) == (0, 1)
-    assert settled.stage_end == settled.appeal_end + trial.params.breaker_slots
+    driver.play(4)
+    assert driver.run.epoch == 1
+    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
+    settled = driver.settle_case(seated).event("CaseSettled")
+    assert_fields(driver.run, accused=0, num_convicted=1)
+    assert settled.stage_end == settled.appeal_end + driver.params.breaker_slots
 
 
 def test_convictions_beyond_the_cap_wait_for_the_next_epoch() -> None:
-    trial = Trial.in_session(6, rounds_per_epoch=4, min_members=2, keep_rounds=4)
+    driver = CaseDriver.started(6, rounds_per_epoch=4, min_members=2, keep_rounds=4)
     for target in range(3):
-        trial.judge(0, target, ALL_MISMATCH)
+        driver.judge(0, target, ALL_MISMATCH)
     for target in range(2):
-        trial.decide(trial.case(0, target), MISMATCH)
-    third = trial.seat_jury(trial.case(0, 2))
-    trial.poll(third, [MISMATCH] * len(third.jurors))
-    assert trial.refused(trial.settle_case_instruction(third), trial.cranker) == "SlashCapReached"
-    assert trial.entries[2].frozen == 1
-    trial.play(4)
-    assert trial.run.epoch == 1
-    assert trial.settle_case(third).event("CaseSettled").outcome == 1
-    assert trial.run.num_convicted == 1
+        driver.decide(driver.case(0, target), MISMATCH)
+    third = driver.seat_jury(driver.case(0, 2))
+    driver.take_votes(third, [MISMATCH] * len(third.jurors))
+    assert (
+        driver.refused(driver.settle_case_instruction(third), driver.cranker) == "SlashCapReached"
+    )
+    assert driver.entries[2].frozen == 1
+    driver.play(4)
+    assert driver.run.epoch == 1
+    assert driver.settle_case(third).event("CaseSettled").outcome == CaseOutcome.CONVICTED
+    assert driver.run.num_convicted == 1
 
 
 def test_the_second_conviction_takes_everything_and_bars_for_good() -> None:
-    trial = Trial.in_session(12, 2)
-    trial.judge(1, 3, ALL_MISMATCH)
-    trial.decide(trial.case(1, 3), MISMATCH)
-    owner = trial.owners[3]
-    top_up = life.top_up_stake(trial.at, owner.pubkey(), STAKE)
-    trial.send(top_up, owner)
-    trial.draw(0)
-    trial.judge(0, 3, ALL_MISMATCH)
-    case = trial.case(0, 3)
-    seated = trial.seat_jury(case)
-    trial.poll(seated, [MISMATCH] * len(seated.jurors))
-    missing = trial.settle_case_instruction(seated)
-    assert trial.refused(missing, trial.cranker) == "ParticipantMissing"
-    settled = trial.settle_case(seated, people=[3]).event("CaseSettled")
-    assert (settled.stake, settled.status) == (STAKE + STAKE // 2, Status.BARRED)
-    trial.release(trial.case(1, 3))
-    trial.release(case)
-    entry = trial.entries[3]
-    assert (entry.stake, entry.status, entry.frozen) == (0, Status.BARRED, 0)
-    terms = life.JoinTerms(12, 3, trial.sessions[3].pubkey(), "http://again")
-    again = life.join_run(trial.at, owner.pubkey(), terms)
-    assert trial.refused(again, owner) == "ParticipantBarred"
+    driver = CaseDriver.started(12, 2)
+    driver.judge(1, 3, ALL_MISMATCH)
+    driver.decide(driver.case(1, 3), MISMATCH)
+    owner = driver.owners[3]
+    top_up = life.top_up_stake(driver.at, owner.pubkey(), STAKE)
+    driver.send(top_up, owner)
+    driver.draw(0)
+    driver.judge(0, 3, ALL_MISMATCH)
+    case = driver.case(0, 3)
+    seated = driver.seat_jury(case)
+    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
+    missing = driver.settle_case_instruction(seated)
+    assert driver.refused(missing, driver.cranker) == "ParticipantMissing"
+    settled = driver.settle_case(seated, people=[3]).event("CaseSettled")
+    assert_fields(settled, stake=STAKE + STAKE // 2, status=Status.BARRED)
+    driver.release(driver.case(1, 3))
+    driver.release(case)
+    entry = driver.entries[3]
+    assert_fields(entry, stake=0, status=Status.BARRED, frozen=0)
+    terms = life.JoinTerms(12, 3, driver.sessions[3].pubkey(), "http://again")
+    again = life.join_run(driver.at, owner.pubkey(), terms)
+    assert driver.refused(again, owner) == "ParticipantBarred"
 
 
 @pytest.mark.parametrize("is_reversed", [True, False])
 def test_a_reversal_ends_the_jail_of_a_false_possession(is_reversed: bool) -> None:
     """The third strike jails for an epoch; reversed, the way back is open again at once."""
-    trial = Trial.in_session(**PATIENT)
-    stranger = trial.outsider("challenger")
+    driver = CaseDriver.started(**PATIENT)
+    stranger = driver.outsider("challenger")
     for target, kind, subject in ((1, PAYLOAD, NO_SUBJECT), (2, PAYLOAD, NO_SUBJECT),
                                   (3, POSSESSION, 4)):  # fmt: skip
-        trial.challenge(stranger, 0, target, kind, subject)
-        landed = trial.decide(trial.case(0, target, kind), MISMATCH)
+        driver.challenge(stranger, 0, target, kind, subject)
+        landed = driver.decide(driver.case(0, target, kind), MISMATCH)
     assert landed.event("CaseSettled").jailed == 1 << 3
-    case = trial.case(0, 3, POSSESSION)
-    trial.appeal(case)
-    trial.run_to(case.appeal_end)
+    case = driver.case(0, 3, POSSESSION)
+    driver.appeal(case)
+    driver.run_to(case.appeal_end)
     if is_reversed:
-        trial.reverse(case)
-    trial.release(case)
-    entry, owner = trial.entries[3], trial.owners[3]
+        driver.reverse(case)
+    driver.release(case)
+    entry, owner = driver.entries[3], driver.owners[3]
     assert entry.status == Status.JAILED
-    assert entry.jailed_until_round == trial.run.round + (0 if is_reversed else 51)
-    missing = trial.params.stake_lamports - entry.stake
-    trial.send(life.top_up_stake(trial.at, owner.pubkey(), missing), owner)
+    assert entry.jailed_until_round == driver.run.round + (0 if is_reversed else 51)
+    missing = driver.params.stake_lamports - entry.stake
+    driver.send(life.top_up_stake(driver.at, owner.pubkey(), missing), owner)
     if not is_reversed:
-        assert trial.refused(trial.ready_instruction(3), trial.sessions[3]) == "StillJailed"
+        assert driver.refused(driver.ready_instruction(3), driver.sessions[3]) == "StillJailed"
         return
-    trial.ready(3)
-    trial.play(1)
-    trial.activate(3)
+    driver.ready(3)
+    driver.play(1)
+    driver.activate(3)
 
 
 @pytest.mark.parametrize("people", [[], [3]])
 def test_a_reversal_lifts_the_bar(people: list[int]) -> None:
-    trial = Trial.in_session(12, 2)
-    trial.judge(1, 3, ALL_MISMATCH)
-    trial.decide(trial.case(1, 3), MISMATCH)
-    trial.draw(0)
-    trial.judge(0, 3, ALL_MISMATCH)
-    case = trial.case(0, 3)
-    trial.decide(case, MISMATCH, people=[3])
-    trial.appeal(case)
-    trial.run_to(trial.case(0, 3).appeal_end)
-    trial.reverse(case)
+    driver = CaseDriver.started(12, 2)
+    driver.judge(1, 3, ALL_MISMATCH)
+    driver.decide(driver.case(1, 3), MISMATCH)
+    driver.draw(0)
+    driver.judge(0, 3, ALL_MISMATCH)
+    case = driver.case(0, 3)
+    driver.decide(case, MISMATCH, people=[3])
+    driver.appeal(case)
+    driver.run_to(driver.case(0, 3).appeal_end)
+    driver.reverse(case)
     if not people:
-        now = trial.case(0, 3)
-        trial.run_to(max(now.stage_end, now.case_end))
-        release = trial.release_instruction(case)
-        assert trial.refused(release, trial.cranker) == "ParticipantMissing"
+        now = driver.case(0, 3)
+        driver.run_to(max(now.stage_end, now.case_end))
+        release = driver.release_instruction(case)
+        assert driver.refused(release, driver.cranker) == "ParticipantMissing"
         return
-    trial.release(case, people)
-    entry = trial.entries[3]
-    assert (entry.status, entry.claimable) == (Status.LEFT, STAKE // 2)
+    driver.release(case, people)
+    entry = driver.entries[3]
+    assert_fields(entry, status=Status.LEFT, claimable=STAKE // 2)
     assert entry.work_faults == 1, "the first conviction stands"

@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from program.costs import Rows, render, table
+from support.program.costs import Rows, render, table
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain.transactions import MAX_TRANSACTION_BYTES

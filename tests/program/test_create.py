@@ -3,44 +3,24 @@
 import dataclasses
 
 import pytest
-from program import harness
-from program.bench import Bench
-from program.rounds import SOL, Stage, key, params_of, root_of
 from solders.instruction import AccountMeta, Instruction
 from solders.pubkey import Pubkey
+from support.program import idl
+from support.program.chain import ChainDriver
+from support.program.creation import AUTHORITY, RUN_ID, create, new_chain, rosters
+from support.program.rounds import SOL, RoundDriver, key, params_of, root_of
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.ids import NONE
-from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
 
-AUTHORITY = key("authority")
-RUN_ID = b"r" * 32
 
-
-def bench(ring: int = 16) -> Bench:
-    made = Bench(RUN_ID, ring)
-    made.chain.airdrop(AUTHORITY.pubkey(), 100 * SOL)
-    return made
-
-
-def create(of: Bench, params: ParamsView | None = None) -> Instruction:
-    terms = make.RunTerms(
-        RUN_ID, b"c" * 32, b"m" * 32, root_of(0), key("council").pubkey(), params or params_of()
-    )
-    return make.create_run(of.at, AUTHORITY.pubkey(), terms)
-
-
-def rosters(of: Bench, count: int = 3) -> list[Instruction]:
-    return [make.init_roster(of.at, AUTHORITY.pubkey()) for _ in range(count)]
-
-
-def prefund(of: Bench, address: Pubkey, lamports: int) -> None:
+def prefund(of: ChainDriver, address: Pubkey, lamports: int) -> None:
     of.chain.airdrop(address, lamports)
 
 
 def test_a_new_run_waits_with_what_it_was_given():
-    of = bench()
+    of = new_chain()
     of.create([create(of), *rosters(of)], AUTHORITY)
     run = of.run
     assert run.phase == Phase.WAITING_FOR_MEMBERS
@@ -53,25 +33,25 @@ def test_a_new_run_waits_with_what_it_was_given():
 
 
 def test_accounts_are_rent_exempt_and_decode_by_the_exported_layout():
-    of = bench()
+    of = new_chain()
     of.create([create(of), *rosters(of)], AUTHORITY)
     of.send(make.init_round(of.at, AUTHORITY.pubkey(), 3), AUTHORITY)
     for name, address in (("Run", of.at.run), ("Roster", of.at.roster), ("Round", of.at.round(3))):
         account = of.chain.accounts.get(address)
-        decoded = harness.decode(name, bytes(account.data))
+        decoded = idl.decode(name, bytes(account.data))
         assert decoded["version"] == 1
         assert account.lamports == of.chain.minimum_balance(len(account.data))
-    run = harness.decode("Run", bytes(of.chain.accounts.get(of.at.run).data))
+    run = idl.decode("Run", bytes(of.chain.accounts.get(of.at.run).data))
     assert bytes(run["vault"]) == bytes(of.at.vault)
     assert run["params"]["ring"] == 16
-    position = harness.decode("Round", bytes(of.chain.accounts.get(of.at.round(3)).data))
+    position = idl.decode("Round", bytes(of.chain.accounts.get(of.at.round(3)).data))
     assert position["position"] == 3 and position["round"] == NONE
     vault = of.chain.accounts.get(of.at.vault)
     assert vault.owner == of.at.program and len(vault.data) == 0
 
 
 def test_stray_lamports_sent_in_advance_block_nothing():
-    of = bench()
+    of = new_chain()
     for lamports, address in (
         (890_881, of.at.run),
         (890_880, of.at.vault),
@@ -86,7 +66,7 @@ def test_stray_lamports_sent_in_advance_block_nothing():
 
 
 def test_nothing_is_created_twice():
-    of = bench()
+    of = new_chain()
     of.create([create(of), *rosters(of)], AUTHORITY)
     assert of.refused(create(of), AUTHORITY) == "AccountAlreadyExists"
     of.send(make.init_round(of.at, AUTHORITY.pubkey(), 0), AUTHORITY)
@@ -95,18 +75,18 @@ def test_nothing_is_created_twice():
 
 
 def test_the_roster_grows_in_steps_and_then_stays():
-    of = bench()
+    of = new_chain()
     of.chain.send(of._signed(create(of), [AUTHORITY]))
     sizes = []
     for _ in range(4):
         of.chain.send(of._signed(rosters(of, 1), [AUTHORITY]))
         sizes.append(len(of.chain.accounts.get(of.at.roster).data))
-    full = harness.LAYOUT["accounts"]["Roster"]["size"]
+    full = idl.LAYOUT["accounts"]["Roster"]["size"]
     assert sizes == [10_240, 20_480, full, full]
 
 
 def test_a_roster_that_is_still_growing_is_no_roster():
-    of = bench()
+    of = new_chain()
     of.chain.send(of._signed([create(of), *rosters(of, 2)], [AUTHORITY]))
     owner = key("owner")
     prefund(of, owner.pubkey(), SOL)
@@ -116,7 +96,7 @@ def test_a_roster_that_is_still_growing_is_no_roster():
 
 
 def test_only_the_authority_starts_the_roster():
-    of = bench()
+    of = new_chain()
     of.chain.send(of._signed(create(of), [AUTHORITY]))
     stranger = key("stranger")
     prefund(of, stranger.pubkey(), SOL)
@@ -125,21 +105,21 @@ def test_only_the_authority_starts_the_roster():
 
 
 def test_anyone_may_pay_for_a_round_but_only_within_the_ring():
-    of = bench()
+    of = new_chain()
     of.create([create(of), *rosters(of)], AUTHORITY)
     stranger = key("stranger")
     prefund(of, stranger.pubkey(), SOL)
     of.send(make.init_round(of.at, stranger.pubkey(), 15), stranger)
     assert of.run.num_rounds == 1
     accounts = {"payer": stranger.pubkey(), "run": of.at.run, "round": of.at.round(1)}
-    beyond = harness.instruction("init_round", accounts, {"position": 16})
+    beyond = idl.instruction("init_round", accounts, {"position": 16})
     assert of.refused(beyond, stranger) == "PositionOutOfRange"
-    other = harness.instruction("init_round", accounts, {"position": 2})
+    other = idl.instruction("init_round", accounts, {"position": 2})
     assert of.refused(other, stranger) == "WrongAddress"
 
 
 def test_addresses_must_be_the_derived_ones():
-    of = bench()
+    of = new_chain()
     built = create(of)
     for place in (1, 2):
         metas = list(built.accounts)
@@ -151,7 +131,7 @@ def test_addresses_must_be_the_derived_ones():
 
 
 def test_a_poor_authority_is_told_so():
-    of = bench()
+    of = new_chain()
     poor = key("poor")
     prefund(of, poor.pubkey(), 5_000_000)
     terms = make.RunTerms(RUN_ID, b"c" * 32, b"m" * 32, root_of(0), poor.pubkey(), params_of())
@@ -203,7 +183,7 @@ CONTRADICTIONS = [
 
 @pytest.fixture(scope="module")
 def empty():
-    return bench()
+    return new_chain()
 
 
 @pytest.mark.parametrize(("error", "changes"), CONTRADICTIONS)
@@ -214,20 +194,20 @@ def test_parameters_that_contradict_each_other_are_refused(empty, error, changes
 
 
 def test_reserved_bytes_must_be_zero():
-    of = bench()
+    of = new_chain()
     built = create(of)
     dirty = Instruction(built.program_id, bytes(built.data[:-1]) + b"\1", built.accounts)
     assert of.refused(dirty, AUTHORITY) == "ReservedNotZero"
 
 
 def test_funds_come_from_the_funder_and_are_counted():
-    stage = Stage(0, pool=0)
-    fund = make.fund_run(stage.at, stage.authority.pubkey(), 5)
-    assert stage.send(fund, stage.authority).event("RunFunded").reward_pool == 5
-    assert stage.run.reward_pool == 5
-    zero = make.fund_run(stage.at, stage.authority.pubkey(), 0)
-    assert stage.refused(zero, stage.authority) == "ZeroLamports"
-    foreign = make.fund_run(stage.at, stage.cranker.pubkey(), 5)
-    assert stage.refused(foreign, stage.cranker) == "WrongFunder"
-    much = make.fund_run(stage.at, stage.authority.pubkey(), 1_000 * SOL)
-    assert stage.refused(much, stage.authority) == "InsufficientFunds"
+    driver = RoundDriver(0, pool=0)
+    fund = make.fund_run(driver.at, driver.authority.pubkey(), 5)
+    assert driver.send(fund, driver.authority).event("RunFunded").reward_pool == 5
+    assert driver.run.reward_pool == 5
+    zero = make.fund_run(driver.at, driver.authority.pubkey(), 0)
+    assert driver.refused(zero, driver.authority) == "ZeroLamports"
+    foreign = make.fund_run(driver.at, driver.cranker.pubkey(), 5)
+    assert driver.refused(foreign, driver.cranker) == "WrongFunder"
+    much = make.fund_run(driver.at, driver.authority.pubkey(), 1_000 * SOL)
+    assert driver.refused(much, driver.authority) == "InsufficientFunds"

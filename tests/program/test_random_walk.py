@@ -1,6 +1,6 @@
 """Random instructions by random people at random moments: 5 000 here, 100 000 by night.
 
-bench.py checks the vault, the totals and the chain hash after each one that lands; a refusal must
+The driver checks the vault, the totals and the chain hash after each one that lands; a refusal must
 carry one of the program's names, and never one that says that the program is wrong. Every walk
 through audits and cases goes on until its run is closed: nothing can lock lamports or accounts.
 """
@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from program import harness
-from program.rounds import Stage
-from program.walk import ACTIONS, SHORT, Action, Walk
-from program.walk_audits import AUDIT_ACTIONS, AuditWalk, to_the_end
+from support.program import idl
+from support.program.rounds import RoundDriver
+from support.program.walk import ACTIONS, SHORT, Action, Walk
+from support.program.walk_audits import AUDIT_ACTIONS, AuditWalk, to_the_end
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_coordinator.rules.audit_view import AuditStage
@@ -36,14 +36,14 @@ def stroll(walk: Walk, actions: Sequence[tuple[int, Action]]) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_walk_breaks_the_books(seed: int) -> None:
-    walk = Walk(seed, Stage(4, **SHORT))
+    walk = Walk(seed, RoundDriver(4, **SHORT))
     stroll(walk, ACTIONS)
     # The walk went somewhere: rounds closed, and many kinds of event and refusal.
     assert walk.landed["RoundClosed"] >= 3 and sum(walk.landed.values()) > STEPS // 2
     assert len(walk.landed) >= 15 and len(walk.refused) >= 15
 
 
-class Travels:
+class Walks:
     """Walks through audits and cases until so much was tried, and where they have been."""
 
     def __init__(self, first_seed: int, num_tried: int) -> None:
@@ -62,14 +62,14 @@ class Travels:
     def _add(self, walk: AuditWalk) -> None:
         stroll(walk, AUDIT_ACTIONS)
         to_the_end(walk)
-        assert not walk.stage.chain.accounts.of_program(walk.stage.at.program)
-        assert walk.stage.chain.accounts.balance(walk.stage.at.vault) == 0
+        assert not walk.driver.chain.accounts.of_program(walk.driver.at.program)
+        assert walk.driver.chain.accounts.balance(walk.driver.at.vault) == 0
         self.tried += walk.tried
         self.landed += walk.landed
-        self.done |= set(walk.stage.costs)
+        self.done |= set(walk.driver.costs)
         self.phases |= walk.phases
         self.stages |= walk.stages
-        for event in walk.stage.ledger.events:
+        for event in walk.driver.ledger.events:
             if event.name in ("AuditSettled", "CaseSettled"):
                 self.outcomes[event.name, event.outcome] += 1
             if event.name == "PayloadCommitted":
@@ -81,10 +81,10 @@ class Travels:
 
 
 def test_no_walk_through_audits_and_cases_breaks_the_books() -> None:
-    been = Travels(0, TRIED)
-    assert set(been.tried) == set(harness.INSTRUCTIONS)
+    been = Walks(0, TRIED)
+    assert set(been.tried) == set(idl.INSTRUCTIONS)
     # None of them cannot succeed here, and each did: a change of the program shifts the dice.
-    assert len(set(harness.INSTRUCTIONS) - been.done) <= 2, been.tried
+    assert len(set(idl.INSTRUCTIONS) - been.done) <= 2, been.tried
     assert been.phases == set(Phase) and been.stages == set(AuditStage)
     assert been.members == set(range(8))
     audits = {*AuditOutcome, NOT_AUDITED} - {AuditOutcome.EXTEND}  # it is no end
@@ -94,8 +94,8 @@ def test_no_walk_through_audits_and_cases_breaks_the_books() -> None:
     assert all(been.landed[name] >= 10 for name in (*seen, "AuditClosed")), been.landed
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="100 000 instructions take five minutes; 5 000 run always")
 def test_no_long_walk_breaks_the_books() -> None:
-    been = Travels(1_000, TRIED_BY_NIGHT)
-    assert been.done == set(harness.INSTRUCTIONS)
+    been = Walks(1_000, TRIED_BY_NIGHT)
+    assert been.done == set(idl.INSTRUCTIONS)
     assert been.ends_of("CaseSettled") == set(CaseOutcome)

@@ -2,10 +2,11 @@
 
 import hashlib
 
-from program.rounds import Stage
-from program.test_round_refusals import swapped
 from solders.account import Account
 from solders.pubkey import Pubkey
+from support.fields import assert_fields
+from support.program.rounds import RoundDriver
+from support.program.swapped import exchanged
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.hashing import H, u64
@@ -16,155 +17,156 @@ from troth_coordinator.rules.view import SeedStatus
 SLOT_HASHES = Pubkey.from_string("SysvarS1otHashes111111111111111111111111111")
 
 
-def closed(**changes: int | str) -> Stage:
+def closed(**changes: int | str) -> RoundDriver:
     """A run whose round 0 has closed in this slot."""
-    stage = Stage(2, **changes)
-    stage.start()
-    stage.commit_all()
-    stage.attest_all()
-    stage.close()
-    return stage
+    driver = RoundDriver(2, **changes)
+    driver.start()
+    driver.commit_all()
+    driver.attest_all()
+    driver.close()
+    return driver
 
 
-def freeze(stage: Stage) -> str:
-    made = make.freeze_seed(stage.at, stage.cranker.pubkey(), 0)
-    return stage.refused(made, stage.cranker)
+def freeze(driver: RoundDriver) -> str:
+    made = make.freeze_seed(driver.at, driver.cranker.pubkey(), 0)
+    return driver.refused(made, driver.cranker)
 
 
-def retarget(stage: Stage) -> str:
-    made = make.retarget(stage.at, stage.cranker.pubkey(), 0)
-    return stage.refused(made, stage.cranker)
+def retarget(driver: RoundDriver) -> str:
+    made = make.retarget(driver.at, driver.cranker.pubkey(), 0)
+    return driver.refused(made, driver.cranker)
 
 
-def hash_at(stage: Stage, slot: int) -> tuple[int, bytes]:
+def hash_at(driver: RoundDriver, slot: int) -> tuple[int, bytes]:
     """The first listed slot at or after `slot`, by hand."""
-    listed = [(s, bytes(h)) for s, h in stage.chain.blocks.slot_hashes() if s >= slot]
+    listed = [(s, bytes(h)) for s, h in driver.chain.blocks.slot_hashes() if s >= slot]
     return min(listed)
 
 
 def test_the_seed_is_the_hash_of_the_named_slot() -> None:
-    stage = closed()
-    wanted = stage.round(0).seed_slot
-    assert wanted == stage.slot + stage.params.seed_delay_slots
-    assert freeze(stage) == "SeedTooEarly"
-    stage.chain.advance(wanted - stage.slot)
-    assert freeze(stage) == "SeedTooEarly", "a slot's hash is listed once the slot is over"
-    stage.chain.advance()
-    assert retarget(stage) == "SeedNotLost"
-    event = stage.freeze(0).event("SeedFrozen")
-    slot, slot_hash = hash_at(stage, wanted)
-    view = stage.round(0)
-    assert (event.found_slot, slot) == (wanted, wanted)
+    driver = closed()
+    wanted = driver.round(0).seed_slot
+    assert wanted == driver.slot + driver.params.seed_delay_slots
+    assert freeze(driver) == "SeedTooEarly"
+    driver.chain.advance(wanted - driver.slot)
+    assert freeze(driver) == "SeedTooEarly", "a slot's hash is listed once the slot is over"
+    driver.chain.advance()
+    assert retarget(driver) == "SeedNotLost"
+    event = driver.freeze(0).event("SeedFrozen")
+    slot, slot_hash = hash_at(driver, wanted)
+    view = driver.round(0)
+    assert event.found_slot == wanted
+    assert slot == wanted
     assert view.slot_hash == slot_hash
-    assert view.seed == H("troth:sigma", slot_hash, bytes(stage.at.run), u64(0))
+    assert view.seed == H("troth:sigma", slot_hash, bytes(driver.at.run), u64(0))
     assert view.seed_status == SeedStatus.FROZEN
-    assert stage.run.seeds_pending == 0
-    assert freeze(stage) == "SeedNotPending"
-    assert retarget(stage) == "SeedNotPending"
+    assert driver.run.seeds_pending == 0
+    assert freeze(driver) == "SeedNotPending"
+    assert retarget(driver) == "SeedNotPending"
 
 
 def test_the_result_depends_neither_on_the_caller_nor_on_the_moment() -> None:
     seeds = []
     for delay in (1, 7, 100, 500):
-        stage = closed()
-        wanted = stage.round(0).seed_slot
-        stage.chain.advance(wanted - stage.slot + delay)
-        caller = stage.owners[delay % 2]
-        stage.send(make.freeze_seed(stage.at, caller.pubkey(), 0), caller)
-        seeds.append(stage.round(0).seed)
+        driver = closed()
+        wanted = driver.round(0).seed_slot
+        driver.chain.advance(wanted - driver.slot + delay)
+        caller = driver.owners[delay % 2]
+        driver.send(make.freeze_seed(driver.at, caller.pubkey(), 0), caller)
+        seeds.append(driver.round(0).seed)
     assert len(set(seeds)) == 1
 
 
 def test_a_skipped_slot_gives_the_next_one() -> None:
-    stage = closed()
-    wanted = stage.round(0).seed_slot
-    stage.chain.advance(wanted - 1 - stage.slot)
-    stage.chain.skip(3)
-    stage.chain.advance(2)
-    event = stage.freeze(0).event("SeedFrozen")
-    assert (event.seed_slot, event.found_slot) == (wanted, wanted + 3)
-    assert event.slot_hash == hash_at(stage, wanted)[1]
+    driver = closed()
+    wanted = driver.round(0).seed_slot
+    driver.chain.advance(wanted - 1 - driver.slot)
+    driver.chain.skip(3)
+    driver.chain.advance(2)
+    event = driver.freeze(0).event("SeedFrozen")
+    assert_fields(event, seed_slot=wanted, found_slot=wanted + 3)
+    assert event.slot_hash == hash_at(driver, wanted)[1]
 
 
 def test_a_lost_seed_is_retargeted_once_then_the_round_has_no_audit() -> None:
-    stage = closed(keep_rounds=2)
-    assert stage.run.phase == Phase.COMMIT
-    stage.chain.advance(600)
-    assert freeze(stage) == "SeedSlotLost"
-    again = make.retarget(stage.at, stage.cranker.pubkey(), 0)
-    event = stage.send(again, stage.cranker).event("SeedRetargeted")
-    assert event.seed_slot == stage.slot + stage.params.seed_delay_slots
-    assert stage.round(0).seed_status == SeedStatus.RETARGETED
-    assert freeze(stage) == "SeedTooEarly"
-    assert retarget(stage) == "SeedNotLost"
-    stage.chain.advance(600)
-    assert freeze(stage) == "SeedSlotLost"
-    assert stage.send(again, stage.cranker).names() == ["SeedLost"]
-    view = stage.round(0)
-    assert (view.seed_status, view.seed) == (SeedStatus.LOST, bytes(32))
-    assert retarget(stage) == "SeedNotPending"
-    assert stage.run.seeds_pending == 0, "the run goes on"
-    stage.commit_all([])
-    stage.attest_all([])
-    stage.close()
-    assert stage.run.round == 2
+    driver = closed(keep_rounds=2)
+    assert driver.run.phase == Phase.COMMIT
+    driver.chain.advance(600)
+    assert freeze(driver) == "SeedSlotLost"
+    again = make.retarget(driver.at, driver.cranker.pubkey(), 0)
+    event = driver.send(again, driver.cranker).event("SeedRetargeted")
+    assert event.seed_slot == driver.slot + driver.params.seed_delay_slots
+    assert driver.round(0).seed_status == SeedStatus.RETARGETED
+    assert freeze(driver) == "SeedTooEarly"
+    assert retarget(driver) == "SeedNotLost"
+    driver.chain.advance(600)
+    assert freeze(driver) == "SeedSlotLost"
+    assert driver.send(again, driver.cranker).names() == ["SeedLost"]
+    view = driver.round(0)
+    assert_fields(view, seed_status=SeedStatus.LOST, seed=bytes(32))
+    assert retarget(driver) == "SeedNotPending"
+    assert driver.run.seeds_pending == 0, "the run goes on"
+    driver.commit_all([])
+    driver.attest_all([])
+    driver.close()
+    assert driver.run.round == 2
 
 
 def test_a_retargeted_seed_freezes_like_a_first_one() -> None:
-    stage = closed()
-    stage.chain.advance(600)
-    stage.send(make.retarget(stage.at, stage.cranker.pubkey(), 0), stage.cranker)
-    wanted = stage.round(0).seed_slot
-    stage.chain.advance(20)
-    assert stage.freeze(0).event("SeedFrozen").found_slot == wanted
+    driver = closed()
+    driver.chain.advance(600)
+    driver.send(make.retarget(driver.at, driver.cranker.pubkey(), 0), driver.cranker)
+    wanted = driver.round(0).seed_slot
+    driver.chain.advance(20)
+    assert driver.freeze(0).event("SeedFrozen").found_slot == wanted
 
 
 def test_a_fake_sysvar_account_is_refused() -> None:
     """The attacker copies the sysvar into an account of its own, with hashes that suit it."""
-    stage = closed()
-    stage.chain.advance(10)
-    wanted = stage.round(0).seed_slot
+    driver = closed()
+    driver.chain.advance(10)
+    wanted = driver.round(0).seed_slot
     fake = Pubkey.from_bytes(hashlib.sha256(b"fake sysvar").digest())
     entries = [(wanted + 1, b"a" * 32), (wanted, b"b" * 32), (wanted - 1, b"c" * 32)]
     data = len(entries).to_bytes(8, "little")
     data += b"".join(slot.to_bytes(8, "little") + hash_ for slot, hash_ in entries)
-    stage.chain.accounts.set(fake, Account(10**9, data, stage.at.program, False, 0))
+    driver.chain.accounts.set(fake, Account(10**9, data, driver.at.program, False, 0))
     for made in (
-        make.freeze_seed(stage.at, stage.cranker.pubkey(), 0),
-        make.retarget(stage.at, stage.cranker.pubkey(), 0),
+        make.freeze_seed(driver.at, driver.cranker.pubkey(), 0),
+        make.retarget(driver.at, driver.cranker.pubkey(), 0),
     ):
-        wrong = swapped(made, SLOT_HASHES, fake)
-        assert stage.refused(wrong, stage.cranker) == "WrongSysvar"
+        wrong = exchanged(made, SLOT_HASHES, fake)
+        assert driver.refused(wrong, driver.cranker) == "WrongSysvar"
 
 
 def test_the_account_of_another_round_is_refused() -> None:
-    stage = closed()
-    stage.chain.advance(10)
-    good = make.freeze_seed(stage.at, stage.cranker.pubkey(), 0)
-    wrong = swapped(good, stage.at.round(0), stage.at.round(1))
-    assert stage.refused(wrong, stage.cranker) == "WrongRoundAccount"
-    unopened = make.freeze_seed(stage.at, stage.cranker.pubkey(), NONE)
-    assert stage.refused(unopened, stage.cranker) in {"WrongRoundAccount", "SeedNotPending"}
+    driver = closed()
+    driver.chain.advance(10)
+    good = make.freeze_seed(driver.at, driver.cranker.pubkey(), 0)
+    wrong = exchanged(good, driver.at.round(0), driver.at.round(1))
+    assert driver.refused(wrong, driver.cranker) == "WrongRoundAccount"
+    unopened = make.freeze_seed(driver.at, driver.cranker.pubkey(), NONE)
+    assert driver.refused(unopened, driver.cranker) in {"WrongRoundAccount", "SeedNotPending"}
 
 
 def test_a_void_round_has_no_seed() -> None:
-    stage = Stage(2)
-    stage.start()
-    stage.commit_all([])
-    stage.attest_all([])
-    stage.close()
-    stage.chain.advance(10)
-    assert freeze(stage) == "SeedNotPending"
-    assert retarget(stage) == "SeedNotPending"
+    driver = RoundDriver(2)
+    driver.start()
+    driver.commit_all([])
+    driver.attest_all([])
+    driver.close()
+    driver.chain.advance(10)
+    assert freeze(driver) == "SeedNotPending"
+    assert retarget(driver) == "SeedNotPending"
 
 
 def test_seeds_freeze_while_the_run_is_paused() -> None:
-    stage = Stage(2)
-    stage.start()
-    stage.commit_all()
-    stage.attest_all()
-    stage.send(make.pause_run(stage.at, stage.authority.pubkey()), stage.authority)
-    stage.close()
-    assert stage.run.phase == Phase.PAUSED
-    stage.chain.advance(10)
-    stage.freeze(0)
+    driver = RoundDriver(2)
+    driver.start()
+    driver.commit_all()
+    driver.attest_all()
+    driver.send(make.pause_run(driver.at, driver.authority.pubkey()), driver.authority)
+    driver.close()
+    assert driver.run.phase == Phase.PAUSED
+    driver.chain.advance(10)
+    driver.freeze(0)

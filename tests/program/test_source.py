@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from program import harness
+from support.program import idl
 
 SOURCES = Path(__file__).parents[2] / "programs/coordinator/src"
 PUBLIC = re.compile(r"^\s*pub (?:const |static )?(?:fn|struct|enum|mod|const|trait) (\w+)")
@@ -36,7 +36,7 @@ def test_instructions_are_documented_where_the_lint_is_off():
 
 def test_every_instruction_and_argument_list_reaches_the_idl():
     names = re.findall(r"    pub fn (\w+)", (SOURCES / "lib.rs").read_text())
-    assert sorted(names) == sorted(harness.INSTRUCTIONS)
+    assert sorted(names) == sorted(idl.INSTRUCTIONS)
 
 
 def test_event_kinds_are_unique_and_all_exported():
@@ -46,23 +46,23 @@ def test_event_kinds_are_unique_and_all_exported():
         for name, kind in re.findall(r"Absorbed for (\w+) \{\s+const KIND: u8 = (\d+)", text):
             kinds[name] = int(kind)
     assert len(set(kinds.values())) == len(kinds) > 35
-    assert kinds == harness.LAYOUT["enums"]["event_kind"]
-    plain = {event["name"] for event in harness.IDL["events"]} - set(kinds)
+    assert kinds == idl.LAYOUT["enums"]["event_kind"]
+    plain = {event["name"] for event in idl.IDL["events"]} - set(kinds)
     assert plain == {"PayloadCommitted", "Attested", "RoundClosed"}
 
 
 def test_error_codes_of_layout_and_idl_agree():
-    idl = {str(error["code"]): error["name"] for error in harness.IDL["errors"]}
-    assert idl == harness.LAYOUT["errors"]
-    assert all(error["msg"] for error in harness.IDL["errors"])
+    named = {str(error["code"]): error["name"] for error in idl.IDL["errors"]}
+    assert named == idl.LAYOUT["errors"]
+    assert all(error["msg"] for error in idl.IDL["errors"])
 
 
 def test_structs_have_no_gaps_and_fit_the_limits():
-    for name in harness.LAYOUT["structs"]:
-        kind = harness.dtype(name)
+    for name in idl.LAYOUT["structs"]:
+        kind = idl.dtype(name)
         offsets = [kind.fields[field][1] for field in kind.names]
         sizes = [kind.fields[field][0].itemsize for field in kind.names]
         ends = [offset + size for offset, size in zip(offsets, sizes, strict=True)]
         assert offsets == [0, *ends[:-1]] and ends[-1] == kind.itemsize, name
-    assert harness.LAYOUT["accounts"]["Round"]["size"] <= 10_240
-    assert json.loads((harness.ARTIFACTS / "build-info.json").read_text())["files"]
+    assert idl.LAYOUT["accounts"]["Round"]["size"] <= 10_240
+    assert json.loads((idl.ARTIFACTS / "build-info.json").read_text())["files"]

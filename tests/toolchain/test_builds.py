@@ -4,6 +4,7 @@ import random
 import shutil
 import struct
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.transaction import Transaction
 from troth_toolchain import crate, image, remap, sysroot
-from troth_toolchain.compilers import CARGO
+from troth_toolchain.compilers import CARGO, Compilers
 from troth_toolchain.process import run
 
 DIFFERENTIAL = Path(__file__).parent / "differential"
@@ -112,7 +113,7 @@ def test_sbpf_computes_what_the_native_machine_computes(native, linked, mode):
     compare(native, machine, mode, 60)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(reason="28 000 cases on four images: minutes; 60 of each kind run always")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("opt_level", sorted(image.OPT_LEVELS))
 def test_sbpf_computes_the_same_at_every_level(native, differential_bitcode, mode, opt_level):
@@ -176,30 +177,55 @@ def elsewhere(directory):
     return directory
 
 
-def test_the_image_does_not_depend_on_directories(
-    packaged_compilers, cache_directory, tmp_path, monkeypatch
-):
-    """Another crate directory, another home, another cache: the same bytes."""
-    first = elsewhere(tmp_path / "one")
+@dataclass(frozen=True)
+class Builders:
+    """Two people who build the same sources: where, with which compilers, and with whose cache."""
+
+    directory: Path
+    compilers: Compilers
+    cache: Path
+    other_cache: Path
+
+
+def assert_equal_images(who: Builders, monkeypatch) -> None:
+    """Both build the same bytes, and the bytes name no directory of either."""
+    first = elsewhere(who.directory / "one")
     run([CARGO, "generate-lockfile"], cwd=first)
-    bitcode = build(first, packaged_compilers, cache_directory)
+    bitcode = build(first, who.compilers, who.cache)
     registry = remap.cargo_home() / "registry"
 
-    second = elsewhere(tmp_path / "a longer path/with spaces/two")
+    second = elsewhere(who.directory / "a longer path/with spaces/two")
     shutil.copy(first / "Cargo.lock", second)
-    home = tmp_path / "somebody else"
+    home = who.directory / "somebody else"
     for part in ("index", "cache"):
         shutil.copytree(registry / part, home / ".cargo/registry" / part)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("CARGO_HOME", raising=False)
-    again = build(second, packaged_compilers, tmp_path / "another cache")
+    again = build(second, who.compilers, who.other_cache)
 
     data = image.write(image.link(bitcode))
     assert image.write(image.link(again)) == data
     for shown in (b"src/lib.rs", b"/registry/hex-0.4.3/", b"/rust/core/src/"):
         assert shown in data
-    for hidden in (tmp_path, cache_directory, registry, Path.home()):
+    for hidden in (who.directory, who.cache, registry, Path.home()):
         assert str(hidden).encode() not in data
+
+
+def test_the_image_does_not_depend_on_directories(
+    packaged_compilers, cache_directory, tmp_path, monkeypatch
+):
+    """Another crate directory and another home: the same bytes. Std comes from one cache."""
+    who = Builders(tmp_path, packaged_compilers, cache_directory, cache_directory)
+    assert_equal_images(who, monkeypatch)
+
+
+@pytest.mark.nightly(reason="builds Rust's std a second time: 45 seconds of two cores")
+def test_the_image_does_not_depend_on_the_cache(
+    packaged_compilers, cache_directory, tmp_path, monkeypatch
+):
+    """Another cache as well, so that somebody else has built std: the same bytes."""
+    who = Builders(tmp_path, packaged_compilers, cache_directory, tmp_path / "another cache")
+    assert_equal_images(who, monkeypatch)
 
 
 def test_the_sysroot_is_built_once(packaged_compilers, cache_directory):

@@ -63,7 +63,9 @@ def test_integer_rules(line, expected):
     ],
 )
 def test_what_the_machine_can_do_is_left_alone(line):
-    assert only(f"  {line}") == ([line], {})
+    lines, fired = only(f"  {line}")
+    assert lines == [line]
+    assert fired == {}
 
 
 @pytest.mark.parametrize(

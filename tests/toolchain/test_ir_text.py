@@ -1,6 +1,7 @@
 """The little grammar of IR lines."""
 
 import pytest
+from support.fields import assert_fields
 from troth_toolchain.errors import RewriteError
 from troth_toolchain.ir import text
 
@@ -46,18 +47,17 @@ def test_opcode(line, expected):
 
 def test_binary_drops_flags_and_metadata():
     parsed = text.parse_binary("  %x = mul nuw nsw i128 %a, 12345678901234567890, !dbg !7")
-    assert (parsed.result, parsed.type) == ("%x", "i128")
-    assert (parsed.left, parsed.right) == ("%a", "12345678901234567890")
+    assert_fields(parsed, result="%x", type="i128", left="%a", right="12345678901234567890")
 
 
 def test_comparison_keeps_its_predicate():
     parsed = text.parse_binary("  %x = fcmp nnan olt double %a, %b", has_predicate=True)
-    assert (parsed.predicate, parsed.type, parsed.right) == ("olt", "double", "%b")
+    assert_fields(parsed, predicate="olt", type="double", right="%b")
 
 
 def test_conversion():
     parsed = text.parse_conversion("  %x = uitofp nneg i64 %a to double")
-    assert (parsed.source, parsed.value, parsed.target) == ("i64", "%a", "double")
+    assert_fields(parsed, source="i64", value="%a", target="double")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from golden import checks_judge, checks_rules, loader
+from support.golden import checks_judge, checks_rules, loader
 
 CHECKS = checks_rules.CHECKS | checks_judge.CHECKS
 REPOSITORY = Path(__file__).parents[3]

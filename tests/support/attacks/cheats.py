@@ -9,8 +9,10 @@ Next: the test_cheating_trainers_* files.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from program.audits import INCINERATOR
 from solders.pubkey import Pubkey
+
+from support.fields import assert_fields
+from support.program.audits import INCINERATOR
 from support.runs import (
     BOTH,
     WINDOWS,
@@ -20,7 +22,6 @@ from support.runs import (
     member,
     start_members,
 )
-
 from troth_attestation import slashing
 from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sampling import FIRST_SEATS
@@ -195,8 +196,13 @@ def assert_slashed(loss: Loss, intent: SlashIntent) -> None:
     """Exactly what the fault costs was taken, from where the rules say."""
     taken = slashing.take(intent, loss.funds)
     event = loss.event
-    found = (event.stake, event.unbonding, event.unvested, event.shortfall)
-    assert found == (taken.stake, taken.unbonding, taken.unvested, taken.shortfall)
+    assert_fields(
+        event,
+        stake=taken.stake,
+        unbonding=taken.unbonding,
+        unvested=taken.unvested,
+        shortfall=taken.shortfall,
+    )
     assert taken.total > 0
     assert loss.after.stake == loss.before.stake - taken.stake
     assert loss.after.unbonding == loss.before.unbonding - taken.unbonding
@@ -208,7 +214,7 @@ def assert_split_at_once(loss: Loss) -> None:
     event = loss.event
     assert isinstance(event, Penalised)
     parts = slashing.split(event.stake + event.unbonding + event.unvested, has_bond=False)
-    assert (event.treasury, event.burned) == (parts.treasury, parts.burned)
+    assert_fields(event, treasury=parts.treasury, burned=parts.burned)
     assert loss.burned == parts.burned == -loss.vault_change
 
 
@@ -222,8 +228,7 @@ def assert_convicted_of_work(books: Books, loss: Loss, *, is_repeated: bool = Fa
         loss.event.stake + loss.event.unbonding + loss.event.unvested, has_bond=False
     )
     assert closed is not None
-    assert (closed.treasury, closed.burned) == (parts.treasury, parts.burned)
-    assert (closed.challenger, closed.returned) == (0, 0)
+    assert_fields(closed, treasury=parts.treasury, burned=parts.burned, challenger=0, returned=0)
     assert loss.after.status == (Status.BARRED if is_repeated else Status.INACTIVE)
 
 
@@ -255,6 +260,6 @@ async def assert_honest_untouched(run: InProcessRun, books: Books) -> None:
         entry = view.entries[one.index]
         if one.name != CHEAT:
             assert books.of(one.index) == [], one.name
-            assert (entry.stake, entry.unbonding, entry.strikes) == (stake, 0, 0), one.name
+            assert_fields(entry, one.name, stake=stake, unbonding=0, strikes=0)
     assert_one_root_per_round(run)
     await assert_conserved(run)

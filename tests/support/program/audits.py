@@ -1,18 +1,20 @@
 """Drives audits of a run, from the sample to the outcome of the seats.
 
-A Court is a Stage on which everybody is sampled. Verdicts, sketches and salts follow from names;
+An AuditDriver samples everybody in every round. Verdicts, sketches and salts follow from names;
 `TRUE` is the sketch of whoever recomputes, `LAZY` that of somebody who does not.
 Next: rounds.py for the rounds beneath; the test_audit_* files.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Self
 
-from program.bench import Landed
-from program.rounds import SOL, Stage
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
+from support.program.chain import Landed
+from support.program.copies import copy_of
+from support.program.rounds import SOL, RoundDriver
 from troth_attestation.sketch import Sketch, sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_coordinator.chain import audit_instructions as make
@@ -40,7 +42,7 @@ def salt_of(audit: AuditView, index: int) -> bytes:
     return hashlib.sha256(f"salt {audit.key} {index}".encode()).digest()
 
 
-class Court(Stage):
+class AuditDriver(RoundDriver):
     """A run whose participants are audited."""
 
     def __init__(
@@ -50,13 +52,18 @@ class Court(Stage):
         super().__init__(num, roles=roles, pool=pool, **values)
 
     @classmethod
-    def in_session(cls, num: int = 6, rounds: int = 1, **changes: int | str) -> "Court":
-        """A court after so many rounds, the seed of the last one frozen."""
-        court = cls(num, **changes)
-        court.start()
-        court.play(rounds)
-        court.draw(rounds - 1)
-        return court
+    def started(cls, num: int = 6, rounds: int = 1, **changes: int | str) -> Self:
+        """A run after so many rounds, the seed of the last one frozen."""
+        return copy_of(cls.build, num, rounds, **changes)
+
+    @classmethod
+    def build(cls, num: int, rounds: int, **changes: int | str) -> Self:
+        """The same, played from the first slot on rather than copied."""
+        driver = cls(num, **changes)
+        driver.start()
+        driver.play(rounds)
+        driver.draw(rounds - 1)
+        return driver
 
     def of(self, round_: int, target: int) -> AuditView:
         audit = self.audit(round_, target)
@@ -124,7 +131,9 @@ class Court(Stage):
             make.reveal_verdict(self.at, session, audit, index, shown),
         )
 
-    def hear(self, round_: int, target: int, said: Sequence[Said], hidden: int = 0) -> None:
+    def take_verdicts(
+        self, round_: int, target: int, said: Sequence[Said], hidden: int = 0
+    ) -> None:
         """The acting seats say these in order, to the end of Reveal. `hidden` is a bitmap of
         places whose commit is never shown."""
         audit = self.of(round_, target)
@@ -146,7 +155,7 @@ class Court(Stage):
         if hidden:
             self.run_to(audit.stage_end + self.params.verdict_reveal_slots)
 
-    def hear_all(self, round_: int, says: Mapping[int, Sequence[Said]]) -> None:
+    def take_all_verdicts(self, round_: int, says: Mapping[int, Sequence[Said]]) -> None:
         """As `hear`, for the audits of many targets in the same windows."""
         late = []
         for target, said in says.items():
@@ -184,10 +193,10 @@ class Court(Stage):
     def judge(self, round_: int, target: int, said: Sequence[Said]) -> Landed:
         """A whole audit: openings, three verdicts, the extension where it is due, outcome."""
         self.post(round_, target)
-        self.hear(round_, target, said[:3])
+        self.take_verdicts(round_, target, said[:3])
         if len(said) > 3:
             self.extend(round_, target)
-            self.hear(round_, target, said[3:])
+            self.take_verdicts(round_, target, said[3:])
         return self.settle(round_, target)
 
     def burned(self) -> int:

@@ -7,10 +7,11 @@ Next: rounds.py, which drives rounds.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from program.ledger import Ledger
+import solders.account
 from solders.compute_budget import set_compute_unit_limit
 from solders.instruction import Instruction
 from solders.keypair import Keypair
@@ -18,6 +19,7 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.transaction import Transaction
 
+from support.program.ledger import Ledger
 from troth_attestation.quorum import CaseOutcome
 from troth_coordinator import artifacts
 from troth_coordinator.chain.accounts import AccountReader
@@ -35,6 +37,7 @@ from troth_localnet.svm import Chain
 
 NO_INDEX = 65_535
 MAX_UNITS = 1_400_000
+View = TypeVar("View")
 COMPUTE_BUDGET_UNITS = 150
 """What the instruction that sets the limit costs in each transaction."""
 
@@ -64,11 +67,11 @@ class Landed:
         return [event.name for event in self.events]
 
 
-class Bench:
+class ChainDriver:
     """A chain with the program, and one run of it."""
 
     def __init__(self, run_id: bytes, ring: int) -> None:
-        self.chain = self._chain_of_its_own()
+        self.chain = self.new_chain()
         self.chain.advance(10)
         self.ledger = Ledger()
         layout = program_layout()
@@ -78,40 +81,51 @@ class Bench:
         self._errors = program_codec().errors
         self._num_sent = 0
         self._has_audits = False
+        self._known: dict[Pubkey, tuple[Account, Any]] = {}
         self.costs: dict[str, Cost] = {}
-        self.chain.add_program(layout.program_id, artifacts.program_image())
 
-    def _chain_of_its_own(self) -> Chain:
-        return Chain()
+    def new_chain(self) -> Chain:
+        """A chain with the program on it, before anything has happened."""
+        chain = Chain()
+        chain.add_program(program_layout().program_id, artifacts.program_image())
+        return chain
 
     # Reading.
 
     def _account(self, address: Pubkey) -> Account | None:
         found = self.chain.accounts.get(address)
-        if found is None:
-            return None
-        return Account(found.lamports, found.owner, bytes(found.data), found.executable)
+        return None if found is None else _plain(found)
 
     @property
     def slot(self) -> int:
         return self.chain.slot
 
+    def _decoded(
+        self, address: Pubkey, account: Account, read: Callable[[Pubkey, Account], View]
+    ) -> View:
+        """Decode an account, or return its last view if it has not changed since."""
+        known = self._known.get(address)
+        if known is None or known[0] != account:
+            known = self._known[address] = (account, read(address, account))
+        view: View = known[1]
+        return view
+
     @property
     def run(self) -> RunView:
         account = self._account(self.at.run)
         assert account is not None
-        return self._reader.run(self.at.run, account)
+        return self._decoded(self.at.run, account, self._reader.run)
 
     @property
     def entries(self) -> tuple[EntryView, ...]:
         account = self._account(self.at.roster)
         assert account is not None
-        return self._reader.roster(self.at.roster, account)
+        return self._decoded(self.at.roster, account, self._reader.roster)
 
     def round(self, round_: int) -> RoundView:
         account = self._account(self.at.round(round_))
         assert account is not None
-        view = self._reader.round(self.at.round(round_), account)
+        view = self._decoded(self.at.round(round_), account, self._reader.round)
         assert view.round == round_, f"the ring holds round {view.round}"
         return view
 
@@ -120,9 +134,9 @@ class Bench:
         """Every Audit account of the run, by address."""
         kind = program_layout().accounts["Audit"].discriminator
         owned = self.chain.accounts.of_program(self.at.program)
-        mine = [key for key, account in owned if bytes(account.data[:8]) == kind]
-        found = [audit for key in mine if (audit := self._audit_at(key)) is not None]
-        return tuple(audit for audit in found if audit.run == bytes(self.at.run))
+        mine = [(key, _plain(found)) for key, found in owned if found.data[:8] == kind]
+        audits = [self._decoded(key, account, self._reader.audit) for key, account in mine]
+        return tuple(audit for audit in audits if audit.run == bytes(self.at.run))
 
     def audit(self, round_: int, target: int, kind: int = 0) -> AuditView | None:
         """The audit of a target in a round, or None where it is not open."""
@@ -132,7 +146,7 @@ class Bench:
         account = self._account(address)
         if account is None or account.owner != self.at.program:
             return None
-        return self._reader.audit(address, account)
+        return self._decoded(address, account, self._reader.audit)
 
     @property
     def open(self) -> RoundView:
@@ -243,8 +257,13 @@ class Bench:
         targets = Counter(audit.target for audit in audits)
         frozen = Counter(audit.target for audit in audits if _freezes(audit))
         for index, entry in enumerate(entries):
-            counted = (named[index], targets[index], frozen[index])
-            assert (entry.audits, entry.targets, entry.frozen) == counted, index
+            assert entry.audits == named[index], index
+            assert entry.targets == targets[index], index
+            assert entry.frozen == frozen[index], index
+
+
+def _plain(found: solders.account.Account) -> Account:
+    return Account(found.lamports, found.owner, bytes(found.data), found.executable)
 
 
 def _freezes(audit: AuditView) -> bool:

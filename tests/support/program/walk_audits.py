@@ -6,13 +6,12 @@ Next: walk.py for the walk itself; cases.py for the driver.
 import random
 from collections.abc import Callable
 
-from program.audits import CERTAIN, LAZY, MISMATCH, OK, TRUE, UNAVAILABLE, openings_of
-from program.cases import Trial
-from program.rounds import key
-from program.walk import ACTIONS, SHORT, Action, Walk, freeze, move_on, void, wait, wind_up
 from solders.keypair import Keypair
-from solders.pubkey import Pubkey
 
+from support.program.audits import CERTAIN, LAZY, MISMATCH, OK, TRUE, UNAVAILABLE, openings_of
+from support.program.cases import CaseDriver
+from support.program.rounds import key
+from support.program.walk import ACTIONS, SHORT, Action, Walk, freeze, move_on, void, wait, wind_up
 from troth_attestation.cases import Vote
 from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sketch import Sketch, sketch_hash
@@ -50,24 +49,10 @@ class AuditWalk(Walk):
 
     def __init__(self, seed: int) -> None:
         admission = "allowlist" if seed % 2 else "open"
-        super().__init__(seed, Trial(7, **TRIED, admission=admission))
-        self.stage.chain.airdrop(key("council").pubkey(), 10**9)
-        for owner in self.stage.owners[:7]:
-            self.attempt(life.top_up_stake(self.stage.at, owner.pubkey(), SPARE), owner)
-
-    @property
-    def clock(self) -> int:
-        """The run clock, of a run that is not paused."""
-        return self.stage.slot - self.stage.run.pause_total_slots
-
-    def people(self, audit: AuditView) -> list[Pubkey]:
-        """The owners whom an audit names, mostly all of them."""
-        judges = (*audit.seats, *audit.jurors)
-        owners = {bytes(self.stage.entries[judge.index].owner) for judge in judges}
-        owners |= {bytes(audit.owner)} if self.dice.random() < 0.9 else set()
-        at = self.stage.at
-        found = [Pubkey.from_bytes(owner) for owner in sorted(owners)]
-        return [who for who in found if self.stage.chain.accounts.get(at.participant(who))]
+        super().__init__(seed, CaseDriver(7, **TRIED, admission=admission))
+        self.driver.chain.airdrop(key("council").pubkey(), 10**9)
+        for owner in self.driver.owners[:7]:
+            self.attempt(life.top_up_stake(self.driver.at, owner.pubkey(), SPARE), owner)
 
 
 def said(audit: AuditView, index: int) -> tuple[VerdictKind, Sketch] | None:
@@ -84,77 +69,77 @@ def said(audit: AuditView, index: int) -> tuple[VerdictKind, Sketch] | None:
 
 def tend(walk: Walk) -> None:
     """Everybody does what an audit asks for, or what it does not."""
-    for audit in walk.stage.audits:
+    for audit in walk.driver.audits:
         if walk.dice.random() < 0.8:
             STEPS[AuditStage(audit.stage)](walk, audit)
 
 
 def run_out(walk: Walk) -> None:
     """Move to the first moment after a window of some audit, then act."""
-    audits = walk.stage.audits
+    audits = walk.driver.audits
     ends = [end for a in audits for end in (a.stage_end, a.appeal_end, a.case_end)]
     later = [end for end in ends if walk.clock <= end < 2**40]
     if later:
-        walk.stage.chain.advance(min(later) + 1 - walk.clock)
+        walk.driver.chain.advance(min(later) + 1 - walk.clock)
         tend(walk)
 
 
 def oversleep(walk: Walk) -> None:
     """Nobody does anything until seed slots are forgotten, or until rewards have vested."""
-    walk.stage.chain.advance(walk.dice.choice((600, 4_500)))
+    walk.driver.chain.advance(walk.dice.choice((600, 4_500)))
 
 
 def recover(walk: Walk) -> None:
     """Whoever was slashed below the minimum tops up and comes back."""
-    stage = walk.stage
-    for index, entry in enumerate(stage.entries):
+    driver = walk.driver
+    for index, entry in enumerate(driver.entries):
         owner = walk.known.get(entry.owner)
-        missing = stage.run.params.stake_lamports + SPARE - entry.stake
+        missing = driver.run.params.stake_lamports + SPARE - entry.stake
         if owner is None or entry.status not in (Status.INACTIVE, Status.JAILED, Status.PENDING):
             continue
         if missing > SPARE:
-            walk.attempt(life.top_up_stake(stage.at, owner.pubkey(), missing), owner)
-        session, round_ = walk.session_of(index), stage.run.round
+            walk.attempt(life.top_up_stake(driver.at, owner.pubkey(), missing), owner)
+        session, round_ = walk.session_of(index), driver.run.round
         vote = walk.vote(index, round_, walk.root())
         if entry.ready_round == NONE or walk.dice.random() < 0.1:
-            walk.attempt(life.ready(stage.at, session.pubkey(), index, round_, vote), session)
+            walk.attempt(life.ready(driver.at, session.pubkey(), index, round_, vote), session)
         elif entry.ready_round < round_:
-            cranker = stage.cranker
-            built = life.activate(stage.at, cranker.pubkey(), index, entry.ready_round)
+            cranker = driver.cranker
+            built = life.activate(driver.at, cranker.pubkey(), index, entry.ready_round)
             walk.attempt(built, cranker)
 
 
 def open_sampled(walk: Walk) -> None:
-    stage, who = walk.stage, walk.stage.cranker
-    stage.chain.advance(stage.params.seed_delay_slots + 1)
+    driver, who = walk.driver, walk.driver.cranker
+    driver.chain.advance(driver.params.seed_delay_slots + 1)
     freeze(walk)
-    for round_ in range(max(0, stage.run.round - 2), stage.run.round):
-        held = stage.round(round_)
+    for round_ in range(max(0, driver.run.round - 2), driver.run.round):
+        held = driver.round(round_)
         due = held.sampled & ~held.audited
         for target in range(8):
             if walk.dice.random() < (0.6 if due >> target & 1 else 0.05):
-                walk.attempt(audits.open_audit(stage.at, who.pubkey(), round_, target), who)
+                walk.attempt(audits.open_audit(driver.at, who.pubkey(), round_, target), who)
     tend(walk)
 
 
 def request(walk: Walk) -> None:
-    stage, who = walk.stage, walk.owner()
-    if stage.run.phase != Phase.ATTEST and walk.dice.random() < 0.8:
+    driver, who = walk.driver, walk.owner()
+    if driver.run.phase != Phase.ATTEST and walk.dice.random() < 0.8:
         return
-    asked = audits.request_audit(stage.at, who.pubkey(), stage.run.round, walk.index())
+    asked = audits.request_audit(driver.at, who.pubkey(), driver.run.round, walk.index())
     walk.attempt(asked, who)
 
 
 def challenge(walk: Walk) -> None:
-    stage, who = walk.stage, walk.owner()
-    round_ = max(0, stage.run.round - walk.dice.randrange(1, 4))
-    has_begun = stage.run.round > 0
-    included = stage.round(round_).included if has_begun else 0
+    driver, who = walk.driver, walk.owner()
+    round_ = max(0, driver.run.round - walk.dice.randrange(1, 4))
+    has_begun = driver.run.round > 0
+    included = driver.round(round_).included if has_begun else 0
     likely = [index for index in range(8) if included >> index & 1 or walk.dice.random() < 0.1]
     kind = walk.dice.choice(tuple(AuditKind))
     target, subject = (walk.dice.choice(likely or [walk.index()]) for _ in range(2))
     claim = Claim(round_, target, kind, subject if kind == AuditKind.POSSESSION else NO_SUBJECT)
-    walk.attempt(cases.open_case(stage.at, who.pubkey(), claim), who)
+    walk.attempt(cases.open_case(driver.at, who.pubkey(), claim), who)
 
 
 def show(walk: Walk, audit: AuditView) -> None:
@@ -162,7 +147,7 @@ def show(walk: Walk, audit: AuditView) -> None:
     root = openings_of(audit.round, audit.target)
     if random.Random(f"serves {audit.key}").random() < 0.9:
         posted = audits.post_openings(
-            walk.stage.at, session.pubkey(), audit.round, audit.target, root
+            walk.driver.at, session.pubkey(), audit.round, audit.target, root
         )
         walk.attempt(posted, session)
     settle(walk, audit)
@@ -176,10 +161,10 @@ def speak(walk: Walk, audit: AuditView) -> None:
             continue
         kind, sketch = words
         session, salt = walk.session_of(seat.index), bytes([seat.index]) * 32
-        who = (bytes(walk.stage.at.run), audit.round, audit.target, seat.index)
+        who = (bytes(walk.driver.at.run), audit.round, audit.target, seat.index)
         shown = audits.Reveal(kind, audit.openings_root, sketch, salt)
         hashed = Statement(*who, kind, shown.evidence, sketch_hash(sketch)).commit(salt)
-        at, me = walk.stage.at, session.pubkey()
+        at, me = walk.driver.at, session.pubkey()
         if audit.stage == AuditStage.COMMIT:
             walk.attempt(audits.commit_verdict(at, me, audit, seat.index, hashed), session)
         if audit.stage == AuditStage.REVEAL or walk.dice.random() < 0.1:
@@ -188,9 +173,9 @@ def speak(walk: Walk, audit: AuditView) -> None:
 
 def hear(walk: Walk, audit: AuditView) -> None:
     speak(walk, audit)
-    who = walk.stage.cranker
+    who = walk.driver.cranker
     if is_time(walk, audit):
-        walk.attempt(audits.extend_audit(walk.stage.at, who.pubkey(), audit), who)
+        walk.attempt(audits.extend_audit(walk.driver.at, who.pubkey(), audit), who)
     settle(walk, audit)
 
 
@@ -212,13 +197,13 @@ def is_time(walk: Walk, audit: AuditView) -> bool:
 def settle(walk: Walk, audit: AuditView) -> None:
     if not is_time(walk, audit):
         return
-    who, people = walk.stage.cranker, walk.people(audit)
-    walk.attempt(audits.settle_audit(walk.stage.at, who.pubkey(), audit, people), who)
+    who, people = walk.driver.cranker, walk.people(audit)
+    walk.attempt(audits.settle_audit(walk.driver.at, who.pubkey(), audit, people), who)
 
 
 def draw(walk: Walk, audit: AuditView) -> None:
-    who = walk.stage.cranker
-    walk.attempt(cases.draw_committee(walk.stage.at, who.pubkey(), audit), who)
+    who = walk.driver.cranker
+    walk.attempt(cases.draw_committee(walk.driver.at, who.pubkey(), audit), who)
 
 
 def vote(walk: Walk, audit: AuditView) -> None:
@@ -228,11 +213,11 @@ def vote(walk: Walk, audit: AuditView) -> None:
         if words is None or is_done(walk, audit, juror.flags):
             continue
         session, salt = walk.session_of(juror.index), bytes([juror.index]) * 32
-        run, kind = bytes(walk.stage.at.run), int(audit.kind)
+        run, kind = bytes(walk.driver.at.run), int(audit.kind)
         spoken = Vote(
             run, audit.round, audit.target, kind, juror.index, words[0], audit.openings_root
         )
-        at, me = walk.stage.at, session.pubkey()
+        at, me = walk.driver.at, session.pubkey()
         if audit.stage == AuditStage.CASE_COMMIT:
             hidden = cases.commit_vote(at, me, audit, juror.index, spoken.commit(salt))
             walk.attempt(hidden, session)
@@ -241,13 +226,13 @@ def vote(walk: Walk, audit: AuditView) -> None:
             walk.attempt(cases.reveal_vote(at, me, audit, juror.index, shown), session)
     if not is_time(walk, audit):
         return
-    who, people = walk.stage.cranker, walk.people(audit)
-    walk.attempt(cases.settle_case(walk.stage.at, who.pubkey(), audit, people), who)
+    who, people = walk.driver.cranker, walk.people(audit)
+    walk.attempt(cases.settle_case(walk.driver.at, who.pubkey(), audit, people), who)
 
 
 def end(walk: Walk, audit: AuditView) -> None:
     """The convicted appeals, the council reverses, anybody releases."""
-    at = walk.stage.at
+    at = walk.driver.at
     convicted = walk.known.get(audit.owner)
     is_conviction = audit.case_outcome == CaseOutcome.CONVICTED
     may_appeal = is_conviction and not audit.flags & AuditFlag.APPEALED
@@ -259,7 +244,7 @@ def end(walk: Walk, audit: AuditView) -> None:
         walk.attempt(cases.resolve_appeal(at, council.pubkey(), audit), council)
     if walk.clock <= max(audit.stage_end, audit.case_end) and walk.dice.random() < 0.9:
         return
-    who, people = walk.stage.cranker, walk.people(audit)
+    who, people = walk.driver.cranker, walk.people(audit)
     walk.attempt(cases.release_escrow(at, who.pubkey(), audit, people), who)
 
 
@@ -268,20 +253,20 @@ def to_the_end(walk: Walk) -> None:
     for _ in range(100):
         if walk.is_over:
             return
-        run, boss = walk.stage.run, walk.stage.authority
-        if run.phase == Phase.FINISHED and not walk.stage.audits:
+        run, boss = walk.driver.run, walk.driver.authority
+        if run.phase == Phase.FINISHED and not walk.driver.audits:
             wind_up(walk)
             continue
         tend(walk)
         if run.phase == Phase.PAUSED:
-            walk.attempt(life.resume_run(walk.stage.at, boss.pubkey(), run.round), boss)
+            walk.attempt(life.resume_run(walk.driver.at, boss.pubkey(), run.round), boss)
         elif run.phase != Phase.FINISHED:
             recover(walk)
             move_on(walk)
             void(walk)
         run_out(walk)
         walk.look()
-    raise AssertionError(f"no end: {walk.stage.run.phase}, {walk.stage.audits}")
+    raise AssertionError(f"no end: {walk.driver.run.phase}, {walk.driver.audits}")
 
 
 STEPS: dict[AuditStage, Callable[[Walk, AuditView], None]] = {

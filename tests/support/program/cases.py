@@ -1,17 +1,18 @@
 """Drives cases of a run, from an accusation to the end of the escrow.
 
-A Trial is a Court whose second committees vote as they are told. Votes and salts follow from names.
+A CaseDriver lets second committees vote as a test says. Votes and salts follow from names.
 Next: audits.py for what comes before an accusation; the test_case_* files.
 """
 
 from collections.abc import Sequence
+from typing import Self
 
-from program.audits import MISMATCH, OK, Court, Said, salt_of
-from program.bench import Landed
-from program.rounds import SOL, key
 from solders.instruction import Instruction
 from solders.keypair import Keypair
 
+from support.program.audits import MISMATCH, OK, AuditDriver, Said, salt_of
+from support.program.chain import Landed
+from support.program.rounds import SOL, key
 from troth_attestation.cases import Vote
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.chain import case_instructions as make
@@ -27,17 +28,13 @@ CLEARED: Sequence[Said] = (OK, OK, OK)
 WORK, PAYLOAD, ROOT, POSSESSION = AuditKind
 
 
-class Trial(Court):
-    """A run whose accused are tried."""
+class CaseDriver(AuditDriver):
+    """A run whose accused come before a second committee."""
 
     @classmethod
-    def in_session(cls, num: int = 12, rounds: int = 1, **changes: int | str) -> "Trial":
-        """A trial after so many rounds, the seed of the last one frozen."""
-        trial = cls(num, **changes)
-        trial.start()
-        trial.play(rounds)
-        trial.draw(rounds - 1)
-        return trial
+    def started(cls, num: int = 12, rounds: int = 1, **changes: int | str) -> Self:
+        """A run after so many rounds, the seed of the last one frozen."""
+        return super().started(num, rounds, **changes)
 
     def case(self, round_: int, target: int, kind: AuditKind = WORK) -> AuditView:
         case = self.audit(round_, target, kind)
@@ -95,7 +92,9 @@ class Trial(Court):
             make.reveal_vote(self.at, session, case, index, shown),
         )
 
-    def poll(self, case: AuditView, votes: Sequence[VerdictKind | None], hidden: int = 0) -> None:
+    def take_votes(
+        self, case: AuditView, votes: Sequence[VerdictKind | None], hidden: int = 0
+    ) -> None:
         """The jurors vote so in order, to the end of their windows. None says nothing; `hidden` is
         a bitmap of places whose commit is never shown."""
         spoken = [
@@ -128,9 +127,9 @@ class Trial(Court):
         verdict: VerdictKind,
         people: Sequence[int] = (),
     ) -> Landed:
-        """A whole trial with a unanimous committee."""
+        """A whole case with a unanimous committee."""
         seated = self.seat_jury(case)
-        self.poll(seated, [verdict] * len(seated.jurors))
+        self.take_votes(seated, [verdict] * len(seated.jurors))
         return self.settle_case(seated, people)
 
     # The end.

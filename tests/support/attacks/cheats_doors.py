@@ -8,9 +8,8 @@ Next: the test_cheating_trainers_* files.
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from adversarial.cheats import CHEAT, FIRST_LIE, Wrap
+from support.attacks.cheats import CHEAT, FIRST_LIE, Wrap
 from support.ports import Wrapped, refused_by
-
 from troth_client.participant.assembly import Ports
 from troth_client.state.residual_state import Proposal
 from troth_client.state.work import HonestWork

@@ -1,16 +1,16 @@
 """Drives whole rounds of a run, slot by slot.
 
-A Stage is a run with its participants, whose keys, headers and state roots follow from their
-names. Next: bench.py for what every transaction is checked for; the test_round_* files.
+A RoundDriver holds one run and its participants. Keys, headers and state roots follow from names.
+Next: chain.py for the checks after every transaction; the test_round_* files.
 """
 
 import hashlib
 from collections.abc import Sequence
 
-from program.bench import Bench, Landed
 from solders.instruction import Instruction
 from solders.keypair import Keypair
 
+from support.program.chain import ChainDriver, Landed
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.bitmap import indices_of
 from troth_coordinator.rules.params import ChainParams
@@ -49,7 +49,7 @@ def params_of(**changes: int | str) -> ParamsView:
     return ChainParams.localnet(**{**values, **changes}).to_view()
 
 
-class Stage(Bench):
+class RoundDriver(ChainDriver):
     """A run and its participants. `roles[i]` are those of index i."""
 
     run_id = b"r" * 32
@@ -108,6 +108,12 @@ class Stage(Bench):
         return index
 
     # Steps.
+
+    def report_instruction(self, index: int, target: int, round_: int | None = None) -> Instruction:
+        """`index` reports the payload of `target`; the open round builds on `round_`."""
+        base = self.open.base_round if round_ is None else round_
+        session = self.sessions[index].pubkey()
+        return make.report_missing(self.at, session, index, base, target, self.run.round)
 
     def ready(self, index: int, root: bytes | None = None) -> Landed:
         """Post ready for the stored root while the run waits, else for the open round."""

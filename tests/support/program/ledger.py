@@ -18,6 +18,8 @@ from troth_coordinator.rules.chainhash import (
 
 
 class Ledger:
+    """The chain hash of one run, from the events that were absorbed so far."""
+
     def __init__(self) -> None:
         self.hash = bytes(32)
         self.next_sequence = 0
@@ -25,7 +27,17 @@ class Ledger:
         self._commits: dict[int, Commit] = {}
         self._attestations: dict[int, Attestation] = {}
 
+    def copied(self) -> "Ledger":
+        """Another ledger at the same point."""
+        made = Ledger()
+        made.hash, made.next_sequence = self.hash, self.next_sequence
+        made.events = list(self.events)
+        made._commits = dict(self._commits)
+        made._attestations = dict(self._attestations)
+        return made
+
     def absorb(self, events: Iterable[Event]) -> None:
+        """Follow the events of a transaction, and check their numbers and the hash of a close."""
         for event in events:
             self.events.append(event)
             match event:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[2] / "golden"
 
 
 def cases(name: str) -> list[dict[str, Any]]:

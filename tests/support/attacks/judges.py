@@ -2,7 +2,7 @@
 
 A variant is the honest client with other ports: its work as a witness is another, or its store of
 verdicts forgets. Everything but the cheat is right.
-Next: integration/inprocess_support.py for runs; program/cases.py for attacks without clients.
+Next: `runs.py` for runs; `program/cases.py` for attacks without clients.
 """
 
 import asyncio
@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from program.audits import INCINERATOR
 from solders.keypair import Keypair
+
 from support.ports import Death, Killed, Wrapped
+from support.program.audits import INCINERATOR
 from support.runs import (
     WINDOWS,
     Chronicle,
     assert_conserved,
     raise_failures,
 )
-
 from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.judgement import Evidence

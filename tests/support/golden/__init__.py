@@ -1,0 +1,1 @@
+"""Answers of the Python rules to the golden vectors in tests/golden."""

@@ -1,0 +1,1 @@
+"""Drivers of the program on an embedded chain, without clients. Begin with rounds.py."""

@@ -1,0 +1,38 @@
+"""Closes a run that has ended: the instruction, and the accounts with whoever paid for them.
+
+Next: rounds.py, which drives a run to its end.
+"""
+
+from collections.abc import Sequence
+
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from support.program.rounds import RoundDriver
+from troth_coordinator.chain import instructions as make
+
+Pairs = Sequence[tuple[Pubkey, Pubkey]]
+"""Accounts to close, each with the one that paid its rent."""
+
+
+def close(driver: RoundDriver, pairs: Pairs = (), by: Keypair | None = None) -> Instruction:
+    """Close these accounts, and with the last of them the run; the authority signs, or `by`."""
+    authority = (by or driver.authority).pubkey()
+    return make.close_run(driver.at, authority, driver.authority.pubkey(), pairs)
+
+
+def round_pairs(driver: RoundDriver) -> list[tuple[Pubkey, Pubkey]]:
+    """Every round account of the ring; the authority has paid for it."""
+    payer = driver.authority.pubkey()
+    return [(driver.at.round(position), payer) for position in range(driver.params.ring)]
+
+
+def checkpoint_pairs(driver: RoundDriver) -> list[tuple[Pubkey, Pubkey]]:
+    """Every checkpoint account that exists; the cranker has paid for it."""
+    found = []
+    for round_ in range(driver.run.round + 1):
+        account = driver._account(driver.at.checkpoint(round_))
+        if account is not None:
+            found.append((driver.at.checkpoint(round_), driver.cranker.pubkey()))
+    return found

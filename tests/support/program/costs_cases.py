@@ -1,0 +1,78 @@
+"""The worst case of every instruction of a case: 64 participants, all of them accused.
+
+Next: costs.py, which collects them; cases.py for the driver.
+"""
+
+from support.program.audits import MISMATCH, OK
+from support.program.cases import PAYLOAD, ROOT, WORK, CaseDriver
+from support.program.chain import ChainDriver
+from support.program.costs_audits import FULL
+from troth_coordinator.chain import instructions as life
+
+
+def scenarios() -> list[ChainDriver]:
+    """Every instruction of cases in its most expensive form."""
+    return [all_accused(), _vouchers(), _leavers(), _reversed_bar()]
+
+
+def full(rounds: int = 1) -> CaseDriver:
+    """A run with 64 participants after so many rounds."""
+    return CaseDriver.started(64, rounds, **FULL)
+
+
+def all_accused() -> CaseDriver:
+    """Everybody is accused of a false root vote at the same time; half of them is convicted."""
+    driver = full()
+    stranger = driver.outsider("challenger")
+    for target in range(64):
+        driver.challenge(stranger, 0, target, ROOT)
+    for target in range(64):
+        driver.seat_jury(driver.case(0, target, ROOT))
+    for target in range(64):
+        case = driver.case(0, target, ROOT)
+        driver.take_votes(case, [MISMATCH if target % 2 else OK] * len(case.jurors))
+    for target in range(64):
+        driver.settle_case(driver.case(0, target, ROOT))
+    for target in range(64):
+        driver.release(driver.case(0, target, ROOT))
+    return driver
+
+
+def _vouchers() -> CaseDriver:
+    """A malformed payload for which 64 have vouched."""
+    driver = full()
+    driver.challenge(driver.outsider("challenger"), 0, 9, PAYLOAD)
+    case = driver.case(0, 9, PAYLOAD)
+    driver.decide(case, MISMATCH)
+    driver.release(case)
+    return driver
+
+
+def _leavers() -> CaseDriver:
+    """Target, framing seats and silent jurors all have their stake in tickets."""
+    driver = full()
+    driver.judge(0, 9, [MISMATCH, MISMATCH, MISMATCH, OK, OK])
+    seated = driver.seat_jury(driver.case(0, 9))
+    jurors = [juror.index for juror in seated.jurors]
+    judges = [seat.index for seat in seated.seats]
+    for index in [9, *judges, *jurors]:
+        owner = driver.owners[index]
+        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.take_votes(seated, [None, None, *[OK] * (len(jurors) - 2)])
+    driver.settle_case(seated, people=[9, *judges, *jurors[:2]])
+    return driver
+
+
+def _reversed_bar() -> CaseDriver:
+    """A second conviction for work, appealed and reversed."""
+    driver = full(2)
+    driver.draw(0)
+    for round_ in (1, 0):
+        driver.judge(round_, 9, [MISMATCH] * 5)
+        driver.decide(driver.case(round_, 9, WORK), MISMATCH, people=[9])
+    case = driver.case(0, 9)
+    driver.appeal(case)
+    driver.run_to(case.appeal_end)
+    driver.reverse(case)
+    driver.release(case, people=[9])
+    return driver

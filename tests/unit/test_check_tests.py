@@ -1,0 +1,71 @@
+"""The check of the tests finds values without names, and tests that import each other."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def load():
+    script = ROOT / "scripts/check_tests.py"
+    spec = importlib.util.spec_from_file_location("check_tests", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+check = load()
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        "assert (entry.stake, entry.strikes) == (5, 0)",
+        "assert measure(entry) == (5, 0)",
+        "assert (5, 0) != measure(entry)",
+        "assert [(e.index, e.stake) for e in found] == expected",
+        "assert sorted(found) == [(1, 5), (2, 0)]",
+        "assert (said.round, said.target) in refused",
+        "assert is_over and (a, b) == (1, 2)",
+        "assert not (a, b) == (1, 2)",
+    ],
+)
+def test_unnamed_values_are_found(assertion):
+    (problem,) = check.problems_of(assertion)
+    assert problem.startswith("1: compares unnamed values")
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        "assert entry.stake == 5",
+        "assert array.shape == (3, 64, 64)",
+        "assert found == {'stake': 5, 'strikes': 0}",
+        "assert phase in (Phase.COMMIT, Phase.ATTEST)",
+        "assert names == ['opened', 'closed']",
+        "assert_fields(entry, stake=5, strikes=0)",
+        "assert found == ()",
+    ],
+)
+def test_named_values_are_left_alone(assertion):
+    assert not list(check.problems_of(assertion))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from program.test_join import newcomer",
+        "import unit.chain.test_accounts",
+        "from integration.conftest import data",
+        "from . import test_join",
+    ],
+)
+def test_an_import_of_a_test_module_is_found(statement):
+    (problem,) = check.problems_of(statement)
+    assert "move what is shared into tests/support" in problem
+
+
+def test_support_may_be_imported():
+    assert not list(check.problems_of("from support.program.rounds import RoundDriver"))
