@@ -158,10 +158,10 @@ impl Entry {
     /// Whether a participant lives at this index (joined, and neither left nor barred).
     #[must_use]
     pub fn is_present(&self) -> bool {
-        matches!(
-            Status::from_number(self.status),
-            Ok(Status::Pending | Status::Active | Status::Inactive | Status::Jailed)
-        )
+        self.is(Status::Pending)
+            || self.is(Status::Active)
+            || self.is(Status::Inactive)
+            || self.is(Status::Jailed)
     }
 
     /// Whether the membership has ended for good: left or barred.
