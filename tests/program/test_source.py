@@ -10,6 +10,7 @@ SOURCES = Path(__file__).parents[2] / "programs/coordinator/src"
 PUBLIC = re.compile(r"^\s*pub (?:const |static )?(?:fn|struct|enum|mod|const|trait) (\w+)")
 INSIDE_ATTRIBUTE = ("#[", ")", "]", "mut,", "dup,", "has_one", "constraint")
 FIELD = re.compile(r"^    pub (\w+): ")
+WRITES_STATUS = re.compile(r"\.status\s*=(?!=)|&mut [\w.]+\.status\b|\bstatus: Status::")
 
 
 def undocumented(path: Path) -> list[str]:
@@ -37,6 +38,22 @@ def test_instructions_are_documented_where_the_lint_is_off():
 def test_every_instruction_and_argument_list_reaches_the_idl():
     names = re.findall(r"    pub fn (\w+)", (SOURCES / "lib.rs").read_text())
     assert sorted(names) == sorted(idl.INSTRUCTIONS)
+
+
+def without_tests(path: Path) -> str:
+    """The source up to its unit tests, which may put an entry into any state."""
+    if path.name == "tests.rs":
+        return ""
+    return path.read_text().split("#[cfg(test)]\nmod tests {")[0]
+
+
+def test_one_file_changes_the_status_of_a_participant():
+    paths = sorted(SOURCES.rglob("*.rs"))
+    writes = [path for path in paths if WRITES_STATUS.search(without_tests(path))]
+    assert writes == [SOURCES / "state/status.rs"]
+    function = (SOURCES / "state/status.rs").read_text().split("pub fn change(")[1]
+    assert len(WRITES_STATUS.findall(without_tests(SOURCES / "state/status.rs"))) == 1
+    assert WRITES_STATUS.search(function.split("\n    }\n")[0])
 
 
 def test_event_kinds_are_unique_and_all_exported():

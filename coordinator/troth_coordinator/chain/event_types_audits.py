@@ -147,7 +147,7 @@ class Penalised(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrepaidRefunded(Event):
-    """What was left of fees paid in advance left the vault."""
+    """The rest of fees paid in advance left the vault."""
 
     kind: ClassVar[int | None] = 73
 
@@ -160,7 +160,7 @@ class PrepaidRefunded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseOpened(Event):
-    """Somebody posted a bond: a second committee must judge."""
+    """Somebody posted a bond: a jury must judge."""
 
     kind: ClassVar[int | None] = 80
 
@@ -188,7 +188,7 @@ class CaseSeedRetargeted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSeedLost(Event):
-    """The seed slot of a case was lost twice: nobody judges, nothing is proven."""
+    """The seed slot of a case was lost twice: there is no jury, and the case is not proven."""
 
     kind: ClassVar[int | None] = 82
 
@@ -199,7 +199,7 @@ class CaseSeedLost(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitteeDrawn(Event):
-    """The second committee is drawn."""
+    """The jury is drawn."""
 
     kind: ClassVar[int | None] = 83
 

@@ -262,7 +262,7 @@ class AccountClosed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftoversPaid(Event):
-    """What nobody is owed went to the funder."""
+    """The lamports that are owed to nobody went to the funder."""
 
     kind: ClassVar[int | None] = 24
 

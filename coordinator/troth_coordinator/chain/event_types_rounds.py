@@ -29,7 +29,7 @@ class PhaseStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmupEnded(Event):
-    """Warmup ended: who was ready became active, the others inactive."""
+    """Warmup ended: ready participants became active, the others inactive."""
 
     kind: ClassVar[int | None] = 33
 

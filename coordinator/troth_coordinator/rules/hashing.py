@@ -2,7 +2,7 @@
 
 Owns: `H(tag, fields...)` of protocol section 1 and the fixed-width little-endian encoders.
 Never: hashes an unencoded value; a caller always names the width.
-Next: `root.py` and `chainhash.py` for the votes and the chain hash built on it.
+Next: `root.py` and `chain_hash.py` for the votes and the chain hash built on it.
 """
 
 import hashlib

@@ -2,7 +2,7 @@
 
 Owns: the root vote, the canonical decision, inclusion, void rounds, strikes for unavailability.
 Never: says which weights are right; replay does, votes decide who is included.
-Next: `chainhash.py`, which commits to the decision; `standing.py` for what follows from strikes.
+Next: `chain_hash.py`, which commits to the decision; `standing.py` for what follows from strikes.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 Owns: the seed sigma, and which entry of the `SlotHashes` sysvar fixes it.
 Never: samples anything with the seed; that comes with the audits.
-Next: `chainhash.py`, which absorbs the slot and hash that were taken.
+Next: `chain_hash.py`, which absorbs the slot and hash that were taken.
 """
 
 from dataclasses import dataclass

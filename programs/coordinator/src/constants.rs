@@ -83,7 +83,7 @@ pub const ROUND_DOUBLED: u8 = 64;
 pub const NUM_SEATS: usize = 5;
 /// Seats that judge at first.
 pub const FIRST_SEATS: usize = 3;
-/// Seats of a second committee.
+/// Seats of a jury.
 pub const NUM_JURORS: usize = 7;
 /// Numbers of a sketch.
 pub const SKETCH_LEN: usize = 64;

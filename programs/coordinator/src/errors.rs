@@ -1,4 +1,4 @@
-//! Every refusal of the program has a name here: what was expected, what to do next.
+//! Every refusal of the program by name, with the expectation and the next step.
 
 use anchor_lang::error::AnchorError;
 use anchor_lang::prelude::*;

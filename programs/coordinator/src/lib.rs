@@ -31,8 +31,6 @@ pub mod round;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod rules;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
-pub mod seeds;
-#[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod state;
 
 use anchor_lang::prelude::*;
@@ -105,7 +103,7 @@ pub mod coordinator {
 
     /// Commits to a header and votes for a root.
     pub fn commit_payload(
-        ctx: Context<CommitPayload>,
+        ctx: Context<MemberInRound>,
         index: u16,
         round: u64,
         header_hash: [u8; 32],
@@ -117,12 +115,12 @@ pub mod coordinator {
             header_hash,
             root_vote,
         };
-        CommitPayload::handle(ctx, &args)
+        commit_payload::handle(ctx, &args)
     }
 
     /// Vouches for the payloads that a member holds.
     pub fn attest(
-        ctx: Context<Attest>,
+        ctx: Context<MemberInRound>,
         index: u16,
         round: u64,
         bitmap: u64,
@@ -134,7 +132,7 @@ pub mod coordinator {
             bitmap,
             possession,
         };
-        Attest::handle(ctx, &args)
+        attest::handle(ctx, &args)
     }
 
     /// Closes a round under its canonical root and opens the next.
@@ -152,13 +150,13 @@ pub mod coordinator {
     }
 
     /// Fixes the seed of a closed round's audits.
-    pub fn freeze_seed(ctx: Context<FreezeSeed>, round: u64) -> Result<()> {
-        FreezeSeed::handle(ctx, round)
+    pub fn freeze_seed(ctx: Context<SeedOfRound>, round: u64) -> Result<()> {
+        freeze_seed::handle(ctx, round)
     }
 
     /// Names another seed slot where the first one is no longer listed.
-    pub fn retarget(ctx: Context<Retarget>, round: u64) -> Result<()> {
-        Retarget::handle(ctx, round)
+    pub fn retarget(ctx: Context<SeedOfRound>, round: u64) -> Result<()> {
+        retarget::handle(ctx, round)
     }
 
     /// Reports an included payload that nobody serves.
@@ -179,8 +177,8 @@ pub mod coordinator {
     }
 
     /// Pays for one more audit of the round under way, in advance.
-    pub fn request_audit(ctx: Context<RequestAudit>, round: u64, target: u16) -> Result<()> {
-        RequestAudit::handle(ctx, round, target)
+    pub fn request_audit(ctx: Context<Challenge>, round: u64, target: u16) -> Result<()> {
+        request_audit::handle(ctx, round, target)
     }
 
     /// Opens the audit of a sampled or requested target.
@@ -200,16 +198,16 @@ pub mod coordinator {
 
     /// Commits a seat to a hidden verdict.
     pub fn commit_verdict(
-        ctx: Context<CommitVerdict>,
+        ctx: Context<JudgeInAudit>,
         index: u16,
         commitment: [u8; 32],
     ) -> Result<()> {
-        CommitVerdict::handle(ctx, index, commitment)
+        commit_verdict::handle(ctx, index, commitment)
     }
 
     /// Shows the verdict of a seat.
     pub fn reveal_verdict(
-        ctx: Context<RevealVerdict>,
+        ctx: Context<JudgeInAudit>,
         index: u16,
         verdict: u8,
         evidence: [u8; 32],
@@ -223,7 +221,7 @@ pub mod coordinator {
             sketch,
             salt,
         };
-        RevealVerdict::handle(ctx, &args)
+        reveal_verdict::handle(ctx, &args)
     }
 
     /// Seats the remaining witnesses where the first ones do not agree.
@@ -232,13 +230,13 @@ pub mod coordinator {
     }
 
     /// Ends an audit: outcome, fees and penalties of the seats.
-    pub fn settle_audit<'info>(ctx: Context<'info, SettleAudit<'info>>) -> Result<()> {
-        SettleAudit::handle(ctx)
+    pub fn settle_audit<'info>(ctx: Context<'info, Settlement<'info>>) -> Result<()> {
+        settle_audit::handle(ctx)
     }
 
-    /// Posts a bond, so that a second committee judges.
+    /// Posts a bond, so that a jury judges.
     pub fn open_case(
-        ctx: Context<OpenCase>,
+        ctx: Context<Challenge>,
         round: u64,
         target: u16,
         kind: u8,
@@ -250,17 +248,17 @@ pub mod coordinator {
             kind,
             subject,
         };
-        OpenCase::handle(ctx, &args)
+        open_case::handle(ctx, &args)
     }
 
-    /// Fixes the seed of a case and seats the second committee.
+    /// Fixes the seed of a case and seats the jury.
     pub fn draw_committee(ctx: Context<DrawCommittee>) -> Result<()> {
         DrawCommittee::handle(ctx)
     }
 
     /// Commits to the hash of a vote (verdict 0), or shows the vote behind it.
     pub fn vote_case(
-        ctx: Context<VoteCase>,
+        ctx: Context<JudgeInAudit>,
         index: u16,
         verdict: u8,
         hash: [u8; 32],
@@ -272,12 +270,12 @@ pub mod coordinator {
             hash,
             salt,
         };
-        VoteCase::handle(ctx, &args)
+        vote_case::handle(ctx, &args)
     }
 
-    /// Ends a case once its committee was heard.
-    pub fn settle_case<'info>(ctx: Context<'info, SettleCase<'info>>) -> Result<()> {
-        SettleCase::handle(ctx)
+    /// Ends a case once its jury has voted.
+    pub fn settle_case<'info>(ctx: Context<'info, Settlement<'info>>) -> Result<()> {
+        settle_case::handle(ctx)
     }
 
     /// Asks the council to look at a conviction.
@@ -307,8 +305,8 @@ pub mod coordinator {
     }
 
     /// Stops the clock: at once between rounds, else at the next close.
-    pub fn pause_run(ctx: Context<PauseRun>) -> Result<()> {
-        PauseRun::handle(ctx)
+    pub fn pause_run(ctx: Context<AuthorityOverRun>) -> Result<()> {
+        pause_run::handle(ctx)
     }
 
     /// Restarts the clock, or cancels a requested pause.
@@ -317,8 +315,8 @@ pub mod coordinator {
     }
 
     /// Requests new parameters, in force from an epoch boundary after the delay.
-    pub fn update_params(ctx: Context<UpdateParams>, params: Params) -> Result<()> {
-        UpdateParams::handle(ctx, params)
+    pub fn update_params(ctx: Context<AuthorityOverRun>, params: Params) -> Result<()> {
+        update_params::handle(ctx, params)
     }
 
     /// Starts leaving: the whole stake unbonds.

@@ -1,6 +1,8 @@
-//! The one way in which accounts of this program come into being, grow and end.
+//! How accounts of this program get their address, come into being, grow and end.
 //!
-//! Anchor's `init` is never used: a stray lamport sent to an address in advance would block it.
+//! Owns the seeds of every address: a prefix of this module and numbers or keys, never text of a
+//! user. Never uses Anchor's `init`, which a stray lamport sent to the address in advance blocks.
+//! Next: `instructions::create_run`.
 
 use anchor_lang::prelude::*;
 use anchor_lang::system_program::{self, Allocate, Assign, Transfer};
@@ -8,6 +10,21 @@ use anchor_lang::system_program::{self, Allocate, Assign, Transfer};
 use crate::constants::MAX_GROWTH_BYTES;
 use crate::errors::CoordinatorError;
 use crate::math::{add, sub};
+
+/// `["run", run_id[32]]`
+pub const SEED_RUN: &[u8] = b"run";
+/// `["roster", run]`
+pub const SEED_ROSTER: &[u8] = b"roster";
+/// `["participant", run, owner]`
+pub const SEED_PARTICIPANT: &[u8] = b"participant";
+/// `["round", run, position u16 LE]`, position = round mod ring
+pub const SEED_ROUND: &[u8] = b"round";
+/// `["vault", run]`
+pub const SEED_VAULT: &[u8] = b"vault";
+/// `["checkpoint", run, round u64 LE]`
+pub const SEED_CHECKPOINT: &[u8] = b"checkpoint";
+/// `["audit", run, round u64 LE, target u16 LE, kind u8]`
+pub const SEED_AUDIT: &[u8] = b"audit";
 
 /// The canonical address and bump of `seeds`.
 #[inline(never)]

@@ -2,7 +2,16 @@
 
 from typing import Any
 
-from troth_coordinator.rules import chainhash, exact, phase, reward, root, schedule, seeds, standing
+from troth_coordinator.rules import (
+    chain_hash,
+    exact,
+    phase,
+    reward,
+    root,
+    schedule,
+    seeds,
+    standing,
+)
 from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.bitmap import indices_of
 from troth_coordinator.rules.config import ScheduleSection
@@ -76,27 +85,27 @@ def scaled_reward(given: Given) -> Any:
 
 
 def chain_close(given: Given) -> Any:
-    closed = chainhash.ClosedRound(
+    closed = chain_hash.ClosedRound(
         round=given["round"],
         members=given["members"],
         trainers=given["trainers"],
         commits=tuple(
-            chainhash.Commit(c["index"], unhex(c["header_hash"]), unhex(c["root_vote"]))
+            chain_hash.Commit(c["index"], unhex(c["header_hash"]), unhex(c["root_vote"]))
             for c in given["commits"]
         ),
         attestations=tuple(
-            chainhash.Attestation(a["index"], a["bitmap"], unhex(a["possession"]))
+            chain_hash.Attestation(a["index"], a["bitmap"], unhex(a["possession"]))
             for a in given["attests"]
         ),
         included=given["included"],
         canonical_root=unhex(given["canonical_root"]),
     )
-    return chainhash.after_close(unhex(given["previous"]), closed).hex()
+    return chain_hash.after_close(unhex(given["previous"]), closed).hex()
 
 
 def chain_event(given: Given) -> Any:
     previous, body = unhex(given["previous"]), unhex(given["body"])
-    return chainhash.after_event(previous, given["sequence"], given["kind"], body).hex()
+    return chain_hash.after_event(previous, given["sequence"], given["kind"], body).hex()
 
 
 def misses(given: Given) -> Any:

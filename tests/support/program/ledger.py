@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_rounds import Attested, PayloadCommitted, RoundClosed
-from troth_coordinator.rules.chainhash import (
+from troth_coordinator.rules.chain_hash import (
     Attestation,
     ClosedRound,
     Commit,

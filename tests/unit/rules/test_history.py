@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.views import key, round_view
 
-from troth_coordinator.rules import chainhash, seeds
-from troth_coordinator.rules.chainhash import Attestation, ClosedRound, Commit
+from troth_coordinator.rules import chain_hash, seeds
+from troth_coordinator.rules.chain_hash import Attestation, ClosedRound, Commit
 from troth_coordinator.rules.errors import ChainOrderError, RangeError
 from troth_coordinator.rules.seeds import Lookup
 
@@ -34,15 +34,15 @@ CHANGES = {
 
 @pytest.mark.parametrize("field", sorted(CHANGES))
 def test_the_chain_hash_covers_every_field(field):
-    before = chainhash.after_close(bytes(32), CLOSED)
+    before = chain_hash.after_close(bytes(32), CLOSED)
     changed = replace(CLOSED, **{field: CHANGES[field]})
-    assert chainhash.after_close(bytes(32), changed) != before
-    assert chainhash.after_close(key(1), CLOSED) != before
+    assert chain_hash.after_close(bytes(32), changed) != before
+    assert chain_hash.after_close(key(1), CLOSED) != before
 
 
 def test_a_round_account_gives_what_was_folded():
     view = round_view(committed=0b101, attested=0b10, included=0b1, canonical_root=key(5))
-    closed = chainhash.closed_round(view)
+    closed = chain_hash.closed_round(view)
     assert [commit.index for commit in closed.commits] == [0, 2]
     assert [attestation.index for attestation in closed.attestations] == [1]
     assert closed.round == 7
@@ -53,14 +53,14 @@ def test_a_round_account_gives_what_was_folded():
 @pytest.mark.parametrize("indices", [(1, 0), (0, 0)])
 def test_participants_are_listed_once_in_ascending_index(indices):
     with pytest.raises(ChainOrderError, match="ascending index"):
-        chainhash.commits_digest(Commit(i, key(1), key(2)) for i in indices)
+        chain_hash.commits_digest(Commit(i, key(1), key(2)) for i in indices)
     with pytest.raises(ChainOrderError, match="ascending index"):
-        chainhash.attests_digest(Attestation(i, 0, bytes(64)) for i in indices)
+        chain_hash.attests_digest(Attestation(i, 0, bytes(64)) for i in indices)
 
 
 def test_possession_has_64_bytes():
     with pytest.raises(RangeError, match="possession: expected 64 bytes"):
-        chainhash.attests_digest([Attestation(0, 0, bytes(63))])
+        chain_hash.attests_digest([Attestation(0, 0, bytes(63))])
 
 
 def sysvar(entries):

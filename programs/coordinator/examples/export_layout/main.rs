@@ -9,7 +9,7 @@ use anchor_lang::error::ERROR_CODE_OFFSET;
 use anchor_lang::Discriminator;
 use coordinator::constants::*;
 use coordinator::events::*;
-use coordinator::seeds::*;
+use coordinator::pda::*;
 use coordinator::state::*;
 
 mod fields;

@@ -2,7 +2,7 @@
 //!
 //! Owns the three counts of the epoch. Never delays a slash: the case does.
 
-use crate::rules::bits::{bit, count};
+use crate::rules::bitmap::{bit, count};
 use crate::state::Run;
 
 /// The breaker holds only where at least so many were sampled.

@@ -1,29 +1,29 @@
-//! What judges earn: a fee each, less where the source is short.
+//! The fees of the judges: one each, less where the source is short.
 //!
-//! Owns how seats and jurors are credited alike. Never decides who earns: `settle` does for seats,
-//! `crate::case::settle` for jurors.
+//! Owns how seats and jurors are credited. Never decides which of them earn: `settle` does for
+//! seats, `crate::case::settle` for jurors.
 
 use anchor_lang::prelude::*;
 
-use super::Scene;
+use super::AuditContext;
 use crate::events::{record, FeesScaled};
 use crate::math::{add, mul};
-use crate::rules::bits::{contains, count};
-use crate::rules::vesting::scaled_reward;
+use crate::rules::bitmap::{contains, count};
+use crate::rules::reward::scaled_reward;
 
-/// What judges were paid.
+/// Payment of the judges.
 pub struct Paid {
     /// Lamports for each.
     pub fee: u64,
-    /// Who they are.
+    /// The judges, as a bitmap.
     pub judges: u64,
     /// Lamports of older buckets that vested by it.
     pub vested: u64,
-    /// What of it came out of the advance; the caller lowers that by as much.
+    /// The part that came out of the advance; the caller lowers the advance by as much.
     pub from_advance: u64,
 }
 
-impl Scene<'_, '_> {
+impl AuditContext<'_, '_> {
     /// Pays each of `judges`, a bitmap: from `advance`, lamports held as a bond, and where
     /// `uses_pool` from the pool when that is spent.
     pub fn pay_judges(&mut self, judges: u64, advance: u64, uses_pool: bool) -> Result<Paid> {

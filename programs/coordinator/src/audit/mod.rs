@@ -1,4 +1,4 @@
-//! What happens to an audit between the sample and its outcome.
+//! The transitions of an audit between the sample and its outcome.
 //!
 //! Owns the transitions that several instructions share. Decisions come from `crate::rules`,
 //! layouts and money from `crate::state`; signers and accounts are checked by the instructions.
@@ -19,7 +19,7 @@ pub mod settle;
 mod tests;
 
 /// The accounts that a transition works on, and when.
-pub struct Scene<'a, 'info> {
+pub struct AuditContext<'a, 'info> {
     /// Address of the run.
     pub key: Pubkey,
     /// Current slot.
@@ -32,14 +32,14 @@ pub struct Scene<'a, 'info> {
     pub roster: &'a mut Roster,
     /// The audit.
     pub audit: &'a mut Audit,
-    /// Participant accounts passed for those whose tickets or bar a penalty touches.
-    pub people: &'a [AccountInfo<'info>],
+    /// Participant accounts that were passed, for penalties that touch tickets or a bar.
+    pub participants: &'a [AccountInfo<'info>],
     /// Lamports that left the totals for the incinerator; the instruction pays them at its end.
     pub burned: u64,
 }
 
-impl Scene<'_, '_> {
-    /// What every transition must leave true. Entries are checked where they change.
+impl AuditContext<'_, '_> {
+    /// Conditions that every transition keeps. Entries are checked where they change.
     pub fn invariant(&self) -> Result<()> {
         self.run.invariant()?;
         self.audit.invariant()

@@ -1,4 +1,4 @@
-//! Brings audits into being: on request before the seed exists, by the sample after it.
+//! Opens audits: on request before the seed exists, by the sample after it.
 //!
 //! Owns the copies that make an audit independent of the ring. Never judges. Next: `seats`.
 
@@ -9,14 +9,14 @@ use crate::errors::CoordinatorError;
 use crate::events::{record, AuditOpened, AuditRequested};
 use crate::math::{add, mul};
 use crate::pda;
+use crate::pda::SEED_AUDIT;
 use crate::round::require_round;
-use crate::rules::bits::{bit, contains, count, with_bits};
-use crate::rules::seats::seats_of;
-use crate::seeds::SEED_AUDIT;
+use crate::rules::bitmap::{bit, contains, count, with_bits};
+use crate::rules::sampling::seats_of;
 use crate::state::init::{initialise, open_mut};
 use crate::state::{Audit, AuditKind, Phase, Roster, Round, Run, SeedStatus, Stage};
 
-/// Witness fees that whoever requests an audit pays in advance: one for every seat.
+/// Witness fees that a requested audit costs in advance: one for every seat.
 const PREPAID_FEES: u64 = 5;
 
 /// Which audit.
@@ -24,14 +24,14 @@ const PREPAID_FEES: u64 = 5;
 pub struct AuditId {
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// What is judged.
     pub kind: AuditKind,
 }
 
-/// What opening an audit needs, the Audit account possibly still empty.
-pub struct Docket<'a, 'info> {
+/// Opens an audit or a case. The Audit account may still be empty.
+pub struct AuditOpener<'a, 'info> {
     /// Pays the rent.
     pub payer: &'a AccountInfo<'info>,
     /// The Audit account.
@@ -48,7 +48,7 @@ pub struct Docket<'a, 'info> {
     pub round: &'a mut Round,
 }
 
-impl Docket<'_, '_> {
+impl AuditOpener<'_, '_> {
     /// Pays for one more audit of the open round in advance; the caller moves the lamports that
     /// this returns from the challenger to the vault.
     #[inline(never)]

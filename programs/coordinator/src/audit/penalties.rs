@@ -1,20 +1,20 @@
-//! Takes what a fault costs, and places it.
+//! Takes the price of a fault from a participant, and places it.
 //!
 //! Owns what a slash does to a participant: lamports, strike, bar, inactivity below the minimum.
-//! Never decides what a fault costs: `crate::rules::penalties` does. Small penalties (P5, P6, P7)
+//! Never decides what a fault costs: `crate::rules::slashing` does. Small penalties (P5, P6, P7)
 //! are split at once; those of cases wait in escrow. Next: `crate::round::penalties`.
 
 use anchor_lang::prelude::*;
 
-use super::Scene;
+use super::AuditContext;
 use crate::constants::{NONE, SEAT_FAULTY};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Penalised};
 use crate::math::add;
 use crate::round::penalties::{jail, strike};
-use crate::rules::penalties::{no_openings, seat, split, Fault, Intent, Split, Taken};
 use crate::rules::quorum::SeatFault;
-use crate::state::{Entry, Participant, Round, Run, Status};
+use crate::rules::slashing::{no_openings, seat, split, Fault, Intent, Split, Taken};
+use crate::state::{Change, Entry, Participant, Round, Run};
 
 /// Duties missed on seats (P6) that jail.
 const SEAT_FAULTS_TO_JAIL: u8 = 3;
@@ -22,15 +22,15 @@ const SEAT_FAULTS_TO_JAIL: u8 = 3;
 const RUN_OFFSET: usize = 10;
 const OWNER_OFFSET: usize = RUN_OFFSET + 32;
 
-impl Scene<'_, '_> {
-    /// Takes what `intent` finds of participant `index`, and does what else the fault does to it.
-    /// The caller places what was taken.
+impl AuditContext<'_, '_> {
+    /// Slashes participant `index` as `intent` says: lamports, strike, bar. The caller places the
+    /// lamports.
     #[inline(never)]
     pub fn slash(&mut self, index: u16, intent: &Intent) -> Result<Taken> {
         let entry = self.roster.entry_mut(index)?;
         let needs_tickets = intent.take(&entry.funds()?).unbonding > 0;
         let mut found = if needs_tickets || intent.is_barred {
-            find(self.people, &self.key, &entry.owner)?
+            find(self.participants, &self.key, &entry.owner)?
         } else {
             None
         };
@@ -53,7 +53,8 @@ impl Scene<'_, '_> {
         Ok(taken)
     }
 
-    /// Slashes at once: treasury and fire, or the one who was wrongly accused.
+    /// Slashes at once. The lamports go to the treasury and are burned, or go to a target that was
+    /// wrongly accused.
     pub fn penalise(&mut self, index: u16, intent: &Intent) -> Result<()> {
         let taken = self.slash(index, intent)?;
         let total = add(add(taken.stake, taken.unbonding)?, taken.unvested)?;
@@ -62,7 +63,7 @@ impl Scene<'_, '_> {
         let target = self.roster.entry_mut(self.audit.target)?;
         self.run.place_claimable(target, parts.acquitted)?;
         self.burned = add(self.burned, parts.burned)?;
-        self.tell(index, intent.fault, &taken, &parts)
+        self.report(index, intent.fault, &taken, &parts)
     }
 
     /// P6 or P7 of the seat at `place`, once.
@@ -83,7 +84,7 @@ impl Scene<'_, '_> {
         Ok(())
     }
 
-    /// What a judge who failed pays, on a seat or in a second committee.
+    /// Penalises a judge that failed, on a seat or in a jury.
     pub fn penalise_judge(&mut self, index: u16, fault: SeatFault) -> Result<()> {
         let funds = self.roster.entry(index)?.funds()?;
         let intent = seat(fault, &funds, &self.run.prices());
@@ -101,8 +102,9 @@ impl Scene<'_, '_> {
         entry.invariant()
     }
 
-    /// P5: the target showed nothing, and is not paid for it either. What judges alone decide
-    /// neither is a second time nor makes the next one a second time: nobody can check it.
+    /// P5: the target showed no openings; its reward is withheld too. A decision of the judges
+    /// alone never counts as a repetition, nor makes the next one a repetition: nobody can check
+    /// it.
     pub fn penalise_no_openings(&mut self, ring: &mut Round) -> Result<()> {
         let (index, round) = (self.audit.target, self.audit.round);
         ring.mark_unpaid(round, index);
@@ -123,7 +125,7 @@ impl Scene<'_, '_> {
         self.penalise(index, &intent)
     }
 
-    fn tell(&mut self, index: u16, fault: Fault, taken: &Taken, parts: &Split) -> Result<()> {
+    fn report(&mut self, index: u16, fault: Fault, taken: &Taken, parts: &Split) -> Result<()> {
         let event = Penalised {
             run: self.key,
             sequence: self.run.event_sequence,
@@ -145,22 +147,22 @@ impl Scene<'_, '_> {
     }
 }
 
-/// Whoever has less at stake than a member must is inactive at once, until topped up.
+/// Makes a participant whose stake is below the minimum inactive at once, until it tops up.
 fn require_minimum(run: &Run, entry: &mut Entry) {
-    let is_bound = entry.is(Status::Active) || entry.is(Status::Pending);
-    if entry.stake < run.params.stake_lamports && is_bound && !entry.is_leaving() {
+    let is_short = entry.stake < run.params.stake_lamports;
+    if is_short && entry.may(Change::Deactivate) && !entry.is_leaving() {
         entry.clear_ready();
-        entry.set_status(Status::Inactive);
+        entry.change(Change::Deactivate);
     }
 }
 
 /// The Participant account of `owner` among those passed, read.
 pub fn find<'a, 'info>(
-    people: &'a [AccountInfo<'info>],
+    participants: &'a [AccountInfo<'info>],
     run: &Pubkey,
     owner: &Pubkey,
 ) -> Result<Option<(&'a AccountInfo<'info>, Box<Participant>)>> {
-    for account in people {
+    for account in participants {
         let data = account.try_borrow_data()?;
         let is_theirs = data.get(RUN_OFFSET..OWNER_OFFSET) == Some(run.as_ref())
             && data.get(OWNER_OFFSET..OWNER_OFFSET + 32) == Some(owner.as_ref());

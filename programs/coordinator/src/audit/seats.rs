@@ -11,9 +11,9 @@ use crate::rules::quorum::{AuditOutcome, Panel, Report};
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, Params, Seat, Stage};
 
-/// What a seat shows.
+/// The verdict that a seat reveals.
 pub struct Reveal<'a> {
-    /// What it says.
+    /// The verdict.
     pub verdict: Verdict,
     /// Its sketch.
     pub sketch: &'a [i32; SKETCH_LEN],
@@ -43,7 +43,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Records what witness `index` shows, if it is what it had committed to.
+    /// Records the verdict of witness `index`, if it gives the committed hash.
     pub fn reveal_verdict(&mut self, index: u16, shown: &Reveal, clock: u64) -> Result<()> {
         self.require(Stage::Reveal, clock)?;
         let seat = self.acting_seat(index)?;
@@ -67,8 +67,8 @@ impl Audit {
         Ok(())
     }
 
-    /// Refuses before everything that the seats may show is shown.
-    pub fn require_heard(&self, clock: u64) -> Result<()> {
+    /// Refuses while a seat may still reveal its verdict.
+    pub fn require_all_shown(&self, clock: u64) -> Result<()> {
         ensure!(!self.is(Stage::Commit), CoordinatorError::WindowOpen);
         ensure!(self.is(Stage::Reveal), CoordinatorError::WrongStage);
         let mut acting = self.acting().iter();
@@ -80,7 +80,7 @@ impl Audit {
 
     /// Seats the witnesses that remain: the first ones did not agree.
     pub fn extend(&mut self, params: &Params, clock: u64) -> Result<()> {
-        self.require_heard(clock)?;
+        self.require_all_shown(clock)?;
         let outcome = self.with_panel(|panel, available| panel.outcome(available));
         let is_due = outcome == Some(AuditOutcome::Extend);
         ensure!(is_due, CoordinatorError::ExtensionNotDue);

@@ -1,4 +1,4 @@
-//! Ends an audit: outcome, what it means for the target, fees and penalties of the seats.
+//! Ends an audit: outcome, consequences for the target, fees and penalties of the seats.
 //!
 //! Owns the consequences. Never counts verdicts: `crate::rules::quorum` does.
 //! Next: `penalties`; `crate::case` for what follows an accusation.
@@ -6,22 +6,22 @@
 use anchor_lang::prelude::*;
 
 use super::fees::Paid;
-use super::{breaker, Scene};
+use super::{breaker, AuditContext};
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, AuditSettled, PrepaidRefunded};
 use crate::math::{add, sub};
 use crate::pda;
 use crate::round::penalties::strike;
-use crate::rules::bits::{bit, contains};
+use crate::rules::bitmap::{bit, contains};
 use crate::rules::quorum::{AuditOutcome, SeatFault};
-use crate::rules::strikes;
+use crate::rules::standing;
 use crate::state::{Round, SeedStatus, Stage};
 
 /// Number of the outcome of an audit that never took place.
 pub const NOT_AUDITED: u8 = 6;
 
-/// What the seats decided, and what follows for each of them.
+/// The decision of the seats, and its consequences for each of them.
 pub struct Findings {
     /// Of the audit; none if it never took place.
     pub outcome: Option<AuditOutcome>,
@@ -31,14 +31,14 @@ pub struct Findings {
     pub faults: [Option<SeatFault>; NUM_SEATS],
 }
 
-/// What the target lost without a penalty.
+/// Losses of the target that are no penalty.
 #[derive(Default)]
 struct Undone {
     reward: u64,
     is_strike: bool,
 }
 
-impl Scene<'_, '_> {
+impl AuditContext<'_, '_> {
     /// How the audit ends now, or why it does not end yet. `round` is the ring account at the
     /// position of the audit's round, whatever round it holds.
     pub fn find(&self, round: &Round) -> Result<Findings> {
@@ -65,8 +65,8 @@ impl Scene<'_, '_> {
                 Ok(nothing(Some(AuditOutcome::NoOpenings)))
             }
             _ => {
-                audit.require_heard(self.clock)?;
-                self.hear()
+                audit.require_all_shown(self.clock)?;
+                self.count_verdicts()
             }
         }
     }
@@ -91,7 +91,7 @@ impl Scene<'_, '_> {
         Ok(())
     }
 
-    fn hear(&self) -> Result<Findings> {
+    fn count_verdicts(&self) -> Result<Findings> {
         self.audit.with_panel(|panel, available| {
             let outcome = panel.outcome(available);
             let Some(known) = outcome else {
@@ -175,7 +175,7 @@ impl Scene<'_, '_> {
         let reward = self.take_back_reward(round)?;
         let entry = self.roster.entry_mut(self.audit.target)?;
         entry.included_since_strike = 0;
-        let is_strike = strikes::add(&mut entry.unproven_rounds, self.audit.round);
+        let is_strike = standing::add_strike(&mut entry.unproven_rounds, self.audit.round);
         if is_strike {
             strike(self.run, entry, self.run.round)?;
         }
@@ -234,8 +234,8 @@ impl Scene<'_, '_> {
         Ok(())
     }
 
-    /// What is left of the fees paid in advance goes back to who paid them, or to the treasury
-    /// where that account cannot hold it.
+    /// Returns the rest of the fees paid in advance to their payer, or to the treasury where that
+    /// account cannot hold them.
     pub fn refund_prepaid(&mut self, vault: &AccountInfo, to: Option<&AccountInfo>) -> Result<()> {
         let lamports = std::mem::take(&mut self.audit.prepaid);
         if lamports == 0 {

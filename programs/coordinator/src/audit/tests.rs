@@ -4,9 +4,9 @@ use anchor_lang::prelude::*;
 use bytemuck::Zeroable;
 
 use super::seats::Reveal;
-use super::Scene;
+use super::AuditContext;
 use crate::constants::*;
-use crate::rules::bits::bit;
+use crate::rules::bitmap::bit;
 use crate::rules::quorum::AuditOutcome;
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, Params, Roster, Round, Run, SeedStatus, Stage};
@@ -66,7 +66,7 @@ fn hash_of(index: u16) -> [u8; 32] {
     [u8::try_from(index).unwrap(); 32]
 }
 
-fn heard(audit: &mut Audit, says: &[(u16, Verdict)]) {
+fn judged(audit: &mut Audit, says: &[(u16, Verdict)]) {
     for (index, _) in says {
         commit(audit, *index, 110).unwrap();
     }
@@ -87,7 +87,7 @@ fn commit_ends_with_its_last_moment_and_reveal_follows_whoever_looks() {
         "counted from the end of Commit, not from the crank"
     );
     reveal(&mut audit, 10, Verdict::Ok, 220).unwrap();
-    assert!(audit.require_heard(220).is_ok());
+    assert!(audit.require_all_shown(220).is_ok());
 }
 
 #[test]
@@ -99,19 +99,19 @@ fn windows_end_early_when_all_have_acted() {
     assert!(audit.is(Stage::Reveal) && audit.stage_end == 160);
     reveal(&mut audit, 10, Verdict::Ok, 121).unwrap();
     reveal(&mut audit, 11, Verdict::Ok, 121).unwrap();
-    assert!(audit.require_heard(160).is_err());
-    assert!(audit.require_heard(161).is_ok());
+    assert!(audit.require_all_shown(160).is_err());
+    assert!(audit.require_all_shown(161).is_ok());
     reveal(&mut audit, 12, Verdict::Ok, 122).unwrap();
-    assert!(audit.require_heard(122).is_ok());
+    assert!(audit.require_all_shown(122).is_ok());
 }
 
 #[test]
 fn nobody_waits_for_seats_that_never_committed() {
     let mut audit = audit();
     audit.advance(&params(), 180).unwrap();
-    assert!(audit.require_heard(180).is_err());
+    assert!(audit.require_all_shown(180).is_err());
     audit.advance(&params(), 181).unwrap();
-    assert!(audit.require_heard(181).is_ok());
+    assert!(audit.require_all_shown(181).is_ok());
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_is_shown_gives_the_committed_hash() {
 #[test]
 fn the_extension_gives_windows_to_the_new_seats_only() {
     let mut audit = audit();
-    heard(&mut audit, &[(10, Verdict::Ok), (11, Verdict::Mismatch)]);
+    judged(&mut audit, &[(10, Verdict::Ok), (11, Verdict::Mismatch)]);
     audit.extend(&params(), 300).unwrap();
     assert!(audit.is(Stage::Commit) && audit.stage_end == 380 && audit.num_seats == 5);
     assert!(commit(&mut audit, 12, 301).is_err());
@@ -153,9 +153,9 @@ fn the_extension_gives_windows_to_the_new_seats_only() {
     assert_eq!(audit.stage_end, 342);
     assert!(reveal(&mut audit, 11, Verdict::Ok, 303).is_err());
     reveal(&mut audit, 13, Verdict::Ok, 303).unwrap();
-    assert!(audit.require_heard(303).is_err());
+    assert!(audit.require_all_shown(303).is_err());
     show(&mut audit, 14, Verdict::Ok, &OTHER, 304).unwrap();
-    assert!(audit.require_heard(304).is_ok() && audit.extend(&params(), 304).is_err());
+    assert!(audit.require_all_shown(304).is_ok() && audit.extend(&params(), 304).is_err());
     let outcome = audit.with_panel(|panel, available| panel.outcome(available));
     assert_eq!(outcome, Some(AuditOutcome::Unproven));
 }
@@ -163,7 +163,7 @@ fn the_extension_gives_windows_to_the_new_seats_only() {
 #[test]
 fn three_that_agree_are_not_extended() {
     let mut audit = audit();
-    heard(
+    judged(
         &mut audit,
         &[(10, Verdict::Ok), (11, Verdict::Ok), (12, Verdict::Ok)],
     );
@@ -171,123 +171,123 @@ fn three_that_agree_are_not_extended() {
 }
 
 /// Run, roster and the ring account of round 7, in which target 2 earned 1000.
-struct World {
+struct Setup {
     run: Box<Run>,
     roster: Box<Roster>,
     round: Box<Round>,
     audit: Box<Audit>,
 }
 
-fn world() -> World {
-    let mut world = World {
+fn setup() -> Setup {
+    let mut setup = Setup {
         run: Box::new(Run::zeroed()),
         roster: Box::new(Roster::zeroed()),
         round: Box::new(Round::zeroed()),
         audit: audit(),
     };
-    world.run.params = params();
-    world.run.paused_at_slot = NONE;
-    world.run.reward_pool = 2_500;
-    world.round.round = 7;
-    world.round.flags = ROUND_CLOSED;
-    world.round.included = bit(2);
-    for entry in &mut world.roster.entries {
+    setup.run.params = params();
+    setup.run.paused_at_slot = NONE;
+    setup.run.reward_pool = 2_500;
+    setup.round.round = 7;
+    setup.round.flags = ROUND_CLOSED;
+    setup.round.included = bit(2);
+    for entry in &mut setup.roster.entries {
         entry.join(Pubkey::new_from_array([9; 32]), Pubkey::default(), ROLES, 0);
         entry.targets = 1;
         entry.audits = 1;
     }
-    let target = &mut world.roster.entries[2];
-    world.run.credit_reward(target, 4, 1_000).unwrap();
-    world.run.credit_reward(target, 4, 500).unwrap();
-    world.audit.reward_paid = 1_000;
-    world.audit.reward_window = 4;
-    world
+    let target = &mut setup.roster.entries[2];
+    setup.run.credit_reward(target, 4, 1_000).unwrap();
+    setup.run.credit_reward(target, 4, 500).unwrap();
+    setup.audit.reward_paid = 1_000;
+    setup.audit.reward_window = 4;
+    setup
 }
 
-impl World {
-    fn scene(&mut self, clock: u64) -> (Scene<'_, 'static>, &mut Round) {
-        let scene = Scene {
+impl Setup {
+    fn context(&mut self, clock: u64) -> (AuditContext<'_, 'static>, &mut Round) {
+        let context = AuditContext {
             key: Pubkey::default(),
             slot: clock,
             clock,
             run: &mut self.run,
             roster: &mut self.roster,
             audit: &mut self.audit,
-            people: &[],
+            participants: &[],
             burned: 0,
         };
-        (scene, &mut self.round)
+        (context, &mut self.round)
     }
 }
 
 #[test]
 fn a_reward_is_taken_back_once_whoever_comes_first() {
-    let mut world = world();
-    let (mut scene, round) = world.scene(300);
-    assert_eq!(scene.take_back_reward(round).unwrap(), 1_000);
-    scene.audit.reward_paid = 1_000;
-    assert_eq!(scene.take_back_reward(round).unwrap(), 0);
-    assert_eq!(world.round.unpaid, bit(2));
-    let mut world = self::world();
-    world.round.included = 0;
-    world.round.struck = bit(2);
-    let (mut scene, round) = world.scene(300);
-    assert_eq!(scene.take_back_reward(round).unwrap(), 0);
-    assert_eq!(world.roster.entries[2].unvested().unwrap(), 1_500);
+    let mut setup = setup();
+    let (mut context, round) = setup.context(300);
+    assert_eq!(context.take_back_reward(round).unwrap(), 1_000);
+    context.audit.reward_paid = 1_000;
+    assert_eq!(context.take_back_reward(round).unwrap(), 0);
+    assert_eq!(setup.round.unpaid, bit(2));
+    let mut setup = self::setup();
+    setup.round.included = 0;
+    setup.round.struck = bit(2);
+    let (mut context, round) = setup.context(300);
+    assert_eq!(context.take_back_reward(round).unwrap(), 0);
+    assert_eq!(setup.roster.entries[2].unvested().unwrap(), 1_500);
 }
 
 #[test]
 fn a_round_that_the_ring_has_left_behind_is_not_marked() {
-    let mut world = world();
-    world.round.round = 23;
-    let (mut scene, round) = world.scene(300);
-    assert_eq!(scene.take_back_reward(round).unwrap(), 1_000);
-    assert_eq!(world.round.unpaid, 0);
+    let mut setup = setup();
+    setup.round.round = 23;
+    let (mut context, round) = setup.context(300);
+    assert_eq!(context.take_back_reward(round).unwrap(), 1_000);
+    assert_eq!(setup.round.unpaid, 0);
 }
 
 #[test]
 fn openings_are_overdue_after_their_last_moment() {
-    let mut world = world();
-    world.audit.enter(Stage::Openings, 100, 60).unwrap();
-    let (scene, round) = world.scene(160);
-    assert!(scene.find(round).is_err());
-    let (scene, round) = world.scene(161);
-    let outcome = scene.find(round).unwrap().outcome;
+    let mut setup = setup();
+    setup.audit.enter(Stage::Openings, 100, 60).unwrap();
+    let (context, round) = setup.context(160);
+    assert!(context.find(round).is_err());
+    let (context, round) = setup.context(161);
+    let outcome = context.find(round).unwrap().outcome;
     assert_eq!(outcome, Some(AuditOutcome::NoOpenings));
 }
 
 #[test]
 fn a_struck_payload_is_not_audited_but_who_worked_is_paid() {
-    let mut world = world();
-    heard(&mut world.audit, &[(10, Verdict::Mismatch)]);
-    world.round.included = 0;
-    world.round.struck = bit(2);
-    let (scene, round) = world.scene(186);
-    let found = scene.find(round).unwrap();
+    let mut setup = setup();
+    judged(&mut setup.audit, &[(10, Verdict::Mismatch)]);
+    setup.round.included = 0;
+    setup.round.struck = bit(2);
+    let (context, round) = setup.context(186);
+    let found = context.find(round).unwrap();
     assert!(found.outcome.is_none() && found.faults.iter().all(Option::is_none));
     assert_eq!(found.paid, 0b1);
 }
 
 #[test]
 fn a_request_ends_where_it_can_no_longer_be_opened() {
-    let mut world = world();
-    world.audit.stage = Stage::Requested as u8;
-    world.run.params.openings_slots = 60;
-    world.round.freeze_clock = 100;
-    let ends = |world: &mut World, clock| {
-        let (scene, round) = world.scene(clock);
-        scene.find(round).is_ok()
+    let mut setup = setup();
+    setup.audit.stage = Stage::Requested as u8;
+    setup.run.params.openings_slots = 60;
+    setup.round.freeze_clock = 100;
+    let ends = |setup: &mut Setup, clock| {
+        let (context, round) = setup.context(clock);
+        context.find(round).is_ok()
     };
-    assert!(!ends(&mut world, 161), "the seed is still to come");
-    world.round.seed_status = SeedStatus::Frozen as u8;
-    assert!(!ends(&mut world, 160) && ends(&mut world, 161));
-    world.round.seed_status = SeedStatus::Lost as u8;
-    assert!(ends(&mut world, 1));
-    world.round.seed_status = SeedStatus::Pending as u8;
-    world.round.included = 0;
-    assert!(ends(&mut world, 1));
-    world.round.flags = 0;
-    assert!(!ends(&mut world, 1), "the round is open");
-    world.round.round = 23;
-    assert!(ends(&mut world, 1), "the ring has moved on");
+    assert!(!ends(&mut setup, 161), "the seed is still to come");
+    setup.round.seed_status = SeedStatus::Frozen as u8;
+    assert!(!ends(&mut setup, 160) && ends(&mut setup, 161));
+    setup.round.seed_status = SeedStatus::Lost as u8;
+    assert!(ends(&mut setup, 1));
+    setup.round.seed_status = SeedStatus::Pending as u8;
+    setup.round.included = 0;
+    assert!(ends(&mut setup, 1));
+    setup.round.flags = 0;
+    assert!(!ends(&mut setup, 1), "the round is open");
+    setup.round.round = 23;
+    assert!(ends(&mut setup, 1), "the ring has moved on");
 }

@@ -4,16 +4,16 @@
 
 use anchor_lang::prelude::*;
 
-use super::settle::Purse;
+use super::settle::Payout;
 use crate::audit::penalties::find;
-use crate::audit::Scene;
+use crate::audit::AuditContext;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, AuditClosed};
 use crate::math::{add, sub};
-use crate::rules::penalties::split;
 use crate::rules::quorum::CaseOutcome;
-use crate::state::{Audit, AuditKind, Stage, Status};
+use crate::rules::slashing::split;
+use crate::state::{Audit, AuditKind, Change, Stage, Status};
 
 /// Where the escrow went.
 #[derive(Default)]
@@ -70,22 +70,22 @@ impl Audit {
     }
 }
 
-impl Scene<'_, '_> {
-    /// Pays the escrow and lets go of everybody whom the audit names; the instruction closes the
+impl AuditContext<'_, '_> {
+    /// Pays the escrow and releases every index that the audit names; the instruction closes the
     /// account, whose rent goes to `payer`.
     #[inline(never)]
-    pub fn release(&mut self, purse: &Purse, payer: Pubkey) -> Result<()> {
+    pub fn release(&mut self, payout: &Payout, payer: Pubkey) -> Result<()> {
         self.audit.require_over(self.clock)?;
         let mut released = Released::default();
         if self.audit.is_conviction() {
             released = if self.audit.has_flag(AUDIT_REVERSED) {
                 self.give_back()?
             } else {
-                self.divide(purse)?
+                self.divide(payout)?
             };
-            self.thaw()?;
+            self.unfreeze()?;
         }
-        self.let_go()?;
+        self.release_indices()?;
         self.run.num_audits = sub(self.run.num_audits, 1)?;
         let audit: &Audit = self.audit;
         let event = AuditClosed {
@@ -105,11 +105,11 @@ impl Scene<'_, '_> {
         record(self.run, &event)
     }
 
-    /// A conviction stands: bounty, treasury, fire.
-    fn divide(&mut self, purse: &Purse) -> Result<Released> {
+    /// A conviction stands: the escrow becomes bounty and treasury, the rest is burned.
+    fn divide(&mut self, payout: &Payout) -> Result<Released> {
         let total = self.empty_escrow()?;
         let parts = split(total, self.audit.has_flag(AUDIT_BONDED), false);
-        let challenger = self.pay_challenger(purse, parts.challenger)?;
+        let challenger = self.pay_challenger(payout, parts.challenger)?;
         self.run.place_treasury(parts.treasury)?;
         self.burned = add(self.burned, parts.burned)?;
         Ok(Released {
@@ -120,8 +120,8 @@ impl Scene<'_, '_> {
         })
     }
 
-    /// A conviction was reversed: everything is the target's to claim. A bar, which takes two
-    /// convictions for work, ends with one of them; jail with the strike of a false possession.
+    /// A conviction was reversed: the target may claim everything. A bar rests on two convictions
+    /// for work, so it ends with one of them; jail ends with the strike of a false possession.
     fn give_back(&mut self) -> Result<Released> {
         let returned = self.empty_escrow()?;
         let is_work = self.audit.kind == AuditKind::Work as u8;
@@ -136,8 +136,9 @@ impl Scene<'_, '_> {
         }
         if is_work && entry.work_faults < 2 && entry.is(Status::Barred) {
             let owner = entry.owner;
-            entry.set_status(Status::Left);
-            let Some((account, mut participant)) = find(self.people, &self.key, &owner)? else {
+            entry.change(Change::LiftBar);
+            let Some((account, mut participant)) = find(self.participants, &self.key, &owner)?
+            else {
                 return Err(refuse(CoordinatorError::ParticipantMissing));
             };
             participant.barred = false;
@@ -160,8 +161,8 @@ impl Scene<'_, '_> {
         Ok(total)
     }
 
-    /// Nobody is named by this audit any more.
-    fn let_go(&mut self) -> Result<()> {
+    /// Releases every index that this audit names.
+    fn release_indices(&mut self) -> Result<()> {
         let audit: &Audit = self.audit;
         let target = self.roster.entry_mut(audit.target)?;
         target.targets = target.targets.saturating_sub(1);

@@ -1,25 +1,25 @@
-//! The second committee: its seed, its draw, its hidden and shown votes.
+//! The jury: its seed, its draw, its hidden and shown votes.
 //!
-//! Owns who may sit and the windows of the votes. Never counts: `crate::rules::quorum` does.
-//! Next: `settle`.
+//! Owns the eligible jurors and the windows of the votes. Never counts: `crate::rules::quorum`
+//! does. Next: `settle`.
 
 use anchor_lang::prelude::*;
 
-use crate::audit::{breaker, Scene};
+use crate::audit::{breaker, AuditContext};
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, CaseSeedLost, CaseSeedRetargeted, CommitteeDrawn};
 use crate::math::add;
-use crate::rules::bits::{bit, with_bits};
-use crate::rules::hash::Digest;
+use crate::rules::bitmap::{bit, with_bits};
+use crate::rules::hashing::Digest;
 use crate::rules::quorum::{case_outcome, CaseOutcome};
-use crate::rules::seats::{case_seed, committee};
-use crate::rules::slot_hashes::{first_at_or_after, Lookup};
+use crate::rules::sampling::{case_seed, committee};
+use crate::rules::seeds::{first_at_or_after, Lookup};
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, AuditKind, Entry, Juror, Params, Roster, Stage, Status};
 
-impl Scene<'_, '_> {
-    /// Draws the committee from the slot hash that the accusation named; where it is gone, names
+impl AuditContext<'_, '_> {
+    /// Draws the jury from the slot hash that the accusation named. Where the hash is gone, names
     /// another one once, and then gives the case up.
     #[inline(never)]
     pub fn draw(&mut self, slot_hashes: &[u8]) -> Result<()> {
@@ -43,9 +43,9 @@ impl Scene<'_, '_> {
         let (run, round, target) = (self.key.to_bytes(), audit.round, audit.target);
         audit.case_seed = case_seed(slot_hash, &run, round, target, audit.kind);
         let parties = bit(usize::from(target)) | bit(usize::from(audit.challenger_index));
-        let heard = audit.judging().iter();
-        let heard = heard.fold(0, |all, seat| all | bit(usize::from(seat.index)));
-        let drawn = committee(&audit.case_seed, eligible, parties, heard);
+        let seats = audit.judging().iter();
+        let seats = seats.fold(0, |all, seat| all | bit(usize::from(seat.index)));
+        let drawn = committee(&audit.case_seed, eligible, parties, seats);
         let mut jurors = [NO_INDEX; NUM_JURORS];
         let places = audit.jurors.iter_mut().zip(&mut jurors);
         for ((juror, copy), index) in places.zip(drawn.indices()) {
@@ -93,7 +93,7 @@ impl Scene<'_, '_> {
         record(self.run, &event)
     }
 
-    /// Nobody can be drawn: the case can only be settled, as not proven.
+    /// Without a seed no jury is drawn: the case can only be settled, as not proven.
     fn lose_case_seed(&mut self) -> Result<()> {
         let audit = &mut *self.audit;
         audit.enter(Stage::CaseReveal, self.clock, 0)?;
@@ -139,7 +139,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Records the vote of juror `index`, if `commitment` is what it had committed to.
+    /// Records the vote of juror `index`, if `commitment` is the committed hash.
     pub fn reveal_vote(
         &mut self,
         index: u16,
@@ -158,14 +158,14 @@ impl Audit {
         Ok(())
     }
 
-    /// What the committee decided, once everything that it may show is shown.
+    /// The decision of the jury, once no juror may reveal any more.
     pub fn decide(&self, clock: u64) -> Result<CaseOutcome> {
         ensure!(!self.is(Stage::CaseCommit), CoordinatorError::WindowOpen);
         ensure!(self.is(Stage::CaseReveal), CoordinatorError::WrongStage);
         let shown = |juror: &Juror| has(juror, SEAT_REVEALED) || !has(juror, SEAT_COMMITTED);
         let is_over = clock > self.stage_end || self.jury().iter().all(shown);
         ensure!(is_over, CoordinatorError::WindowOpen);
-        // A bond is no evidence: where nobody can judge what one person says, nobody is excluded.
+        // A bond is no evidence: without jurors, one challenger's claim excludes nobody.
         let is_word = self.num_jurors == 0 && self.has_flag(AUDIT_BONDED);
         if self.case_seed == [0; 32] || is_word {
             return Ok(CaseOutcome::NotProven);

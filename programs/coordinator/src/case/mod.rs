@@ -1,4 +1,4 @@
-//! What happens to an accusation: second committee, votes, outcome, escrow, appeal.
+//! The way of an accusation: jury, votes, outcome, escrow, appeal.
 //!
 //! Owns the transitions of `Audit` from `Settled` or `Accused` on. Decisions come from
 //! `crate::rules`, slashes from `crate::audit::penalties`; signers and accounts are checked by

@@ -5,27 +5,27 @@
 use anchor_lang::prelude::*;
 
 use super::jury::eligible_jurors;
-use crate::audit::open::{AuditId, Docket};
+use crate::audit::open::{AuditId, AuditOpener};
 use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::events::{record, CaseOpened};
 use crate::math::add;
 use crate::round::open::require_ring_account;
-use crate::rules::bits::{bit, contains, count};
+use crate::rules::bitmap::{bit, contains, count};
 use crate::rules::quorum::AuditOutcome;
 use crate::state::init::open_mut;
 use crate::state::{Audit, AuditKind, Round, Stage};
 
-/// What a challenger says.
+/// The claim of a challenger.
 #[derive(Clone, Copy)]
 pub struct Claim {
-    /// Who did it, in which round, and what.
+    /// Round, target and kind of fault.
     pub id: AuditId,
     /// Possession: index of the payload in question; else 65535.
     pub subject: u16,
 }
 
-impl Docket<'_, '_> {
+impl AuditOpener<'_, '_> {
     /// Opens the case; the caller moves the bond that this returns from the challenger to the
     /// vault.
     #[inline(never)]
@@ -99,7 +99,7 @@ impl Docket<'_, '_> {
         Ok(())
     }
 
-    /// Refuses a case that nobody could judge now: it would keep others from opening it later.
+    /// Refuses a case without enough jurors now: it would prevent a later, proper case.
     fn require_judges(&self, audit: &Audit) -> Result<()> {
         let parties = [audit.target, audit.challenger_index];
         let parties = parties.map(|index| bit(usize::from(index)));
@@ -165,7 +165,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Starts the wait for the seed of the second committee.
+    /// Starts the wait for the seed of the jury.
     pub fn accuse(&mut self, seed_slot: u64) {
         self.stage = Stage::Accused as u8;
         self.stage_end = NONE;

@@ -1,26 +1,26 @@
-//! What the outcome of a case does to the one who was judged, and to those who vouched.
+//! Consequences of the outcome of a case, for the target and for those that vouched.
 //!
 //! Owns the slash into escrow, the cap of the epoch and the exclusion. Never decides what a
-//! fault costs: `crate::rules::penalties` does. Next: `escrow`.
+//! fault costs: `crate::rules::slashing` does. Next: `escrow`.
 
 use anchor_lang::prelude::*;
 
-use crate::audit::{breaker, Scene};
+use crate::audit::{breaker, AuditContext};
 use crate::constants::{AUDIT_BREAKER, MAX_PARTICIPANTS};
 use crate::errors::CoordinatorError;
 use crate::math::add;
 use crate::round::penalties::jail;
-use crate::rules::bits::{bit, with_bits};
-use crate::rules::penalties::{
+use crate::rules::bitmap::{bit, with_bits};
+use crate::rules::quorum::CaseOutcome;
+use crate::rules::slashing::{
     false_possession, false_root, malformed, vouched_for_malformed, work, Fault, Intent,
 };
-use crate::rules::quorum::CaseOutcome;
 use crate::state::{AuditKind, Phase, Round, Status};
 
 /// At most this part of the present participants is convicted of work in an epoch.
 const CONVICTED_PART: usize = 3;
 
-/// What was done, beside the lamports that the audit holds in escrow.
+/// Consequences beside the lamports that the audit holds in escrow.
 #[derive(Default)]
 pub struct Sentence {
     /// Number of the fault, or 0.
@@ -31,7 +31,7 @@ pub struct Sentence {
     pub vouchers: u64,
 }
 
-impl Scene<'_, '_> {
+impl AuditContext<'_, '_> {
     /// Does what `outcome` means for the target.
     pub fn sentence(&mut self, outcome: CaseOutcome, round: &mut Round) -> Result<Sentence> {
         self.audit.stage_end = self.clock;
@@ -39,7 +39,7 @@ impl Scene<'_, '_> {
         if outcome == CaseOutcome::Convicted {
             return self.convict();
         }
-        self.thaw()?;
+        self.unfreeze()?;
         match outcome {
             CaseOutcome::Excluded => self.exclude(round),
             CaseOutcome::NoOpenings => self.fine(round),
@@ -103,7 +103,7 @@ impl Scene<'_, '_> {
         let entries = self.roster.entries.iter();
         let present = entries.filter(|entry| entry.is_present()).count();
         let cap = u64::try_from(present.div_euclid(CONVICTED_PART).max(1)).unwrap_or(1);
-        // Whoever is barred has nothing left to lose: the others' cases do not wait for that.
+        // A barred target has nothing left to lose: it does not use up the cap.
         if !self.roster.entry(self.audit.target)?.is(Status::Barred) {
             let may_count = self.run.is(Phase::Finished) || self.run.num_convicted < cap;
             ensure!(may_count, CoordinatorError::SlashCapReached);
@@ -115,7 +115,7 @@ impl Scene<'_, '_> {
         Ok(())
     }
 
-    /// P2: a strike for everyone who vouched and still holds that index. Returns them.
+    /// P2: a strike for each voucher that still holds its index. Returns them.
     fn strike_vouchers(&mut self) -> Result<u64> {
         let mut struck = 0;
         for index in 0..u16::try_from(MAX_PARTICIPANTS).unwrap_or(0) {
@@ -129,7 +129,7 @@ impl Scene<'_, '_> {
         Ok(struck)
     }
 
-    /// Nobody may judge: jail for one epoch and no reward for that round, but no slash.
+    /// Without a jury: jail for one epoch and no reward for that round, but no slash.
     fn exclude(&mut self, round: &mut Round) -> Result<Sentence> {
         let reward_undone = self.take_back_reward(round)?;
         let entry = self.roster.entry_mut(self.audit.target)?;
@@ -141,7 +141,7 @@ impl Scene<'_, '_> {
         })
     }
 
-    /// P5: what the target showed to the first seats, if anything, it withheld from the second.
+    /// P5: the target withheld its openings from the jury.
     fn fine(&mut self, round: &mut Round) -> Result<Sentence> {
         self.penalise_no_openings(round)?;
         Ok(Sentence {
@@ -150,14 +150,14 @@ impl Scene<'_, '_> {
         })
     }
 
-    /// Nothing is open against the target by this case any more.
-    pub fn thaw(&mut self) -> Result<()> {
+    /// This case no longer freezes the target.
+    pub fn unfreeze(&mut self) -> Result<()> {
         let entry = self.roster.entry_mut(self.audit.target)?;
         entry.frozen = entry.frozen.saturating_sub(1);
         entry.invariant()
     }
 
-    /// Who sits in jail now.
+    /// The participants in jail now.
     pub fn jailed(&self) -> u64 {
         with_bits(&self.roster.entries)
             .filter(|(_, entry)| entry.is(Status::Jailed))
@@ -172,38 +172,38 @@ mod tests {
     use bytemuck::Zeroable;
 
     /// A run with so many present participants, and an audit of the first one.
-    struct Court(Box<Run>, Box<Roster>, Box<Audit>);
+    struct Setup(Box<Run>, Box<Roster>, Box<Audit>);
 
-    impl Court {
+    impl Setup {
         fn new(present: usize) -> Self {
             let mut roster = Box::new(Roster::zeroed());
             for entry in roster.entries.iter_mut().take(present) {
-                entry.set_status(Status::Active);
+                entry.status = Status::Active as u8;
             }
             let mut run = Box::new(Run::zeroed());
             run.phase = Phase::Commit as u8;
             Self(run, roster, Box::new(Audit::zeroed()))
         }
 
-        fn scene(&mut self) -> Scene<'_, 'static> {
-            Scene {
+        fn context(&mut self) -> AuditContext<'_, 'static> {
+            AuditContext {
                 key: Pubkey::default(),
                 slot: 0,
                 clock: 0,
                 run: &mut self.0,
                 roster: &mut self.1,
                 audit: &mut self.2,
-                people: &[],
+                participants: &[],
                 burned: 0,
             }
         }
     }
 
     fn convictions_until_the_cap(present: usize) -> u64 {
-        let mut court = Court::new(present);
-        let mut scene = court.scene();
-        while scene.count_conviction().is_ok() {}
-        scene.run.num_convicted
+        let mut setup = Setup::new(present);
+        let mut context = setup.context();
+        while context.count_conviction().is_ok() {}
+        context.run.num_convicted
     }
 
     #[test]
@@ -214,18 +214,18 @@ mod tests {
 
     #[test]
     fn a_new_epoch_starts_a_new_count_and_a_finished_run_has_no_cap() {
-        let mut court = Court::new(3);
-        let mut scene = court.scene();
-        scene.run.num_convicted = 1;
-        assert!(scene.count_conviction().is_err());
-        scene.run.epoch = 1;
-        assert!(scene.count_conviction().is_ok() && scene.count_conviction().is_err());
-        let target = &mut scene.roster.entries[0];
-        target.set_status(Status::Barred);
-        assert!(scene.count_conviction().is_ok() && scene.run.num_convicted == 1);
-        scene.roster.entries[0].set_status(Status::Active);
-        assert!(scene.count_conviction().is_err());
-        scene.run.phase = Phase::Finished as u8;
-        assert!(scene.count_conviction().is_ok());
+        let mut setup = Setup::new(3);
+        let mut context = setup.context();
+        context.run.num_convicted = 1;
+        assert!(context.count_conviction().is_err());
+        context.run.epoch = 1;
+        assert!(context.count_conviction().is_ok() && context.count_conviction().is_err());
+        let target = &mut context.roster.entries[0];
+        target.status = Status::Barred as u8;
+        assert!(context.count_conviction().is_ok() && context.run.num_convicted == 1);
+        context.roster.entries[0].status = Status::Active as u8;
+        assert!(context.count_conviction().is_err());
+        context.run.phase = Phase::Finished as u8;
+        assert!(context.count_conviction().is_ok());
     }
 }

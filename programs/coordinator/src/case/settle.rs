@@ -1,29 +1,29 @@
 //! Ends a case: outcome, fees of the jurors, penalties of the judges, the bond.
 //!
-//! Owns who is paid and what becomes of the bond. Never counts votes: `crate::rules::quorum`
+//! Owns the fees and the end of the bond. Never counts votes: `crate::rules::quorum`
 //! does. Next: `sentence` for what the outcome does to the target.
 
 use anchor_lang::prelude::*;
 
 use super::sentence::Sentence;
 use crate::audit::fees::Paid;
-use crate::audit::Scene;
+use crate::audit::AuditContext;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, CaseSettled};
 use crate::math::{add, sub};
 use crate::pda;
-use crate::rules::bits::bit;
-use crate::rules::penalties::failed_case;
+use crate::rules::bitmap::bit;
 use crate::rules::quorum::{CaseOutcome, SeatFault};
+use crate::rules::slashing::failed_case;
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, Juror, Round, Stage};
 
-/// From where lamports leave the run, and to whom.
-pub struct Purse<'a, 'info> {
+/// Where lamports leave the run, and their receiver.
+pub struct Payout<'a, 'info> {
     /// The vault of the run.
     pub vault: &'a AccountInfo<'info>,
-    /// Who posted the bond.
+    /// Challenger that posted the bond.
     pub challenger: Option<&'a AccountInfo<'info>>,
 }
 
@@ -36,22 +36,22 @@ struct BondEnd {
     treasury: u64,
 }
 
-impl Scene<'_, '_> {
-    /// Ends the case as the committee decided. `round` is the ring account at the position of the
+impl AuditContext<'_, '_> {
+    /// Ends the case as the jury decided. `round` is the ring account at the position of the
     /// case's round, whatever round it holds.
     #[inline(never)]
-    pub fn settle_case(&mut self, round: &mut Round, purse: &Purse) -> Result<()> {
+    pub fn settle_case(&mut self, round: &mut Round, payout: &Payout) -> Result<()> {
         let outcome = self.audit.decide(self.clock)?;
         let jailed_before = self.jailed();
         let paid = self.pay_jurors(outcome)?;
         self.penalise_jurors()?;
         self.penalise_contradicted(outcome)?;
         let sentence = self.sentence(outcome, round)?;
-        let bond = self.end_bond(outcome, purse)?;
+        let bond = self.end_bond(outcome, payout)?;
         self.audit.stage = Stage::Decided as u8;
         self.audit.case_outcome = outcome as u8;
         let jailed = self.jailed() & !jailed_before;
-        self.tell_settled(&sentence, &paid, &bond, jailed)
+        self.report_settled(&sentence, &paid, &bond, jailed)
     }
 
     /// Pays each juror that the outcome agrees with: from the bond first, then from the pool.
@@ -93,26 +93,26 @@ impl Scene<'_, '_> {
         let (wrong, fault) = match outcome {
             CaseOutcome::Convicted => (Verdict::Ok, SeatFault::WrongOk),
             CaseOutcome::Acquitted => (Verdict::Mismatch, SeatFault::FalseMismatch),
-            // Nobody has seen the work: who said ok is not shown to have lied.
+            // The work was not seen: a verdict of ok is not shown to be false.
             CaseOutcome::NotProven | CaseOutcome::Excluded | CaseOutcome::NoOpenings => {
                 return Ok(());
             }
         };
         for place in 0..usize::from(self.audit.num_seats) {
-            let said = self.audit.seats.get(place).map_or(0, |seat| seat.verdict);
-            if said == wrong.number() {
+            let verdict = self.audit.seats.get(place).map_or(0, |seat| seat.verdict);
+            if verdict == wrong.number() {
                 self.penalise_seat(place, fault)?;
             }
         }
         Ok(())
     }
 
-    /// What the fees left of the bond: half to the acquitted and half burned (P9), or back.
-    fn end_bond(&mut self, outcome: CaseOutcome, purse: &Purse) -> Result<BondEnd> {
+    /// Ends the rest of the bond: half to the acquitted and half burned (P9), or back.
+    fn end_bond(&mut self, outcome: CaseOutcome, payout: &Payout) -> Result<BondEnd> {
         let bond = std::mem::take(&mut self.audit.bond);
         self.run.release_bond(bond)?;
         if outcome != CaseOutcome::Acquitted {
-            let returned = self.pay_challenger(purse, bond)?;
+            let returned = self.pay_challenger(payout, bond)?;
             return Ok(BondEnd {
                 returned,
                 treasury: sub(bond, returned)?,
@@ -132,23 +132,23 @@ impl Scene<'_, '_> {
 
     /// Pays lamports that have left the totals to the challenger, or to the treasury where that
     /// account cannot hold them. Returns what the challenger received.
-    pub fn pay_challenger(&mut self, purse: &Purse, lamports: u64) -> Result<u64> {
+    pub fn pay_challenger(&mut self, payout: &Payout, lamports: u64) -> Result<u64> {
         if lamports == 0 {
             return Ok(0);
         }
-        let Some(to) = purse.challenger else {
+        let Some(to) = payout.challenger else {
             return Err(refuse(CoordinatorError::AccountMissing));
         };
         let is_theirs = *to.key == self.audit.challenger;
         ensure!(is_theirs, CoordinatorError::WrongChallenger);
-        if pda::refund(purse.vault, to, lamports)? {
+        if pda::refund(payout.vault, to, lamports)? {
             return Ok(lamports);
         }
         self.run.place_treasury(lamports)?;
         Ok(0)
     }
 
-    fn tell_settled(
+    fn report_settled(
         &mut self,
         sentence: &Sentence,
         paid: &Paid,
@@ -189,7 +189,7 @@ impl Scene<'_, '_> {
     }
 }
 
-/// Whether a juror is paid: not proven pays everyone who showed a vote.
+/// Whether a juror is paid: not proven pays every revealed vote.
 fn earns(juror: &Juror, outcome: CaseOutcome) -> bool {
     let vote = Verdict::from_number(juror.verdict);
     match outcome {

@@ -19,9 +19,9 @@ pub struct AuditRequested {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
-    /// Who paid.
+    /// Payer.
     pub challenger: Pubkey,
     /// Lamports paid.
     pub prepaid: u64,
@@ -42,7 +42,7 @@ pub struct AuditOpened {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// Whether it was requested and not sampled: its fees are paid in advance.
     pub is_requested: bool,
@@ -67,7 +67,7 @@ pub struct OpeningsPosted {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// Root over the openings.
     pub root: [u8; 32],
@@ -90,7 +90,7 @@ pub struct VerdictCommitted {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// Index of the witness.
     pub index: u16,
@@ -117,7 +117,7 @@ pub struct VerdictRevealed {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// Index of the witness.
     pub index: u16,
@@ -127,7 +127,7 @@ pub struct VerdictRevealed {
     pub evidence: [u8; 32],
     /// Its sketch.
     pub sketch: [i32; SKETCH_LEN],
-    /// What hid the verdict.
+    /// Salt of the commitment.
     pub salt: [u8; 32],
 }
 
@@ -146,7 +146,7 @@ pub struct AuditExtended {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// Seats that judge now.
     pub num_seats: u8,
@@ -169,13 +169,13 @@ pub struct AuditSettled {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// 1 cleared, 3 accused, 4 no openings, 5 unproven, 6 not audited.
     pub outcome: u8,
     /// Last moment before the account may be closed, or NONE when accused.
     pub stage_end: u64,
-    /// Slot whose hash draws the second committee when accused, or NONE.
+    /// Slot whose hash draws the jury when accused, or NONE.
     pub case_seed_slot: u64,
     /// Lamports for each paid seat.
     pub fee: u64,
@@ -208,7 +208,7 @@ pub struct FeesScaled {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// Lamports owed to each.
     pub witness_fee: u64,
@@ -231,9 +231,9 @@ pub struct Penalised {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
-    /// Index of the one who pays.
+    /// Index of the participant that pays.
     pub index: u16,
     /// Number of the fault: 3 (a second refusal of openings), 5, 6 or 7.
     pub fault: u8,
@@ -243,7 +243,7 @@ pub struct Penalised {
     pub unbonding: u64,
     /// Taken from unvested rewards.
     pub unvested: u64,
-    /// What was not there.
+    /// Lamports that were due but missing.
     pub shortfall: u64,
     /// To the treasury.
     pub treasury: u64,
@@ -251,7 +251,7 @@ pub struct Penalised {
     pub acquitted: u64,
     /// To the incinerator.
     pub burned: u64,
-    /// Status of the one who pays from now on.
+    /// Status of that participant from now on.
     pub status: u8,
 }
 
@@ -259,7 +259,7 @@ impl Absorbed for Penalised {
     const KIND: u8 = 72;
 }
 
-/// What was left of fees paid in advance left the vault.
+/// The rest of fees paid in advance left the vault.
 #[event]
 pub struct PrepaidRefunded {
     /// The run.
@@ -270,9 +270,9 @@ pub struct PrepaidRefunded {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
-    /// Who had paid.
+    /// Payer of the fees.
     pub challenger: Pubkey,
     /// Lamports that went back.
     pub refunded: u64,

@@ -8,7 +8,7 @@ use anchor_lang::prelude::*;
 use crate::constants::NUM_JURORS;
 use crate::events::Absorbed;
 
-/// Somebody posted a bond: a second committee must judge.
+/// Somebody posted a bond: a jury must judge.
 #[event]
 pub struct CaseOpened {
     /// The run.
@@ -19,19 +19,19 @@ pub struct CaseOpened {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
     /// Possession: index of the payload in question; else 65535.
     pub subject: u16,
-    /// Who posted the bond.
+    /// Challenger that posted the bond.
     pub challenger: Pubkey,
     /// Index of the challenger, or 65535.
     pub challenger_index: u16,
     /// Lamports posted.
     pub bond: u64,
-    /// Slot whose hash draws the second committee.
+    /// Slot whose hash draws the jury.
     pub case_seed_slot: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct CaseSeedRetargeted {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -62,7 +62,7 @@ impl Absorbed for CaseSeedRetargeted {
     const KIND: u8 = 81;
 }
 
-/// The seed slot of a case was lost twice: nobody judges, nothing is proven.
+/// The seed slot of a case was lost twice: there is no jury, and the case is not proven.
 #[event]
 pub struct CaseSeedLost {
     /// The run.
@@ -73,7 +73,7 @@ pub struct CaseSeedLost {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -83,7 +83,7 @@ impl Absorbed for CaseSeedLost {
     const KIND: u8 = 82;
 }
 
-/// The second committee is drawn.
+/// The jury is drawn.
 #[event]
 pub struct CommitteeDrawn {
     /// The run.
@@ -94,7 +94,7 @@ pub struct CommitteeDrawn {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -106,7 +106,7 @@ pub struct CommitteeDrawn {
     pub slot_hash: [u8; 32],
     /// The seed.
     pub case_seed: [u8; 32],
-    /// Who may sit.
+    /// Witnesses that may sit.
     pub eligible: u64,
     /// Indices of the jurors in order, 65535 where there is none.
     pub jurors: [u16; NUM_JURORS],
@@ -129,7 +129,7 @@ pub struct VoteCommitted {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -158,7 +158,7 @@ pub struct VoteRevealed {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -168,7 +168,7 @@ pub struct VoteRevealed {
     pub verdict: u8,
     /// Root of the openings that it judged, zeros without any.
     pub evidence: [u8; 32],
-    /// What hid the vote.
+    /// Salt of the commitment.
     pub salt: [u8; 32],
 }
 
@@ -187,7 +187,7 @@ pub struct CaseSettled {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -203,7 +203,7 @@ pub struct CaseSettled {
     pub unbonding: u64,
     /// Taken from unvested rewards, in escrow.
     pub unvested: u64,
-    /// What was not there.
+    /// Lamports that were due but missing.
     pub shortfall: u64,
     /// Last moment for an appeal on the run clock.
     pub appeal_end: u64,
@@ -250,7 +250,7 @@ pub struct CaseAppealed {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who was judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -273,7 +273,7 @@ pub struct CaseReversed {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who was judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -294,7 +294,7 @@ pub struct AuditClosed {
     pub slot: u64,
     /// Round.
     pub round: u64,
-    /// Index of the one who was judged.
+    /// Index of the target.
     pub target: u16,
     /// See `AuditKind`.
     pub audit_kind: u8,
@@ -308,7 +308,7 @@ pub struct AuditClosed {
     pub burned: u64,
     /// Status of the target from now on.
     pub status: u8,
-    /// Who got the rent back.
+    /// Receiver of the rent.
     pub payer: Pubkey,
 }
 

@@ -1,4 +1,4 @@
-//! What the program tells the world, and how it enters the chain hash.
+//! The events of the program, and how they enter the chain hash.
 //!
 //! Owns the rule of protocol §11: every change that no round closes into the chain hash is
 //! absorbed as an event, in execution order. `PayloadCommitted`, `Attested` and `RoundClosed`

@@ -239,7 +239,7 @@ pub struct ParticipantClosed {
     pub slot: u64,
     /// The owner.
     pub owner: Pubkey,
-    /// Who got the rent back.
+    /// Receiver of the rent.
     pub payer: Pubkey,
 }
 

@@ -1,4 +1,4 @@
-//! The three plain events: the close of a round hashes what they say.
+//! The three plain events: the close of a round hashes their content.
 //!
 //! Owns the bytes: fields never change order. Next: `crate::rules::chain_hash`.
 

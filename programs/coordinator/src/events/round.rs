@@ -28,7 +28,7 @@ impl Absorbed for PhaseStarted {
     const KIND: u8 = 32;
 }
 
-/// Warmup ended: who was ready became active, the others inactive.
+/// Warmup ended: ready participants became active, the others inactive.
 #[event]
 pub struct WarmupEnded {
     /// The run.

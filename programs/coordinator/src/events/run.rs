@@ -48,7 +48,7 @@ pub struct RosterInitialized {
     pub slot: u64,
     /// The account.
     pub roster: Pubkey,
-    /// Who paid its rent.
+    /// Payer of its rent.
     pub payer: Pubkey,
 }
 
@@ -67,7 +67,7 @@ pub struct RoundInitialized {
     pub slot: u64,
     /// Position in the ring.
     pub position: u16,
-    /// Who paid its rent.
+    /// Payer of its rent.
     pub payer: Pubkey,
 }
 
@@ -101,7 +101,7 @@ pub struct RunFunded {
     pub sequence: u64,
     /// Slot.
     pub slot: u64,
-    /// Who paid.
+    /// Payer.
     pub funder: Pubkey,
     /// Amount.
     pub lamports: u64,
@@ -228,7 +228,7 @@ pub struct AccountClosed {
     pub slot: u64,
     /// The account.
     pub account: Pubkey,
-    /// Who got the rent back.
+    /// Receiver of the rent.
     pub payer: Pubkey,
 }
 
@@ -236,7 +236,7 @@ impl Absorbed for AccountClosed {
     const KIND: u8 = 23;
 }
 
-/// What nobody is owed went to the funder.
+/// The lamports that are owed to nobody went to the funder.
 #[event]
 pub struct LeftoversPaid {
     /// The run.
@@ -264,7 +264,7 @@ pub struct RunClosed {
     pub sequence: u64,
     /// Slot.
     pub slot: u64,
-    /// Who got the rent back.
+    /// Receiver of the rent.
     pub funder: Pubkey,
 }
 

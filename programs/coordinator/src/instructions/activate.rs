@@ -6,13 +6,13 @@ use crate::constants::{NONE, ROUND_CLOSED, ROUND_VOID};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Activated};
 use crate::math::add;
-use crate::rules::hash::root_vote;
-use crate::state::{Phase, Roster, Round, Run, Status};
+use crate::rules::root::root_vote;
+use crate::state::{Change, Phase, Roster, Round, Run, Status};
 
 /// Accounts of `activate`.
 #[derive(Accounts)]
 pub struct Activate<'info> {
-    /// Whoever sends the transaction.
+    /// Sender of the transaction, open to anyone.
     pub cranker: Signer<'info>,
     /// The run.
     #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
@@ -69,7 +69,7 @@ impl Activate<'_> {
         } else {
             add(run.round, 1)?
         };
-        entry.set_status(Status::Active);
+        entry.change(Change::Activate);
         entry.invariant()?;
         let event = Activated {
             run: ctx.accounts.run.key(),

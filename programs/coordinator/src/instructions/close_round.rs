@@ -6,15 +6,15 @@ use crate::constants::ROUND_FORCED_VOID;
 use crate::errors::{refuse, CoordinatorError};
 use crate::round::ballots::{tally, turnout, votes_for};
 use crate::round::checkpoint::Place;
-use crate::round::{require_round, window, Scene};
-use crate::rules::bits::count;
-use crate::rules::tally::{decide, decide_root_only, Outcome};
+use crate::round::{require_round, window, RoundContext};
+use crate::rules::bitmap::count;
+use crate::rules::root::{decide, decide_root_only, Outcome};
 use crate::state::{Phase, Roster, Round, Run};
 
 /// Accounts of `close_round`.
 #[derive(Accounts)]
 pub struct CloseRound<'info> {
-    /// Whoever sends the transaction; pays for what is created.
+    /// Sender of the transaction, open to anyone; pays for created accounts.
     #[account(mut)]
     pub cranker: Signer<'info>,
     /// The run.
@@ -80,53 +80,57 @@ impl CloseRound<'_> {
             account: checkpoint.as_ref(),
         };
         let mut next = accounts.next_round.load_mut()?;
-        let mut scene = Scene {
+        let mut context = RoundContext {
             key: accounts.run.key(),
             slot,
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
         };
-        if scene.run.is(Phase::Cooldown) {
-            close_cooldown(&mut scene, &candidate_root, &place)?;
+        if context.run.is(Phase::Cooldown) {
+            close_cooldown(&mut context, &candidate_root, &place)?;
         } else {
-            close(&mut scene, &candidate_root, &place)?;
-            scene.proceed(&mut next)?;
+            close(&mut context, &candidate_root, &place)?;
+            context.proceed(&mut next)?;
         }
         next.invariant()?;
-        scene.invariant()
+        context.invariant()
     }
 }
 
 /// Closes an open round: what its ballots say about the candidate decides how.
-fn close(scene: &mut Scene<'_>, candidate: &[u8; 32], place: &Place<'_, '_>) -> Result<()> {
-    if scene.round.has_flag(ROUND_FORCED_VOID) {
-        return scene.close_void();
+fn close(
+    context: &mut RoundContext<'_>,
+    candidate: &[u8; 32],
+    place: &Place<'_, '_>,
+) -> Result<()> {
+    if context.round.has_flag(ROUND_FORCED_VOID) {
+        return context.close_void();
     }
-    let votes = votes_for(&scene.key, scene.roster, scene.round, candidate);
-    match decide(&turnout(scene.round), votes, &tally(scene.round)) {
-        Outcome::Void => scene.close_void(),
+    let votes = votes_for(&context.key, context.roster, context.round, candidate);
+    match decide(&turnout(context.round), votes, &tally(context.round)) {
+        Outcome::Void => context.close_void(),
         Outcome::NotCanonical => Err(refuse(CoordinatorError::CandidateNotCanonical)),
         Outcome::Closed {
             included,
             unavailable,
-        } => scene.close_canonical(candidate, included, unavailable, place),
+        } => context.close_canonical(candidate, included, unavailable, place),
     }
 }
 
 /// Closes the root-only step.
 fn close_cooldown(
-    scene: &mut Scene<'_>,
+    context: &mut RoundContext<'_>,
     candidate: &[u8; 32],
     place: &Place<'_, '_>,
 ) -> Result<()> {
-    if scene.round.has_flag(ROUND_FORCED_VOID) {
-        return scene.void_root_only();
+    if context.round.has_flag(ROUND_FORCED_VOID) {
+        return context.void_root_only();
     }
-    let votes = votes_for(&scene.key, scene.roster, scene.round, candidate);
-    match decide_root_only(&turnout(scene.round), votes) {
-        Outcome::Void => scene.void_root_only(),
+    let votes = votes_for(&context.key, context.roster, context.round, candidate);
+    match decide_root_only(&turnout(context.round), votes) {
+        Outcome::Void => context.void_root_only(),
         Outcome::NotCanonical => Err(refuse(CoordinatorError::CandidateNotCanonical)),
-        Outcome::Closed { .. } => scene.close_root_only(candidate, place),
+        Outcome::Closed { .. } => context.close_root_only(candidate, place),
     }
 }

@@ -31,7 +31,7 @@ pub struct CloseRun<'info> {
     /// CHECK: `run.vault`; lamports leave it here.
     #[account(mut)]
     pub vault: UncheckedAccount<'info>,
-    /// Funder of the run; receives what nobody is owed.
+    /// Funder of the run; receives all that is not owed to anybody.
     /// CHECK: `run.funder`; only lamports enter.
     #[account(mut)]
     pub funder: UncheckedAccount<'info>,
@@ -101,7 +101,8 @@ impl<'info> CloseRun<'info> {
         let (run_key, recorded, kind) = found;
         ensure!(run_key == key, CoordinatorError::WrongRun);
         ensure!(recorded == *payer.key, CoordinatorError::WrongPayer);
-        // A payer that has become a program can hold no rent: nobody may keep the run open so.
+        // A payer that has become a program can hold no rent: otherwise one could keep the run
+        // open.
         let receiver: &AccountInfo = if payer.executable {
             &self.authority
         } else {

@@ -5,13 +5,13 @@ use anchor_lang::prelude::*;
 use crate::constants::ROUND_FORCED_VOID;
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::add;
-use crate::round::{require_round, Scene};
+use crate::round::{require_round, RoundContext};
 use crate::state::{Phase, Roster, Round, Run};
 
 /// Accounts of `close_void`.
 #[derive(Accounts)]
 pub struct CloseVoid<'info> {
-    /// Whoever sends the transaction; pays for what is created.
+    /// Sender of the transaction, open to anyone; pays for created accounts.
     #[account(mut)]
     pub cranker: Signer<'info>,
     /// The run.
@@ -62,20 +62,20 @@ impl CloseVoid<'_> {
         let accounts = &ctx.accounts;
         accounts.validate(round, slot)?;
         let mut next = accounts.next_round.load_mut()?;
-        let mut scene = Scene {
+        let mut context = RoundContext {
             key: accounts.run.key(),
             slot,
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
         };
-        if scene.run.is(Phase::Cooldown) {
-            scene.void_root_only()?;
+        if context.run.is(Phase::Cooldown) {
+            context.void_root_only()?;
         } else {
-            scene.close_void()?;
-            scene.proceed(&mut next)?;
+            context.close_void()?;
+            context.proceed(&mut next)?;
         }
         next.invariant()?;
-        scene.invariant()
+        context.invariant()
     }
 }

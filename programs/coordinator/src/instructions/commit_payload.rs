@@ -2,11 +2,12 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{refuse, CoordinatorError};
+use super::shared::MemberInRound;
+use crate::errors::CoordinatorError;
 use crate::events::PayloadCommitted;
 use crate::round::{note_quorum, require_open, require_round};
-use crate::rules::bits::{bit, contains, count};
-use crate::state::{Phase, Roster, Round, Run};
+use crate::rules::bitmap::{bit, contains, count};
+use crate::state::Phase;
 
 /// Arguments of `commit_payload`.
 #[derive(Clone, Copy)]
@@ -21,86 +22,67 @@ pub struct CommitPayloadArgs {
     pub root_vote: [u8; 32],
 }
 
-/// Accounts of `commit_payload`.
-#[derive(Accounts)]
-pub struct CommitPayload<'info> {
-    /// Session key of the participant.
-    pub session: Signer<'info>,
-    /// The run.
-    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
-    pub run: AccountLoader<'info, Run>,
-    /// The roster of the run.
-    pub roster: AccountLoader<'info, Roster>,
-    /// The round.
-    #[account(
-        mut,
-        constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
-    )]
-    pub round: AccountLoader<'info, Round>,
+fn validate(accounts: &MemberInRound, args: &CommitPayloadArgs, slot: u64) -> Result<()> {
+    let (run, round) = (accounts.run.load()?, accounts.round.load()?);
+    let is_root_only = run.is(Phase::Cooldown);
+    let phase = if is_root_only {
+        Phase::Cooldown
+    } else {
+        Phase::Commit
+    };
+    require_round(&run, &round, args.round, phase)?;
+    require_open(&run, slot)?;
+    accounts
+        .roster
+        .load()?
+        .signed_entry(args.index, accounts.session.key)?;
+    let index = usize::from(args.index);
+    ensure!(
+        contains(round.trainers, index),
+        CoordinatorError::NotATrainer
+    );
+    ensure!(
+        !contains(round.committed, index),
+        CoordinatorError::AlreadyCommitted
+    );
+    ensure!(args.root_vote != [0; 32], CoordinatorError::RootVoteZero);
+    if is_root_only {
+        ensure!(
+            args.header_hash == [0; 32],
+            CoordinatorError::HeaderHashNotZero
+        );
+    } else {
+        ensure!(
+            args.header_hash != [0; 32],
+            CoordinatorError::HeaderHashZero
+        );
+    }
+    Ok(())
 }
 
-impl CommitPayload<'_> {
-    fn validate(&self, args: &CommitPayloadArgs, slot: u64) -> Result<()> {
-        let (run, round) = (self.run.load()?, self.round.load()?);
-        let is_root_only = run.is(Phase::Cooldown);
-        let phase = if is_root_only {
-            Phase::Cooldown
-        } else {
-            Phase::Commit
-        };
-        require_round(&run, &round, args.round, phase)?;
-        require_open(&run, slot)?;
-        self.roster
-            .load()?
-            .signed_entry(args.index, self.session.key)?;
-        let index = usize::from(args.index);
-        ensure!(
-            contains(round.trainers, index),
-            CoordinatorError::NotATrainer
-        );
-        ensure!(
-            !contains(round.committed, index),
-            CoordinatorError::AlreadyCommitted
-        );
-        ensure!(args.root_vote != [0; 32], CoordinatorError::RootVoteZero);
-        if is_root_only {
-            ensure!(
-                args.header_hash == [0; 32],
-                CoordinatorError::HeaderHashNotZero
-            );
-        } else {
-            ensure!(
-                args.header_hash != [0; 32],
-                CoordinatorError::HeaderHashZero
-            );
-        }
-        Ok(())
-    }
-
-    /// Records the first commit of a trainer; with zeros for a header in Cooldown's root-only step.
-    pub fn handle(ctx: Context<CommitPayload>, args: &CommitPayloadArgs) -> Result<()> {
-        let slot = Clock::get()?.slot;
-        ctx.accounts.validate(args, slot)?;
-        let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
-        let ballot = round.slot_mut(args.index)?;
-        ballot.header_hash = args.header_hash;
-        ballot.root_vote = args.root_vote;
-        round.committed |= bit(usize::from(args.index));
-        note_quorum(
-            &mut run,
-            count(round.committed),
-            count(round.trainers),
-            slot,
-        );
-        round.invariant()?;
-        emit!(PayloadCommitted {
-            run: ctx.accounts.run.key(),
-            round: args.round,
-            slot,
-            index: args.index,
-            header_hash: args.header_hash,
-            root_vote: args.root_vote,
-        });
-        Ok(())
-    }
+/// Records the first commit of a trainer; with zeros for a header in Cooldown's root-only step.
+pub fn handle(ctx: Context<MemberInRound>, args: &CommitPayloadArgs) -> Result<()> {
+    let slot = Clock::get()?.slot;
+    validate(ctx.accounts, args, slot)?;
+    let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
+    let ballot = round.slot_mut(args.index)?;
+    ballot.header_hash = args.header_hash;
+    ballot.root_vote = args.root_vote;
+    round.committed |= bit(usize::from(args.index));
+    note_quorum(
+        &mut run,
+        count(round.committed),
+        count(round.trainers),
+        slot,
+    );
+    round.invariant()?;
+    emit!(PayloadCommitted {
+        run: ctx.accounts.run.key(),
+        round: args.round,
+        slot,
+        index: args.index,
+        header_hash: args.header_hash,
+        root_vote: args.root_vote,
+    });
+    Ok(())
 }

@@ -6,7 +6,7 @@ use crate::constants::{NONE, VERSION};
 use crate::errors::CoordinatorError;
 use crate::events::{record, RunCreated};
 use crate::pda;
-use crate::seeds::{SEED_ROSTER, SEED_RUN, SEED_VAULT};
+use crate::pda::{SEED_ROSTER, SEED_RUN, SEED_VAULT};
 use crate::state::{init::initialise, Params, Phase, Run};
 
 /// Arguments of `create_run`.

@@ -1,15 +1,15 @@
-//! `draw_committee`: fixes the seed of a case and seats the second committee.
+//! `draw_committee`: fixes the seed of a case and seats the jury.
 
 use anchor_lang::prelude::*;
 
-use crate::audit::Scene;
+use crate::audit::AuditContext;
 use crate::errors::{refuse, CoordinatorError};
 use crate::state::{Audit, Roster, Run};
 
 /// Accounts of `draw_committee`.
 #[derive(Accounts)]
 pub struct DrawCommittee<'info> {
-    /// Whoever sends the transaction.
+    /// Sender of the transaction, open to anyone.
     pub cranker: Signer<'info>,
     /// The run.
     #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
@@ -30,23 +30,23 @@ pub struct DrawCommittee<'info> {
 }
 
 impl DrawCommittee<'_> {
-    /// Draws the committee; names a later seed slot where the first is gone, and gives the seed
-    /// up where the second is gone too.
+    /// Draws the jury. Where the first seed slot is gone, names a later one; where that is gone
+    /// too, gives the seed up.
     pub fn handle(ctx: Context<DrawCommittee>) -> Result<()> {
         let accounts = &ctx.accounts;
         let slot = Clock::get()?.slot;
         let mut run = accounts.run.load_mut()?;
-        let mut scene = Scene {
+        let mut context = AuditContext {
             key: accounts.run.key(),
             slot,
             clock: run.clock(slot),
             run: &mut run,
             roster: &mut *accounts.roster.load_mut()?,
             audit: &mut *accounts.audit.load_mut()?,
-            people: &[],
+            participants: &[],
             burned: 0,
         };
-        scene.draw(&accounts.slot_hashes.try_borrow_data()?)?;
-        scene.invariant()
+        context.draw(&accounts.slot_hashes.try_borrow_data()?)?;
+        context.invariant()
     }
 }

@@ -9,7 +9,7 @@ use crate::state::{Audit, Run};
 /// Accounts of `extend_audit`.
 #[derive(Accounts)]
 pub struct ExtendAudit<'info> {
-    /// Whoever sends the transaction.
+    /// Sender of the transaction, open to anyone.
     pub cranker: Signer<'info>,
     /// The run.
     #[account(mut)]
@@ -23,7 +23,7 @@ pub struct ExtendAudit<'info> {
 }
 
 impl ExtendAudit<'_> {
-    /// Seats all who are left, once, with windows of their own.
+    /// Seats the remaining witnesses, once, with windows of their own.
     pub fn handle(ctx: Context<ExtendAudit>) -> Result<()> {
         let accounts = &ctx.accounts;
         let slot = Clock::get()?.slot;

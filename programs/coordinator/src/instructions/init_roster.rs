@@ -6,7 +6,7 @@ use crate::constants::{MAX_GROWTH_BYTES, VERSION};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, RosterInitialized};
 use crate::pda;
-use crate::seeds::SEED_ROSTER;
+use crate::pda::SEED_ROSTER;
 use crate::state::{init::initialise, Roster, Run};
 
 /// Accounts of `init_roster`.

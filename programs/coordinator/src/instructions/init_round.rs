@@ -7,7 +7,7 @@ use crate::errors::CoordinatorError;
 use crate::events::{record, RoundInitialized};
 use crate::math::add;
 use crate::pda;
-use crate::seeds::SEED_ROUND;
+use crate::pda::SEED_ROUND;
 use crate::state::{init::initialise, Round, Run};
 
 /// Accounts of `init_round`.

@@ -7,7 +7,7 @@ use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ParticipantJoined, RewardsMoved};
 use crate::math::add;
 use crate::pda;
-use crate::seeds::SEED_PARTICIPANT;
+use crate::pda::SEED_PARTICIPANT;
 use crate::state::{check_text, Entry, Participant, Roster, Run, Status};
 
 /// Arguments of `join_run`.
@@ -124,8 +124,8 @@ impl<'info> JoinRun<'info> {
         Ok(Box::new(participant))
     }
 
-    /// An owner who left joins again once no case can be opened about that life any more: its
-    /// tickets count for the new one from then on. Rewards, which have vested, move.
+    /// An owner that has left may join again once no case can be opened about its former
+    /// membership. Its tickets then count for the new one, and its vested rewards move.
     fn settle_former_life(&self, participant: &mut Participant, slot: u64) -> Result<()> {
         if participant.index == NO_INDEX {
             return Ok(());

@@ -8,7 +8,7 @@ use crate::events::{record, LeaveRequested, ParticipantLeft};
 use crate::math::add;
 use crate::round::note_quorum;
 use crate::round::waiting::attendance;
-use crate::rules::bits::count;
+use crate::rules::bitmap::count;
 use crate::state::{Entry, Participant, Phase, Roster, Run, Status, Ticket};
 
 /// Accounts of `leave_run`.

@@ -1,7 +1,8 @@
-//! One file per instruction: arguments, accounts, validation, handler.
+//! One file per instruction: arguments, accounts, validation, handler. Where several instructions
+//! take the same accounts, those stand in `shared`, and the handler is a function of the file.
 //!
-//! Owns who may do what, and when. Never counts votes or money by itself: `crate::rules` and
-//! `crate::state` do. Next: `create_run`, then in the order of a run's life.
+//! Owns permissions and moments of each action. Never counts votes or money by itself:
+//! `crate::rules` and `crate::state` do. Next: `create_run`, then in the order of a run's life.
 //!
 //! `dup` stands where an instruction has one account that Anchor writes back: without it Anchor
 //! would compare that account with no other one, by a hash set of 9 KB and 4,000 compute units.
@@ -41,6 +42,7 @@ pub mod reveal_verdict;
 pub mod set_session_key;
 pub mod settle_audit;
 pub mod settle_case;
+pub mod shared;
 pub mod tick;
 pub mod top_up_stake;
 pub mod update_params;
@@ -51,39 +53,32 @@ pub use activate::*;
 pub use admit::*;
 pub use announce_manifest::*;
 pub use appeal_case::*;
-pub use attest::*;
+pub use attest::AttestArgs;
 pub use claim_reward::*;
 pub use close_round::*;
 pub use close_run::*;
 pub use close_void::*;
-pub use commit_payload::*;
-pub use commit_verdict::*;
+pub use commit_payload::CommitPayloadArgs;
 pub use create_run::*;
 pub use draw_committee::*;
 pub use extend_audit::*;
-pub use freeze_seed::*;
 pub use fund_run::*;
 pub use init_roster::*;
 pub use init_round::*;
 pub use join_run::*;
 pub use leave_run::*;
 pub use open_audit::*;
-pub use open_case::*;
-pub use pause_run::*;
+pub use open_case::OpenCaseArgs;
 pub use post_openings::*;
 pub use ready::*;
 pub use release_escrow::*;
 pub use report_missing::*;
-pub use request_audit::*;
 pub use resolve_appeal::*;
 pub use resume_run::*;
-pub use retarget::*;
-pub use reveal_verdict::*;
+pub use reveal_verdict::RevealArgs;
 pub use set_session_key::*;
-pub use settle_audit::*;
-pub use settle_case::*;
+pub use shared::*;
 pub use tick::*;
 pub use top_up_stake::*;
-pub use update_params::*;
-pub use vote_case::*;
+pub use vote_case::VoteCaseArgs;
 pub use withdraw_stake::*;

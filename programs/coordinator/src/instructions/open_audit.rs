@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::audit::open::Docket;
+use crate::audit::open::AuditOpener;
 use crate::errors::{refuse, CoordinatorError};
 use crate::state::{Roster, Round, Run};
 
@@ -36,7 +36,7 @@ impl OpenAudit<'_> {
     /// Seats the witnesses of a target, and gives it until the end of the openings.
     pub fn handle(ctx: Context<OpenAudit>, number: u64, target: u16) -> Result<()> {
         let accounts = &ctx.accounts;
-        let mut docket = Docket {
+        let mut opener = AuditOpener {
             payer: &accounts.payer,
             account: &accounts.audit,
             key: accounts.run.key(),
@@ -45,7 +45,7 @@ impl OpenAudit<'_> {
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
         };
-        docket.open(number, target)?;
-        docket.run.invariant()
+        opener.open(number, target)?;
+        opener.run.invariant()
     }
 }

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::audit::open::{AuditId, Docket};
+use crate::audit::open::{AuditId, AuditOpener};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, OpeningsPosted};
 use crate::state::init::open_mut;
@@ -80,7 +80,7 @@ impl PostOpenings<'_> {
         if self.audit.owner == &crate::ID && !open_mut::<Audit>(&self.audit)?.is(Stage::Requested) {
             return Ok(());
         }
-        let mut docket = Docket {
+        let mut opener = AuditOpener {
             payer: &self.payer,
             account: &self.audit,
             key: self.run.key(),
@@ -89,6 +89,6 @@ impl PostOpenings<'_> {
             roster: &mut *self.roster.load_mut()?,
             round: &mut *self.round.load_mut()?,
         };
-        docket.open(number, target)
+        opener.open(number, target)
     }
 }

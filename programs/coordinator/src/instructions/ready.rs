@@ -6,9 +6,9 @@ use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ReadyPosted};
 use crate::round::note_quorum;
 use crate::round::waiting::attendance;
-use crate::rules::bits::count;
-use crate::rules::hash::root_vote;
-use crate::state::{Entry, Phase, Roster, Run, Status};
+use crate::rules::bitmap::count;
+use crate::rules::root::root_vote;
+use crate::state::{Change, Entry, Phase, Roster, Run, Status};
 
 /// Arguments of `ready`.
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ impl Ready<'_> {
         entry.ready_round = args.round;
         entry.ready_root = args.vote;
         if matches!(run.phase()?, Phase::WaitingForMembers | Phase::Warmup) {
-            entry.set_status(Status::Pending);
+            entry.change(Change::Return);
         }
         entry.invariant()?;
         if run.is(Phase::Warmup) {
@@ -93,8 +93,8 @@ impl Ready<'_> {
     }
 }
 
-/// Refuses who is active, barred or gone, below the minimum stake, or, on a running run, in jail
-/// or inactive for the second time. A waiting run takes back whoever comes: its rounds stand still.
+/// Refuses a participant that is active, barred, gone or below the minimum stake. While rounds run,
+/// also refuses one that is in jail or inactive for the second time.
 fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> {
     match entry.status()? {
         Status::Pending => {}

@@ -2,8 +2,8 @@
 
 use anchor_lang::prelude::*;
 
-use crate::audit::Scene;
-use crate::case::settle::Purse;
+use crate::audit::AuditContext;
+use crate::case::settle::Payout;
 use crate::constants::INCINERATOR;
 use crate::errors::{refuse, CoordinatorError};
 use crate::pda;
@@ -13,7 +13,7 @@ use crate::state::{Audit, Roster, Run};
 /// lifted.
 #[derive(Accounts)]
 pub struct ReleaseEscrow<'info> {
-    /// Whoever sends the transaction.
+    /// Sender of the transaction, open to anyone.
     pub cranker: Signer<'info>,
     /// The run.
     #[account(
@@ -36,7 +36,7 @@ pub struct ReleaseEscrow<'info> {
     /// CHECK: `run.vault`; lamports leave it here.
     #[account(mut)]
     pub vault: UncheckedAccount<'info>,
-    /// Who paid the rent of the audit.
+    /// Payer of the audit's rent.
     /// CHECK: `audit.payer`; only lamports enter.
     #[account(mut)]
     pub payer: UncheckedAccount<'info>,
@@ -44,7 +44,7 @@ pub struct ReleaseEscrow<'info> {
     /// CHECK: the address is checked; only lamports enter.
     #[account(mut, address = INCINERATOR @ refuse(CoordinatorError::WrongIncinerator))]
     pub incinerator: UncheckedAccount<'info>,
-    /// Who posted the bond of a case that ended in a conviction.
+    /// Challenger of a case that ended in a conviction.
     /// CHECK: `audit.challenger`; only lamports enter.
     #[account(mut)]
     pub challenger: Option<UncheckedAccount<'info>>,
@@ -62,29 +62,30 @@ impl<'info> ReleaseEscrow<'info> {
         pda::close(accounts.audit.as_ref(), accounts.rent_receiver())
     }
 
-    fn release(&self, people: &[AccountInfo<'info>]) -> Result<u64> {
+    fn release(&self, participants: &[AccountInfo<'info>]) -> Result<u64> {
         let slot = Clock::get()?.slot;
         let mut run = self.run.load_mut()?;
-        let mut scene = Scene {
+        let mut context = AuditContext {
             key: self.run.key(),
             slot,
             clock: run.clock(slot),
             run: &mut run,
             roster: &mut *self.roster.load_mut()?,
             audit: &mut *self.audit.load_mut()?,
-            people,
+            participants,
             burned: 0,
         };
-        let purse = Purse {
+        let payout = Payout {
             vault: &self.vault,
             challenger: self.challenger.as_ref().map(AsRef::as_ref),
         };
-        scene.release(&purse, *self.rent_receiver().key)?;
-        scene.invariant()?;
-        Ok(scene.burned)
+        context.release(&payout, *self.rent_receiver().key)?;
+        context.invariant()?;
+        Ok(context.burned)
     }
 
-    /// A payer that has become a program can hold no rent: nobody may keep an audit open so.
+    /// A payer that has become a program can hold no rent: otherwise one could keep an audit open
+    /// that way.
     fn rent_receiver(&self) -> &AccountInfo<'info> {
         if self.payer.executable {
             &self.vault

@@ -6,8 +6,8 @@ use crate::constants::NONE;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, MissingReported};
 use crate::math::mul;
-use crate::round::Scene;
-use crate::rules::bits::{bit, contains, count};
+use crate::round::RoundContext;
+use crate::rules::bitmap::{bit, contains, count};
 use crate::state::{Roster, Round, Run};
 
 /// Arguments of `report_missing`.
@@ -82,29 +82,29 @@ impl ReportMissing<'_> {
         ctx.accounts.validate(args)?;
         let accounts = &ctx.accounts;
         let mut open = accounts.current_round.load_mut()?;
-        let mut scene = Scene {
+        let mut context = RoundContext {
             key: accounts.run.key(),
             slot,
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
         };
-        let reports = &mut scene.round.slot_mut(args.target)?.missing_reports;
+        let reports = &mut context.round.slot_mut(args.target)?.missing_reports;
         *reports |= bit(usize::from(args.index));
         let (reported, members) = (count(*reports & open.members), count(open.members));
         let event = MissingReported {
-            run: scene.key,
-            sequence: scene.run.event_sequence,
+            run: context.key,
+            sequence: context.run.event_sequence,
             slot,
             round: args.round,
             target: args.target,
             index: args.index,
         };
-        record(scene.run, &event)?;
+        record(context.run, &event)?;
         if mul(reported, 2)? >= members {
-            scene.strike_payload(args.target, &mut open)?;
+            context.strike_payload(args.target, &mut open)?;
         }
         open.invariant()?;
-        scene.invariant()
+        context.invariant()
     }
 }

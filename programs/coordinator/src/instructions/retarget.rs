@@ -3,70 +3,49 @@
 use anchor_lang::prelude::*;
 
 use super::freeze_seed::require_seed_pending;
-use crate::errors::{refuse, CoordinatorError};
+use super::shared::SeedOfRound;
+use crate::errors::CoordinatorError;
 use crate::events::{record, SeedLost, SeedRetargeted};
 use crate::math::add;
 use crate::round::open::seed_bit;
-use crate::rules::slot_hashes::{first_at_or_after, Lookup};
-use crate::state::{Round, Run, SeedStatus};
+use crate::rules::seeds::{first_at_or_after, Lookup};
+use crate::state::SeedStatus;
 
-/// Accounts of `retarget`.
-#[derive(Accounts)]
-pub struct Retarget<'info> {
-    /// Whoever sends the transaction.
-    pub cranker: Signer<'info>,
-    /// The run.
-    #[account(mut)]
-    pub run: AccountLoader<'info, Run>,
-    /// The round.
-    #[account(
-        mut,
-        constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
-    )]
-    pub round: AccountLoader<'info, Round>,
-    /// The `SlotHashes` sysvar.
-    /// CHECK: the address is checked, the bytes are read by offset.
-    #[account(address = crate::constants::SLOT_HASHES @ refuse(CoordinatorError::WrongSysvar))]
-    pub slot_hashes: UncheckedAccount<'info>,
-}
-
-impl Retarget<'_> {
-    /// Names a later seed slot the first time, and gives the seed up the second time.
-    pub fn handle(ctx: Context<Retarget>, number: u64) -> Result<()> {
-        let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
-        require_seed_pending(&run, &round, number)?;
-        let lookup = first_at_or_after(
-            &ctx.accounts.slot_hashes.try_borrow_data()?,
-            round.seed_slot,
-        );
-        ensure!(lookup == Lookup::Lost, CoordinatorError::SeedNotLost);
-        let slot = Clock::get()?.slot;
-        let key = ctx.accounts.run.key();
-        if round.seed_status == SeedStatus::Pending as u8 {
-            round.seed_slot = add(slot, run.params.seed_delay_slots)?;
-            round.seed_status = SeedStatus::Retargeted as u8;
-            let (sequence, seed_slot) = (run.event_sequence, round.seed_slot);
-            let event = SeedRetargeted {
-                run: key,
-                sequence,
-                slot,
-                round: number,
-                seed_slot,
-            };
-            record(&mut run, &event)?;
-        } else {
-            round.seed_status = SeedStatus::Lost as u8;
-            run.seeds_pending &= !seed_bit(number);
-            run.lost_seeds |= seed_bit(number);
-            let event = SeedLost {
-                run: key,
-                sequence: run.event_sequence,
-                slot,
-                round: number,
-            };
-            record(&mut run, &event)?;
-        }
-        round.invariant()?;
-        run.invariant()
+/// Names a later seed slot the first time, and gives the seed up the second time.
+pub fn handle(ctx: Context<SeedOfRound>, number: u64) -> Result<()> {
+    let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
+    require_seed_pending(&run, &round, number)?;
+    let lookup = first_at_or_after(
+        &ctx.accounts.slot_hashes.try_borrow_data()?,
+        round.seed_slot,
+    );
+    ensure!(lookup == Lookup::Lost, CoordinatorError::SeedNotLost);
+    let slot = Clock::get()?.slot;
+    let key = ctx.accounts.run.key();
+    if round.seed_status == SeedStatus::Pending as u8 {
+        round.seed_slot = add(slot, run.params.seed_delay_slots)?;
+        round.seed_status = SeedStatus::Retargeted as u8;
+        let (sequence, seed_slot) = (run.event_sequence, round.seed_slot);
+        let event = SeedRetargeted {
+            run: key,
+            sequence,
+            slot,
+            round: number,
+            seed_slot,
+        };
+        record(&mut run, &event)?;
+    } else {
+        round.seed_status = SeedStatus::Lost as u8;
+        run.seeds_pending &= !seed_bit(number);
+        run.lost_seeds |= seed_bit(number);
+        let event = SeedLost {
+            run: key,
+            sequence: run.event_sequence,
+            slot,
+            round: number,
+        };
+        record(&mut run, &event)?;
     }
+    round.invariant()?;
+    run.invariant()
 }

@@ -2,13 +2,14 @@
 
 use anchor_lang::prelude::*;
 
+use super::shared::JudgeInAudit;
 use crate::audit::seats::Reveal;
 use crate::constants::SKETCH_LEN;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, VerdictRevealed};
 use crate::rules::sketch;
 use crate::rules::verdict::{Statement, Verdict};
-use crate::state::{Audit, Roster, Run};
+use crate::state::{Audit, Run};
 
 /// Arguments of `reveal_verdict`.
 pub struct RevealArgs {
@@ -20,76 +21,62 @@ pub struct RevealArgs {
     pub evidence: [u8; 32],
     /// The sketch of the witness's own gradient.
     pub sketch: [i32; SKETCH_LEN],
-    /// What hid the verdict.
+    /// Salt of the commitment.
     pub salt: [u8; 32],
 }
 
-/// Accounts of `reveal_verdict`.
-#[derive(Accounts)]
-pub struct RevealVerdict<'info> {
-    /// Session key of the witness.
-    pub session: Signer<'info>,
-    /// The run.
-    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
-    pub run: AccountLoader<'info, Run>,
-    /// The roster of the run.
-    pub roster: AccountLoader<'info, Roster>,
-    /// The audit.
-    #[account(
-        mut,
-        constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
-    )]
-    pub audit: AccountLoader<'info, Audit>,
+/// Records a verdict and its sketch, if they give the committed hash.
+pub fn handle(ctx: Context<JudgeInAudit>, args: &RevealArgs) -> Result<()> {
+    let Some(verdict) = Verdict::from_number(args.verdict) else {
+        return Err(refuse(CoordinatorError::UnknownVerdict));
+    };
+    let accounts = &ctx.accounts;
+    let slot = Clock::get()?.slot;
+    accounts
+        .roster
+        .load()?
+        .signed_entry(args.index, accounts.session.key)?;
+    let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
+    let (key, clock) = (accounts.run.key(), run.clock(slot));
+    let statement = Statement {
+        run: &key.to_bytes(),
+        round: audit.round,
+        target: audit.target,
+        witness: args.index,
+        verdict,
+        evidence: &args.evidence,
+    };
+    let commitment = statement.verdict_hash(&sketch::hash(&args.sketch), &args.salt);
+    let shown = Reveal {
+        verdict,
+        sketch: &args.sketch,
+        commitment,
+    };
+    audit.advance(&run.params, clock)?;
+    audit.reveal_verdict(args.index, &shown, clock)?;
+    audit.invariant()?;
+    report(accounts, &mut run, &audit, args, slot)
 }
 
-impl RevealVerdict<'_> {
-    /// Records a verdict and its sketch, if they give the committed hash.
-    pub fn handle(ctx: Context<RevealVerdict>, args: &RevealArgs) -> Result<()> {
-        let Some(verdict) = Verdict::from_number(args.verdict) else {
-            return Err(refuse(CoordinatorError::UnknownVerdict));
-        };
-        let accounts = &ctx.accounts;
-        let slot = Clock::get()?.slot;
-        accounts
-            .roster
-            .load()?
-            .signed_entry(args.index, accounts.session.key)?;
-        let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
-        let (key, clock) = (accounts.run.key(), run.clock(slot));
-        let statement = Statement {
-            run: &key.to_bytes(),
-            round: audit.round,
-            target: audit.target,
-            witness: args.index,
-            verdict,
-            evidence: &args.evidence,
-        };
-        let commitment = statement.verdict_hash(&sketch::hash(&args.sketch), &args.salt);
-        let shown = Reveal {
-            verdict,
-            sketch: &args.sketch,
-            commitment,
-        };
-        audit.advance(&run.params, clock)?;
-        audit.reveal_verdict(args.index, &shown, clock)?;
-        audit.invariant()?;
-        accounts.tell(&mut run, &audit, args, slot)
-    }
-
-    #[inline(never)]
-    fn tell(&self, run: &mut Run, audit: &Audit, args: &RevealArgs, slot: u64) -> Result<()> {
-        let event = VerdictRevealed {
-            run: self.run.key(),
-            sequence: run.event_sequence,
-            slot,
-            round: audit.round,
-            target: audit.target,
-            index: args.index,
-            verdict: args.verdict,
-            evidence: args.evidence,
-            sketch: args.sketch,
-            salt: args.salt,
-        };
-        record(run, &event)
-    }
+#[inline(never)]
+fn report(
+    accounts: &JudgeInAudit,
+    run: &mut Run,
+    audit: &Audit,
+    args: &RevealArgs,
+    slot: u64,
+) -> Result<()> {
+    let event = VerdictRevealed {
+        run: accounts.run.key(),
+        sequence: run.event_sequence,
+        slot,
+        round: audit.round,
+        target: audit.target,
+        index: args.index,
+        verdict: args.verdict,
+        evidence: args.evidence,
+        sketch: args.sketch,
+        salt: args.salt,
+    };
+    record(run, &event)
 }

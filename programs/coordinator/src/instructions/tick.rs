@@ -4,13 +4,13 @@ use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
 use crate::round::open::require_ring_account;
-use crate::round::Scene;
+use crate::round::RoundContext;
 use crate::state::{Phase, Roster, Round, Run};
 
 /// Accounts of `tick`.
 #[derive(Accounts)]
 pub struct Tick<'info> {
-    /// Whoever sends the transaction.
+    /// Sender of the transaction, open to anyone.
     pub cranker: Signer<'info>,
     /// The run.
     #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
@@ -31,21 +31,21 @@ impl Tick<'_> {
     pub fn handle(ctx: Context<Tick>) -> Result<()> {
         let accounts = &ctx.accounts;
         let by_authority = accounts.run.load()?.authority == accounts.cranker.key();
-        let mut scene = Scene {
+        let mut context = RoundContext {
             key: accounts.run.key(),
             slot: Clock::get()?.slot,
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
         };
-        require_ring_account(scene.run, scene.round, scene.run.round)?;
-        match scene.run.phase()? {
-            Phase::WaitingForMembers => scene.leave_waiting(by_authority)?,
-            Phase::Warmup => scene.end_warmup()?,
-            Phase::Commit => scene.start_attest()?,
-            Phase::Halted => scene.leave_halt()?,
+        require_ring_account(context.run, context.round, context.run.round)?;
+        match context.run.phase()? {
+            Phase::WaitingForMembers => context.leave_waiting(by_authority)?,
+            Phase::Warmup => context.end_warmup()?,
+            Phase::Commit => context.start_attest()?,
+            Phase::Halted => context.leave_halt()?,
             _ => return Err(refuse(CoordinatorError::NothingDue)),
         }
-        scene.invariant()
+        context.invariant()
     }
 }

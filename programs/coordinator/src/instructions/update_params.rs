@@ -2,44 +2,32 @@
 
 use anchor_lang::prelude::*;
 
+use super::shared::AuthorityOverRun;
 use crate::constants::RUN_PARAMS_PENDING;
-use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, ParamsRequested};
-use crate::state::{Params, Run};
+use crate::state::Params;
 
-/// Accounts of `update_params`.
-#[derive(Accounts)]
-pub struct UpdateParams<'info> {
-    /// Authority of the run.
-    pub authority: Signer<'info>,
-    /// The run.
-    #[account(mut, has_one = authority @ refuse(CoordinatorError::WrongAuthority))]
-    pub run: AccountLoader<'info, Run>,
+fn validate(accounts: &AuthorityOverRun, params: &Params) -> Result<()> {
+    let run = accounts.run.load()?;
+    run.require_unfinished()?;
+    run.params.validate_update(params)
 }
 
-impl UpdateParams<'_> {
-    fn validate(&self, params: &Params) -> Result<()> {
-        let run = self.run.load()?;
-        run.require_unfinished()?;
-        run.params.validate_update(params)
-    }
-
-    /// Requests new parameters; a second request replaces the first and starts the delay anew.
-    pub fn handle(ctx: Context<UpdateParams>, params: Params) -> Result<()> {
-        let accounts = ctx.accounts;
-        accounts.validate(&params)?;
-        let slot = Clock::get()?.slot;
-        let mut run = accounts.run.load_mut()?;
-        run.pending_params = params;
-        run.params_requested_slot = slot;
-        run.flags |= RUN_PARAMS_PENDING;
-        let event = ParamsRequested {
-            run: accounts.run.key(),
-            sequence: run.event_sequence,
-            slot,
-            params,
-        };
-        record(&mut run, &event)?;
-        run.invariant()
-    }
+/// Requests new parameters; a second request replaces the first and starts the delay anew.
+pub fn handle(ctx: Context<AuthorityOverRun>, params: Params) -> Result<()> {
+    let accounts = ctx.accounts;
+    validate(accounts, &params)?;
+    let slot = Clock::get()?.slot;
+    let mut run = accounts.run.load_mut()?;
+    run.pending_params = params;
+    run.params_requested_slot = slot;
+    run.flags |= RUN_PARAMS_PENDING;
+    let event = ParamsRequested {
+        run: accounts.run.key(),
+        sequence: run.event_sequence,
+        slot,
+        params,
+    };
+    record(&mut run, &event)?;
+    run.invariant()
 }

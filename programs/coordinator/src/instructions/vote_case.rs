@@ -2,10 +2,10 @@
 
 use anchor_lang::prelude::*;
 
+use super::shared::JudgeInAudit;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, VoteCommitted, VoteRevealed};
 use crate::rules::verdict::{Statement, Verdict};
-use crate::state::{Audit, Roster, Run};
 
 /// Arguments of `vote_case`.
 #[derive(Clone, Copy)]
@@ -16,95 +16,75 @@ pub struct VoteCaseArgs {
     pub verdict: u8,
     /// The hash committed to; with a vote, the root of the openings that it judged.
     pub hash: [u8; 32],
-    /// What hid the vote; zeros to commit.
+    /// Salt of the commitment; zeros to commit.
     pub salt: [u8; 32],
 }
 
-/// Accounts of `vote_case`.
-#[derive(Accounts)]
-pub struct VoteCase<'info> {
-    /// Session key of the juror.
-    pub session: Signer<'info>,
-    /// The run.
-    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
-    pub run: AccountLoader<'info, Run>,
-    /// The roster of the run.
-    pub roster: AccountLoader<'info, Roster>,
-    /// The audit.
-    #[account(
-        mut,
-        constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
-    )]
-    pub audit: AccountLoader<'info, Audit>,
+/// Commits to the hash of a vote, or shows the vote behind it.
+pub fn handle(ctx: Context<JudgeInAudit>, args: &VoteCaseArgs) -> Result<()> {
+    let accounts = &ctx.accounts;
+    let roster = accounts.roster.load()?;
+    roster.signed_entry(args.index, accounts.session.key)?;
+    if args.verdict == 0 {
+        commit(accounts, args)
+    } else {
+        reveal(accounts, args)
+    }
 }
 
-impl VoteCase<'_> {
-    /// Commits to the hash of a vote, or shows the vote behind it.
-    pub fn handle(ctx: Context<VoteCase>, args: &VoteCaseArgs) -> Result<()> {
-        let accounts = &ctx.accounts;
-        let roster = accounts.roster.load()?;
-        roster.signed_entry(args.index, accounts.session.key)?;
-        if args.verdict == 0 {
-            accounts.commit(args)
-        } else {
-            accounts.reveal(args)
-        }
-    }
+fn commit(accounts: &JudgeInAudit, args: &VoteCaseArgs) -> Result<()> {
+    let is_some = args.hash != [0; 32] && args.salt == [0; 32];
+    ensure!(is_some, CoordinatorError::CommitmentZero);
+    let slot = Clock::get()?.slot;
+    let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
+    let clock = run.clock(slot);
+    audit.advance_case(&run.params, clock)?;
+    audit.commit_vote(args.index, args.hash, &run.params, clock)?;
+    audit.invariant()?;
+    let event = VoteCommitted {
+        run: accounts.run.key(),
+        sequence: run.event_sequence,
+        slot,
+        round: audit.round,
+        target: audit.target,
+        audit_kind: audit.kind,
+        index: args.index,
+        commitment: args.hash,
+        stage: audit.stage,
+        stage_end: audit.stage_end,
+    };
+    record(&mut run, &event)
+}
 
-    fn commit(&self, args: &VoteCaseArgs) -> Result<()> {
-        let is_some = args.hash != [0; 32] && args.salt == [0; 32];
-        ensure!(is_some, CoordinatorError::CommitmentZero);
-        let slot = Clock::get()?.slot;
-        let (mut run, mut audit) = (self.run.load_mut()?, self.audit.load_mut()?);
-        let clock = run.clock(slot);
-        audit.advance_case(&run.params, clock)?;
-        audit.commit_vote(args.index, args.hash, &run.params, clock)?;
-        audit.invariant()?;
-        let event = VoteCommitted {
-            run: self.run.key(),
-            sequence: run.event_sequence,
-            slot,
-            round: audit.round,
-            target: audit.target,
-            audit_kind: audit.kind,
-            index: args.index,
-            commitment: args.hash,
-            stage: audit.stage,
-            stage_end: audit.stage_end,
-        };
-        record(&mut run, &event)
-    }
-
-    fn reveal(&self, args: &VoteCaseArgs) -> Result<()> {
-        let verdict = Verdict::from_number(args.verdict)
-            .ok_or_else(|| refuse(CoordinatorError::UnknownVerdict))?;
-        let slot = Clock::get()?.slot;
-        let (mut run, mut audit) = (self.run.load_mut()?, self.audit.load_mut()?);
-        let clock = run.clock(slot);
-        audit.advance_case(&run.params, clock)?;
-        let statement = Statement {
-            run: &self.run.key().to_bytes(),
-            round: audit.round,
-            target: audit.target,
-            witness: args.index,
-            verdict,
-            evidence: &args.hash,
-        };
-        let commitment = statement.vote_hash(audit.kind, &args.salt);
-        audit.reveal_vote(args.index, verdict, commitment, clock)?;
-        audit.invariant()?;
-        let event = VoteRevealed {
-            run: self.run.key(),
-            sequence: run.event_sequence,
-            slot,
-            round: audit.round,
-            target: audit.target,
-            audit_kind: audit.kind,
-            index: args.index,
-            verdict: args.verdict,
-            evidence: args.hash,
-            salt: args.salt,
-        };
-        record(&mut run, &event)
-    }
+fn reveal(accounts: &JudgeInAudit, args: &VoteCaseArgs) -> Result<()> {
+    let verdict = Verdict::from_number(args.verdict)
+        .ok_or_else(|| refuse(CoordinatorError::UnknownVerdict))?;
+    let slot = Clock::get()?.slot;
+    let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
+    let clock = run.clock(slot);
+    audit.advance_case(&run.params, clock)?;
+    let statement = Statement {
+        run: &accounts.run.key().to_bytes(),
+        round: audit.round,
+        target: audit.target,
+        witness: args.index,
+        verdict,
+        evidence: &args.hash,
+    };
+    let commitment = statement.vote_hash(audit.kind, &args.salt);
+    audit.reveal_vote(args.index, verdict, commitment, clock)?;
+    audit.invariant()?;
+    let event = VoteRevealed {
+        run: accounts.run.key(),
+        sequence: run.event_sequence,
+        slot,
+        round: audit.round,
+        target: audit.target,
+        audit_kind: audit.kind,
+        index: args.index,
+        verdict: args.verdict,
+        evidence: args.hash,
+        salt: args.salt,
+    };
+    record(&mut run, &event)
 }

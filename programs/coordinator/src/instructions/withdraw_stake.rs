@@ -38,7 +38,7 @@ pub struct WithdrawStake<'info> {
     /// CHECK: `run.vault`; lamports leave it here.
     #[account(mut)]
     pub vault: UncheckedAccount<'info>,
-    /// Who paid the rent of the participant.
+    /// Payer of the participant's rent.
     /// CHECK: `participant.payer`; only lamports enter.
     #[account(mut)]
     pub payer: UncheckedAccount<'info>,

@@ -1,14 +1,14 @@
-//! Reads the ballots of a round: who voted for a candidate, who vouched for whom.
+//! Reads the ballots of a round: votes for a candidate, and payloads vouched for.
 //!
-//! Owns the way from accounts to the inputs of `crate::rules::tally` and of the chain hash.
+//! Owns the way from accounts to the inputs of `crate::rules::root` and of the chain hash.
 //! Never changes anything. Next: `close`.
 
 use anchor_lang::prelude::*;
 
-use crate::rules::bits::with_bits;
+use crate::rules::bitmap::with_bits;
 use crate::rules::chain_hash::{self, Attestation, Closed, Commit};
-use crate::rules::hash::{root_vote, Digest};
-use crate::rules::tally::{Tally, Turnout};
+use crate::rules::hashing::Digest;
+use crate::rules::root::{root_vote, Tally, Turnout};
 use crate::state::{Roster, Round};
 
 /// The sets that the outcome of `round` depends on.

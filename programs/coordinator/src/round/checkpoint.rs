@@ -4,13 +4,13 @@
 
 use anchor_lang::prelude::*;
 
-use super::Scene;
+use super::RoundContext;
 use crate::constants::VERSION;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, CheckpointStored};
 use crate::math::{add, div, mul, sub};
 use crate::pda;
-use crate::seeds::SEED_CHECKPOINT;
+use crate::pda::SEED_CHECKPOINT;
 use crate::state::{Checkpoint, Run};
 
 /// Where a checkpoint would be stored, and who pays for it.
@@ -21,7 +21,7 @@ pub struct Place<'a, 'info> {
     pub account: Option<&'a AccountInfo<'info>>,
 }
 
-impl Scene<'_> {
+impl RoundContext<'_> {
     /// Stores the canonical root of `self.round`; `CheckpointAccountMissing` without its account.
     ///
     /// Creates the account unless this round has one already (from a Cooldown before it).

@@ -10,20 +10,20 @@ use super::checkpoint::Place;
 use super::open::{open_next, seed_bit, turn_over, Leavers};
 use super::settle::Terms;
 use super::waiting::{finish, halt, wait_for_members};
-use super::Scene;
+use super::RoundContext;
 use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::events::{record, RoundClosed, RunPaused};
 use crate::math::{add, mul};
-use crate::rules::bits::count;
-use crate::rules::hash::Digest;
-use crate::rules::tally::unavailable_strikes;
+use crate::rules::bitmap::count;
+use crate::rules::hashing::Digest;
+use crate::rules::root::unavailable_strikes;
 use crate::state::{Phase, Round, SeedStatus};
 
 /// Void rounds in a row that halt a run.
 pub const VOID_ROUNDS_TO_HALT: u64 = 3;
 
-impl Scene<'_> {
+impl RoundContext<'_> {
     /// Closes an open round under the canonical root `root`.
     pub fn close_canonical(
         &mut self,
@@ -99,7 +99,7 @@ impl Scene<'_> {
         open_next(self.run, &self.key, self.roster, self.round, self.slot)
     }
 
-    /// Lets go whoever is leaving.
+    /// Ends the membership of leaving members.
     fn turn_over(&mut self) -> Result<()> {
         turn_over(self.run, &self.key, self.roster, self.slot, Leavers::Gone)
     }
@@ -164,7 +164,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Advances round and cursor: by all trainers' sequences, whoever delivered.
+    /// Advances round and cursor: by the sequences of all trainers, delivered or not.
     fn count_round(&mut self) -> Result<()> {
         let run = &mut *self.run;
         let sequences = mul(count(self.round.trainers), run.params.sequences_per_payload)?;

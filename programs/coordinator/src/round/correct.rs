@@ -6,13 +6,13 @@
 use anchor_lang::prelude::*;
 
 use super::penalties::strike;
-use super::Scene;
+use super::RoundContext;
 use crate::constants::ROUND_FORCED_VOID;
 use crate::events::{record, PayloadStruck};
-use crate::rules::bits::{bit, with_bits};
+use crate::rules::bitmap::{bit, with_bits};
 use crate::state::Round;
 
-impl Scene<'_> {
+impl RoundContext<'_> {
     /// Strikes the payload of `target` from `self.round`; `open` is the round that builds on it.
     #[inline(never)]
     pub fn strike_payload(&mut self, target: u16, open: &mut Round) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What happens to a run between two phases: opening, closing, settling, waiting.
+//! The transitions of a run between two phases: opening, closing, settling, waiting.
 //!
 //! Owns the transitions that several instructions share. Decisions come from `crate::rules`,
 //! layouts and money from `crate::state`; signers and accounts are checked by the instructions.
@@ -22,7 +22,7 @@ pub mod settle;
 pub mod waiting;
 
 /// The accounts that a transition works on, and when.
-pub struct Scene<'a> {
+pub struct RoundContext<'a> {
     /// Address of the run.
     pub key: Pubkey,
     /// Current slot.
@@ -35,8 +35,8 @@ pub struct Scene<'a> {
     pub round: &'a mut Round,
 }
 
-impl Scene<'_> {
-    /// What every transition must leave true.
+impl RoundContext<'_> {
+    /// Conditions that every transition keeps.
     pub fn invariant(&self) -> Result<()> {
         self.run.invariant()?;
         self.round.invariant()?;

@@ -11,13 +11,13 @@ use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::events::{record, ParamsApplied, RosterTurned, RoundOpened};
 use crate::math::{div, rem};
-use crate::rules::bits::{bit, count, with_bits};
+use crate::rules::bitmap::{bit, count, with_bits};
 use crate::state::{Entry, Phase, Roster, Round, Run, SeedStatus, Slot, Status};
 
 /// Included rounds after which a participant is sampled with `p_base_ppm`.
 pub const NEW_UNTIL_INCLUDED: u64 = 20;
 
-/// Whether those who are leaving are counted, and stay for one step more.
+/// Whether leaving members are counted, and stay for one step more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Leavers {
     /// They leave now.
@@ -38,8 +38,8 @@ struct Sets {
 /// Opens round `run.round` in its ring account `round`: Commit, or Cooldown where fewer than the
 /// minimum stay or all rounds are done, or Halted where nobody is left to vote.
 ///
-/// Whoever is leaving still votes in the root-only step: it is the end of what they worked on,
-/// and without them nobody may be left who knows the root.
+/// Leaving members still vote in the root-only step, which ends their rounds: without them there
+/// may be no member left that knows the root.
 #[inline(never)]
 pub fn open_next(
     run: &mut Run,
@@ -107,7 +107,7 @@ pub fn require_ring_account(run: &Run, round: &Round, number: u64) -> Result<()>
     Ok(())
 }
 
-/// Puts into force what waited for the end of a round: session keys, and leaves unless kept.
+/// Applies the changes that waited for the end of a round: session keys, and leaves unless kept.
 #[inline(never)]
 pub fn turn_over(
     run: &mut Run,

@@ -1,30 +1,30 @@
 //! Settles a closed round with each member: reward, service, misses, strike.
 //!
 //! Owns the loop over the roster; the arithmetic is in `crate::rules` and `crate::state::money`.
-//! One event tells everything, with a bitmap per kind of change. Next: `penalties`.
+//! One event reports everything, with a bitmap per kind of change. Next: `penalties`.
 
 use anchor_lang::prelude::*;
 
 use super::penalties::{make_inactive, strike};
-use super::Scene;
+use super::RoundContext;
 use crate::constants::*;
 use crate::events::{record, RewardsScaled, RoundSettled};
 use crate::math::add;
-use crate::rules::bits::{count, with_bits};
-use crate::rules::misses::{Duty, Misses};
-use crate::rules::vesting::scaled_reward;
+use crate::rules::bitmap::{count, with_bits};
+use crate::rules::reward::scaled_reward;
+use crate::rules::standing::{Duty, Misses};
 use crate::state::{Entry, Round, Run, Status};
 
-/// What a close means for its members.
+/// Consequences of a close for its members.
 #[derive(Clone, Copy)]
 pub struct Terms {
-    /// Who takes the strike P4.
+    /// Trainers that take the strike P4.
     pub strikes: u64,
     /// Whether misses count: not where a missing payload forced the round void.
     pub counts_misses: bool,
 }
 
-/// What the loop over the roster found.
+/// Sums over the roster.
 #[derive(Default)]
 struct Sum {
     vested: u64,
@@ -33,7 +33,7 @@ struct Sum {
     jailed: u64,
 }
 
-impl Scene<'_> {
+impl RoundContext<'_> {
     /// Settles `self.round`, whose sets, inclusion and flags are final.
     #[inline(never)]
     pub fn settle(&mut self, terms: Terms) -> Result<()> {

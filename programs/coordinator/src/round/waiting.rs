@@ -1,20 +1,20 @@
 //! Between stretches of rounds: WaitingForMembers, Warmup, Halted, Finished.
 //!
-//! Owns who is counted there and what a participant's `ready` is worth. Never opens a round:
+//! Owns the count of participants there and the effect of their `ready`. Never opens a round:
 //! `open` does. Next: `open`.
 
 use anchor_lang::prelude::*;
 
 use super::open::{turn_over, Leavers};
-use super::Scene;
+use super::RoundContext;
 use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE};
 use crate::errors::CoordinatorError;
 use crate::events::{record, PhaseStarted, WarmupEnded};
 use crate::math::add;
-use crate::rules::bits::{count, with_bits};
-use crate::state::{Phase, Roster, Run, Status};
+use crate::rules::bitmap::{count, with_bits};
+use crate::state::{Change, Phase, Roster, Run, Status};
 
-/// Who is there while no round is open.
+/// Participants that are there while no round is open.
 #[derive(Clone, Copy, Default)]
 pub struct Attendance {
     /// Pending participants: the members of a Warmup.
@@ -49,7 +49,7 @@ pub fn attendance(run: &Run, roster: &Roster) -> Attendance {
     found
 }
 
-impl Scene<'_> {
+impl RoundContext<'_> {
     /// WaitingForMembers to Warmup, or to Finished where no round will open any more.
     pub fn leave_waiting(&mut self, by_authority: bool) -> Result<()> {
         let found = attendance(self.run, self.roster);
@@ -130,14 +130,14 @@ impl Scene<'_> {
         for (bit, entry) in with_bits(&mut self.roster.entries) {
             if absent & bit != 0 {
                 entry.clear_ready();
-                entry.set_status(Status::Inactive);
+                entry.change(Change::Deactivate);
             } else if suffices && ready & bit != 0 {
                 entry.clear_ready();
                 entry.last_included = NONE;
                 entry.misses_in_row = 0;
                 entry.deadline_misses_in_row = 0;
                 entry.active_round = self.run.round;
-                entry.set_status(Status::Active);
+                entry.change(Change::Activate);
             }
         }
     }
@@ -151,14 +151,14 @@ impl Scene<'_> {
     }
 }
 
-/// Stops the run after too many void rounds, or because nobody is left to vote.
+/// Stops the run after too many void rounds, or because no trainer is left to vote.
 pub fn halt(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
     run.base_round = NONE;
     run.enter(Phase::Halted, slot, Some(run.params.halt_slots))?;
     announce(run, key, slot)
 }
 
-/// Starts over with whoever posts `ready` for the stored root.
+/// Starts over with the participants that post `ready` for the stored root.
 pub fn wait_for_members(run: &mut Run, key: &Pubkey, roster: &mut Roster, slot: u64) -> Result<()> {
     dismiss(run, roster);
     run.enter(Phase::WaitingForMembers, slot, None)?;
@@ -179,13 +179,13 @@ fn dismiss(run: &mut Run, roster: &mut Roster) {
     run.base_round = NONE;
     for entry in &mut roster.entries {
         if entry.is(Status::Active) {
-            entry.set_status(Status::Pending);
+            entry.change(Change::Dismiss);
         }
         entry.clear_ready();
     }
 }
 
-/// Tells that the run's phase began.
+/// Records the event that the run's phase began.
 pub fn announce(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
     let event = PhaseStarted {
         run: *key,

@@ -4,7 +4,7 @@
 //! over slices that point into the accounts. Little-endian hosts only, like the chain.
 //! Next: `crate::round::close` folds rounds, `crate::events` folds events.
 
-use super::hash::{digest, Digest, TAG_ATTESTS, TAG_CHAIN, TAG_COMMITS, TAG_EVENT};
+use super::hashing::{digest, Digest, TAG_ATTESTS, TAG_CHAIN, TAG_COMMITS, TAG_EVENT};
 use super::MAX_PARTICIPANTS;
 
 /// One commit of a round.

@@ -5,21 +5,19 @@
 //! how the chain hash grows. Never touches accounts, Anchor, clocks or randomness: slots and
 //! hashes are arguments. Next: `crate::round`, which applies these decisions to the accounts.
 
-pub mod bits;
+pub mod bitmap;
 pub mod chain_hash;
-pub mod hash;
-pub mod misses;
-pub mod penalties;
+pub mod hashing;
 pub mod phase;
 pub mod quorum;
+pub mod reward;
+pub mod root;
 pub mod sampling;
-pub mod seats;
+pub mod seeds;
 pub mod sketch;
-pub mod slot_hashes;
-pub mod strikes;
-pub mod tally;
+pub mod slashing;
+pub mod standing;
 pub mod verdict;
-pub mod vesting;
 
 /// Marks "no round" and "no slot" in every layout.
 pub const NONE: u64 = u64::MAX;

@@ -2,7 +2,7 @@
 //!
 //! Owns the three conditions (a) deadline, (b) all acted, (c) four fifths acted and a grace for
 //! stragglers. Never knows which phase it is or who must act: the caller counts.
-//! Next: `crate::round::phase`, which moves a run from one phase to the next.
+//! Next: `crate::round::waiting` and `crate::round::close`, which end phases.
 
 use super::NONE;
 

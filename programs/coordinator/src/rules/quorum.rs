@@ -1,8 +1,8 @@
-//! What seats and committees decide together (protocol §7, §8).
+//! Decisions of seats and juries (protocol §7, §8).
 //!
-//! Owns the outcome of an audit, which sketches are outvoted, who is paid and who is at fault, the
-//! outcome of a second committee. Never counts lamports or looks at evidence. Sets of seats are
-//! bitmaps of places: bit 0 is the first seat. Next: `penalties` for what the outcomes cost.
+//! Owns the outcome of an audit, which sketches are outvoted, which seats are paid or at fault, the
+//! outcome of a jury. Never counts lamports or looks at evidence. Sets of seats are
+//! bitmaps of places: bit 0 is the first seat. Next: `slashing` for what the outcomes cost.
 
 use super::sketch::{differ, Sketch};
 use super::verdict::Verdict;
@@ -23,7 +23,7 @@ pub enum AuditOutcome {
     Cleared = 1,
     /// More seats must judge.
     Extend = 2,
-    /// A second committee must decide.
+    /// A jury must decide.
     Accused = 3,
     /// The target served nothing (P5).
     NoOpenings = 4,
@@ -31,7 +31,7 @@ pub enum AuditOutcome {
     Unproven = 5,
 }
 
-/// What a second committee decided.
+/// The decision of a jury.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaseOutcome {
@@ -41,7 +41,7 @@ pub enum CaseOutcome {
     Acquitted = 2,
     /// Neither has two thirds.
     NotProven = 3,
-    /// Too few people to decide anything.
+    /// Too few jurors to decide anything.
     Excluded = 4,
     /// The target served nothing to judge its work by (P5).
     NoOpenings = 5,
@@ -175,7 +175,7 @@ impl<'a> Panel<'a> {
         })
     }
 
-    /// The fault of the seat at `place`; `case` is the outcome of the second committee, if any.
+    /// The fault of the seat at `place`; `case` is the outcome of the jury, if any.
     ///
     /// `unavailable` and `inconclusive` are never a fault. An outvoted sketch is named before a
     /// wrong verdict.
@@ -189,7 +189,7 @@ impl<'a> Panel<'a> {
                 SeatFault::NoCommit
             });
         };
-        // Who makes no claim cannot have made a false one; such a sketch is only not paid.
+        // A seat without a claim made no false one; such a sketch is only not paid.
         if self.outvoted & bit != 0 && verdict != Verdict::Inconclusive {
             return Some(SeatFault::OutvotedSketch);
         }
@@ -232,7 +232,7 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// What a second committee decided; `None` is a member who did not reveal.
+/// The decision of a jury; `None` is a juror that did not reveal.
 ///
 /// `votes` has one entry per member, so that silence counts against every side: conviction needs
 /// mismatch from two thirds, rounded up, acquittal ok from as many, and in a case of work a refusal

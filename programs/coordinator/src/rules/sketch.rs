@@ -3,7 +3,7 @@
 //! Owns the hash of a sketch and when two differ. Never makes one: that needs the gradient.
 //! Next: `quorum`, which looks for a majority among them.
 
-use super::hash::{digest, Digest, TAG_SKETCH};
+use super::hashing::{digest, Digest, TAG_SKETCH};
 use crate::constants::SKETCH_LEN;
 
 /// Two sketches differ beyond a tenth of the larger norm: a hundredth of its square.

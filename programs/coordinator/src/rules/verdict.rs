@@ -1,11 +1,11 @@
-//! What a judge commits to (protocol §7, §8): a seat its verdict, a committee member its vote.
+//! The commitments of judges (protocol §7, §8): a seat to its verdict, a juror to its vote.
 //!
 //! Owns the four verdicts and the two hashes that hide them until the reveal. Never counts.
 //! Next: `quorum`.
 
-use super::hash::{digest, Digest, TAG_VERDICT, TAG_VOTE};
+use super::hashing::{digest, Digest, TAG_VERDICT, TAG_VOTE};
 
-/// What a judge says; 0 on chain stands for nothing said.
+/// The verdict of a judge; 0 on chain stands for none.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -44,18 +44,18 @@ impl Verdict {
     }
 }
 
-/// What a verdict and a vote have in common: who says what about whom, and why.
+/// The fields that a verdict and a vote have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement<'a> {
     /// The run.
     pub run: &'a Digest,
     /// The round that is judged.
     pub round: u64,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// Index of the judge.
     pub witness: u16,
-    /// What the judge says.
+    /// The verdict.
     pub verdict: Verdict,
     /// Root over the openings, zeros without any.
     pub evidence: &'a Digest,

@@ -10,7 +10,7 @@ use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::add;
 
-/// What is judged.
+/// Subject of an audit or case.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditKind {
@@ -58,11 +58,11 @@ pub enum Stage {
     Settled = 4,
     /// Accused; waits for the seed of the case.
     Accused = 5,
-    /// The second committee commits votes.
+    /// The jury commits votes.
     CaseCommit = 6,
-    /// The second committee reveals votes.
+    /// The jury reveals votes.
     CaseReveal = 7,
-    /// Decided; what was taken waits in escrow.
+    /// Decided; the slashed lamports wait in escrow.
     Decided = 8,
 }
 
@@ -106,7 +106,7 @@ pub struct Seat {
     pub pad: [u8; 4],
 }
 
-/// A seat of the second committee.
+/// A seat of the jury.
 #[zero_copy]
 pub struct Juror {
     /// Hash of the vote, zeros until committed.
@@ -144,9 +144,9 @@ pub struct Audit {
     pub num_seats: u8,
     /// Seats that exist: 3 to 5.
     pub num_available: u8,
-    /// Members of the second committee.
+    /// Jurors.
     pub num_jurors: u8,
-    /// Index of the one who is judged.
+    /// Index of the target.
     pub target: u16,
     /// Possession: index of the payload in question; else 65535.
     pub subject: u16,
@@ -154,11 +154,11 @@ pub struct Audit {
     pub challenger_index: u16,
     /// The run.
     pub run: Pubkey,
-    /// Who paid the rent.
+    /// Payer of the rent.
     pub payer: Pubkey,
     /// Owner of the target.
     pub owner: Pubkey,
-    /// Who posted the bond, or paid in advance; zeros if nobody.
+    /// Challenger that posted the bond or paid in advance; zeros if there is none.
     pub challenger: Pubkey,
     /// Header hash of the target (possession: of the subject).
     pub header_hash: [u8; 32],
@@ -170,7 +170,7 @@ pub struct Audit {
     pub seed: [u8; 32],
     /// Root over the openings; zeros until posted.
     pub openings_root: [u8; 32],
-    /// Seed of the second committee.
+    /// Seed of the jury.
     pub case_seed: [u8; 32],
     /// Round.
     pub round: u64,
@@ -190,7 +190,7 @@ pub struct Audit {
     pub stage_end: u64,
     /// Last moment in which a case may be opened, on the run clock.
     pub case_end: u64,
-    /// Slot whose hash draws the second committee, or NONE.
+    /// Slot whose hash draws the jury, or NONE.
     pub case_seed_slot: u64,
     /// Last moment in which the convicted owner may appeal, on the run clock.
     pub appeal_end: u64,
@@ -204,13 +204,13 @@ pub struct Audit {
     pub escrow_unbonding: u64,
     /// Taken from unvested rewards, in escrow.
     pub escrow_unvested: u64,
-    /// What a slash did not find.
+    /// Lamports that a slash did not find.
     pub shortfall: u64,
     /// Possession bytes that the target attested.
     pub possession: [u8; 64],
     /// The seats in order.
     pub seats: [Seat; NUM_SEATS],
-    /// The second committee in order.
+    /// The jury in order.
     pub jurors: [Juror; NUM_JURORS],
 }
 
@@ -257,7 +257,7 @@ impl Audit {
             .unwrap_or_default()
     }
 
-    /// The members of the second committee.
+    /// The jurors.
     #[must_use]
     pub fn jury(&self) -> &[Juror] {
         self.jurors
@@ -265,7 +265,7 @@ impl Audit {
             .unwrap_or_default()
     }
 
-    /// The place of participant `index` in the second committee, or `NotSeated`.
+    /// The place of participant `index` in the jury, or `NotSeated`.
     pub fn juror_mut(&mut self, index: u16) -> Result<&mut Juror> {
         self.jurors
             .iter_mut()
@@ -282,7 +282,7 @@ impl Audit {
         )
     }
 
-    /// What every mutation must leave true.
+    /// Conditions that every mutation keeps.
     pub fn invariant(&self) -> Result<()> {
         let stage = self.stage()?;
         let is_case = matches!(

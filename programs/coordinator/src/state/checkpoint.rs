@@ -12,7 +12,7 @@ pub struct Checkpoint {
     pub bump: u8,
     /// The run.
     pub run: Pubkey,
-    /// Who paid the rent.
+    /// Payer of the rent.
     pub payer: Pubkey,
     /// The round that trained on these weights.
     pub round: u64,

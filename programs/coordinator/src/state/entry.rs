@@ -1,14 +1,14 @@
 //! One participant in the roster.
 //!
 //! Owns what a round changes for a participant. Never holds cold data: that is `Participant`.
-//! Next: `roster`.
+//! Next: `status` for how the status changes, then `roster`.
 
 use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::CoordinatorError;
-use crate::rules::vesting;
-use crate::state::phase::Status;
+use crate::rules::reward;
+use crate::state::status::{Change, Status};
 
 /// One index of the roster.
 #[zero_copy]
@@ -97,63 +97,7 @@ impl Entry {
         self.strike_rounds = [NONE; 3];
         self.unproven_rounds = [NONE; 3];
         self.openings_fault_round = NONE;
-        self.set_status(Status::Pending);
-    }
-
-    /// The status as a name.
-    pub fn status(&self) -> Result<Status> {
-        Status::from_number(self.status)
-    }
-
-    /// Whether the entry has this status.
-    #[must_use]
-    pub fn is(&self, status: Status) -> bool {
-        self.status == status as u8
-    }
-
-    /// Changes the status.
-    pub fn set_status(&mut self, status: Status) {
-        self.status = status as u8;
-    }
-
-    /// Whether a participant lives at this index (joined, and neither left nor barred).
-    #[must_use]
-    pub fn is_present(&self) -> bool {
-        matches!(
-            Status::from_number(self.status),
-            Ok(Status::Pending | Status::Active | Status::Inactive | Status::Jailed)
-        )
-    }
-
-    /// Whether the entry asked to leave and still serves the open round.
-    #[must_use]
-    pub fn is_leaving(&self) -> bool {
-        self.flags & ENTRY_LEAVING != 0
-    }
-
-    /// Whether the membership has ended for good: left or barred.
-    #[must_use]
-    pub fn is_gone(&self) -> bool {
-        self.is(Status::Left) || self.is(Status::Barred)
-    }
-
-    /// Ends the membership in `round`; the index becomes free `ring` rounds later.
-    pub fn leave(&mut self, round: u64) {
-        self.end(Status::Left, round);
-    }
-
-    /// Ends the membership of somebody convicted for good, as `leave` does.
-    pub fn bar(&mut self, round: u64) {
-        self.end(Status::Barred, round);
-    }
-
-    fn end(&mut self, status: Status, round: u64) {
-        self.set_status(status);
-        self.flags &= !ENTRY_LEAVING;
-        if self.left_round == NONE {
-            self.left_round = round;
-        }
-        self.clear_ready();
+        self.change(Change::Join);
     }
 
     /// Puts the next session key in force, if there is one.
@@ -166,7 +110,7 @@ impl Entry {
         true
     }
 
-    /// Forgets what `ready` posted.
+    /// Clears the vote that `ready` posted.
     pub fn clear_ready(&mut self) {
         self.ready_round = NONE;
         self.ready_root = [0; 32];
@@ -189,7 +133,8 @@ impl Entry {
     #[must_use]
     pub fn is_free(&self, round: u64, ring: u16) -> bool {
         let past = self.left_round.saturating_add(u64::from(ring));
-        // Who never was a member is named by no round and no audit: others need not wait.
+        // No round and no audit names a participant that never was a member: its index is free at
+        // once.
         let is_past = self.active_round == NONE || past <= round;
         let is_clear = self.stake == 0 && self.audits == 0;
         self.is(Status::Empty) || (self.is_gone() && is_clear && is_past)
@@ -199,11 +144,11 @@ impl Entry {
     #[must_use]
     pub fn has_vested(&self, clock: u64, vesting_slots: u64) -> bool {
         let mut amounts = self.bucket_amount;
-        let released = vesting::release(&self.bucket_window, &mut amounts, clock, vesting_slots);
+        let released = reward::release(&self.bucket_window, &mut amounts, clock, vesting_slots);
         released.is_some() && amounts.iter().all(|&amount| amount == 0)
     }
 
-    /// What every mutation must leave true.
+    /// Conditions that every mutation keeps.
     pub fn invariant(&self) -> Result<()> {
         let status = self.status()?;
         let is_used = status != Status::Empty;

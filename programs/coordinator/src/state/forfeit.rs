@@ -1,19 +1,19 @@
-//! What a slash takes from a participant, and where lamports of audits and cases wait and go.
+//! Lamports that a slash takes, and where lamports of audits and cases wait and go.
 //!
 //! Owns conservation: `take` lowers the totals by what it finds, and the caller places exactly as
-//! much with `place_*`, or burns it. Never decides how much: `crate::rules::penalties` does.
+//! much with `place_*`, or burns it. Never decides how much: `crate::rules::slashing` does.
 //! Next: `crate::audit::penalties`, which slashes.
 
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
-use crate::rules::penalties::{Funds, Intent, Prices, Taken};
-use crate::rules::vesting;
+use crate::rules::reward;
+use crate::rules::slashing::{Funds, Intent, Prices, Taken};
 use crate::state::{Entry, Participant, Run};
 
 impl Entry {
-    /// What of the participant can be slashed.
+    /// Lamports of the participant that can be slashed.
     pub fn funds(&self) -> Result<Funds> {
         Ok(Funds {
             stake: self.stake,
@@ -24,7 +24,7 @@ impl Entry {
 }
 
 impl Run {
-    /// What penalties are made of.
+    /// The prices that penalties are computed from.
     #[must_use]
     pub fn prices(&self) -> Prices {
         Prices {
@@ -51,7 +51,7 @@ impl Run {
             tickets.cut_tickets(taken.unbonding)?;
         }
         let windows = entry.bucket_window;
-        vesting::take(&windows, &mut entry.bucket_amount, taken.unvested);
+        reward::take(&windows, &mut entry.bucket_amount, taken.unvested);
         entry.stake = sub(entry.stake, taken.stake)?;
         entry.unbonding = sub(entry.unbonding, taken.unbonding)?;
         self.total_stake = sub(self.total_stake, taken.stake)?;
@@ -107,8 +107,8 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::penalties::{seat, work};
     use crate::rules::quorum::SeatFault;
+    use crate::rules::slashing::{seat, work};
     use crate::state::Ticket;
     use bytemuck::Zeroable;
 

@@ -15,6 +15,7 @@ pub mod phase;
 pub mod roster;
 pub mod round;
 pub mod run;
+pub mod status;
 
 pub use audit::*;
 pub use checkpoint::*;
@@ -25,3 +26,4 @@ pub use phase::*;
 pub use roster::*;
 pub use round::*;
 pub use run::*;
+pub use status::*;

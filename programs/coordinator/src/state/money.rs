@@ -2,13 +2,13 @@
 //!
 //! Owns conservation: each function takes from one side what it gives to another, totals and
 //! entry alike. Never moves lamports between accounts: `crate::pda::pay` does.
-//! Next: `crate::rules::vesting` for the buckets.
+//! Next: `crate::rules::reward` for the buckets.
 
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
-use crate::rules::vesting;
+use crate::rules::reward;
 use crate::state::{Entry, Run};
 
 fn overflow() -> Error {
@@ -42,7 +42,7 @@ impl Run {
             ..
         } = entry;
         let vested =
-            vesting::credit(bucket_window, bucket_amount, window, lamports).ok_or_else(overflow)?;
+            reward::credit(bucket_window, bucket_amount, window, lamports).ok_or_else(overflow)?;
         self.vested(entry, vested)
     }
 
@@ -50,7 +50,7 @@ impl Run {
     pub fn undo_reward(&mut self, entry: &mut Entry, window: u64, lamports: u64) -> Result<u64> {
         let windows = entry.bucket_window;
         let mut windows = windows;
-        let taken = vesting::remove(&mut windows, &mut entry.bucket_amount, window, lamports);
+        let taken = reward::remove(&mut windows, &mut entry.bucket_amount, window, lamports);
         self.total_unvested = sub(self.total_unvested, taken)?;
         self.reward_pool = add(self.reward_pool, taken)?;
         Ok(taken)
@@ -70,14 +70,14 @@ impl Run {
     /// every audit that may still take it.
     #[must_use]
     pub fn reward_window(&self, slot: u64) -> u64 {
-        vesting::window_of(self.clock(slot), self.params.vesting_slots).unwrap_or(0)
+        reward::window_of(self.clock(slot), self.params.vesting_slots).unwrap_or(0)
     }
 
     /// Moves what has vested by `slot` to claimable. Returns how much.
     pub fn release_vested(&mut self, entry: &mut Entry, slot: u64) -> Result<u64> {
         let (windows, clock) = (entry.bucket_window, self.clock(slot));
         let vesting_slots = self.params.vesting_slots;
-        let vested = vesting::release(&windows, &mut entry.bucket_amount, clock, vesting_slots)
+        let vested = reward::release(&windows, &mut entry.bucket_amount, clock, vesting_slots)
             .ok_or_else(overflow)?;
         self.vested(entry, vested)
     }
@@ -92,16 +92,16 @@ impl Run {
     /// Takes a fee into the pool: from claimable, then unvested, then stake. Returns how much
     /// was there to take.
     pub fn charge_fee(&mut self, entry: &mut Entry, fee: u64) -> Result<u64> {
-        let claimable = vesting::take_from(&mut entry.claimable, fee);
+        let claimable = reward::take_from(&mut entry.claimable, fee);
         self.total_claimable = sub(self.total_claimable, claimable)?;
         let rest = sub(fee, claimable)?;
 
         let windows = entry.bucket_window;
-        let unvested = vesting::take(&windows, &mut entry.bucket_amount, rest);
+        let unvested = reward::take(&windows, &mut entry.bucket_amount, rest);
         self.total_unvested = sub(self.total_unvested, unvested)?;
         let rest = sub(rest, unvested)?;
 
-        let stake = vesting::take_from(&mut entry.stake, rest);
+        let stake = reward::take_from(&mut entry.stake, rest);
         self.total_stake = sub(self.total_stake, stake)?;
         let taken = add(add(claimable, unvested)?, stake)?;
         self.reward_pool = add(self.reward_pool, taken)?;

@@ -68,9 +68,9 @@ pub struct Params {
     pub verdict_commit_slots: u64,
     /// Window of verdict reveals.
     pub verdict_reveal_slots: u64,
-    /// Window of the second committee's commits.
+    /// Window of the jury's commits.
     pub committee_commit_slots: u64,
-    /// Window of the second committee's reveals.
+    /// Window of the jury's reveals.
     pub committee_reveal_slots: u64,
     /// Window of an appeal.
     pub appeal_slots: u64,
@@ -208,7 +208,7 @@ impl Params {
 
     /// The longest time from the open of a round to the last slash that it can cause, in slots:
     /// the round; the audit (its seed retargeted once, openings, verdicts and their extension) or
-    /// a case opened at the last moment; the seed and windows of the second committee; appeal;
+    /// a case opened at the last moment; the seed and windows of the jury; appeal;
     /// breaker.
     #[must_use]
     pub fn longest_path_slots(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! A participant's cold data: what no round reads.
+//! A participant's cold data, which no round reads.
 //!
 //! Owns unbonding tickets and announcements. Never holds stake: the roster entry does.
 //! Next: `entry`.
@@ -33,7 +33,7 @@ pub struct Participant {
     pub run: Pubkey,
     /// Owner key.
     pub owner: Pubkey,
-    /// Who paid the rent.
+    /// Payer of the rent.
     pub payer: Pubkey,
     /// Index in the roster, or 65535.
     pub index: u16,
@@ -205,7 +205,7 @@ impl Participant {
         Ok(())
     }
 
-    /// What every mutation must leave true.
+    /// Conditions that every mutation keeps.
     pub fn invariant(&self) -> Result<()> {
         let fits = |text: &str| text.len() <= MAX_TEXT_BYTES;
         let sound = fits(&self.endpoint)

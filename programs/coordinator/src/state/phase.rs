@@ -1,4 +1,7 @@
-//! The phases of a run and the statuses of an entry, by the numbers that accounts hold.
+//! The phases of a run and of a round's seed, by the numbers that accounts hold.
+//!
+//! Owns the names of these numbers. Never moves a run to another phase: `crate::round` does.
+//! Next: `status` for participants.
 
 use anchor_lang::prelude::*;
 
@@ -54,48 +57,7 @@ impl Phase {
     }
 }
 
-/// Status of a roster entry.
-#[repr(u8)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// Never used.
-    Empty = 0,
-    /// Joined, not a member yet.
-    Pending = 1,
-    /// A member of the rounds that open.
-    Active = 2,
-    /// Missed too much or below the minimum stake.
-    Inactive = 3,
-    /// Struck too often.
-    Jailed = 4,
-    /// Convicted for good; the index becomes free as if it had left.
-    Barred = 5,
-    /// Left; the index becomes free after `ring` rounds.
-    Left = 6,
-}
-
-impl Status {
-    /// Every status in the order of its number.
-    pub const ALL: [Status; 7] = [
-        Status::Empty,
-        Status::Pending,
-        Status::Active,
-        Status::Inactive,
-        Status::Jailed,
-        Status::Barred,
-        Status::Left,
-    ];
-
-    /// The status with this number, or `InvariantViolated`.
-    pub fn from_number(number: u8) -> Result<Status> {
-        Status::ALL
-            .get(usize::from(number))
-            .copied()
-            .ok_or_else(|| refuse(CoordinatorError::InvariantViolated))
-    }
-}
-
-/// What became of a round's seed.
+/// State of a round's seed.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeedStatus {

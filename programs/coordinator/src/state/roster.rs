@@ -19,7 +19,7 @@ pub struct Roster {
     pub pad: [u8; 6],
     /// The run.
     pub run: Pubkey,
-    /// Who paid the rent.
+    /// Payer of the rent.
     pub payer: Pubkey,
     /// The participants.
     pub entries: [Entry; MAX_PARTICIPANTS],

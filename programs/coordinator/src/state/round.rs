@@ -43,7 +43,7 @@ pub struct Round {
     pub pad: [u8; 2],
     /// The run.
     pub run: Pubkey,
-    /// Who paid the rent.
+    /// Payer of the rent.
     pub payer: Pubkey,
     /// Round number, or NONE while the position was never used.
     pub round: u64,
@@ -129,7 +129,7 @@ impl Round {
         self.flags & flag != 0
     }
 
-    /// What every mutation must leave true: each set lies within the one that it grew from.
+    /// Conditions that every mutation keeps: each set lies within the one that it grew from.
     pub fn invariant(&self) -> Result<()> {
         let within = |inner: u64, outer: u64| inner & !outer == 0;
         let sound = within(self.trainers, self.members)

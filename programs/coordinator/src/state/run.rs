@@ -116,7 +116,7 @@ pub struct Run {
     pub total_escrow: u64,
     /// Share of slashes.
     pub treasury: u64,
-    /// What rewards are paid from.
+    /// Source of all rewards.
     pub reward_pool: u64,
     /// Rent of the vault account.
     pub vault_rent: u64,
@@ -290,7 +290,7 @@ impl Run {
         Ok(())
     }
 
-    /// What every mutation must leave true.
+    /// Conditions that every mutation keeps.
     pub fn invariant(&self) -> Result<()> {
         let phase = self.phase()?;
         let paused = phase == Phase::Paused;

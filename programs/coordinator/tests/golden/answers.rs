@@ -1,11 +1,11 @@
 //! Answers for hashes, phases and the outcome of a round.
 
-use coordinator::rules::bits;
+use coordinator::rules::bitmap;
 use coordinator::rules::chain_hash::{self, Attestation, Closed, Commit};
-use coordinator::rules::hash::{self, Digest};
+use coordinator::rules::hashing::{self, Digest};
 use coordinator::rules::phase::Window;
-use coordinator::rules::slot_hashes::{first_at_or_after, Lookup};
-use coordinator::rules::tally::{self, Outcome, Tally, Turnout};
+use coordinator::rules::root::{self, Outcome, Tally, Turnout};
+use coordinator::rules::seeds::{self, first_at_or_after, Lookup};
 use serde_json::{json, Value};
 
 use crate::json::{array, bytes, hex, index, number};
@@ -22,13 +22,13 @@ pub fn hashing(input: &Value) -> Value {
         .collect();
     let mut slices: Vec<&[u8]> = vec![&length, tag.as_bytes()];
     slices.extend(fields.iter().map(Vec::as_slice));
-    hex(hash::digest(&slices))
+    hex(hashing::digest(&slices))
 }
 
 /// `root_vote.json`.
 pub fn root_vote(input: &Value) -> Value {
     let [run, owner, root] = ["run", "owner", "state_root"].map(|key| array(&input[key]));
-    hex(hash::root_vote(
+    hex(root::root_vote(
         &run,
         number(&input["round"]),
         &owner,
@@ -39,7 +39,7 @@ pub fn root_vote(input: &Value) -> Value {
 /// `sigma.json`.
 pub fn sigma(input: &Value) -> Value {
     let (slot_hash, run) = (array(&input["slot_hash"]), array(&input["run"]));
-    hex(hash::sigma(&slot_hash, &run, number(&input["round"])))
+    hex(seeds::sigma(&slot_hash, &run, number(&input["round"])))
 }
 
 /// `phase_due.json`.
@@ -60,7 +60,7 @@ pub fn round_decision(input: &Value) -> Value {
     let field = |key: &str| number(&input[key]);
     let mut tally = Tally::default();
     let bitmaps = input["attest_bitmaps"].as_array().expect("bitmaps");
-    for (bit, bitmap) in bits::with_bits(bitmaps) {
+    for (bit, bitmap) in bitmap::with_bits(bitmaps) {
         if field("attested") & bit != 0 {
             tally.add(number(bitmap));
         }
@@ -70,7 +70,7 @@ pub fn round_decision(input: &Value) -> Value {
         members: field("members"),
         committed: field("committed"),
     };
-    match tally::decide(&turnout, field("votes"), &tally) {
+    match root::decide(&turnout, field("votes"), &tally) {
         Outcome::Void => json!({"outcome": "void", "included": 0}),
         Outcome::NotCanonical => json!({"outcome": "not_canonical", "included": 0}),
         Outcome::Closed { included, .. } => json!({"outcome": "closed", "included": included}),
@@ -153,7 +153,7 @@ pub fn root_only(input: &Value) -> Value {
         members: trainers,
         committed,
     };
-    match tally::decide_root_only(&turnout, field("votes")) {
+    match root::decide_root_only(&turnout, field("votes")) {
         Outcome::Void => "void".into(),
         Outcome::NotCanonical => "not_canonical".into(),
         Outcome::Closed { .. } => "closed".into(),
@@ -163,7 +163,7 @@ pub fn root_only(input: &Value) -> Value {
 /// `unavailable_strikes.json`.
 pub fn unavailable_strikes(input: &Value) -> Value {
     let field = |key: &str| number(&input[key]);
-    tally::unavailable_strikes(field("committed"), field("included"), field("unavailable")).into()
+    root::unavailable_strikes(field("committed"), field("included"), field("unavailable")).into()
 }
 
 /// `slot_hashes.json`.

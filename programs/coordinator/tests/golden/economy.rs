@@ -1,7 +1,7 @@
 //! Answers for rewards, misses, strikes and parameters.
 
-use coordinator::rules::misses::{self, Duty, Misses};
-use coordinator::rules::{strikes, vesting};
+use coordinator::rules::reward;
+use coordinator::rules::standing::{self, Duty, Misses};
 use coordinator::state::Params;
 use serde_json::{json, Value};
 
@@ -10,9 +10,9 @@ use crate::json::{number, three};
 /// `vesting.json`.
 pub fn vesting(input: &Value) -> Value {
     let (mut windows, mut amounts) = (three(&input["windows"]), three(&input["amounts"]));
-    let window = vesting::window_of(number(&input["slot"]), number(&input["vesting_slots"]));
+    let window = reward::window_of(number(&input["slot"]), number(&input["vesting_slots"]));
     let window = window.expect("window");
-    let vested = vesting::credit(&mut windows, &mut amounts, window, number(&input["credit"]));
+    let vested = reward::credit(&mut windows, &mut amounts, window, number(&input["credit"]));
     json!({"windows": windows, "amounts": amounts, "vested": vested.expect("no overflow")})
 }
 
@@ -20,14 +20,14 @@ pub fn vesting(input: &Value) -> Value {
 pub fn vesting_release(input: &Value) -> Value {
     let (windows, mut amounts) = (three(&input["windows"]), three(&input["amounts"]));
     let (slot, vesting_slots) = (number(&input["slot"]), number(&input["vesting_slots"]));
-    let released = vesting::release(&windows, &mut amounts, slot, vesting_slots);
+    let released = reward::release(&windows, &mut amounts, slot, vesting_slots);
     json!({"amounts": amounts, "released": released.expect("no overflow")})
 }
 
 /// `vesting_take.json`.
 pub fn vesting_take(input: &Value) -> Value {
     let (windows, mut amounts) = (three(&input["windows"]), three(&input["amounts"]));
-    let taken = vesting::take(&windows, &mut amounts, number(&input["lamports"]));
+    let taken = reward::take(&windows, &mut amounts, number(&input["lamports"]));
     json!({"amounts": amounts, "taken": taken})
 }
 
@@ -35,7 +35,7 @@ pub fn vesting_take(input: &Value) -> Value {
 pub fn scaled_reward(input: &Value) -> Value {
     let field = |key: &str| number(&input[key]);
     let (full, pool) = (field("reward_per_payload"), field("pool"));
-    vesting::scaled_reward(full, pool, field("num_included")).into()
+    reward::scaled_reward(full, pool, field("num_included")).into()
 }
 
 /// `misses.json`.
@@ -60,7 +60,7 @@ pub fn misses(input: &Value) -> Value {
 /// `return_round.json`.
 pub fn return_round(input: &Value) -> Value {
     let field = |key: &str| number(&input[key]);
-    let first = misses::return_round(
+    let first = standing::return_round(
         field("inactive_round"),
         field("round"),
         field("rounds_per_epoch"),
@@ -71,7 +71,7 @@ pub fn return_round(input: &Value) -> Value {
 /// `strikes.json`.
 pub fn strikes(input: &Value) -> Value {
     let mut ring = three(&input["ring"]);
-    let jailed = strikes::add(&mut ring, number(&input["round"]));
+    let jailed = standing::add_strike(&mut ring, number(&input["round"]));
     json!({"ring": ring, "jailed": jailed})
 }
 

@@ -1,11 +1,10 @@
 //! Answers for audits: who is drawn, what judges say and decide, what a fault costs.
 
-use coordinator::rules::bits;
-use coordinator::rules::penalties::{self, Funds, Intent, Prices, Split};
+use coordinator::rules::bitmap;
 use coordinator::rules::quorum::{self, CaseOutcome, Panel, Report, SeatFault};
 use coordinator::rules::sampling::{self, Rates};
-use coordinator::rules::seats;
 use coordinator::rules::sketch::{self, Sketch};
+use coordinator::rules::slashing::{self, Funds, Intent, Prices, Split};
 use coordinator::rules::verdict::{Statement, Verdict};
 use serde_json::{json, Value};
 
@@ -27,7 +26,7 @@ pub fn audit_sample(input: &Value) -> Value {
 /// `audit_seats.json`.
 pub fn audit_seats(input: &Value) -> Value {
     let (target, eligible) = (small(&input["target"]), number(&input["eligible"]));
-    json!(seats::seats_of(&array(&input["sigma"]), target, eligible).indices())
+    json!(sampling::seats_of(&array(&input["sigma"]), target, eligible).indices())
 }
 
 /// `audit_committee.json`.
@@ -35,10 +34,10 @@ pub fn audit_committee(input: &Value) -> Value {
     let bitmap = |key: &str| {
         list(&input[key])
             .map(index)
-            .fold(0, |all, index| all | bits::bit(index))
+            .fold(0, |all, index| all | bitmap::bit(index))
     };
     let (seed, eligible) = (array(&input["seed"]), number(&input["eligible"]));
-    json!(seats::committee(&seed, eligible, bitmap("barred"), bitmap("seats")).indices())
+    json!(sampling::committee(&seed, eligible, bitmap("barred"), bitmap("seats")).indices())
 }
 
 /// `audit_case_seed.json`.
@@ -46,7 +45,7 @@ pub fn audit_case_seed(input: &Value) -> Value {
     let (slot_hash, run) = (array(&input["slot_hash"]), array(&input["run"]));
     let (target, kind) = (small(&input["target"]), small(&input["kind"]));
     let round = number(&input["round"]);
-    hex(seats::case_seed(&slot_hash, &run, round, target, kind))
+    hex(sampling::case_seed(&slot_hash, &run, round, target, kind))
 }
 
 /// `audit_verdict.json`.
@@ -162,16 +161,16 @@ fn intent(input: &Value, funds: &Funds) -> Intent {
         recompute_cost,
     };
     match input["kind"].as_str().expect("kind") {
-        "malformed" => penalties::malformed(funds),
-        "vouched_for_malformed" => penalties::vouched_for_malformed(),
-        "work" => penalties::work(funds, flag(&input["is_repeated"])),
+        "malformed" => slashing::malformed(funds),
+        "vouched_for_malformed" => slashing::vouched_for_malformed(),
+        "work" => slashing::work(funds, flag(&input["is_repeated"])),
         "no_openings" => {
             let (round, last) = (number(&input["round"]), number(&input["last_round"]));
-            penalties::no_openings(funds, &prices, round, last, flag(&input["is_repeated"]))
+            slashing::no_openings(funds, &prices, round, last, flag(&input["is_repeated"]))
         }
-        "seat" => penalties::seat(seat_fault(number(&input["seat_fault"])), funds, &prices),
-        "false_root" => penalties::false_root(funds),
-        "false_possession" => penalties::false_possession(funds),
+        "seat" => slashing::seat(seat_fault(number(&input["seat_fault"])), funds, &prices),
+        "false_root" => slashing::false_root(funds),
+        "false_possession" => slashing::false_possession(funds),
         other => panic!("unknown penalty {other}"),
     }
 }
@@ -191,7 +190,7 @@ fn seat_fault(number: u64) -> SeatFault {
 /// `slash_split.json`.
 pub fn slash_split(input: &Value) -> Value {
     let (has_bond, acquitted) = (flag(&input["has_bond"]), flag(&input["acquitted"]));
-    parts(penalties::split(
+    parts(slashing::split(
         number(&input["total"]),
         has_bond,
         acquitted,
@@ -200,7 +199,7 @@ pub fn slash_split(input: &Value) -> Value {
 
 /// `failed_case.json`.
 pub fn failed_case(input: &Value) -> Value {
-    parts(penalties::failed_case(number(&input["bond"])))
+    parts(slashing::failed_case(number(&input["bond"])))
 }
 
 fn parts(split: Split) -> Value {
@@ -218,6 +217,6 @@ fn verdict(number: &Value) -> Option<Verdict> {
 
 /// The bits of a bitmap, ascending.
 fn places(bitmap: u64) -> Value {
-    let all: Vec<usize> = (0..64).filter(|i| bits::contains(bitmap, *i)).collect();
+    let all: Vec<usize> = (0..64).filter(|i| bitmap::contains(bitmap, *i)).collect();
     json!(all)
 }

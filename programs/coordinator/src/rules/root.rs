@@ -1,10 +1,11 @@
-//! What a round decides (protocol §4, close): void or not, canonical root, who is included.
+//! Votes about the state root and what a round decides by them (protocol §4).
 //!
-//! Owns the thresholds and the counting of up to 64 attestations at once, one bit plane per
-//! power of two. Never computes a root vote: the caller says which commits voted the candidate.
-//! Next: `crate::round::close`, which pays and punishes by the result.
+//! Owns the root vote, the thresholds, and the counting of up to 64 attestations at once, one bit
+//! plane per power of two. Never compares votes: the caller says which commits voted for the
+//! candidate. Next: `crate::round::close`, which pays and punishes by the result.
 
-use super::bits::count;
+use super::bitmap::count;
+use super::hashing::{digest, Digest, TAG_ROOT};
 
 /// Enough planes for a count of 64.
 const PLANES: usize = 7;
@@ -87,6 +88,12 @@ pub enum Outcome {
     },
 }
 
+/// `H("troth:root", run, round, owner, state root)`: a vote that nobody else can copy.
+#[must_use]
+pub fn root_vote(run: &Digest, round: u64, owner: &Digest, state_root: &Digest) -> Digest {
+    digest(&[TAG_ROOT, run, &round.to_le_bytes(), owner, state_root])
+}
+
 /// Decides a round with an Attest phase; `votes` are the commits that voted the candidate.
 #[must_use]
 pub fn decide(turnout: &Turnout, votes: u64, tally: &Tally) -> Outcome {
@@ -120,7 +127,7 @@ pub fn decide_root_only(turnout: &Turnout, votes: u64) -> Outcome {
     }
 }
 
-/// Who takes the strike P4: the unavailable, where at least half of the commits were included.
+/// Trainers that take the strike P4: the unavailable, where half of the commits were included.
 #[must_use]
 pub fn unavailable_strikes(committed: u64, included: u64, unavailable: u64) -> u64 {
     if count(included).saturating_mul(2) >= count(committed) {
@@ -278,5 +285,15 @@ mod tests {
             ),
             Outcome::Void
         );
+    }
+
+    #[test]
+    fn a_vote_binds_each_of_its_fields() {
+        let (run, owner, root) = ([1; 32], [2; 32], [3; 32]);
+        let vote = root_vote(&run, 7, &owner, &root);
+        assert_ne!(vote, root_vote(&[9; 32], 7, &owner, &root));
+        assert_ne!(vote, root_vote(&run, 8, &owner, &root));
+        assert_ne!(vote, root_vote(&run, 7, &[9; 32], &root));
+        assert_ne!(vote, root_vote(&run, 7, &owner, &[9; 32]));
     }
 }

@@ -1,7 +1,7 @@
 //! Bitmaps of participants: bit i of a `u64` stands for participant index i.
 //!
 //! Owns the three operations that every rule needs. Never knows what a bitmap means.
-//! Next: `tally`, which counts many bitmaps at once.
+//! Next: `root`, which counts many bitmaps at once.
 
 /// The bitmap that holds only `index`; empty when the index is 64 or more.
 #[must_use]

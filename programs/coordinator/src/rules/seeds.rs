@@ -1,11 +1,12 @@
-//! Reads the `SlotHashes` sysvar by offset (protocol §1).
+//! Seeds of audits (protocol §1): the hash of a future slot, which nobody can choose.
 //!
-//! Owns the search for the hash that seeds an audit: the first slot at or after the wanted one,
-//! found only while the next older entry proves that nothing lies between. The result therefore
-//! depends neither on the caller nor on the moment. Never deserialises the 20 KB account and
-//! never checks its address. Next: the freeze_seed and retarget instructions.
+//! Owns the seed sigma and the search for the slot hash that fixes it: the first slot at or after
+//! the wanted one, found only while the next older entry proves that nothing lies between. The
+//! result therefore depends neither on the caller nor on the moment. Never deserialises the 20 KB
+//! of the `SlotHashes` sysvar and never checks its address. Next: the instructions `freeze_seed`
+//! and `retarget`; `crate::pda` for the seeds of addresses.
 
-use super::hash::Digest;
+use super::hashing::{digest, Digest, TAG_SIGMA};
 
 /// Bytes before the first entry: a u64 count.
 const HEADER: usize = 8;
@@ -23,6 +24,12 @@ pub enum Lookup {
     Lost,
     /// The bytes are not those of the sysvar.
     Malformed,
+}
+
+/// `H("troth:sigma", slot hash, run, round)`: the seed of the audits of `round`.
+#[must_use]
+pub fn sigma(slot_hash: &Digest, run: &Digest, round: u64) -> Digest {
+    digest(&[TAG_SIGMA, slot_hash, run, &round.to_le_bytes()])
 }
 
 /// Looks up the first slot >= `wanted` in the raw bytes of the sysvar.

@@ -1,4 +1,4 @@
-//! Rewards vest in three buckets (protocol §8).
+//! Rewards, and the three buckets in which they vest (protocol §8).
 //!
 //! Owns the arithmetic of one participant's buckets. The bucket of slot s is window s / w with
 //! w = half of the vesting time, rounded up; window W sits at position W mod 3, and its amount is

@@ -1,7 +1,8 @@
-//! When absence costs: misses in a row (protocol §3).
+//! Misses, strikes and the way back (protocol §3, §8 P4).
 //!
-//! Owns the two counters of one participant and when the next `ready` may come. Never takes the
-//! fee. Next: `crate::round::settle`.
+//! Owns the two counters of misses in a row, when they make a participant inactive, when the next
+//! `ready` may come, and the ring of the three newest strikes. Never takes the fee and never jails
+//! by itself. Next: `crate::round::settle` and `crate::round::penalties`.
 
 use super::NONE;
 
@@ -11,6 +12,10 @@ pub const DEADLINE_MISSES: u16 = 3;
 pub const ANY_MISSES: u16 = 12;
 /// A second inactivity within so many rounds waits for the next epoch.
 pub const REPEAT_ROUNDS: u64 = 500;
+/// Strikes that jail a participant.
+pub const STRIKES_TO_JAIL: usize = 3;
+/// Rounds within which they must fall, the newest one's round included.
+pub const STRIKE_ROUNDS: u64 = 100;
 
 /// One phase in which a participant had to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +83,32 @@ pub fn first_round_of_next_epoch(round: u64, rounds_per_epoch: u64) -> Option<u6
         .checked_mul(rounds_per_epoch)
 }
 
+/// Records a strike of `round`; true when it is the third within the window, which empties the
+/// ring, so that a jailed participant starts afresh.
+pub fn add_strike(ring: &mut [u64; STRIKES_TO_JAIL], round: u64) -> bool {
+    let newest_first = |a: &u64, b: &u64| age(*a, round).cmp(&age(*b, round));
+    ring.sort_unstable_by(newest_first);
+    if let Some(oldest) = ring.last_mut() {
+        *oldest = round;
+    }
+    let is_third = ring
+        .iter()
+        .all(|&strike| age(strike, round) < STRIKE_ROUNDS);
+    if is_third {
+        *ring = [NONE; STRIKES_TO_JAIL];
+    }
+    is_third
+}
+
+/// Rounds since `strike`; the largest age for an empty place.
+fn age(strike: u64, round: u64) -> u64 {
+    if strike == NONE {
+        NONE
+    } else {
+        round.saturating_sub(strike)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,5 +169,37 @@ mod tests {
         assert_eq!(return_round(60, 560, 50), Some(600));
         assert_eq!(return_round(60, 561, 50), Some(561));
         assert_eq!(return_round(60, 70, 0), None);
+    }
+
+    fn jailed_by(rounds: &[u64]) -> Vec<bool> {
+        let mut ring = [NONE; 3];
+        rounds
+            .iter()
+            .map(|&round| add_strike(&mut ring, round))
+            .collect()
+    }
+
+    #[test]
+    fn the_third_strike_within_a_hundred_rounds_jails() {
+        assert_eq!(jailed_by(&[10, 50, 109]), [false, false, true]);
+        assert_eq!(jailed_by(&[10, 50, 110]), [false, false, false]);
+    }
+
+    #[test]
+    fn an_old_strike_makes_room_for_a_new_one() {
+        assert_eq!(jailed_by(&[0, 100, 150, 180]), [false, false, false, true]);
+    }
+
+    #[test]
+    fn jail_empties_the_ring() {
+        assert_eq!(
+            jailed_by(&[1, 2, 3, 4, 5, 6]),
+            [false, false, true, false, false, true]
+        );
+    }
+
+    #[test]
+    fn two_strikes_of_one_round_count_twice() {
+        assert_eq!(jailed_by(&[7, 7, 7]), [false, false, true]);
     }
 }

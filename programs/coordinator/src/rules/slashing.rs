@@ -1,4 +1,4 @@
-//! What a fault costs, from where it is taken and where it goes (protocol §8).
+//! The price of a fault, its sources and its receivers (protocol §8).
 //!
 //! Owns the penalties P2 to P10, the order stake, unbonding, unvested, the shortfall, the split.
 //! Never refuses for want of funds and never sees an account. Percentages are of stake plus
@@ -37,7 +37,7 @@ pub enum Fault {
     FalsePossession = 10,
 }
 
-/// What a participant has that can be slashed.
+/// Lamports of a participant that can be slashed.
 #[derive(Clone, Copy, Debug)]
 pub struct Funds {
     /// Stake.
@@ -59,7 +59,7 @@ pub struct Prices {
     pub recompute_cost: u64,
 }
 
-/// What is to be taken, before anybody has looked whether it is there.
+/// Lamports that a fault costs, before they are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Why.
@@ -72,11 +72,11 @@ pub struct Intent {
     pub is_strike: bool,
     /// Whether the participant may never come back.
     pub is_barred: bool,
-    /// Whether the one who was wrongly accused receives it all; else it is split.
+    /// Whether a target that was wrongly accused receives it all; else it is split.
     pub pays_acquitted: bool,
 }
 
-/// What was there, by source.
+/// Lamports that were found, by source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// From the stake.
@@ -85,7 +85,7 @@ pub struct Taken {
     pub unbonding: u64,
     /// From unvested rewards.
     pub unvested: u64,
-    /// What was not there, recorded instead of a refusal; at most 2^64 - 1.
+    /// Lamports that were missing, recorded instead of a refusal; at most 2^64 - 1.
     pub shortfall: u64,
 }
 
@@ -94,7 +94,7 @@ pub struct Taken {
 pub struct Split {
     /// To the challenger of a bonded case.
     pub challenger: u64,
-    /// To the one who was wrongly accused.
+    /// To the target that was wrongly accused.
     pub acquitted: u64,
     /// To the treasury.
     pub treasury: u64,

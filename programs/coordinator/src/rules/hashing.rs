@@ -1,8 +1,7 @@
 //! `H(tag, fields...)`: SHA-256 over a length-prefixed tag and already encoded fields.
 //!
-//! Owns the tags used on chain and the two hashes a single call needs (root vote, seed). Never
-//! concatenates: fields stay slices, so nothing is copied before the syscall.
-//! Next: `chain_hash`, which folds whole rounds.
+//! Owns the tags used on chain. Never concatenates: fields stay slices, so nothing is copied before
+//! the syscall. Next: `root` and `chain_hash` for the votes and the chain hash built on it.
 
 use solana_sha256_hasher::hashv;
 
@@ -27,11 +26,11 @@ pub const TAG_SAMPLE: &[u8] = b"\x0c\0\0\0troth:sample";
 pub const TAG_SEAT: &[u8] = b"\x0a\0\0\0troth:seat";
 /// Tag of the seed of a case.
 pub const TAG_CASE: &[u8] = b"\x0a\0\0\0troth:case";
-/// Tag of the score that seats a member of the second committee.
+/// Tag of the score that seats a juror.
 pub const TAG_COMMITTEE: &[u8] = b"\x0f\0\0\0troth:committee";
 /// Tag of the verdict of a seat.
 pub const TAG_VERDICT: &[u8] = b"\x0d\0\0\0troth:verdict";
-/// Tag of the vote of a committee member.
+/// Tag of the vote of a juror.
 pub const TAG_VOTE: &[u8] = b"\x0a\0\0\0troth:vote";
 /// Tag of a sketch.
 pub const TAG_SKETCH: &[u8] = b"\x0c\0\0\0troth:sketch";
@@ -40,18 +39,6 @@ pub const TAG_SKETCH: &[u8] = b"\x0c\0\0\0troth:sketch";
 #[must_use]
 pub fn digest(slices: &[&[u8]]) -> Digest {
     hashv(slices).to_bytes()
-}
-
-/// `H("troth:root", run, round, owner, state root)`: a vote that nobody else can copy.
-#[must_use]
-pub fn root_vote(run: &Digest, round: u64, owner: &Digest, state_root: &Digest) -> Digest {
-    digest(&[TAG_ROOT, run, &round.to_le_bytes(), owner, state_root])
-}
-
-/// `H("troth:sigma", slot hash, run, round)`: the seed of the audits of `round`.
-#[must_use]
-pub fn sigma(slot_hash: &Digest, run: &Digest, round: u64) -> Digest {
-    digest(&[TAG_SIGMA, slot_hash, run, &round.to_le_bytes()])
 }
 
 #[cfg(test)]
@@ -82,15 +69,5 @@ mod tests {
             );
             assert!(text.starts_with(b"troth:") && text.is_ascii());
         }
-    }
-
-    #[test]
-    fn a_vote_binds_each_of_its_fields() {
-        let (run, owner, root) = ([1; 32], [2; 32], [3; 32]);
-        let vote = root_vote(&run, 7, &owner, &root);
-        assert_ne!(vote, root_vote(&[9; 32], 7, &owner, &root));
-        assert_ne!(vote, root_vote(&run, 8, &owner, &root));
-        assert_ne!(vote, root_vote(&run, 7, &[9; 32], &root));
-        assert_ne!(vote, root_vote(&run, 7, &owner, &[9; 32]));
     }
 }
