@@ -29,7 +29,7 @@ class Fate(Death):
     is_after: bool = False
     seen: int = 0
 
-    def start_members(self, name: str) -> bool:
+    def enter(self, name: str) -> bool:
         """Count a door; True if the process dies behind it."""
         if self.is_dead:
             raise Killed(self.where)

@@ -56,6 +56,8 @@ async def test_each_seeded_round_can_be_opened_and_fetched_while_the_run_goes_on
                 assert found.tiles == sampled.tiles
                 assert found.after.any()
                 assert bool(found.before.any()) == (sampled.previous_included != NONE)
+        # Meanwhile the others have come to rest in this slot, and may have frozen one more.
+        accounts = await run.client.read_rounds(run.at.run, list(range(view.run.round)))
         pending = [one.round for one in accounts if one.seed_status != SeedStatus.FROZEN]
         for round_ in pending:
             with pytest.raises(SeedNotFrozenError):

@@ -331,7 +331,9 @@ async def test_a_barred_participant_is_told(run_factory):
     view = await run.view()
     barred = replace(view.entries[0], status=Status.BARRED)
     with pytest.raises(BarredError, match="barred"):
-        check_standing(run.members[0].here, replace(view, entries=(barred, *view.entries[1:])))
+        check_standing(
+            run.members[0].here.chain, replace(view, entries=(barred, *view.entries[1:]))
+        )
     await run.finish()
 
 

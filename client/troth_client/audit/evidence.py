@@ -147,14 +147,14 @@ async def recompute_in_reference(witness: Witness, audit: AuditView, evidence: E
 async def _recomputed(
     witness: Witness, audit: AuditView, evidence: Evidence, *, in_reference: bool
 ) -> Float32:
-    compute, kept, work = witness.chain.runtime.compute, witness.audits.kept, witness.work
+    runtime, kept, work = witness.chain.runtime, witness.audits.kept, witness.work
     # Two recomputations at once would each take twice as long.
-    async with witness.audits.turn:
-        saved = await compute(kept.load, audit.round, audit.canonical_root)
+    async with witness.audits.turn.take(runtime):
+        saved = await runtime.compute(kept.load, audit.round, audit.canonical_root)
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
-        batch = await compute(witness.state.data.sequences, ids)
+        batch = await runtime.compute(witness.state.data.sequences, ids)
         function = work.reference_gradient if in_reference else work.gradient
-        return await compute(function, saved.tensors, batch)
+        return await runtime.compute(function, saved.tensors, batch)
 
 
 async def assigned_sequences(

@@ -3,9 +3,9 @@
 Owns: the fields. Never: behaviour. Next: `audit_tracker.py` for what is known of the audits.
 """
 
-import asyncio
 from dataclasses import dataclass, field
 
+from troth_client.runtime.turn import Turn
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.openings_store import OpeningsStore
@@ -23,4 +23,4 @@ class AuditState:
     kept: KeptWeights
     verdicts: VerdictStore
     tracker: AuditTracker
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turn: Turn = field(default_factory=Turn)
