@@ -53,11 +53,15 @@ class ChainWatcher:
             waiting.set_result(view)
         return view
 
-    async def next(self) -> NetworkView:
-        """Return the next view that anybody's look brings, within about a slot."""
+    def upcoming(self) -> "asyncio.Future[NetworkView]":
+        """Return the future of the next view that anybody's look brings."""
         if self._next is None or self._next.done():
             self._next = asyncio.get_running_loop().create_future()
-        waiting = self._next
+        return self._next
+
+    async def next(self) -> NetworkView:
+        """Return the next view that anybody's look brings, within about a slot."""
+        waiting = self.upcoming()
         await self._runtime.wait_for_others(waiting)
         return waiting.result()
 

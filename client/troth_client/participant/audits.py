@@ -7,25 +7,23 @@ A trainer that does not witness has its own openings to show and nothing else; t
 nobody else.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from troth_client.audit.duty import Duty, owed
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.audit_round import judge_as_witness, vote_as_juror
 from troth_client.member import Member
+from troth_client.network.named_tasks import NamedTasks, Work
 from troth_client.network.watch import NODE_FAILURES
 from troth_client.participant.housekeeping import JUDGED
-from troth_client.runtime.base import end
 from troth_client.steps.transitions import pending_seeds
 from troth_coordinator.rules.audit_view import AuditStage, AuditView, SeatFlag
 from troth_coordinator.rules.audits import acting_seats, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
-Work = Callable[[], Coroutine[Any, Any, None]]
 SITTING = (AuditStage.COMMIT, AuditStage.REVEAL)
 IN_JURY = (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
 
@@ -41,49 +39,28 @@ class _Matter:
 
 async def run_audits(member: Member) -> NoReturn:
     """Follow the audits of the run for ever, each duty in its own task."""
-    tracker, tasks = member.audits.tracker, _Tasks(member)
+    tracker, watch, tasks = (
+        member.audits.tracker,
+        member.chain.watch,
+        NamedTasks(member.chain, "audit"),
+    )
     try:
         while True:
-            view = await member.chain.watch.next()
+            upcoming = watch.upcoming()
+            await tasks.until(upcoming)
             try:
-                await tracker.refresh(view)
+                await tracker.refresh(upcoming.result())
             except NODE_FAILURES as error:
-                member.chain.watch.report(error)
+                watch.report(error)
                 continue
-            await tasks.update(list(_matters(member, view)))
+            matters = list(_matters(member, upcoming.result()))
+            # What is no duty any more ends; a fork that draws anew makes another name of it.
+            await tasks.keep([matter.name for matter in matters])
+            for matter in matters:
+                if matter.is_owed:
+                    tasks.start(matter.name, matter.work)
     finally:
         await tasks.close()
-
-
-class _Tasks:
-    """The duties under way, by name. A fork that draws anew makes another name of it."""
-
-    def __init__(self, member: Member) -> None:
-        self._chain = member.chain
-        self._tasks: dict[Hashable, asyncio.Task[None]] = {}
-
-    async def update(self, matters: list[_Matter]) -> None:
-        """Start what is owed and not under way; end what is no duty any more."""
-        for name, task in list(self._tasks.items()):
-            if task.done():
-                del self._tasks[name]
-                self._take(task)
-        over = self._tasks.keys() - {matter.name for matter in matters}
-        await end(*(self._tasks.pop(name) for name in sorted(over, key=repr)))
-        for matter in matters:
-            if matter.is_owed and matter.name not in self._tasks:
-                self._tasks[matter.name] = self._chain.runtime.start(matter.work(), "audit")
-
-    async def close(self) -> None:
-        """End all duties; what a verdict needs is on disk."""
-        await end(*self._tasks.values())
-
-    def _take(self, task: asyncio.Task[None]) -> None:
-        """Raise what ended a duty, except a node that was away: then it begins again."""
-        try:
-            task.result()
-        except NODE_FAILURES as error:
-            self._chain.watch.report(error)
 
 
 def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:

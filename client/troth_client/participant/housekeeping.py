@@ -5,19 +5,16 @@ opening sets and verdicts that are dropped. Never: treats a lost race as an erro
 that hangs hold up another. Next: `steps/transitions.py`, `audit/transitions.py`.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from random import Random
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from solders.instruction import Instruction
 
 from troth_client.audit.transitions import due_for, open_audit, take_step
 from troth_client.member import Member
 from troth_client.network.chain import RunChain
-from troth_client.network.watch import NODE_FAILURES
-from troth_client.runtime.base import end
+from troth_client.network.named_tasks import NamedTasks
 from troth_client.state.audit_state import AuditState
 from troth_client.state.verdict_store import Duty
 from troth_client.steps.transitions import due_transition, pending_seeds
@@ -37,67 +34,53 @@ JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
 
 async def keep_house(member: Member) -> NoReturn:
     """Do at each look what is due, for ever."""
-    house = _House(member)
+    tracker, house = member.audits.tracker, _House(member)
     try:
         while True:
-            house.look(await member.audits.tracker.next())
+            upcoming = tracker.upcoming()
+            await house.tasks.until(upcoming)
+            house.look(tracker.view)
     finally:
-        await house.close()
+        await house.tasks.close()
 
 
 class _House:
-    """The sends under way, at most one for each purpose."""
+    """What is begun at a look: sends, at most one under way for each purpose."""
 
     def __init__(self, member: Member) -> None:
+        self.tasks = NamedTasks(member.chain, "housekeeping")
         self._chain = member.chain
         self._replica = member.state.replica
         self._audits = member.audits
         self._random = member.submissions.random
-        self._under_way: dict[Hashable, asyncio.Task[None]] = {}
 
     def look(self, view: NetworkView) -> None:
-        """Begin with what a view makes due. Raises what an earlier send raised by mistake."""
-        self._take()
+        """Begin with what a view makes due."""
         if is_our_turn(self._random, view):
             self._crank(view)
         self._move_audits(view)
         tidy(self._audits, view)
 
-    async def close(self) -> None:
-        """End what is under way."""
-        await end(*self._under_way.values())
-
     def _crank(self, view: NetworkView) -> None:
         chain = self._chain
         if pending_seeds(view):
-            self._begin("seeds", partial(settle_seeds, chain, view))
+            self.tasks.start("seeds", partial(settle_seeds, chain, view))
         due = due_transition(chain, self._replica.known_root, view)
         if due:
             step = ("transition", view.run.round, view.run.phase)
-            self._begin(step, partial(_try_transition, chain, view, due))
+            self.tasks.start(step, partial(_try_transition, chain, view, due))
 
     def _move_audits(self, view: NetworkView) -> None:
         chain, tracker = self._chain, self._audits.tracker
         for audit in sorted(tracker.audits(view), key=lambda audit: audit.stage_end):
             due = due_for(tracker, view, audit)
             if due is not None and is_our_turn(self._random, view):
-                self._begin((audit.key, due), partial(take_step, chain, tracker, view, audit, due))
+                self.tasks.start(
+                    (audit.key, due), partial(take_step, chain, tracker, view, audit, due)
+                )
         for key in tracker.to_open(view):
             if is_our_turn(self._random, view):
-                self._begin((key, None), partial(open_audit, chain, tracker, view, key))
-
-    def _begin(self, purpose: Hashable, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        if purpose not in self._under_way:
-            self._under_way[purpose] = self._chain.runtime.start(work(), "housekeeping")
-
-    def _take(self) -> None:
-        for purpose, task in list(self._under_way.items()):
-            if task.done():
-                del self._under_way[purpose]
-                try:
-                    task.result()
-                except NODE_FAILURES as error:
-                    self._chain.watch.report(error)
+                self.tasks.start((key, None), partial(open_audit, chain, tracker, view, key))
 
 
 def is_our_turn(random: Random, view: NetworkView) -> bool:

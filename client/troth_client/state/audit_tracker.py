@@ -73,11 +73,15 @@ class AuditTracker:
             raise RuntimeError("nothing was read yet: call refresh() first")
         return self._view
 
-    async def next(self, *others: "asyncio.Future[Any]") -> NetworkView:
-        """Wait for the next refresh, or until one of `others` is done; return the newest view."""
+    def upcoming(self) -> "asyncio.Future[None]":
+        """Return the future that is done with the next refresh."""
         if self._next is None or self._next.done():
             self._next = asyncio.get_running_loop().create_future()
-        await self._runtime.wait_for_others(self._next, *others)
+        return self._next
+
+    async def next(self, *others: "asyncio.Future[Any]") -> NetworkView:
+        """Wait for the next refresh, or until one of `others` is done; return the newest view."""
+        await self._runtime.wait_for_others(self.upcoming(), *others)
         return self.view
 
     def current(self, key: AuditKey) -> AuditView | None:

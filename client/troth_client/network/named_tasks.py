@@ -1,0 +1,54 @@
+"""Tasks by name, at most one of each: what a participant has under way beside its rounds.
+
+Owns: starting, ending, and what a task raised: a node that was away is reported, and whoever wants
+the task starts it again; anything else is raised to the owner at once.
+Never: knows what the tasks do. Next: `participant/audits.py`, `participant/housekeeping.py`.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Hashable
+from typing import Any
+
+from troth_client.network.chain import RunChain
+from troth_client.network.watch import NODE_FAILURES
+from troth_client.runtime.base import end
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+class NamedTasks:
+    """The tasks of one owner, which awaits them by `until`."""
+
+    def __init__(self, chain: RunChain, kind: str) -> None:
+        self._chain = chain
+        self._kind = kind
+        self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+
+    def start(self, name: Hashable, work: Work) -> None:
+        """Start a task unless one of that name is under way."""
+        if name not in self._tasks:
+            self._tasks[name] = self._chain.runtime.start(work(), self._kind)
+
+    async def keep(self, names: Collection[Hashable]) -> None:
+        """End every task whose name is not among these."""
+        over = [name for name in self._tasks if name not in names]
+        await end(*(self._tasks.pop(name) for name in over))
+
+    async def until(self, future: "asyncio.Future[Any]") -> None:
+        """Wait for the future. Raises what ends a task meanwhile, unless the node was away."""
+        while not future.done():
+            await self._chain.runtime.wait_for_others(future, *self._tasks.values())
+            self._forget_ended()
+
+    async def close(self) -> None:
+        """End all tasks."""
+        await self.keep(())
+
+    def _forget_ended(self) -> None:
+        for name, task in list(self._tasks.items()):
+            if task.done():
+                del self._tasks[name]
+                try:
+                    task.result()
+                except NODE_FAILURES as error:
+                    self._chain.watch.report(error)
