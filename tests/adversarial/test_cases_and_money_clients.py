@@ -181,7 +181,7 @@ async def test_a_flood_of_cases_stops_no_round_and_finds_no_juror_silent(run_fac
     cases = [open_case(run.at, griefer.pubkey(), claim) for claim in claims]
     for first in range(0, len(cases), 2):
         await run.client.send(cases[first : first + 2], [griefer])
-    await until_round(run, 6)
+    await until_round(run, 7)
     for claim in claims:
         about = {"round": claim.round, "target": claim.target, "audit_kind": int(claim.kind)}
         settled = await until_event(run, tale, "CaseSettled", **about)
