@@ -11,6 +11,7 @@ statement and reveals what it had committed to.
 from troth_client.audit.evidence import fetch_evidence, kept_submission, recompute_gradient
 from troth_client.audit.verdicts import (
     NOT_SERVED,
+    Finding,
     commit_verdict,
     judge_gradient,
     reveal_verdict,
@@ -25,19 +26,22 @@ async def judge_as_witness(witness: Witness, audit: AuditView) -> None:
     """Judge one sampled payload from a seat: from its evidence to the revealed verdict."""
     statement = recall(witness, audit)
     if statement is None:
-        window = witness.audits.tracker.view.run.params.verdict_commit_slots
-        # The target owes its openings; a payload that we alone lack is no fault of its own.
-        evidence = await fetch_evidence(
-            witness, audit, window, lambda: kept_submission(witness, audit) is not None
-        )
-        if evidence is None:
-            finding = NOT_SERVED
-        else:
-            gradient = await recompute_gradient(witness, audit, evidence)
-            finding = await judge_gradient(witness, audit, evidence, gradient)
-        statement = seal_verdict(witness, audit, finding)
+        statement = seal_verdict(witness, audit, await find_verdict(witness, audit))
     await commit_verdict(witness, audit, statement)
     await reveal_verdict(witness, audit, statement)
+
+
+async def find_verdict(witness: Witness, audit: AuditView) -> Finding:
+    """Fetch the evidence, recompute the gradient, judge; none of that outlives the finding."""
+    window = witness.audits.tracker.view.run.params.verdict_commit_slots
+    # The target owes its openings; a payload that we alone lack is no fault of its own.
+    evidence = await fetch_evidence(
+        witness, audit, window, lambda: kept_submission(witness, audit) is not None
+    )
+    if evidence is None:
+        return NOT_SERVED
+    gradient = await recompute_gradient(witness, audit, evidence)
+    return await judge_gradient(witness, audit, evidence, gradient)
 
 
 async def vote_as_juror(witness: Witness, case: AuditView) -> None:

@@ -39,5 +39,5 @@ async def run_round(member: Member, view: NetworkView, open_round: RoundView) ->
     closure, payloads = await await_close(chain, submissions, plan.round, held)
     await check_root(member.replay, closure.canonical_root)
     await apply(state, closure, payloads)
-    await settle(chain, submissions, closure, member.audits.tracker.held_rounds)
+    await settle(chain, submissions, closure, member.audits.tracker)
     return closure

@@ -13,6 +13,8 @@ from troth_coordinator.rules.view import NetworkView
 
 Duty = Callable[[AuditView, int, int], Act | None]
 """What a participant owes in an audit at a moment: `seat_duty` or `juror_duty`."""
+JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
+"""Stages in which nobody owes a verdict or a vote."""
 COMMITTING: dict[Duty, AuditStage] = {
     seat_duty: AuditStage.COMMIT,
     juror_duty: AuditStage.CASE_COMMIT,

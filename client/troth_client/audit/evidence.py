@@ -15,6 +15,7 @@ from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.recompute import named_sequences
 from troth_client.audit.witness import Witness
+from troth_client.network.watch import NODE_FAILURES
 from troth_client.runtime.base import end
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage.entries import Submission
@@ -28,6 +29,14 @@ LAST_SHARE = 3
 """In the last third of its window, a judge says that nobody served the openings."""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnGradient:
+    """Our own D(g), fp32 [tiles, 64, 64], and what the stopwatch showed when we began with it."""
+
+    values: Float32
+    begun: float | None
+
+
 @dataclass(slots=True)
 class _Search:
     """One search for the evidence of an audit, repeated until it is found."""
@@ -39,11 +48,20 @@ class _Search:
     async def until_found(self) -> Evidence:
         tracker = self.witness.audits.tracker
         while True:
-            found = await find_evidence(self.witness, tracker.view, self.audit)
-            if found is not None:
-                return found
-            self.num_failed += 1
+            try:
+                found = await find_evidence(self.witness, tracker.view, self.audit)
+            except NODE_FAILURES as error:
+                self.witness.chain.watch.report(error)
+            else:
+                if found is not None:
+                    return found
+                self.num_failed += 1
             await self.witness.chain.runtime.wait()
+
+
+def is_late(view: NetworkView, audit: AuditView, window_slots: int) -> bool:
+    """Tell whether the last third of a window of so many slots has begun."""
+    return LAST_SHARE * (audit.stage_end - run_clock(view.run, view.slot)) <= window_slots
 
 
 async def fetch_evidence(
@@ -59,9 +77,8 @@ async def fetch_evidence(
     try:
         while not searching.done():
             view = await tracker.next(searching)
-            left = audit.stage_end - run_clock(view.run, view.slot)
-            is_late = left * LAST_SHARE <= window_slots
-            if not searching.done() and is_late and search.num_failed and may_give_up():
+            is_vain = search.num_failed > 0 and is_late(view, audit, window_slots)
+            if not searching.done() and is_vain and may_give_up():
                 return None
         return searching.result()
     finally:
@@ -126,8 +143,8 @@ async def find_openings(
     return await store.fetch(transport, sampled, audit.openings_root, holders)
 
 
-async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evidence) -> Float32:
-    """Return our own D(g), fp32 [tiles, 64, 64], of the sequences that the target had to take.
+async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evidence) -> OwnGradient:
+    """Return our own gradient of the sequences that the target had to take.
 
     Waits for its weights as long as the caller does: after a restart they are replayed first.
     """
@@ -139,22 +156,26 @@ async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evide
             await witness.audits.tracker.next()
 
 
-async def recompute_in_reference(witness: Witness, audit: AuditView, evidence: Evidence) -> Float32:
+async def recompute_in_reference(
+    witness: Witness, audit: AuditView, evidence: Evidence
+) -> OwnGradient:
     """Return the same in reference mode, as jurors compare it. Raises WeightsLostError."""
     return await _recomputed(witness, audit, evidence, in_reference=True)
 
 
 async def _recomputed(
     witness: Witness, audit: AuditView, evidence: Evidence, *, in_reference: bool
-) -> Float32:
+) -> OwnGradient:
     runtime, kept, work = witness.chain.runtime, witness.audits.kept, witness.work
     # Two recomputations at once would each take twice as long.
     async with witness.audits.turn.take(runtime):
+        begun = runtime.seconds()
         saved = await runtime.compute(kept.load, audit.round, audit.canonical_root)
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
         batch = await runtime.compute(witness.state.data.sequences, ids)
         function = work.reference_gradient if in_reference else work.gradient
-        return await runtime.compute(function, saved.tensors, batch)
+        values = await runtime.compute(function, saved.tensors, batch)
+        return OwnGradient(values, begun)
 
 
 async def assigned_sequences(

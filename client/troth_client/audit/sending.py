@@ -32,6 +32,12 @@ async def send(
     """
     if not tracker.may_try(purpose.key, purpose.event, view):
         return
+    await chain.finish(_send(chain, tracker, view, step, purpose))
+
+
+async def _send(
+    chain: RunChain, tracker: AuditTracker, view: NetworkView, step: Instruction, purpose: Purpose
+) -> None:
     about = {"round": purpose.key[0], "target": purpose.key[1]}
     try:
         sent = await chain.send(step)

@@ -7,9 +7,9 @@ Next: `audit_round.py`, which calls them in order.
 from dataclasses import dataclass
 
 from troth_attestation.sketch import NUM_BUCKETS, Sketch, sketch_hash
-from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
 from troth_client.audit.duty import while_owed
+from troth_client.audit.evidence import OwnGradient
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.sending import Purpose, send
 from troth_client.audit.witness import Witness
@@ -22,7 +22,7 @@ from troth_coordinator.rules.audits import Act, seat_duty
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a seat says, with the sketch of its gradient and the seconds that judging took."""
+    """What a seat says, with the sketch of its gradient and the seconds from recomputing on."""
 
     verdict: Verdict
     sketch: Sketch
@@ -34,14 +34,13 @@ NOT_SERVED = Finding(Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED), (0,) *
 
 
 async def judge_gradient(
-    witness: Witness, audit: AuditView, evidence: Evidence, gradient: Float32
+    witness: Witness, audit: AuditView, evidence: Evidence, gradient: OwnGradient
 ) -> Finding:
-    """Compare the payload with our own D(g), fp32 [tiles, 64, 64], and sketch that."""
+    """Compare the payload with our own gradient, and sketch that."""
     runtime, work = witness.chain.runtime, witness.work
-    begun = runtime.seconds()
-    verdict = await runtime.compute(work.judge, evidence, gradient)
-    proof = await runtime.compute(work.sketch, gradient, audit.seed, audit.target)
-    ended = runtime.seconds()
+    verdict = await runtime.compute(work.judge, evidence, gradient.values)
+    proof = await runtime.compute(work.sketch, gradient.values, audit.seed, audit.target)
+    begun, ended = gradient.begun, runtime.seconds()
     took = None if begun is None or ended is None else round(ended - begun, 4)
     return Finding(verdict, proof, took)
 

@@ -8,7 +8,7 @@ from troth_attestation import cases
 from troth_attestation.cases import Vote
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.duty import while_owed
-from troth_client.audit.evidence import kept_submission, recompute_in_reference
+from troth_client.audit.evidence import is_late, kept_submission, recompute_in_reference
 from troth_client.audit.judgement import Evidence, judge_payload
 from troth_client.audit.sending import Purpose, send
 from troth_client.audit.witness import Witness
@@ -21,6 +21,8 @@ from troth_coordinator.rules.audits import Act, juror_duty
 
 async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | None) -> Verdict:
     """Return the verdict on a case; `evidence` is None where nobody served it in time."""
+    if case.kind in (AuditKind.ROOT, AuditKind.WORK):
+        await _until_replayed(witness, case)
     if case.kind == AuditKind.ROOT:
         return await witness.chain.runtime.compute(_judge_root, witness, case)
     if evidence is None:
@@ -35,7 +37,7 @@ async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | Non
         gradient = await recompute_in_reference(witness, case, evidence)
     except WeightsLostError as error:
         return Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING, detail=str(error))
-    return await witness.chain.runtime.compute(witness.work.judge, evidence, gradient)
+    return await witness.chain.runtime.compute(witness.work.judge, evidence, gradient.values)
 
 
 def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:
@@ -76,6 +78,19 @@ async def reveal_vote(witness: Witness, case: AuditView, statement: Entry) -> No
     async for view, now in while_owed(witness, case.key, juror_duty, Act.REVEAL):
         step = make.reveal_vote(chain.at, chain.payer, now, chain.index, shown)
         await send(chain, tracker, view, step, Purpose("vote_revealed", now.key))
+
+
+async def _until_replayed(witness: Witness, case: AuditView) -> None:
+    """Wait until our weights have come to the round of a case, or the last third of its window.
+
+    After a restart they are replayed first; a juror that spoke before could only be inconclusive.
+    """
+    tracker, replica = witness.audits.tracker, witness.state.replica
+    view = tracker.view
+    while replica.round < case.round and not is_late(
+        view, case, view.run.params.committee_commit_slots
+    ):
+        view = await tracker.next()
 
 
 def _without_evidence(witness: Witness, case: AuditView) -> Verdict:

@@ -5,8 +5,10 @@ Never: decides what to send. Beside `transport/`, this is the only door to the o
 Next: `watch.py`; `troth_coordinator/chain/client.py` does the work.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
@@ -20,6 +22,8 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex
 from troth_coordinator.rules.view import NetworkView, ParticipantView, RoundFlag, RoundView
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class RunChain:
     watch: ChainWatcher
     runtime: Runtime
     events: EventSink
+    sends: set["asyncio.Task[Any]"] = field(default_factory=set, compare=False)
 
     @property
     def run(self) -> Address:
@@ -90,6 +95,27 @@ class RunChain:
     ) -> ConfirmedTransaction:
         """Send an instruction with others that may turn out to be too late. Raises as `send`."""
         return await self.client.send_carrying([instruction], carried, [self.identity.session])
+
+    async def finish(self, send: Coroutine[Any, Any, T]) -> T:
+        """Do a send and what follows from it to the end, even if the caller is cancelled meanwhile.
+
+        What was sent may have landed: its event and fee must not be lost with the one that waited.
+        """
+        task = self.runtime.start(send, "send")
+        self.sends.add(task)
+        task.add_done_callback(self._forget_send)
+        await self.runtime.wait_for_others(task)
+        return task.result()
+
+    async def all_sent(self) -> None:
+        """Wait for the sends under way; each gives up by itself."""
+        while self.sends:
+            await self.runtime.wait_for_others(*self.sends)
+
+    def _forget_send(self, task: "asyncio.Task[Any]") -> None:
+        self.sends.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen here: the one that waited may be gone
 
     async def read_round(self, round_: int) -> RoundView | None:
         """Return a round account as it is now; None when the ring does not hold it."""

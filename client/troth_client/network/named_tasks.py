@@ -31,18 +31,21 @@ class NamedTasks:
 
     async def keep(self, names: Collection[Hashable]) -> None:
         """End every task whose name is not among these."""
+        self._forget_ended()
         over = [name for name in self._tasks if name not in names]
         await end(*(self._tasks.pop(name) for name in over))
 
-    async def until(self, future: "asyncio.Future[Any]") -> None:
-        """Wait for the future. Raises what ends a task meanwhile, unless the node was away."""
-        while not future.done():
-            await self._chain.runtime.wait_for_others(future, *self._tasks.values())
+    async def until(self, *futures: "asyncio.Future[Any]") -> None:
+        """Wait for one of the futures. Raises what ends a task meanwhile, unless the node did."""
+        self._forget_ended()
+        while not any(future.done() for future in futures):
+            await self._chain.runtime.wait_for_others(*futures, *self._tasks.values())
             self._forget_ended()
 
     async def close(self) -> None:
-        """End all tasks."""
-        await self.keep(())
+        """End all tasks, whatever they came to."""
+        tasks, self._tasks = list(self._tasks.values()), {}
+        await end(*tasks)
 
     def _forget_ended(self) -> None:
         for name, task in list(self._tasks.items()):

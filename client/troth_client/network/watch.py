@@ -35,6 +35,7 @@ class ChainWatcher:
         self._next: asyncio.Future[NetworkView] | None = None
         self._latest: NetworkView | None = None
         self._num_failures = 0
+        self._num_waiting = 0
 
     @property
     def latest(self) -> NetworkView:
@@ -62,7 +63,11 @@ class ChainWatcher:
     async def next(self) -> NetworkView:
         """Return the next view that anybody's look brings, within about a slot."""
         waiting = self.upcoming()
-        await self._runtime.wait_for_others(waiting)
+        self._num_waiting += 1
+        try:
+            await self._runtime.wait_for_others(waiting)
+        finally:
+            self._num_waiting -= 1
         return waiting.result()
 
     async def until(self, holds: Callable[[NetworkView], bool]) -> NetworkView:
@@ -73,18 +78,21 @@ class ChainWatcher:
         return view
 
     async def follow(self) -> NoReturn:
-        """Look once a slot, for ever. Raises what the node raised when its patience is over."""
+        """Look once a slot, for ever. Raises what the node raised when its patience is over.
+
+        Patience is spent only while a round waits for the chain: during a long gradient a node may
+        be away for as long as that takes.
+        """
         while True:
             await self._runtime.wait()
             try:
                 await self.look()
             except NODE_FAILURES as error:
-                self._num_failures += 1
+                self._num_failures += self._num_waiting > 0
                 if self._num_failures > MAX_FAILURES:
                     raise
-                self.report(error)
+                self.report(error, self._num_failures)
 
-    def report(self, error: Exception) -> None:
-        """Say that the node failed; what was tried is tried again later."""
-        count = max(1, self._num_failures)
-        self._events.emit("chain_unreachable", count=count, reason=str(error))
+    def report(self, error: Exception, count: int = 1) -> None:
+        """Say that the node failed, so often in a row; what was tried is tried again later."""
+        self._events.emit("chain_unreachable", count=max(1, count), reason=str(error))

@@ -7,25 +7,35 @@ A trainer that does not witness has its own openings to show and nothing else; t
 nobody else.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
-from troth_client.audit.duty import Duty, owed
+from troth_client.audit.duty import JUDGED, owed
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.audit_round import judge_as_witness, vote_as_juror
 from troth_client.member import Member
 from troth_client.network.named_tasks import NamedTasks, Work
 from troth_client.network.watch import NODE_FAILURES
-from troth_client.participant.housekeeping import JUDGED
 from troth_client.steps.transitions import pending_seeds
-from troth_coordinator.rules.audit_view import AuditStage, AuditView, SeatFlag
+from troth_coordinator.rules.audit_view import (
+    AuditStage,
+    AuditView,
+    JurorView,
+    SeatFlag,
+    SeatView,
+)
 from troth_coordinator.rules.audits import acting_seats, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
-SITTING = (AuditStage.COMMIT, AuditStage.REVEAL)
-IN_JURY = (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
+OPEN = (
+    AuditStage.COMMIT,
+    AuditStage.REVEAL,
+    AuditStage.CASE_COMMIT,
+    AuditStage.CASE_REVEAL,
+)
+"""Stages in which a verdict or a vote may still be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +82,25 @@ def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:
     # By their ends: recomputations take turns, and the most urgent comes first.
     for audit in sorted(audits.tracker.audits(view), key=lambda audit: audit.stage_end):
         about = (audit.key, audit.openings_root, audit.seed)
-        if _sits(member, audit):
-            is_owed = _is_owed(member, view, audit, seat_duty)
-            judge = partial(judge_as_witness, member.witness, audit)
-            yield _Matter(("seat", *about), is_owed, judge)
-        if _is_juror(member, audit):
-            is_owed = _is_owed(member, view, audit, juror_duty)
-            vote = partial(vote_as_juror, member.witness, audit)
-            yield _Matter(("juror", *about, audit.case_seed), is_owed, vote)
+        for kind, duty, places, work in (
+            ("seat", seat_duty, acting_seats(audit), judge_as_witness),
+            ("juror", juror_duty, audit.jurors, vote_as_juror),
+        ):
+            act = owed(member.witness, view, audit, duty)
+            if act is not None or _is_waiting(member, audit, places):
+                name = (kind, *about, audit.case_seed if kind == "juror" else None)
+                yield _Matter(name, act is not None, partial(work, member.witness, audit))
 
 
-def _sits(member: Member, audit: AuditView) -> bool:
-    seats = [seat for seat in acting_seats(audit) if seat.index == member.chain.index]
-    return audit.stage in SITTING and any(not seat.flags & SeatFlag.REVEALED for seat in seats)
-
-
-def _is_juror(member: Member, audit: AuditView) -> bool:
-    own = [juror for juror in audit.jurors if juror.index == member.chain.index]
-    return audit.stage in IN_JURY and any(not juror.flags & SeatFlag.REVEALED for juror in own)
-
-
-def _is_owed(member: Member, view: NetworkView, audit: AuditView, duty: Duty) -> bool:
-    return owed(member.witness, view, audit, duty) is not None
+def _is_waiting(
+    member: Member, audit: AuditView, places: Sequence[SeatView] | Sequence[JurorView]
+) -> bool:
+    """Tell whether we have committed here, and may only reveal when the others have committed."""
+    own = [place for place in places if place.index == member.chain.index]
+    is_hidden = any(
+        place.flags & SeatFlag.COMMITTED and not place.flags & SeatFlag.REVEALED for place in own
+    )
+    return is_hidden and audit.stage in OPEN
 
 
 async def is_needed(member: Member, view: NetworkView) -> bool:

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from solders.instruction import Instruction
 
+from troth_client.audit.duty import JUDGED
 from troth_client.audit.transitions import due_for, open_audit, take_step
 from troth_client.member import Member
 from troth_client.network.chain import RunChain
@@ -21,31 +22,34 @@ from troth_client.steps.transitions import due_transition, pending_seeds
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.view import NetworkView, RoundView, Status
 
 SEED_HISTORY_SLOTS = 512
 """Entries of the SlotHashes sysvar: a seed slot that is younger than this is still listed."""
 MAX_SEEDS = 4
 """Seeds that are read at one look."""
-JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
-"""Stages in which nobody owes a verdict or a vote."""
 
 
 async def keep_house(member: Member) -> NoReturn:
     """Do at each look what is due, for ever."""
-    tracker, house = member.audits.tracker, _House(member)
+    watch, tracker, house = member.chain.watch, member.audits.tracker, _House(member)
     try:
         while True:
-            upcoming = tracker.upcoming()
-            await house.tasks.until(upcoming)
-            house.look(tracker.view)
+            looked, refreshed = watch.upcoming(), tracker.upcoming()
+            await house.tasks.until(looked, refreshed)
+            if looked.done():
+                house.crank(looked.result())
+            if refreshed.done():
+                house.move_audits(tracker.view)
     finally:
         await house.tasks.close()
 
 
 class _House:
-    """What is begun at a look: sends, at most one under way for each purpose."""
+    """What is begun at a look: sends, at most one under way for each purpose.
+
+    Several looks may fall in one slot. Only the first counts, so that each participant draws once.
+    """
 
     def __init__(self, member: Member) -> None:
         self.tasks = NamedTasks(member.chain, "housekeeping")
@@ -53,15 +57,15 @@ class _House:
         self._replica = member.state.replica
         self._audits = member.audits
         self._random = member.submissions.random
+        self._cranked_slot = self._moved_slot = -1
 
-    def look(self, view: NetworkView) -> None:
-        """Begin with what a view makes due."""
-        if is_our_turn(self._random, view):
-            self._crank(view)
-        self._move_audits(view)
-        tidy(self._audits, view)
-
-    def _crank(self, view: NetworkView) -> None:
+    def crank(self, view: NetworkView) -> None:
+        """Move the run on: seeds, and the transition that is due."""
+        if view.slot <= self._cranked_slot:
+            return
+        self._cranked_slot = view.slot
+        if not is_our_turn(self._random, view):
+            return
         chain = self._chain
         if pending_seeds(view):
             self.tasks.start("seeds", partial(settle_seeds, chain, view))
@@ -70,7 +74,12 @@ class _House:
             step = ("transition", view.run.round, view.run.phase)
             self.tasks.start(step, partial(_try_transition, chain, view, due))
 
-    def _move_audits(self, view: NetworkView) -> None:
+    def move_audits(self, view: NetworkView) -> None:
+        """Move audits on, and forget what they no longer ask for."""
+        if view.slot <= self._moved_slot:
+            return
+        self._moved_slot = view.slot
+        tidy(self._audits, view)
         chain, tracker = self._chain, self._audits.tracker
         for audit in sorted(tracker.audits(view), key=lambda audit: audit.stage_end):
             due = due_for(tracker, view, audit)
@@ -110,7 +119,10 @@ async def due_seeds(chain: RunChain, view: NetworkView) -> list[RoundView]:
 
 async def try_send(chain: RunChain, view: NetworkView, due: list[Instruction]) -> bool:
     """Send a transition; False if it was refused: the next view tells whether it is still due."""
-    phase = view.run.phase.name
+    return await chain.finish(_try_send(chain, view.run.phase.name, due))
+
+
+async def _try_send(chain: RunChain, phase: str, due: list[Instruction]) -> bool:
     try:
         sent = await chain.send(*due)
     except ProgramRefusedError as error:

@@ -6,7 +6,7 @@ Next: `round.py`; `membership.py` for ready and activate, `cooldown.py` for the 
 
 from troth_client.member import Member
 from troth_client.network.errors import StoppedError
-from troth_client.network.watch import NODE_FAILURES
+from troth_client.network.watch import MAX_FAILURES, NODE_FAILURES
 from troth_client.participant.audits import is_needed, owes
 from troth_client.participant.cooldown import vote_root
 from troth_client.participant.membership import (
@@ -27,6 +27,7 @@ OPEN = (Phase.COMMIT, Phase.ATTEST)
 
 async def begin(member: Member) -> None:
     """Start from what is on disk, once the node answers."""
+    num_failures = 0
     while True:
         try:
             view = await member.chain.look()
@@ -34,7 +35,8 @@ async def begin(member: Member) -> None:
             await member.audits.tracker.refresh(view)
             await start_from_disk(member.chain, member.state, view)
         except NODE_FAILURES as error:
-            await _endure(member, error)
+            num_failures += 1
+            await _endure(member, error, num_failures)
         else:
             return
 
@@ -50,7 +52,8 @@ async def run_rounds(member: Member) -> NetworkView:
             last = await phases.turn()
         except NODE_FAILURES as error:
             # Everything in a round can be repeated: it begins again where the chain stands.
-            await _endure(member, error)
+            phases.num_failures += 1
+            await _endure(member, error, phases.num_failures)
         except StoppedError as error:
             member.chain.events.emit("stopped_behind", reason=str(error))
             return await member.chain.look()
@@ -59,23 +62,32 @@ async def run_rounds(member: Member) -> NetworkView:
                 return last
 
 
-async def _endure(member: Member, error: Exception) -> None:
-    member.chain.watch.report(error)
+async def _endure(member: Member, error: Exception, num_failures: int) -> None:
+    """Wait for a node that does not answer; raise its error when that was too often in a row."""
+    if num_failures > MAX_FAILURES:
+        raise error
+    member.chain.watch.report(error, num_failures)
     await member.chain.runtime.wait()
 
 
 class _Phases:
-    """What was last said of the phase and of our stake."""
+    """What was last reported of the phase and of our stake; a view that is still to be used.
+
+    `num_failures` counts how often in a row the node failed since it last answered a look.
+    """
 
     def __init__(self, member: Member) -> None:
         self._member = member
         self._phase: Phase | None = None
         self._is_short = False
+        self._next_view: NetworkView | None = None
+        self.num_failures = 0
 
     async def turn(self) -> NetworkView | None:
         """Do what the run asks for now; return the last view when there is nothing left to do."""
         member = self._member
-        view = await member.chain.look()
+        view, self._next_view = self._next_view or await member.chain.look(), None
+        self.num_failures = 0
         check_standing(member.chain, view)
         self._report_phase(view)
         self._report_stake(view)
@@ -97,7 +109,7 @@ class _Phases:
         return None
 
     async def _wait(self) -> None:
-        await self._member.chain.watch.next()
+        self._next_view = await self._member.chain.watch.next()
 
     async def _round(self, view: NetworkView) -> None:
         member = self._member

@@ -45,8 +45,10 @@ class Supervisor:
             self._start(run_audits(member), "audits")
             self._start(keep_house(member), "housekeeping")
             last = await self._beside_siblings(run_rounds(member), "rounds")
-        finally:
             await end(*self._siblings)
+            await member.chain.all_sent()
+        finally:
+            await end(*self._siblings, *member.chain.sends)
         if member.state.stop.is_set():
             for debt in debts(member.audits.tracker, member.chain.index, last):
                 member.chain.events.emit("owed", **asdict(debt))

@@ -108,7 +108,7 @@ class OpeningsStore:
 
     def rewind(self, round_: int) -> None:
         """Forget the sets of this round and later ones: a fork took their seeds back."""
-        for held in [key for key in self._roots if key[0] >= round_]:
+        for held in [key for key in list(self._roots) if key[0] >= round_]:
             self.settle(*held)
 
     def keep(self, sampled: Sampled, root: Digest, data: bytes, *, durable: bool) -> None:

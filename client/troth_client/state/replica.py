@@ -68,6 +68,7 @@ class Replica:
         self._path = path
         self._hashers = hashers
         self._root: Digest | None = None
+        self._known_root: OwnRoot | None = None
         self._past: deque[_Past] = deque(maxlen=keep)
 
     @property
@@ -82,8 +83,7 @@ class Replica:
     @property
     def known_root(self) -> OwnRoot | None:
         """The root of the weights if it has been hashed; safe to read while another task works."""
-        root, round_ = self._root, self.round
-        return None if root is None else OwnRoot(round_, root)
+        return self._known_root
 
     def root(self) -> Digest:
         """State root of the weights on which `round` trains; hashed once per round."""
@@ -92,6 +92,7 @@ class Replica:
             self._root = state_root(
                 self.arrays(), self.round, self.cursor, config_hash, self._hashers
             )
+            self._known_root = OwnRoot(self.round, self._root)
         return self._root
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
@@ -107,7 +108,7 @@ class Replica:
         self._expect(closure.round)
         self._past.append(_Past(self.round, self.cursor, self._copy(), self._root, closure))
         constants = constants_of(self.config.schedule, self.round)
-        self._root = None
+        self._root = self._known_root = None
         update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
         self.round = RoundIndex(self.round + 1)
         per_payload = self.config.train.sequences_per_payload
@@ -123,14 +124,16 @@ class Replica:
             )
         while self.round > round_:
             past = self._past.pop()
-            self._root = None
+            self._root = self._known_root = None
             self._load(past.weights)
             self.round, self.cursor = past.round, past.cursor
             self._root = past.root
+            if past.root is not None:
+                self._known_root = OwnRoot(past.round, past.root)
 
     def restore(self, weights: Mapping[str, Tensor], round_: RoundIndex, cursor: int) -> None:
         """Replace the state by one loaded from disk or a checkpoint; forgets the past."""
-        self._root = None
+        self._root = self._known_root = None
         self._load(weights)
         self.round, self.cursor = round_, cursor
         self.restart_round = RoundIndex(0)
@@ -138,7 +141,7 @@ class Replica:
 
     def move_to(self, round_: RoundIndex, cursor: int) -> None:
         """Declare the weights to be those of another round: the way out of Halted (section 3)."""
-        self._root = None
+        self._root = self._known_root = None
         self.round, self.cursor = round_, cursor
         self.restart_round = round_
         self._past.clear()

@@ -133,7 +133,7 @@ class Replay:
         closure, payloads = await collect(self.chain, self.submissions, view, round_, {})
         await check_root(self, closure.canonical_root)
         await apply(self.state, closure, payloads)
-        await settle(self.chain, self.submissions, closure, self.audits.tracker.held_rounds)
+        await settle(self.chain, self.submissions, closure, self.audits.tracker)
 
     def _is_behind(self, run: RunView, target: int) -> bool:
         return self.state.replica.round < target or self._must_cross(run, target)

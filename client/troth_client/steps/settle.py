@@ -4,10 +4,9 @@ Owns: the end of a round on this machine. Never: moves a weight (`await_close.py
 Next: `replay.py` for roots that disagree, `participant/rounds.py` for the next round.
 """
 
-from collections.abc import Collection
-
 from troth_client.network.chain import RunChain
 from troth_client.network.submissions import Submissions
+from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.records import Closure
 from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
@@ -15,12 +14,12 @@ from troth_coordinator.rules import bitmap
 
 @timed("settle")
 async def settle(
-    chain: RunChain, submissions: Submissions, closure: Closure, audited: Collection[int]
+    chain: RunChain, submissions: Submissions, closure: Closure, tracker: AuditTracker
 ) -> None:
     """Keep u as momentum if our payload was included; save the new weights; forget old rounds.
 
     The weights of the run's stored root stay: a run that halts starts from them again. So does all
-    that belongs to `audited`, the rounds of open audits.
+    that belongs to the rounds of open audits.
     """
     state = submissions.state
     state.residual.settle(closure.round, closure.own_residual)
@@ -32,7 +31,7 @@ async def settle(
         chain.watch.latest.run.root_round,
         state.residual.momentum.previous,
         *closure.carried,
-        *audited,
+        *tracker.held_rounds,
     }
     state.store.drop_before(oldest, keep=kept)
     state.archive.tidy(closure.round, state.residual.origins())

@@ -80,7 +80,9 @@ def _closing(chain: RunChain, own: OwnRoot | None, view: NetworkView) -> list[In
     decided = root.decide_view(run.address, round_, view.entries, candidate).outcome
     if decided is not root.Outcome.NOT_CANONICAL:
         return [_close(chain, candidate, view)]
-    return [void] if view.slot >= progress.void_allowed_from(run) else []
+    # Without a root of our own yet, it is not for us to say that there is no majority.
+    is_late = view.slot >= progress.void_allowed_from(run)
+    return [void] if is_late and own is not None else []
 
 
 def _candidate(own: OwnRoot | None, round_: RoundView) -> Digest:
