@@ -49,28 +49,27 @@ class _Matter:
 
 async def run_audits(member: Member) -> NoReturn:
     """Follow the audits of the run for ever, each duty in its own task."""
-    tracker, watch, tasks = (
-        member.audits.tracker,
-        member.chain.watch,
-        NamedTasks(member.chain, "audit"),
-    )
+    watch, tasks = member.chain.watch, NamedTasks(member.chain, "audit")
     try:
         while True:
             upcoming = watch.upcoming()
             await tasks.until(upcoming)
             try:
-                await tracker.refresh(upcoming.result())
+                await member.audits.tracker.refresh(upcoming.result())
             except NODE_FAILURES as error:
                 watch.report(error)
-                continue
-            matters = list(_matters(member, upcoming.result()))
-            # What is no duty any more ends; a fork that draws anew makes another name of it.
-            await tasks.keep([matter.name for matter in matters])
-            for matter in matters:
-                if matter.is_owed:
-                    tasks.start(matter.name, matter.work)
+            else:
+                await _take_up(tasks, list(_matters(member, upcoming.result())))
     finally:
         await tasks.close()
+
+
+async def _take_up(tasks: NamedTasks, matters: list[_Matter]) -> None:
+    """End what is no duty any more, start what is owed; a fork that draws anew renames it."""
+    await tasks.keep([matter.name for matter in matters])
+    for matter in matters:
+        if matter.is_owed:
+            tasks.start(matter.name, matter.work)
 
 
 def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:

@@ -40,7 +40,7 @@ async def gather(
                 offers.append(asyncio.create_task(outbox.offer()))
             await chain.runtime.wait([*collection.under_way, *offers])
             collection.take()
-            view = chain.watch.latest
+            view = await chain.look()
             if collection.is_complete or _is_time(view, plan):
                 break
             if not collection.under_way:
