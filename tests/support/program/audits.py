@@ -78,8 +78,8 @@ class AuditDriver(RoundDriver):
     def run_to(self, clock: int) -> None:
         """Move to the first moment after `clock`."""
         assert clock != NONE, "this stage does not end by time"
-        if self.runtime <= clock:
-            self.chain.advance(clock + 1 - self.runtime)
+        if self.clock <= clock:
+            self.chain.advance(clock + 1 - self.clock)
 
     def draw(self, round_: int) -> Landed:
         """Wait for the seed slot of a round, then freeze its seed."""
