@@ -1,6 +1,6 @@
 """Play thousands of rounds of audits with adversaries, on the pure rules and without a model.
 
-Owns: the population and how each kind of seat speaks. Sampling, seats, outcomes, committees and
+Owns: the population and how each kind of seat speaks. Sampling, seats, outcomes, juries and
 slashes are those of `troth_attestation`; the formulas beside them are `rules/economics.py`.
 Never: touches a network, a chain or a file, except `--out` and `--plot`. The seed is printed; the
 same seed gives the same table. Next: docs/results.md, which it writes; `simulation_plot.py`.
@@ -143,8 +143,8 @@ def audit(world: World, tally: Tally, sigma: bytes, target: int) -> AuditOutcome
     return found
 
 
-def second_committee(world: World, tally: Tally, sigma: bytes, target: int) -> CaseOutcome:
-    """Play the second committee of an accused target."""
+def play_jury(world: World, tally: Tally, sigma: bytes, target: int) -> CaseOutcome:
+    """Play the jury of an accused target."""
     seed = sampling.case_seed(sigma, bytes(32), 0, target, 0)
     seats = sampling.seats_of(sigma, target, EVERYBODY)
     members = sampling.jury(seed, EVERYBODY, [target], seats)
@@ -164,7 +164,7 @@ def play(world: World, num_rounds: int) -> Tally:
             if audit(world, tally, sigma, target) != AuditOutcome.ACCUSED:
                 continue
             tally.accused_honest += is_honest
-            if second_committee(world, tally, sigma, target) != CaseOutcome.CONVICTED:
+            if play_jury(world, tally, sigma, target) != CaseOutcome.CONVICTED:
                 continue
             if is_honest:
                 tally.slashed_honest += 1

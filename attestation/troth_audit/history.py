@@ -82,13 +82,13 @@ def _(event: audit_events.CaseOpened, case: CaseFile) -> CaseFile:
 
 
 @_after.register
-def _(event: audit_events.CommitteeDrawn, case: CaseFile) -> CaseFile:
+def _(event: audit_events.JuryDrawn, case: CaseFile) -> CaseFile:
     drawn = tuple(Statement(index, 0) for index in event.jurors if index != NO_INDEX)
     return replace(case, stage=AuditStage.CASE_COMMIT.name, jurors=drawn)
 
 
 @_after.register
-def _(event: audit_events.VoteRevealed, case: CaseFile) -> CaseFile:
+def _(event: audit_events.JurorVoteRevealed, case: CaseFile) -> CaseFile:
     return replace(case, jurors=_shown(case.jurors, event.index, event.verdict))
 
 

@@ -48,7 +48,7 @@ async def vote_as_juror(witness: Witness, case: AuditView) -> None:
     """Judge one case from the jury: recompute in reference mode, commit a vote, reveal it."""
     statement = recall(witness, case, is_juror=True)
     if statement is None:
-        window = witness.audits.tracker.view.run.params.committee_commit_slots
+        window = witness.audits.tracker.view.run.params.jury_commit_slots
         is_root = case.kind == AuditKind.ROOT
         # A case about a root needs nothing from others: our own replay made the evidence.
         evidence = None if is_root else await fetch_evidence(witness, case, window, lambda: True)

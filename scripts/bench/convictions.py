@@ -52,8 +52,8 @@ WINDOWS = {
     "openings_slots": 10,
     "verdict_commit_slots": 12,
     "verdict_reveal_slots": 10,
-    "committee_commit_slots": 12,
-    "committee_reveal_slots": 10,
+    "jury_commit_slots": 12,
+    "jury_reveal_slots": 10,
     "case_slots": 40,
 }
 BOTH = Role.TRAINER | Role.WITNESS

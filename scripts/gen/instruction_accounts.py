@@ -106,8 +106,9 @@ TOPICS = {
         "Instructions of rounds and seeds.",
         "instructions",
         (
-            *("ready", "commit_payload", "attest", "report_missing", "announce_manifest"),
-            *("activate", "tick", "close_round", "close_void", "freeze_seed", "retarget"),
+            *("post_ready", "commit_payload", "attest", "report_missing", "announce_manifest"),
+            *("activate", "advance_phase", "close_round", "close_void"),
+            *("freeze_seed", "retarget_seed"),
         ),
     ),
     "audits": Topic(
@@ -122,8 +123,8 @@ TOPICS = {
         "Instructions of cases, from an accusation to the end of the escrow.",
         "case_instructions",
         (
-            *("open_case", "draw_committee", "vote_case", "settle_case", "appeal_case"),
-            *("resolve_appeal", "release_escrow"),
+            *("open_case", "draw_jury", "vote_case", "settle_case", "appeal_case"),
+            *("reverse_case", "release_escrow"),
         ),
     ),
 }
@@ -238,8 +239,8 @@ MORE_ACCOUNTS = {
 """Instructions that take accounts behind those that the IDL names."""
 
 NOTES = {
-    ("ready", "round_"): "the round that the participant would train in.",
-    ("ready", "vote"): "root_vote(run, round, owner, root) of the weights it would train on.",
+    ("post_ready", "round_"): "the round that the participant would train in.",
+    ("post_ready", "vote"): "root_vote(run, round, owner, root) of the weights it would train on.",
     ("commit_payload", "header_hash"): "in Cooldown zeros.",
     ("report_missing", "round_"): "`base_round` of the open round.",
 }

@@ -1,4 +1,4 @@
-"""Golden vectors of the judge: what seats and committees decide, and what a fault costs.
+"""Golden vectors of the judge: what seats and juries decide, and what a fault costs.
 
 Owns: the choice of cases, and definitions written from the protocol alone, slow and plain.
 Never: uses the packages. Next: vectors.py, which writes the files.
@@ -114,7 +114,7 @@ def audit_panel(s: Stream) -> Cases:
 
 
 def case_outcome(s: Stream) -> Cases:
-    """Count committees of every size at both edges."""
+    """Count juries of every size at both edges."""
     for size in range(8):
         for number in range(18):
             usual = (OK, MISMATCH, UNAVAILABLE)[number % 3]

@@ -33,8 +33,8 @@ LOCALNET = {
     "openings_slots": 60,
     "verdict_commit_slots": 80,
     "verdict_reveal_slots": 40,
-    "committee_commit_slots": 80,
-    "committee_reveal_slots": 40,
+    "jury_commit_slots": 80,
+    "jury_reveal_slots": 40,
     "appeal_slots": 100,
     "breaker_slots": 100,
     "rounds_per_epoch": 50,
@@ -68,8 +68,8 @@ PUBLIC = LOCALNET | {
     "openings_slots": 750,
     "verdict_commit_slots": 1_500,
     "verdict_reveal_slots": 300,
-    "committee_commit_slots": 1_500,
-    "committee_reveal_slots": 300,
+    "jury_commit_slots": 1_500,
+    "jury_reveal_slots": 300,
     "appeal_slots": 24 * HOUR,
     "breaker_slots": 24 * HOUR,
     "rounds_per_epoch": 500,
@@ -82,7 +82,7 @@ PUBLIC = LOCALNET | {
     "max_witness_only": 16,
     "admission": 1,
 }
-# round 240, seeds 2 * 1028, openings 60, verdicts 240, committee 120, appeal and breaker 200
+# round 240, seeds 2 * 1028, openings 60, verdicts 240, jury 120, appeal and breaker 200
 LONGEST_LOCALNET = 2_916
 CHANGES: tuple[tuple[dict[str, int], str], ...] = (
     ({"ring": 6}, "ok"),

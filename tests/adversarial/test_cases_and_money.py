@@ -150,7 +150,7 @@ def test_who_leaves_after_a_fraud_is_still_there_when_the_slowest_court_decides(
         assert driver.refused(withdraw, owner) == refusal
 
     driver.chain.advance(driver.round(0).seed_slot + 513 - driver.slot)
-    driver.send(life.retarget(driver.at, driver.cranker.pubkey(), 0), driver.cranker)
+    driver.send(life.retarget_seed(driver.at, driver.cranker.pubkey(), 0), driver.cranker)
     driver.chain.advance(driver.round(0).seed_slot + SLOTS_LISTED - driver.slot)
     driver.freeze(0)
     wait(driver, driver.round(0).freeze_clock + driver.params.openings_slots, nothing_leaves)

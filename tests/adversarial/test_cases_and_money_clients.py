@@ -45,7 +45,7 @@ async def test_a_griefer_loses_its_bond_to_whom_it_accused(run_factory, kind):
     stranger, before = await accuse(run, 1, ada, kind, subject)
     assert (await entry_of(run, ada)).frozen == 1, "nothing is paid out meanwhile"
     settled = await until_event(run, tale, "CaseSettled", target=ada.index, audit_kind=int(kind))
-    jurors = tale.named("VoteRevealed", audit_kind=int(kind))
+    jurors = tale.named("JurorVoteRevealed", audit_kind=int(kind))
     assert [vote.verdict for vote in jurors] == [VerdictKind.OK] * 5
     rest = BOND - 5 * FEE
     assert_fields(
@@ -91,7 +91,7 @@ async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(
     assert dan.index not in included(run, "ada")[LIE_ROUND]
     stranger, before = await accuse(run, LIE_ROUND, dan, AuditKind.ROOT)
     settled = await until_event(run, tale, "CaseSettled", audit_kind=int(AuditKind.ROOT))
-    votes = tale.named("VoteRevealed", audit_kind=int(AuditKind.ROOT))
+    votes = tale.named("JurorVoteRevealed", audit_kind=int(AuditKind.ROOT))
     assert [one.verdict for one in votes] == [VerdictKind.MISMATCH] * 5
     await assert_convicted(run, tale, settled, (8, 25))
     bounty = STAKE // 4 * 5 // 100
@@ -129,7 +129,7 @@ async def test_blind_vouching_costs_two_percent_and_a_strike(run_factory, monkey
     await assert_only_paid(run, tale, [dan])
 
 
-async def test_cleared_work_stands_before_a_second_committee_too(run_factory):
+async def test_cleared_work_stands_before_a_jury_too(run_factory):
     """A stranger contests work that three seats have cleared, in the hope of 5 % of half a stake.
 
     Five jurors recompute it in reference mode, on one thread, from the openings that the target
@@ -143,7 +143,7 @@ async def test_cleared_work_stands_before_a_second_committee_too(run_factory):
     await accuse(run, cleared.round, target, AuditKind.WORK)
     about = {"round": cleared.round, "target": cleared.target}
     settled = await until_event(run, tale, "CaseSettled", **about)
-    votes = tale.named("VoteRevealed", **about)
+    votes = tale.named("JurorVoteRevealed", **about)
     assert [one.verdict for one in votes] == [VerdictKind.OK] * 5
     rest = BOND - 5 * FEE
     assert_fields(

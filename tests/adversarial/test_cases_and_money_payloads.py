@@ -72,7 +72,7 @@ async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_vouc
         assert [e["index"] for e in events_of(run, name, "payload_malformed")] == [LIAR], name
     stranger, before = await accuse(run, LIE_ROUND, dan, AuditKind.PAYLOAD)
     settled = await until_event(run, tale, "CaseSettled", target=dan.index)
-    assert [v.verdict for v in tale.named("VoteRevealed")] == [VerdictKind.MISMATCH] * 5
+    assert [v.verdict for v in tale.named("JurorVoteRevealed")] == [VerdictKind.MISMATCH] * 5
     assert_fields(
         settled,
         outcome=1,

@@ -68,7 +68,7 @@ def test_who_reverts_a_seed_that_it_does_not_like_finds_the_same_one_later() -> 
     assert 0 < sampled[0][1].bit_count() < 12
 
 
-def test_who_reverts_a_committee_that_it_does_not_like_gets_the_same_one() -> None:
+def test_who_reverts_a_jury_that_it_does_not_like_gets_the_same_one() -> None:
     """The accused draws its own committee, and undoes it until its friends are on it.
 
     The accusation has named the slot. Caller and moment change nothing, and the first honest crank
@@ -119,7 +119,7 @@ def test_who_censors_a_seed_gains_one_round_and_pays_with_the_next(is_lost: bool
     patient = {"commit_slots": 2_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
     driver = closed(p_base_ppm=500_000, p_new_ppm=500_000, **patient)
     cranker = driver.cranker
-    retarget = life.retarget(driver.at, cranker.pubkey(), 0)
+    retarget = life.retarget_seed(driver.at, cranker.pubkey(), 0)
     freeze = life.freeze_seed(driver.at, cranker.pubkey(), 0)
     driver.chain.advance(driver.round(0).seed_slot + SLOTS_LISTED - driver.slot)
     assert driver.refused(retarget, cranker) == "SeedNotLost"

@@ -82,7 +82,7 @@ async def test_one_who_says_that_a_payload_is_unavailable_excludes_nobody(run_fa
     await play_out(run)
     assert included(run, "ada") == dict.fromkeys(range(FIRST_LIE + 1), EVERYBODY)
     (account,) = await run.client.read_rounds(run.at.run, [FIRST_LIE])
-    assert not account.slots[MAL].attest_bitmap >> ADA & 1, "it did lie"
+    assert not account.ballots[MAL].attest_bitmap >> ADA & 1, "it did lie"
     assert (await run.view()).entries[ADA].strikes == 0
     assert books.losses == []
     await assert_honest_untouched(run, books)

@@ -180,12 +180,12 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     run.runtime.join()
     for _ in range(3):
         await run.runtime.wait()
-    assert not tale.named("VoteRevealed", index=fay.index)
+    assert not tale.named("JurorVoteRevealed", index=fay.index)
     await run.start(fay)
     run.runtime.leave()
     settled = await until_event(run, tale, "CaseSettled", target=ada.index)
-    assert len(tale.named("VoteCommitted", index=fay.index)) == 1
-    assert len(tale.named("VoteRevealed", index=fay.index)) == 1
+    assert len(tale.named("JurorVoteCommitted", index=fay.index)) == 1
+    assert len(tale.named("JurorVoteRevealed", index=fay.index)) == 1
     assert settled.outcome == 2
     assert settled.paid.bit_count() == 5
     assert (await entry_of(run, fay)).seat_faults == 0

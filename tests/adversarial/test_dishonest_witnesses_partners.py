@@ -66,7 +66,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     stranger, before = await accuse(run, FIRST_LIE, mal, AuditKind.WORK)
     unvested = sum((await entry_of(run, mal)).bucket_amount)
     settled = await until_event(run, tale, "CaseSettled", target=mal.index)
-    jurors = tale.named("VoteRevealed", target=mal.index)
+    jurors = tale.named("JurorVoteRevealed", target=mal.index)
     assert [vote.verdict for vote in jurors] == [VerdictKind.MISMATCH] * 5
     assert not {vote.index for vote in jurors} & {one.index for one in friends}
     assert_fields(settled, outcome=1, fault=3, stake=STAKE // 2)
@@ -111,7 +111,7 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
     mal = member(run, "mal")
     await buy_audit(run, mal)
     settled = await until_event(run, tale, "CaseSettled", target=mal.index)
-    jurors = {vote.index for vote in tale.named("VoteRevealed", target=mal.index)}
+    jurors = {vote.index for vote in tale.named("JurorVoteRevealed", target=mal.index)}
     seats = {said.index for said in tale.named("VerdictRevealed", target=mal.index)}
     assert len(seats) == 5
     assert len(jurors) == 5

@@ -37,7 +37,7 @@ def test_the_authority_cannot_turn_stakes_into_its_own_leftovers():
     driver.play(3)
     while driver.run.phase in (Phase.COMMIT, Phase.ATTEST):
         driver.run_out()
-        driver.tick()
+        driver.advance_phase()
         driver.run_out()
         driver.close()
     # What one absence may cost was agreed on when the stake was deposited.
@@ -122,7 +122,7 @@ def test_a_vote_for_another_run_is_worth_nothing_here():
     session = driver.sessions[3]
     commit = make.commit_payload(driver.at, session.pubkey(), 3, 0, header_of(3, 0), foreign)
     driver.send(commit, session)
-    driver.tick()
+    driver.advance_phase()
     driver.attest_all()
     driver.close()
     assert driver.round(0).included == 0b0111
@@ -139,7 +139,7 @@ def test_a_landed_transaction_cannot_be_sent_again_in_a_later_round():
     captured = driver.commit_instruction(1)
     driver.send(captured, driver.sessions[1])
     assert driver.refused(captured, driver.sessions[1]) == "AlreadyCommitted"
-    driver.tick()
+    driver.advance_phase()
     driver.attest_all()
     driver.close()
     assert driver.refused(captured, driver.sessions[1]) == "WrongRound"

@@ -72,7 +72,7 @@ def test_nobody_is_jailed_by_a_bond_that_comes_back(
     assert_untouched(driver)
 
 
-def test_a_griefer_that_empties_the_committee_gains_nothing() -> None:
+def test_a_griefer_that_empties_the_jury_gains_nothing() -> None:
     """It accuses when three can judge, and takes its own identity away before they are drawn.
 
     Threat T24.
@@ -107,7 +107,7 @@ def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
     driver.start()
     for index in driver.trainers():
         driver.commit(index, LIE if index == 3 else None)
-    driver.tick()
+    driver.advance_phase()
     leave(driver, 3)
     driver.attest_all()
     driver.close()

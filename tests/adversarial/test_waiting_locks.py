@@ -46,7 +46,7 @@ def finishes(driver: RoundDriver) -> bool:
         if driver.run.phase == Phase.FINISHED:
             break
         try:
-            driver.tick()
+            driver.advance_phase()
         except AssertionError:
             return False
         if driver.run.phase_end_slot != NONE:
@@ -103,7 +103,7 @@ def test_a_run_that_halts_after_its_last_round_ends():
     driver.run_out()
     for index in range(2):
         leave(driver, index)
-    driver.tick()
+    driver.advance_phase()
     wait_long(driver)
     assert finishes(driver)
 
@@ -125,11 +125,11 @@ def test_a_jailed_member_that_is_needed_does_not_lock_the_run():
     assert driver.entries[2].status == Status.JAILED
     wait_long(driver)
     try:
-        driver.ready(2)
+        driver.post_ready(2)
     except AssertionError:
         assert finishes(driver)
     else:
-        driver.tick()
+        driver.advance_phase()
         assert driver.run.phase == Phase.WARMUP
 
 

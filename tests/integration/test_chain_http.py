@@ -71,7 +71,7 @@ async def test_refusals_over_http():
         assert any("AnchorError" in line for line in caught.value.logs)
         poor = Crank(world.client, running.at, key("poor"))
         with pytest.raises(InsufficientFundsError, match=str(key("poor").pubkey())):
-            await poor.tick(0)
+            await poor.advance_phase(0)
 
 
 async def test_150_blocks_without_a_landing_over_http():
@@ -84,7 +84,7 @@ async def test_150_blocks_without_a_landing_over_http():
 
         world.rpc.send = lose
         with pytest.raises(BlockhashExpiredError):
-            await running.crank.tick(0)
+            await running.crank.advance_phase(0)
         assert len(set(lost)) == 4
 
 

@@ -34,11 +34,11 @@ async def view(running):
 
 
 async def commit_all(running, round_, root=GENESIS_ROOT, carry=True):
-    """Everybody commits; the last commit carries the tick to Attest."""
+    """Everybody commits; the last commit carries the step to Attest."""
     last = len(running.peers) - 1
     for number, (_owner, session) in enumerate(running.peers):
-        tick = make.tick(running.at, session.key.pubkey(), round_)
-        carried = [tick] if carry and number == last else []
+        advance = make.advance_phase(running.at, session.key.pubkey(), round_)
+        carried = [advance] if carry and number == last else []
         root_vote = running.vote(number, round_, root)
         sent = await session.commit_payload(round_, bytes([number + 1] * 32), root_vote, carried)
     return sent
@@ -226,7 +226,7 @@ async def test_a_round_and_what_follows_from_it():
     assert [one and one.round for one in rounds] == [0, 1, 2, None, None]
     assert rounds[0].seed_status == SeedStatus.FROZEN
     running.world.chain.advance(600)
-    sent = await running.crank.retarget(1)
+    sent = await running.crank.retarget_seed(1)
     assert names(sent) == ["SeedRetargeted"]
     (found,) = await client.find_runs()
     assert found == await client.read_run(at.run)
@@ -258,16 +258,16 @@ async def test_a_snapshot_costs_one_call_while_the_round_stands():
 
 
 async def test_a_transition_that_somebody_else_made_first_is_dropped():
-    """The carried tick comes too late; the commit under it must land all the same."""
+    """The carried `advance_phase` comes too late; the commit under it must land all the same."""
     running = await World().start(3)
     _owner, session = running.peers[0]
-    tick = make.tick(running.at, session.key.pubkey(), 0)
+    advance = make.advance_phase(running.at, session.key.pubkey(), 0)
     root_vote = running.vote(0, 0, GENESIS_ROOT)
-    sent = await session.commit_payload(0, b"h" * 32, root_vote, [tick])
+    sent = await session.commit_payload(0, b"h" * 32, root_vote, [advance])
     assert names(sent) == ["PayloadCommitted"]
     assert (await view(running)).round.committed == 1
     with pytest.raises(ProgramRefusedError) as caught:
-        await session.commit_payload(0, b"h" * 32, root_vote, [tick])
+        await session.commit_payload(0, b"h" * 32, root_vote, [advance])
     assert caught.value.instruction == 0
 
 
@@ -292,7 +292,7 @@ async def test_reporting_a_missing_payload_and_closing_void():
 async def test_late_joiner_is_activated():
     running = await World().start(2)
     owner, session = await running.world.join(running.at, "late")
-    await session.ready(0, vote(running.at, owner, 0, GENESIS_ROOT))
+    await session.post_ready(0, vote(running.at, owner, 0, GENESIS_ROOT))
     await play(running, 0)
     sent = await running.crank.activate(session.index, 0)
     assert names(sent) == ["Activated"]

@@ -69,14 +69,14 @@ async def test_a_round_on_a_real_validator(client):
         assert sent.is_complete
         assert sent.events[0].name == "ParticipantJoined"
         peers.append((owner, Session(client, at, session, index)))
-    await crank.tick(0)
+    await crank.advance_phase(0)
     for owner, session in peers:
-        await session.ready(0, vote(at, owner, 0, GENESIS_ROOT))
-    await crank.tick(0)
+        await session.post_ready(0, vote(at, owner, 0, GENESIS_ROOT))
+    await crank.advance_phase(0)
     for number, (owner, session) in enumerate(peers):
-        tick = make.tick(at, session.key.pubkey(), 0)
+        advance = make.advance_phase(at, session.key.pubkey(), 0)
         root_vote = vote(at, owner, 0, GENESIS_ROOT)
-        sent = await session.commit_payload(0, bytes([7] * 32), root_vote, [tick] * number)
+        sent = await session.commit_payload(0, bytes([7] * 32), root_vote, [advance] * number)
     assert [event.name for event in sent.events] == ["PayloadCommitted", "PhaseStarted"]
     await asyncio.gather(*(session.attest(0, 0b11, bytes(64)) for _owner, session in peers))
     sent = await crank.close_round((await client.snapshot(at.run)).run, GENESIS_ROOT)

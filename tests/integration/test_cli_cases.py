@@ -23,7 +23,7 @@ RING = 8
 RULES = ("commit_slots=600", "attest_slots=600", "warmup_slots=1500", "vesting_slots=40000")
 RULES += ("unbond_slots=40000", "p_new_ppm=1000000", "audit_cap=2")
 RULES += ("openings_slots=3000", "verdict_commit_slots=3000", "verdict_reveal_slots=3000")
-RULES += ("committee_commit_slots=3000", "committee_reveal_slots=3000")
+RULES += ("jury_commit_slots=3000", "jury_reveal_slots=3000")
 RULES += (f"ring={RING}", "appeal_slots=100", "breaker_slots=100")
 CASE_SLOTS = 2_500
 RULES += (f"case_slots={CASE_SLOTS}",)
@@ -152,7 +152,7 @@ def let_accusations_expire(bench, run):
     status = bench.of_run("status", run=run)
     wait_for(lambda: bench.cli.json(*status)["phase"] == "finished", SECONDS)
     cases = bench.of_run("case", "list", run=run)
-    open_stages = ("commit", "reveal", "committee_commit", "committee_reveal")
+    open_stages = ("commit", "reveal", "jury_commit", "jury_reveal")
     wait_for(
         lambda: all(case["stage"] not in open_stages for case in bench.cli.json(*cases)["cases"]),
         SECONDS,
@@ -173,7 +173,7 @@ def assert_bond_is_lost(bench, run, judged):
     assert judged["taken_lamports"] == 0
     assert {juror["verdict"] for juror in judged["jurors"]} == {"ok"}
     told = [event["event"] for event in judged["history"]]
-    for name in ("AuditOpened", "VerdictRevealed", "CaseOpened", "CommitteeDrawn", "CaseSettled"):
+    for name in ("AuditOpened", "VerdictRevealed", "CaseOpened", "JuryDrawn", "CaseSettled"):
         assert name in told
     assert bench.balance("x") < 10 * SOL - judged["bond_lamports"]
 

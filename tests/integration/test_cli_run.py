@@ -200,7 +200,9 @@ def test_a_run_that_can_begin_is_not_cancelled(bench):
     error = bench.cli.refused(*bench.of_run("run", "cancel", run=run, key="authority"))
     assert error["found"] == "2 members, enough to begin"
     shown = bench.cli.json(*bench.of_run("run", "show", run=run))
-    assert shown["phase"] == "waiting_for_members", "the tick that would begin it was not sent"
+    assert shown["phase"] == "waiting_for_members", (
+        "the `advance_phase` that would begin it was not sent"
+    )
 
 
 def test_an_allowlisted_run_admits(bench):

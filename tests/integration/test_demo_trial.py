@@ -138,5 +138,5 @@ def assert_case_shows_it(shown, case):
     assert {seat["verdict"] for seat in shown["seats"]} == {"mismatch"}
     assert {juror["verdict"] for juror in shown["jurors"]} == {"mismatch"}
     told = [event["event"] for event in shown["history"]]
-    for name in ("AuditOpened", "AuditSettled", "CommitteeDrawn", "CaseSettled", "AuditClosed"):
+    for name in ("AuditOpened", "AuditSettled", "JuryDrawn", "CaseSettled", "AuditClosed"):
         assert name in told

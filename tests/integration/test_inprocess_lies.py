@@ -136,7 +136,7 @@ async def test_a_copied_header_hash_is_not_vouched_for(run_factory):
         thief = await join_by_hand(run, "dan")
         view = await until(run, lambda view: num_committed(view) == 3, is_stopped=True)
         vote = vote_of(run, "dan", 0, view.run.genesis_root)
-        await thief.commit_payload(0, view.round.slots[0].header_hash, vote)
+        await thief.commit_payload(0, view.round.ballots[0].header_hash, vote)
     await run.finish()
     for name in ("ada", "bob", "cyd"):
         (refused,) = events_of(run, name, "header_refused")

@@ -46,7 +46,7 @@ async def with_silent(run, working: list[str], silent: list[str]) -> None:
         view = await until(run, lambda view: view.run.phase == Phase.WARMUP, is_stopped=True)
         for one, session in sessions:
             vote = root_vote(view.run.address, 0, bytes(one.owner.pubkey()), view.run.root)
-            await session.ready(0, vote)
+            await session.post_ready(0, vote)
 
 
 async def test_a_silent_third_does_not_stop_the_run(run_factory):

@@ -58,7 +58,7 @@ async def one_joins(client: CoordinatorClient) -> list[str]:
     )
     assert index == 0
     with pytest.raises(ProgramRefusedError) as caught:
-        await Crank(client, run.at, authority).tick(0)
+        await Crank(client, run.at, authority).advance_phase(0)
     assert caught.value.name == "NothingDue"
     view = await client.read_run(run.at.run)
     assert view.phase == Phase.WAITING_FOR_MEMBERS

@@ -18,11 +18,11 @@ def runs() -> TwoRuns:
 SHARED = [
     *("fund_run", "pause_run", "update_params", "join_run", "top_up_stake", "set_session_key"),
     *("leave_run", "announce_manifest", "commit_payload", "freeze_seed", "report_missing"),
-    "ready",
+    "post_ready",
 ]
 DRIVEN = [
-    *("resume_run", "withdraw_stake", "claim_reward", "activate", "retarget", "tick", "attest"),
-    *("close_void", "close_round"),
+    *("resume_run", "withdraw_stake", "claim_reward", "activate", "retarget_seed"),
+    *("advance_phase", "attest", "close_void", "close_round"),
 ]
 # Tested in test_create.py, test_join.py and test_close_run.py: they take accounts that do not exist
 # yet, or lists.

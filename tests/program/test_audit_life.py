@@ -29,7 +29,7 @@ def test_three_honest_seats_clear_an_honest_target_and_are_paid() -> None:
         audit,
         canonical_root=root_of(0),
         seed=frozen.seed,
-        header_hash=frozen.slots[2].header_hash,
+        header_hash=frozen.ballots[2].header_hash,
         vouchers=0b111111,
         reward_paid=1_000,
         previous_included=NONE,
@@ -115,7 +115,7 @@ def test_three_mismatches_accuse_and_freeze_the_target() -> None:
     assert audit.case_seed_slot == settled.case_seed_slot
     entry = driver.entries[3]
     assert_fields(entry, frozen=1, targets=1)
-    assert entry.status == Status.ACTIVE, "nobody is punished before a second committee"
+    assert entry.status == Status.ACTIVE, "nobody is punished before a jury votes"
     assert_fields(driver.run, accused=0b001000, sampled=0b111111)
 
 

@@ -67,7 +67,7 @@ def comes_back(driver: AuditDriver, index: int) -> None:
     missing = STAKE - driver.entries[index].stake
     owner = driver.owners[index]
     driver.send(life.top_up_stake(driver.at, owner.pubkey(), missing), owner)
-    driver.ready(index)
+    driver.post_ready(index)
     driver.play(1)
     driver.activate(index)
     driver.play(1)

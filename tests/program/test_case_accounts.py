@@ -38,7 +38,7 @@ class TwoRunsWithCases(TwoRuns):
         self.driver.challenge(self.driver.outsider("challenger"), 0, 3, PAYLOAD)
         return self.driver.case(0, 3, PAYLOAD)
 
-    def _until_draw_committee(self) -> Case:
+    def _until_draw_jury(self) -> Case:
         case = self._opened()
         self.driver.seat_jury(self.driver.case(0, 5, ROOT))
         return Case(self.driver.draw_instruction(case), self.driver.cranker)
@@ -71,7 +71,7 @@ class TwoRunsWithCases(TwoRuns):
         owner = self.driver.owners[3]
         return Case(make.appeal_case(self.driver.at, owner.pubkey(), self._convicted()), owner)
 
-    def _until_resolve_appeal(self) -> Case:
+    def _until_reverse_case(self) -> Case:
         case = self._convicted()
         self.driver.appeal(case)
         self.driver.run_to(case.appeal_end)

@@ -85,7 +85,7 @@ def test_the_council_is_too_late_after_the_escrow_and_acts_once() -> None:
     driver.appeal(case)
     council, thief = driver.outsider("council"), driver.outsider("thief")
     driver.run_to(case.appeal_end)
-    stolen = make.resolve_appeal(driver.at, thief.pubkey(), case)
+    stolen = make.reverse_case(driver.at, thief.pubkey(), case)
     assert driver.refused(stolen, thief) == "WrongCouncil"
     driver.reverse(case)
     assert driver.refused(driver.reverse_instruction(case), council) == "AlreadyReversed"
@@ -217,7 +217,7 @@ def test_a_reversal_ends_the_jail_of_a_false_possession(is_reversed: bool) -> No
     if not is_reversed:
         assert driver.refused(driver.ready_instruction(3), driver.sessions[3]) == "StillJailed"
         return
-    driver.ready(3)
+    driver.post_ready(3)
     driver.play(1)
     driver.activate(3)
 

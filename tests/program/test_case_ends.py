@@ -53,7 +53,7 @@ def test_a_run_with_convictions_ends_and_leaves_nothing_behind() -> None:
     driver.challenge(driver.outsider("challenger"), 1, 4, ROOT)
     case = driver.case(1, 4, ROOT)
     settled = driver.decide(case, MISMATCH).event("CaseSettled")
-    assert settled.paid.bit_count() >= 3, "in a finished run a committee still sits"
+    assert settled.paid.bit_count() >= 3, "in a finished run a jury still sits"
     assert driver.refused(close(driver), driver.authority) == "CasesMayBeOpen"
     for case in driver.audits:
         driver.release(case)
@@ -69,7 +69,7 @@ def test_a_pause_stops_the_windows_of_a_case() -> None:
     assert driver.run.phase == Phase.PAUSED
     # Seeds are frozen in every phase: slots go on while the clock stands.
     seated = driver.seat_jury(driver.case(0, 3, PAYLOAD))
-    driver.chain.advance(driver.params.committee_commit_slots * 2)
+    driver.chain.advance(driver.params.jury_commit_slots * 2)
     resume = life.resume_run(driver.at, boss.pubkey(), driver.run.round)
     driver.send(resume, boss)
     driver.take_votes(seated, [OK] * len(seated.jurors))

@@ -36,7 +36,7 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     jurors = [juror.index for juror in seated.jurors]
     assert tuple(jurors) == jury(seed, 0xFFF, [3], heard)
     assert not set(jurors) & {3, *heard}, "others remain, so the first seats sit out"
-    assert seated.stage_end == driver.clock + driver.params.committee_commit_slots
+    assert seated.stage_end == driver.clock + driver.params.jury_commit_slots
 
     pool, treasury = driver.run.reward_pool, driver.run.treasury
     driver.take_votes(seated, [MISMATCH] * len(jurors))
@@ -102,7 +102,7 @@ def test_a_bonded_case_against_cleared_work_pays_the_challenger_five_percent() -
     settled = driver.decide(case, MISMATCH).event("CaseSettled")
     fees = settled.paid.bit_count() * FEE
     assert_fields(settled, bond_spent=fees, bond_returned=BOND - fees)
-    assert driver.run.reward_pool == pool, "the bond paid the committee"
+    assert driver.run.reward_pool == pool, "the bond paid the jurors"
     assert driver.chain.accounts.balance(stranger.pubkey()) == before + BOND - fees
     taken = settled.stake + settled.unvested
     closed = driver.release(case).event("AuditClosed")
@@ -169,12 +169,12 @@ def test_a_possession_case_judges_the_payload_that_was_vouched_for() -> None:
     driver = CaseDriver.started()
     driver.challenge(driver.outsider("challenger"), 0, 3, POSSESSION, 4)
     case = driver.case(0, 3, POSSESSION)
-    assert case.header_hash == driver.round(0).slots[4].header_hash
+    assert case.header_hash == driver.round(0).ballots[4].header_hash
     assert case.subject == 4
     assert case.possession[4] == 7
 
 
-def test_a_committee_without_a_majority_proves_nothing() -> None:
+def test_a_jury_without_a_majority_proves_nothing() -> None:
     driver = CaseDriver.started()
     case = driver.seat_jury(driver.accuse(0, 3))
     half = len(case.jurors) // 2

@@ -260,7 +260,7 @@ def test_nobody_is_paid_for_the_outcome_but_for_judging() -> None:
     assert fees == [FEE, FEE]
 
 
-def test_who_hides_from_the_second_committee_pays_a_refusal_that_never_grows() -> None:
+def test_who_hides_from_the_jury_pays_a_refusal_that_never_grows() -> None:
     """Twice within 500 rounds: the word of judges is no second time and makes none."""
     driver = CaseDriver.started(12, 2, **PATIENT)
     owner = driver.owners[3]

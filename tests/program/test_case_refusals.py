@@ -190,7 +190,7 @@ def test_a_reveal_must_be_what_was_committed_and_in_time(
     unknown = (7, seated.openings_root, bytes(32))
     bad = make.reveal_vote(driver.at, session.pubkey(), seated, index, unknown)
     assert driver.refused(bad, session) == "UnknownVerdict"
-    driver.run_to(seated.stage_end + driver.params.committee_reveal_slots)
+    driver.run_to(seated.stage_end + driver.params.jury_reveal_slots)
     assert driver.refused(reveal, session) == "WindowOver"
 
 
@@ -304,12 +304,12 @@ def test_accounts_of_other_types_are_refused_everywhere(
     session = driver.sessions[seated.jurors[0].index]
     commit, _ = driver.vote_instructions(seated, seated.jurors[0].index, OK)
     instructions = [
-        ("draw_committee", driver.draw_instruction(seated), driver.cranker),
+        ("draw_jury", driver.draw_instruction(seated), driver.cranker),
         ("vote_case", commit, session),
         ("settle_case", driver.settle_case_instruction(seated), driver.cranker),
         ("appeal_case", make.appeal_case(driver.at, driver.owners[3].pubkey(), seated),
          driver.owners[3]),
-        ("resolve_appeal", driver.reverse_instruction(seated), driver.outsider("council")),
+        ("reverse_case", driver.reverse_instruction(seated), driver.outsider("council")),
         ("release_escrow", driver.release_instruction(seated), driver.cranker),
     ]  # fmt: skip
     owned = {

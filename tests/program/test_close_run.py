@@ -150,7 +150,7 @@ def test_a_leaving_member_has_left_when_the_run_finishes():
 def test_a_run_that_never_began_is_its_authority_s_to_give_up():
     """Somebody joins and never leaves; too few come. The pool must not be held for ever."""
     driver = RoundDriver(1)
-    end = make.tick(driver.at, driver.authority.pubkey(), 0)
+    end = make.advance_phase(driver.at, driver.authority.pubkey(), 0)
     assert driver.refused(end, driver.authority) == "NothingDue"
     driver.chain.advance(driver.run.phase_start_slot + driver.params.unbond_slots - driver.slot)
     assert driver.refused(end, driver.authority) == "NothingDue"

@@ -13,7 +13,7 @@ BOUNDS = {
     **{"commit_payload": 15_000, "attest": 20_000, "close_round": 120_000},
     **{"freeze_seed": 100_000, "open_audit": 60_000, "post_openings": 60_000},
     **{"commit_verdict": 15_000, "reveal_verdict": 20_000, "settle_audit": 200_000},
-    **{"open_case": 60_000, "draw_committee": 50_000, "vote_case": 15_000},
+    **{"open_case": 60_000, "draw_jury": 50_000, "vote_case": 15_000},
     **{"settle_case": 150_000, "release_escrow": 30_000},
 }
 """What the project promises, measured with 64 participants, all of them sampled."""

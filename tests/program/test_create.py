@@ -159,7 +159,7 @@ CONTRADICTIONS = [
         for name in (
             *("warmup", "commit", "attest", "close_grace", "halt", "seed_delay", "vesting"),
             *("unbond", "param_delay", "case", "openings", "verdict_commit", "verdict_reveal"),
-            *("committee_commit", "committee_reveal", "appeal", "breaker"),
+            *("jury_commit", "jury_reveal", "appeal", "breaker"),
         )
     ],
     ("WindowTooLong", {"warmup_slots": 2**40 + 1}),

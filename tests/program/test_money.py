@@ -245,12 +245,12 @@ def test_a_session_key_must_not_be_zero_and_needs_a_participant_that_is_there():
 def test_leaving_during_warmup_may_complete_the_quorum():
     """Four of six are ready; when one of the others leaves, four of five are enough."""
     driver = RoundDriver(6)
-    driver.tick()
+    driver.advance_phase()
     for index in range(4):
-        driver.ready(index)
+        driver.post_ready(index)
     assert driver.run.quorum_slot == NONE
     leave(driver, 5)
     assert driver.run.quorum_slot == driver.slot
     driver.chain.advance(8)
-    driver.tick()
+    driver.advance_phase()
     assert driver.open.members == 0b01111

@@ -29,7 +29,7 @@ def resume(driver: RoundDriver, by=None):
 
 def test_between_rounds_a_pause_stops_the_clock_at_once():
     driver = driver_of()
-    driver.tick()
+    driver.advance_phase()
     assert driver.run.phase == Phase.WARMUP
     start, end = driver.run.phase_start_slot, driver.run.phase_end_slot
     driver.send(pause(driver), driver.authority)
@@ -195,7 +195,7 @@ def test_parameters_change_at_the_first_epoch_boundary_after_the_delay():
             ("WindowShrinks", {f"{name}_slots": 1})
             for name in (
                 *("warmup", "commit", "attest", "close_grace", "param_delay", "openings"),
-                *("verdict_commit", "verdict_reveal", "committee_commit", "committee_reveal"),
+                *("verdict_commit", "verdict_reveal", "jury_commit", "jury_reveal"),
                 *("appeal", "breaker"),
             )
         ],

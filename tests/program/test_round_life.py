@@ -45,9 +45,9 @@ def test_a_close_records_what_everyone_did_and_pays_for_it() -> None:
     assert closed.flags == RoundFlag.CLOSED
     assert closed.included == 0b1111
     assert closed.canonical_root == root_of(0)
-    assert closed.slots[2].header_hash == header_of(2, 0)
-    assert closed.slots[2].root_vote == driver.vote(2, 0, root_of(0))
-    assert closed.slots[3].attest_bitmap == 0b1111
+    assert closed.ballots[2].header_hash == header_of(2, 0)
+    assert closed.ballots[2].root_vote == driver.vote(2, 0, root_of(0))
+    assert closed.ballots[3].attest_bitmap == 0b1111
     assert_fields(closed, seed_status=SeedStatus.PENDING, seed_slot=closed.close_slot + 2)
     window = closed.close_slot // -(-driver.params.vesting_slots // 2)
     assert_fields(closed, reward_paid=1_000, reward_window=window)
@@ -59,7 +59,7 @@ def test_a_close_records_what_everyone_did_and_pays_for_it() -> None:
     assert_fields(settled, missed_commit=0, missed_attest=0, struck=0)
     following = driver.open
     assert_fields(following, round=1, cursor=8, base_round=0)
-    assert [s.previous_included for s in following.slots[:5]] == [0, 0, 0, 0, NONE]
+    assert [s.previous_included for s in following.ballots[:5]] == [0, 0, 0, 0, NONE]
 
 
 def test_a_witness_attests_and_does_not_train() -> None:
@@ -81,12 +81,12 @@ def test_previous_round_is_forgotten_at_a_new_residual_period() -> None:
     driver = RoundDriver(2, residual_rounds=3)
     driver.start()
     driver.play(2)
-    assert driver.open.slots[0].previous_included == 1
+    assert driver.open.ballots[0].previous_included == 1
     driver.play(1)
     assert driver.open.round == 3
-    assert driver.open.slots[0].previous_included == NONE
+    assert driver.open.ballots[0].previous_included == NONE
     driver.play(1)
-    assert driver.open.slots[0].previous_included == 3
+    assert driver.open.ballots[0].previous_included == 3
 
 
 def test_a_pool_that_cannot_pay_scales_the_rewards_down() -> None:

@@ -30,7 +30,7 @@ def test_a_joiner_becomes_a_member_of_the_round_after_the_next() -> None:
     driver.play(2)
     index = driver.add()
     assert driver.entries[index].status == Status.PENDING
-    driver.ready(index)
+    driver.post_ready(index)
     early = make.activate(driver.at, driver.cranker.pubkey(), index, 2)
     assert driver.refused(early, driver.cranker) == "RoundHasNoRoot"
     driver.play(1)
@@ -42,7 +42,7 @@ def test_a_joiner_becomes_a_member_of_the_round_after_the_next() -> None:
     assert driver.refused(driver.commit_instruction(index), session) == "NotATrainer"
     driver.play(1)
     assert_fields(driver.open, round=4, members=0b11111)
-    assert driver.open.slots[index].previous_included == NONE
+    assert driver.open.ballots[index].previous_included == NONE
     driver.play(1)
     assert driver.round(4).included == 0b11111
 
@@ -50,11 +50,11 @@ def test_a_joiner_becomes_a_member_of_the_round_after_the_next() -> None:
 def test_a_joiner_with_other_weights_is_not_activated_and_may_try_again() -> None:
     driver = started()
     index = driver.add()
-    driver.ready(index, root_of(77))
+    driver.post_ready(index, root_of(77))
     driver.play(1)
     wrong = make.activate(driver.at, driver.cranker.pubkey(), index, 0)
     assert driver.refused(wrong, driver.cranker) == "ReadyRootMismatch"
-    driver.ready(index)
+    driver.post_ready(index)
     driver.play(1)
     driver.activate(index)
 
@@ -67,7 +67,7 @@ def test_activate_refuses_who_never_was_ready_and_a_void_round() -> None:
     assert driver.refused(never, driver.cranker) == "NotReady"
     nobody = make.activate(driver.at, driver.cranker.pubkey(), 9, 0)
     assert driver.refused(nobody, driver.cranker) == "NotJoined"
-    driver.ready(index)
+    driver.post_ready(index)
     other = make.activate(driver.at, driver.cranker.pubkey(), index, 0)
     assert driver.refused(other, driver.cranker) == "WrongRoundAccount"
     driver.commit_all([])
@@ -83,9 +83,9 @@ def test_ready_speaks_about_the_open_round() -> None:
     index = driver.add()
     session = driver.sessions[index]
     vote = driver.vote(index, 0, root_of(0))
-    old = make.ready(driver.at, session.pubkey(), index, 0, vote)
+    old = make.post_ready(driver.at, session.pubkey(), index, 0, vote)
     assert driver.refused(old, session) == "WrongRound"
-    foreign = make.ready(driver.at, driver.sessions[0].pubkey(), index, 1, vote)
+    foreign = make.post_ready(driver.at, driver.sessions[0].pubkey(), index, 1, vote)
     assert driver.refused(foreign, driver.sessions[0]) == "WrongSessionKey"
 
 
@@ -110,7 +110,7 @@ def test_three_deadline_misses_cost_the_fee_and_the_membership() -> None:
     assert driver.run.reward_pool == pool - 3_000 + 1_000
     assert driver.open.members == 0b0111
     assert entry.return_round == 2
-    driver.ready(3)
+    driver.post_ready(3)
     driver.play(1)
     driver.activate(3)
     driver.play(1)
@@ -126,7 +126,7 @@ def test_the_second_inactivity_waits_for_the_next_epoch() -> None:
         entry = driver.entries[3]
         assert entry.status == Status.INACTIVE
         if entry.return_round == driver.run.round - 1:
-            driver.ready(3)
+            driver.post_ready(3)
             driver.play(1)
             driver.activate(3)
             driver.play(1)
@@ -134,7 +134,7 @@ def test_the_second_inactivity_waits_for_the_next_epoch() -> None:
     assert driver.refused(driver.ready_instruction(3), driver.sessions[3]) == "ReturnsLater"
     while driver.run.round < 12:
         driver.play(1)
-    driver.ready(3)
+    driver.post_ready(3)
 
 
 def test_misses_in_short_phases_need_twelve_in_a_row() -> None:
@@ -143,7 +143,7 @@ def test_misses_in_short_phases_need_twelve_in_a_row() -> None:
         for index in range(4):
             driver.commit(index)
         driver.chain.advance(8)
-        driver.tick()
+        driver.advance_phase()
         for index in range(4):
             driver.attest(index)
         driver.chain.advance(8)
@@ -210,7 +210,7 @@ def test_leaving_takes_effect_at_the_next_open() -> None:
     driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
     assert driver.entries[3].status == Status.ACTIVE, "it serves the open round"
     landed = driver.play(1)
-    turned = landed.event("RosterTurned")
+    turned = landed.event("MembershipChanged")
     assert_fields(turned, left=0b1000, rotated=0)
     entry = driver.entries[3]
     assert_fields(entry, status=Status.LEFT, left_round=1)
@@ -245,7 +245,7 @@ def test_a_new_session_key_is_in_force_from_the_next_open() -> None:
     driver.send(make.set_session_key(driver.at, owner.pubkey(), new.pubkey()), owner)
     driver.commit(0)
     landed = driver.play_rest()
-    assert landed.event("RosterTurned").rotated == 0b001
+    assert landed.event("MembershipChanged").rotated == 0b001
     old = driver.sessions[0]
     assert driver.refused(driver.commit_instruction(0), old) == "WrongSessionKey"
     driver.sessions[0] = new
@@ -276,7 +276,7 @@ def test_a_pause_waits_for_the_close_and_the_next_round_opens_at_the_resume() ->
 def test_a_joiner_activated_during_a_pause_is_a_member_at_the_resume() -> None:
     driver = started(3)
     index = driver.add()
-    driver.ready(index)
+    driver.post_ready(index)
     driver.send(make.pause_run(driver.at, driver.authority.pubkey()), driver.authority)
     driver.play(1)
     assert driver.activate(index).event("Activated").active_round == 1

@@ -67,7 +67,7 @@ def test_the_open_round_closes_void_at_once_and_does_not_count() -> None:
     assert run.cursor == cursor + 12, "the cursor advances whoever delivered"
     assert all(entry.misses_in_row == 0 for entry in driver.entries[:6])
     # The next header of 3 must name its last included round but one.
-    assert [s.previous_included for s in driver.open.slots[:6]] == [1, 1, 1, 0, 1, 1]
+    assert [s.previous_included for s in driver.open.ballots[:6]] == [1, 1, 1, 0, 1, 1]
     driver.play(1)
     assert driver.round(3).included == 0b111111
 
@@ -150,7 +150,7 @@ def test_a_voucher_with_three_strikes_is_jailed_for_an_epoch_and_returns() -> No
     while driver.run.round < entry.jailed_until_round:
         driver.play(1)
     ready_round = driver.run.round
-    driver.ready(0)
+    driver.post_ready(0)
     driver.play(1)
     driver.activate(0)
     driver.play(1)

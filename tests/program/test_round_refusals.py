@@ -29,7 +29,7 @@ def test_a_late_commit() -> None:
     driver.commit(0)
     driver.chain.advance()
     assert commit(driver, 1) == "PhaseOver"
-    driver.tick()
+    driver.advance_phase()
     assert commit(driver, 1) == "WrongPhase"
 
 
@@ -119,7 +119,7 @@ def test_a_transition_that_is_not_due() -> None:
     driver.chain.advance(7)
     assert driver.refused(driver.tick_instruction(), driver.cranker) == "NothingDue"
     driver.chain.advance(1)
-    driver.tick()
+    driver.advance_phase()
     assert not driver.open.flags & RoundFlag.COMMIT_RAN_TO_DEADLINE
     driver.attest(0)
     assert driver.refused(driver.close_instruction(), driver.cranker) == "PhaseNotOver"
@@ -145,7 +145,7 @@ def test_a_root_vote_copied_from_another_counts_for_nothing() -> None:
     session = driver.sessions[3]
     made = make.commit_payload(driver.at, session.pubkey(), 3, 0, header_of(3, 0), copied)
     driver.send(made, session)
-    driver.tick()
+    driver.advance_phase()
     driver.attest_all()
     landed = driver.close()
     assert driver.round(0).included == 0b0111
@@ -192,15 +192,15 @@ def test_a_checkpoint_at_a_wrong_address() -> None:
 
 def test_only_one_ready_in_a_warmup_and_none_from_an_active_member() -> None:
     driver = RoundDriver(3)
-    driver.tick()
-    driver.ready(0)
+    driver.advance_phase()
+    driver.post_ready(0)
     again = driver.ready_instruction(0)
     assert driver.refused(again, driver.sessions[0]) == "AlreadyReady"
     wrong = driver.ready_instruction(1, root_of(7))
     assert driver.refused(wrong, driver.sessions[1]) == "ReadyRootMismatch"
-    driver.ready(1)
-    driver.ready(2)
-    driver.tick()
+    driver.post_ready(1)
+    driver.post_ready(2)
+    driver.advance_phase()
     assert driver.refused(driver.ready_instruction(0), driver.sessions[0]) == "AlreadyActive"
 
 

@@ -32,8 +32,8 @@ def freeze(driver: RoundDriver) -> str:
     return driver.refused(made, driver.cranker)
 
 
-def retarget(driver: RoundDriver) -> str:
-    made = make.retarget(driver.at, driver.cranker.pubkey(), 0)
+def retarget_seed(driver: RoundDriver) -> str:
+    made = make.retarget_seed(driver.at, driver.cranker.pubkey(), 0)
     return driver.refused(made, driver.cranker)
 
 
@@ -51,7 +51,7 @@ def test_the_seed_is_the_hash_of_the_named_slot() -> None:
     driver.chain.advance(wanted - driver.slot)
     assert freeze(driver) == "SeedTooEarly", "a slot's hash is listed once the slot is over"
     driver.chain.advance()
-    assert retarget(driver) == "SeedNotLost"
+    assert retarget_seed(driver) == "SeedNotLost"
     event = driver.freeze(0).event("SeedFrozen")
     slot, slot_hash = hash_at(driver, wanted)
     view = driver.round(0)
@@ -62,7 +62,7 @@ def test_the_seed_is_the_hash_of_the_named_slot() -> None:
     assert view.seed_status == SeedStatus.FROZEN
     assert driver.run.seeds_pending == 0
     assert freeze(driver) == "SeedNotPending"
-    assert retarget(driver) == "SeedNotPending"
+    assert retarget_seed(driver) == "SeedNotPending"
 
 
 def test_the_result_depends_neither_on_the_caller_nor_on_the_moment() -> None:
@@ -93,18 +93,18 @@ def test_a_lost_seed_is_retargeted_once_then_the_round_has_no_audit() -> None:
     assert driver.run.phase == Phase.COMMIT
     driver.chain.advance(600)
     assert freeze(driver) == "SeedSlotLost"
-    again = make.retarget(driver.at, driver.cranker.pubkey(), 0)
+    again = make.retarget_seed(driver.at, driver.cranker.pubkey(), 0)
     event = driver.send(again, driver.cranker).event("SeedRetargeted")
     assert event.seed_slot == driver.slot + driver.params.seed_delay_slots
     assert driver.round(0).seed_status == SeedStatus.RETARGETED
     assert freeze(driver) == "SeedTooEarly"
-    assert retarget(driver) == "SeedNotLost"
+    assert retarget_seed(driver) == "SeedNotLost"
     driver.chain.advance(600)
     assert freeze(driver) == "SeedSlotLost"
     assert driver.send(again, driver.cranker).names() == ["SeedLost"]
     view = driver.round(0)
     assert_fields(view, seed_status=SeedStatus.LOST, seed=bytes(32))
-    assert retarget(driver) == "SeedNotPending"
+    assert retarget_seed(driver) == "SeedNotPending"
     assert driver.run.seeds_pending == 0, "the run goes on"
     driver.commit_all([])
     driver.attest_all([])
@@ -115,7 +115,7 @@ def test_a_lost_seed_is_retargeted_once_then_the_round_has_no_audit() -> None:
 def test_a_retargeted_seed_freezes_like_a_first_one() -> None:
     driver = closed()
     driver.chain.advance(600)
-    driver.send(make.retarget(driver.at, driver.cranker.pubkey(), 0), driver.cranker)
+    driver.send(make.retarget_seed(driver.at, driver.cranker.pubkey(), 0), driver.cranker)
     wanted = driver.round(0).seed_slot
     driver.chain.advance(20)
     assert driver.freeze(0).event("SeedFrozen").found_slot == wanted
@@ -133,7 +133,7 @@ def test_a_fake_sysvar_account_is_refused() -> None:
     driver.chain.accounts.set(fake, Account(10**9, data, driver.at.program, False, 0))
     for made in (
         make.freeze_seed(driver.at, driver.cranker.pubkey(), 0),
-        make.retarget(driver.at, driver.cranker.pubkey(), 0),
+        make.retarget_seed(driver.at, driver.cranker.pubkey(), 0),
     ):
         wrong = exchanged(made, SLOT_HASHES, fake)
         assert driver.refused(wrong, driver.cranker) == "WrongSysvar"
@@ -157,7 +157,7 @@ def test_a_void_round_has_no_seed() -> None:
     driver.close()
     driver.chain.advance(10)
     assert freeze(driver) == "SeedNotPending"
-    assert retarget(driver) == "SeedNotPending"
+    assert retarget_seed(driver) == "SeedNotPending"
 
 
 def test_seeds_freeze_while_the_run_is_paused() -> None:

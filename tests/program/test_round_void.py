@@ -86,7 +86,7 @@ def test_split_votes_close_only_void_and_only_after_the_grace() -> None:
     driver = started(4)
     for index in range(4):
         driver.commit(index, root_of(100 + index % 2))
-    driver.tick()
+    driver.advance_phase()
     driver.attest_all()
     for candidate in (root_of(100), root_of(101), root_of(0)):
         close = driver.close_instruction(candidate)
@@ -114,7 +114,7 @@ def test_three_void_rounds_halt_and_the_run_restarts_at_the_newest_checkpoint() 
     assert run.phase_end_slot == driver.slot + driver.params.halt_slots
     assert driver.refused(driver.tick_instruction(), driver.cranker) == "NothingDue"
     driver.run_out()
-    driver.tick()
+    driver.advance_phase()
     run = driver.run
     assert_fields(
         run,
@@ -126,12 +126,12 @@ def test_three_void_rounds_halt_and_the_run_restarts_at_the_newest_checkpoint() 
     )
     assert [e.status for e in driver.entries[:3]] == [Status.PENDING] * 3
     # Two of the three post ready for the stored root: they are the members.
-    driver.tick()
+    driver.advance_phase()
     assert driver.run.phase == Phase.WARMUP
     for index in (0, 1):
-        driver.ready(index)
+        driver.post_ready(index)
     driver.run_out()
-    ended = driver.tick().event("WarmupEnded")
+    ended = driver.advance_phase().event("WarmupEnded")
     assert_fields(ended, ready=0b011, absent=0b100)
     assert driver.entries[2].status == Status.INACTIVE
     assert driver.entries[2].stake == driver.params.stake_lamports, "no fee for a missed warmup"
@@ -139,7 +139,7 @@ def test_three_void_rounds_halt_and_the_run_restarts_at_the_newest_checkpoint() 
     assert_fields(run, "round and cursor stay", phase=Phase.COMMIT, round=5, cursor=30)
     assert_fields(run, restart_round=5, restart_root_round=1)
     assert driver.open.members == 0b011
-    assert all(slot.previous_included == NONE for slot in driver.open.slots)
+    assert all(slot.previous_included == NONE for slot in driver.open.ballots)
     driver.play(1)
     assert driver.round(5).included == 0b011
 
@@ -153,16 +153,16 @@ def test_two_rounds_of_silence_leave_nobody_and_halt() -> None:
     assert driver.run.phase == Phase.HALTED
     assert [e.status for e in driver.entries[:3]] == [Status.INACTIVE] * 3
     driver.run_out()
-    driver.tick()
+    driver.advance_phase()
     assert driver.refused(driver.tick_instruction(), driver.cranker) == "NothingDue"
     # Inactive ones come back by ready while the run waits; the fee came out of their stakes.
     assert driver.refused(driver.ready_instruction(0), driver.sessions[0]) == "StakeTooLow"
     for index in (0, 1):
         owner = driver.owners[index]
         driver.send(make.top_up_stake(driver.at, owner.pubkey(), 1_000), owner)
-        driver.ready(index)
-    driver.tick()
-    driver.tick()
+        driver.post_ready(index)
+    driver.advance_phase()
+    driver.advance_phase()
     assert driver.run.phase == Phase.COMMIT
     assert driver.open.members == 0b011
 
@@ -198,9 +198,9 @@ def test_a_root_only_step_without_a_majority_is_repeated_and_halts() -> None:
     assert_fields(driver.run, phase=Phase.HALTED, void_streak=3)
     # All rounds are done: out of the halt the run ends, at the newest root that was stored.
     driver.run_out()
-    driver.tick()
+    driver.advance_phase()
     assert driver.run.phase == Phase.WAITING_FOR_MEMBERS
-    driver.tick()
+    driver.advance_phase()
     assert_fields(driver.run, phase=Phase.FINISHED, root_round=0)
 
 
@@ -228,7 +228,7 @@ def test_all_who_leave_at_once_still_vote_for_the_root_that_they_made() -> None:
     assert driver.run.phase == Phase.COOLDOWN
     assert driver.open.members == 0b111
     landed = driver.cool_down()
-    assert landed.event("RosterTurned").left == 0b111
+    assert landed.event("MembershipChanged").left == 0b111
     assert_fields(driver.run, phase=Phase.WAITING_FOR_MEMBERS, root_round=2)
     assert [e.status for e in driver.entries[:3]] == [Status.LEFT] * 3
 
@@ -243,7 +243,7 @@ def test_leavers_that_are_gone_hold_up_the_root_only_step_once() -> None:
     driver.commit(0)
     driver.run_out()
     landed = driver.close()
-    assert landed.event("RosterTurned").left == 0b1110
+    assert landed.event("MembershipChanged").left == 0b1110
     assert driver.run.phase == Phase.COOLDOWN
     assert driver.open.trainers == 0b0001
     driver.cool_down()
@@ -259,6 +259,6 @@ def test_a_run_that_nobody_can_join_any_more_finishes() -> None:
     assert driver.run.phase == Phase.COOLDOWN, "one that stays is fewer than the minimum"
     driver.cool_down()
     assert driver.run.phase == Phase.WAITING_FOR_MEMBERS
-    driver.tick()
+    driver.advance_phase()
     run = driver.run
     assert_fields(run, phase=Phase.FINISHED, root_round=2, finished_slot=driver.slot)

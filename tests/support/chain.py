@@ -82,10 +82,10 @@ class World:
         at = authority.at
         peers = [await self.join(at, number) for number in range(num)]
         crank = Crank(self.client, at, authority.key)
-        await crank.tick(0)
+        await crank.advance_phase(0)
         for owner, session in peers:
-            await session.ready(0, vote(at, owner, 0, GENESIS_ROOT))
-        await crank.tick(0)
+            await session.post_ready(0, vote(at, owner, 0, GENESIS_ROOT))
+        await crank.advance_phase(0)
         return Running(self, authority, at, peers, crank)
 
 

@@ -42,8 +42,8 @@ WINDOWS = {
     "openings_slots": 20,
     "verdict_commit_slots": 30,
     "verdict_reveal_slots": 20,
-    "committee_commit_slots": 30,
-    "committee_reveal_slots": 20,
+    "jury_commit_slots": 30,
+    "jury_reveal_slots": 20,
     "appeal_slots": 20,
     "breaker_slots": 20,
     "case_slots": 60,
@@ -286,7 +286,7 @@ async def join_by_hand(run: InProcessRun, name: str) -> Session:
     one = await run.add(name)
     session = Session(run.client, run.at, one.session, one.index)
     view = await until(run, lambda view: view.run.phase == Phase.WARMUP, is_stopped=True)
-    await session.ready(0, vote_of(run, name, 0, view.run.root))
+    await session.post_ready(0, vote_of(run, name, 0, view.run.root))
     return session
 
 

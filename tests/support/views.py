@@ -7,6 +7,7 @@ from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import (
+    BallotView,
     EntryFlag,
     EntryView,
     NetworkView,
@@ -16,7 +17,6 @@ from troth_coordinator.rules.view import (
     RunFlag,
     RunView,
     SeedStatus,
-    SlotView,
     Status,
 )
 
@@ -71,7 +71,7 @@ def entry(number: int = 1, **changes: Any) -> EntryView:
 
 
 EMPTY = entry(0, owner=ZERO_DIGEST, status=Status.EMPTY, roles=Role(0))
-SLOT = SlotView(ZERO_DIGEST, ZERO_DIGEST, 0, NONE, 0, bytes(64))
+BALLOT = BallotView(ZERO_DIGEST, ZERO_DIGEST, 0, NONE, 0, bytes(64))
 
 
 def roster(*entries: EntryView) -> tuple[EntryView, ...]:
@@ -79,8 +79,8 @@ def roster(*entries: EntryView) -> tuple[EntryView, ...]:
     return (*entries, *[EMPTY] * (64 - len(entries)))
 
 
-def round_view(slots: dict[int, SlotView] | None = None, **changes: Any) -> RoundView:
-    """Return round 7 with four members that all train; `slots` by index."""
+def round_view(ballots: dict[int, BallotView] | None = None, **changes: Any) -> RoundView:
+    """Return round 7 with four members that all train; `ballots` by index."""
     made = RoundView(
         version=1,
         bump=255,
@@ -116,7 +116,7 @@ def round_view(slots: dict[int, SlotView] | None = None, **changes: Any) -> Roun
         sampled=0,
         audited=0,
         unpaid=0,
-        slots=tuple((slots or {}).get(index, SLOT) for index in range(64)),
+        ballots=tuple((ballots or {}).get(index, BALLOT) for index in range(64)),
     )
     return replace(made, **changes)
 

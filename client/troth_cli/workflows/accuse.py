@@ -1,7 +1,7 @@
 """Opening a case, appealing against one, reversing one: what can be checked before money moves.
 
 Owns: the errors that name what a claim needs. Never: judges a claim; the jury does.
-Next: `open_case`, `appeal_case` and `resolve_appeal` of the program.
+Next: `open_case`, `appeal_case` and `reverse_case` of the program.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ class Signer:
             council = Pubkey.from_bytes(run.council)
             advice = "Only the council reverses; a convicted owner asks it: troth case appeal."
             raise _refused(key, f"the council's key, {council}", f"{self.key.pubkey()}", advice)
-        step = make.resolve_appeal(self.at, self.key.pubkey(), await self._case(key))
+        step = make.reverse_case(self.at, self.key.pubkey(), await self._case(key))
         return await self.client.send([step], [self.key])
 
     async def _case(self, key: AuditKey) -> AuditView:

@@ -1,6 +1,6 @@
 """Giving up a run whose members never came, so that nothing of it is held any longer.
 
-Owns: what must be true before the tick is sent: the same tick would begin a run that can begin.
+Owns: what must be true before `advance_phase` is sent: it would also begin a run that can begin.
 Never: decides when a run may be ended; the program does.
 Next: `close.py` for what comes after it.
 """
@@ -26,7 +26,7 @@ async def cancel_run(
     """
     view = await client.snapshot(at.run)
     _check(view, at, bytes(key.pubkey()))
-    sent = await Crank(client, at, key).tick(view.run.round)
+    sent = await Crank(client, at, key).advance_phase(view.run.round)
     after = await client.read_run(at.run)
     if after.phase != Phase.FINISHED:
         raise _not_in_vain(

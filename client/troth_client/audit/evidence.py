@@ -114,7 +114,7 @@ async def find_submission(
     """
     kept = kept_submission(witness, audit, index)
     account = None if kept is not None else await witness.chain.read_round(audit.round)
-    if account is None or account.slots[index].header_hash != audit.header_hash:
+    if account is None or account.ballots[index].header_hash != audit.header_hash:
         return kept
     return (await witness.submissions.obtain(account, view, index)).submission
 

@@ -28,7 +28,7 @@ EVENTS = {
     Step.HEAR: "audit_heard",
     Step.END_UNOPENED: "audit_unopened",
     Step.FORGO: "audit_forgone",
-    Step.DRAW: "committee_drawn",
+    Step.DRAW: "jury_drawn",
     Step.DECIDE: "case_settled",
     Step.RELEASE: "escrow_released",
 }
@@ -82,7 +82,7 @@ def _revealed(place: SeatView | JurorView) -> VerdictKind | None:
 def _instruction(chain: RunChain, view: NetworkView, audit: AuditView, due: Step) -> Instruction:
     at, payer = chain.at, chain.payer
     if due is Step.DRAW:
-        return case_instructions.draw_committee(at, payer, audit)
+        return case_instructions.draw_jury(at, payer, audit)
     people = _people(view, audit)
     if due is Step.DECIDE:
         return case_instructions.settle_case(at, payer, audit, people)

@@ -73,16 +73,16 @@ class Submissions:
         """Check commitment, root vote, all fields and the signature of a header of `round_`."""
         index = submission.index
         header = headers.decode(submission.header)
-        slot = round_.slots[index]
+        ballot = round_.ballots[index]
         expected = self.expected_header(round_, view, index, header)
-        check_signed_header(header, submission.signature, slot.header_hash, expected)
+        check_signed_header(header, submission.signature, ballot.header_hash, expected)
         # The vote on chain binds the header to one root; whether that root is right is decided by
         # the majority and by replay, not by us refusing to vouch for availability.
         vote = root_vote(self.chain.run, round_.round, header.owner, header.state_root)
-        if vote != slot.root_vote:
+        if vote != ballot.root_vote:
             raise HeaderFieldError(
                 "state_root",
-                f"a root with the vote {slot.root_vote.hex()} that was committed on chain",
+                f"a root with the vote {ballot.root_vote.hex()} that was committed on chain",
                 f"{header.state_root.hex()} with the vote {vote.hex()}",
                 "the vote was made for another root or copied from somebody; do not vouch for it",
             )
@@ -92,7 +92,7 @@ class Submissions:
         self, round_: RoundView, view: NetworkView, index: int, header: Header
     ) -> ExpectedHeader:
         """Return what the chain says that the header committed by a trainer must contain."""
-        entry, slot, config = view.entries[index], round_.slots[index], self.state.config
+        entry, ballot, config = view.entries[index], round_.ballots[index], self.state.config
         per_payload = config.train.sequences_per_payload
         return ExpectedHeader(
             genesis_hash=self.chain.genesis_hash,
@@ -107,8 +107,8 @@ class Submissions:
             state_root=header.state_root,
             data_root=data_root(sequences_of(self.state.order, round_, index, per_payload)),
             payload_bytes=self.payload_bytes,
-            previous_included=slot.previous_included,
-            residual_before=self._residual_after(slot.previous_included, index),
+            previous_included=ballot.previous_included,
+            residual_before=self._residual_after(ballot.previous_included, index),
             zero_residual_root=self.state.residual.zero_root,
         )
 
@@ -140,7 +140,7 @@ class Submissions:
             return check
 
         for index in bitmap.indices_of(round_.committed):
-            blob = BlobId(round_.round, BlobKind.HEADER, round_.slots[index].header_hash)
+            blob = BlobId(round_.round, BlobKind.HEADER, round_.ballots[index].header_hash)
             self.transport.expect(blob, SIGNED_HEADER_BYTES, check_of(index))
 
     async def endpoints(self, view: NetworkView, first: int) -> list[str]:
@@ -166,7 +166,7 @@ class Submissions:
     async def _held(
         self, round_: RoundView, view: NetworkView, index: int, check: Check[object]
     ) -> Held:
-        committed = round_.slots[index].header_hash
+        committed = round_.ballots[index].header_hash
         submission = self._stored(round_.round, index, committed, check)
         if submission is None:
             submission = await self._from_holders(round_, view, index, check)
@@ -213,7 +213,7 @@ class Submissions:
             check(data)
             return data
 
-        committed = BlobId(round_.round, BlobKind.HEADER, round_.slots[index].header_hash)
+        committed = BlobId(round_.round, BlobKind.HEADER, round_.ballots[index].header_hash)
         signed = await self.transport.fetch(committed, holders, SIGNED_HEADER_BYTES, checked)
         raw, signature = signed[: headers.HEADER_BYTES], signed[headers.HEADER_BYTES :]
         root = BlobId(round_.round, BlobKind.PAYLOAD, headers.decode(raw).payload_root)

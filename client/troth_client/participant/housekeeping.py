@@ -107,7 +107,7 @@ async def settle_seeds(chain: RunChain, view: NetworkView) -> None:
         freeze = instructions.freeze_seed(chain.at, chain.payer, round_.round)
         is_old = view.slot > round_.seed_slot + SEED_HISTORY_SLOTS
         if not await try_send(chain, view, [freeze]) and is_old:
-            retarget = instructions.retarget(chain.at, chain.payer, round_.round)
+            retarget = instructions.retarget_seed(chain.at, chain.payer, round_.round)
             await try_send(chain, view, [retarget])
 
 

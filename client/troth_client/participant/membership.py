@@ -1,7 +1,7 @@
 """Membership: from joined to active, and out again (section 3).
 
-Owns: `ready` and `activate`, the weights that a restart begins with, the check that we are still
-who we were. Never: stakes or leaves; the owner does that from the command line.
+Owns: `post_ready` and `activate`, the weights that a restart begins with, the check that we are
+still who we were. Never: stakes or leaves; the owner does that from the command line.
 Next: `steps/replay.py`, which brings the weights to the round they must have.
 """
 
@@ -54,7 +54,7 @@ def is_short_of_stake(entry: EntryView, run: RunView) -> bool:
 
 
 async def get_ready(replay: Replay, view: NetworkView) -> None:
-    """Post `ready` where our entry needs it: for the stored root, or for the open round."""
+    """Send `post_ready` where our entry needs it: for the stored root, or for the open round."""
     chain, replica = replay.chain, replay.state.replica
     entry, run = view.entries[chain.index], view.run
     if entry.status not in NOT_YET or is_short_of_stake(entry, run):
@@ -73,7 +73,7 @@ async def get_ready(replay: Replay, view: NetworkView) -> None:
         ):
             return
     vote = root_vote(chain.run, round_, chain.identity.owner_address, replica.root())
-    post = instructions.ready(chain.at, chain.payer, chain.index, round_, vote)
+    post = instructions.post_ready(chain.at, chain.payer, chain.index, round_, vote)
     try:
         sent = await chain.send(post)
     except ProgramRefusedError as error:
@@ -104,7 +104,7 @@ async def get_active(chain: RunChain, view: NetworkView) -> bool:
 
 
 def _opens_to(chain: RunChain, entry: EntryView, round_: RoundView) -> bool:
-    """Whether the vote that was posted with `ready` is one for the round's canonical root."""
+    """Whether the vote that was sent with `post_ready` is one for the round's canonical root."""
     root = round_.canonical_root
     return root != ZERO_DIGEST and entry.ready_root == root_vote(
         chain.run, round_.round, entry.owner, root

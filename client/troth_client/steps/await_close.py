@@ -101,7 +101,7 @@ def closure_of(
         canonical_root=account.canonical_root,
         own_residual=mine.header.residual_after if mine is not None and is_mine else None,
         carried=frozenset(
-            account.slots[i].previous_included for i in bitmap.indices_of(account.trainers)
+            account.ballots[i].previous_included for i in bitmap.indices_of(account.trainers)
         ),
     )
 

@@ -10,7 +10,7 @@ from troth_attestation.header import Header
 from troth_client.network.chain import RunChain
 from troth_client.state.records import RoundPlan
 from troth_client.state.round_state import RoundState
-from troth_client.steps.transitions import tick_by
+from troth_client.steps.transitions import advance_by
 from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
@@ -38,7 +38,7 @@ async def commit(
     if round_ is None or round_.round != plan.round:
         return
     if bitmap.has(round_.committed, chain.index):
-        if round_.slots[chain.index].header_hash != headers.header_hash(header):
+        if round_.ballots[chain.index].header_hash != headers.header_hash(header):
             # This machine lost what it had committed to: what it made now is worth nothing.
             state.residual.proposal = None
             state.events.emit("commit_lost", round=plan.round)
@@ -59,7 +59,7 @@ async def _send(chain: RunChain, plan: RoundPlan, view: NetworkView, header: Hea
         chain.at, chain.payer, chain.index, plan.round, headers.header_hash(header), vote
     )
     try:
-        sent = await chain.send_carrying(committing, tick_by(chain, view))
+        sent = await chain.send_carrying(committing, advance_by(chain, view))
     except ProgramRefusedError as error:
         chain.events.emit("commit_refused", round=plan.round, name=error.name, reason=str(error))
         return

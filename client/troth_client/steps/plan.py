@@ -32,5 +32,5 @@ async def make_plan(
         is_trainer=is_trainer,
         is_commit_open=view.run.round == round_.round and view.run.phase == Phase.COMMIT,
         sequences=sequences,
-        previous_included=round_.slots[index].previous_included,
+        previous_included=round_.ballots[index].previous_included,
     )

@@ -82,7 +82,7 @@ async def _committed_round(chain: RunChain, plan: RoundPlan, view: NetworkView) 
 
 
 def _is_committed(chain: RunChain, round_: RoundView, submission: Submission) -> bool:
-    committed = round_.slots[chain.index].header_hash
+    committed = round_.ballots[chain.index].header_hash
     ours = headers.header_hash(headers.decode(submission.header))
     return bitmap.has(round_.committed, chain.index) and committed == ours
 

@@ -19,8 +19,8 @@ from troth_coordinator.rules.view import NetworkView, RoundView
 
 SEED_BITS = 64
 """Width of the bitmap of pending seeds on chain; a round's bit is its number modulo this."""
-TICKED = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP, Phase.COMMIT, Phase.HALTED)
-"""Phases that a tick ends; the others end by a close or by the run authority."""
+ENDED_BY_ADVANCE = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP, Phase.COMMIT, Phase.HALTED)
+"""Phases that `advance_phase` ends; the others end by a close or by the run authority."""
 
 
 def due_transition(chain: RunChain, own: OwnRoot | None, view: NetworkView) -> list[Instruction]:
@@ -30,16 +30,16 @@ def due_transition(chain: RunChain, own: OwnRoot | None, view: NetworkView) -> l
         return _closing(chain, own, view)
     if run.phase == Phase.PAUSED and progress.is_pause_spent(run, view.slot):
         return [instructions.resume_run(chain.at, chain.payer, run.round)]
-    if run.phase in TICKED and progress.is_transition_due(view):
-        return [instructions.tick(chain.at, chain.payer, run.round)]
+    if run.phase in ENDED_BY_ADVANCE and progress.is_transition_due(view):
+        return [instructions.advance_phase(chain.at, chain.payer, run.round)]
     return []
 
 
-def tick_by(chain: RunChain, view: NetworkView) -> list[Instruction]:
-    """Return the tick that our commit makes due, if everyone else has acted already."""
+def advance_by(chain: RunChain, view: NetworkView) -> list[Instruction]:
+    """Return the `advance_phase` that our commit makes due, if everyone else has acted already."""
     if progress.attendance(view).missing != bitmap.from_indices([chain.index]):
         return []
-    return [instructions.tick(chain.at, chain.payer, view.run.round)]
+    return [instructions.advance_phase(chain.at, chain.payer, view.run.round)]
 
 
 def close_by(
@@ -53,9 +53,9 @@ def close_by(
     missing = progress.attendance(view).missing
     if round_ is None or missing != bitmap.from_indices([index]):
         return []
-    ours = replace(round_.slots[index], attest_bitmap=Bitmap(vouched))
-    slots = (*round_.slots[:index], ours, *round_.slots[index + 1 :])
-    after = replace(round_, slots=slots, attested=Bitmap(round_.attested | 1 << index))
+    ours = replace(round_.ballots[index], attest_bitmap=Bitmap(vouched))
+    ballots = (*round_.ballots[:index], ours, *round_.ballots[index + 1 :])
+    after = replace(round_, ballots=ballots, attested=Bitmap(round_.attested | 1 << index))
     return _closing(chain, own, replace(view, round=after))
 
 

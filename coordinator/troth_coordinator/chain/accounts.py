@@ -29,12 +29,12 @@ from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.audit_view import AuditView, JurorView, SeatView
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.view import (
+    BallotView,
     CheckpointView,
     EntryView,
     ParticipantView,
     RoundView,
     RunView,
-    SlotView,
     TicketView,
 )
 
@@ -68,7 +68,7 @@ class AccountReader:
         return self._known_rosters(address, account)
 
     def round(self, address: Pubkey, account: Account) -> RoundView:
-        """Decode a Round account with its 64 slots."""
+        """Decode a Round account with its 64 ballots."""
         return self._known_rounds(address, account)
 
     def audit(self, address: Pubkey, account: Account) -> AuditView:
@@ -117,9 +117,9 @@ class AccountReader:
 
     def _decode_round(self, address: Pubkey, account: Account) -> RoundView:
         data = self._checked("Round", address, account)
-        field = self._layout.field("Round", "slots")
-        slots = tuple(SlotView(*slot) for slot in self._slot.read(data[field.offset :], 64))
-        values: _Values = (*self._round.read(data, 1)[0], slots)
+        field = self._layout.field("Round", "ballots")
+        ballots = tuple(BallotView(*one) for one in self._ballot.read(data[field.offset :], 64))
+        values: _Values = (*self._round.read(data, 1)[0], ballots)
         return RoundView(*values)
 
     def _checked(self, kind: str, address: Pubkey, account: Account) -> memoryview:
@@ -165,8 +165,8 @@ class AccountReader:
         return _Reader(self._layout, "Entry", EntryView)
 
     @cached_property
-    def _slot(self) -> _Reader:
-        return _Reader(self._layout, "Slot", SlotView)
+    def _ballot(self) -> _Reader:
+        return _Reader(self._layout, "Ballot", BallotView)
 
     @cached_property
     def _audit(self) -> _Reader:
@@ -182,7 +182,7 @@ class AccountReader:
 
     @cached_property
     def _round(self) -> _Reader:
-        return _Reader(self._layout, "Round", RoundView, skip=("slots",))
+        return _Reader(self._layout, "Round", RoundView, skip=("ballots",))
 
 
 @cache

@@ -14,10 +14,10 @@ from solders.pubkey import Pubkey
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.builders.cases import (
     appeal_case,
-    draw_committee,
+    draw_jury,
     open_case,
     release_escrow,
-    resolve_appeal,
+    reverse_case,
     settle_case,
     vote_case,
 )
@@ -35,11 +35,11 @@ __all__ = [
     "JurorVote",
     "appeal_case",
     "commit_vote",
-    "draw_committee",
+    "draw_jury",
     "open_case",
     "release_escrow",
-    "resolve_appeal",
     "reveal_vote",
+    "reverse_case",
     "settle_case",
     "vote_case",
 ]

@@ -198,7 +198,7 @@ class CaseSeedLost(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitteeDrawn(Event):
+class JuryDrawn(Event):
     """The jury is drawn."""
 
     kind: ClassVar[int | None] = 83
@@ -216,7 +216,7 @@ class CommitteeDrawn(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteCommitted(Event):
+class JurorVoteCommitted(Event):
     """A juror committed to a hidden vote."""
 
     kind: ClassVar[int | None] = 84
@@ -231,7 +231,7 @@ class VoteCommitted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteRevealed(Event):
+class JurorVoteRevealed(Event):
     """A juror showed its vote."""
 
     kind: ClassVar[int | None] = 85

@@ -56,7 +56,7 @@ class RoundOpened(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RosterTurned(Event):
+class MembershipChanged(Event):
     """Requests that waited for the end of a round took effect."""
 
     kind: ClassVar[int | None] = 35

@@ -206,9 +206,9 @@ class Session:
     key: Keypair
     index: int
 
-    async def ready(self, round_: int, vote: bytes) -> ConfirmedTransaction:
+    async def post_ready(self, round_: int, vote: bytes) -> ConfirmedTransaction:
         """Post the root vote of the weights one would train on."""
-        return await self._send(make.ready(self.at, self._me, self.index, round_, vote))
+        return await self._send(make.post_ready(self.at, self._me, self.index, round_, vote))
 
     async def commit_payload(
         self,
@@ -271,9 +271,9 @@ class Crank:
         """Make a ready participant active."""
         return await self._send(make.activate(self.at, self.key.pubkey(), index, ready_round))
 
-    async def tick(self, round_: int) -> ConfirmedTransaction:
+    async def advance_phase(self, round_: int) -> ConfirmedTransaction:
         """Move to the next phase; `round_` is run.round."""
-        return await self._send(make.tick(self.at, self.key.pubkey(), round_))
+        return await self._send(make.advance_phase(self.at, self.key.pubkey(), round_))
 
     async def close_round(self, run: RunView, candidate_root: bytes) -> ConfirmedTransaction:
         """Close the open round of `run` on a root, storing a checkpoint where one is due."""
@@ -295,9 +295,9 @@ class Crank:
         """Fix a closed round's audit seed."""
         return await self._send(make.freeze_seed(self.at, self.key.pubkey(), round_))
 
-    async def retarget(self, round_: int) -> ConfirmedTransaction:
+    async def retarget_seed(self, round_: int) -> ConfirmedTransaction:
         """Choose a new slot for a seed that was not frozen in time."""
-        return await self._send(make.retarget(self.at, self.key.pubkey(), round_))
+        return await self._send(make.retarget_seed(self.at, self.key.pubkey(), round_))
 
     async def resume_run(self, round_: int) -> ConfirmedTransaction:
         """End a pause whose budget is spent."""

@@ -79,7 +79,7 @@ class SeatView:
 
 @dataclass(frozen=True, slots=True)
 class JurorView:
-    """One member of a second committee; `verdict` is 0 until revealed."""
+    """One juror of a case; `verdict` is 0 until revealed."""
 
     commit: Digest
     index: ParticipantIndex

@@ -46,7 +46,7 @@ class Step(Enum):
     HEAR = "settle_audit or extend_audit"
     END_UNOPENED = "settle_audit without openings"
     FORGO = "settle_audit of a request that came to nothing"
-    DRAW = "draw_committee"
+    DRAW = "draw_jury"
     DECIDE = "settle_case"
     RELEASE = "release_escrow"
 
@@ -71,7 +71,7 @@ def now(audit: AuditView, params: ParamsView, clock: int) -> AuditView:
         end = Slot(audit.stage_end + params.verdict_reveal_slots)
         return replace(audit, stage=AuditStage.REVEAL, stage_end=end)
     if audit.stage == AuditStage.CASE_COMMIT:
-        end = Slot(audit.stage_end + params.committee_reveal_slots)
+        end = Slot(audit.stage_end + params.jury_reveal_slots)
         return replace(audit, stage=AuditStage.CASE_REVEAL, stage_end=end)
     return audit
 

@@ -92,17 +92,17 @@ def after_event(previous: bytes, sequence: int, kind: int, body: bytes) -> Diges
 
 def closed_round(round_: RoundView) -> ClosedRound:
     """Return what the chain hash covers of a round account that has closed."""
-    slots = round_.slots
+    ballots = round_.ballots
     return ClosedRound(
         round=round_.round,
         members=round_.members,
         trainers=round_.trainers,
         commits=tuple(
-            Commit(i, slots[i].header_hash, slots[i].root_vote)
+            Commit(i, ballots[i].header_hash, ballots[i].root_vote)
             for i in bitmap.indices_of(round_.committed)
         ),
         attestations=tuple(
-            Attestation(i, slots[i].attest_bitmap, slots[i].possession)
+            Attestation(i, ballots[i].attest_bitmap, ballots[i].possession)
             for i in bitmap.indices_of(round_.attested)
         ),
         included=round_.included,

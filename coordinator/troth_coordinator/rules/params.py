@@ -65,8 +65,8 @@ class ChainParams(FrozenModel):
     openings_slots: Window
     verdict_commit_slots: Window
     verdict_reveal_slots: Window
-    committee_commit_slots: Window
-    committee_reveal_slots: Window
+    jury_commit_slots: Window
+    jury_reveal_slots: Window
     appeal_slots: Window
     breaker_slots: Window
     rounds_per_epoch: Count
@@ -167,8 +167,8 @@ _LOCALNET: Final = _COMMON | {
     "openings_slots": 60,
     "verdict_commit_slots": 80,
     "verdict_reveal_slots": 40,
-    "committee_commit_slots": 80,
-    "committee_reveal_slots": 40,
+    "jury_commit_slots": 80,
+    "jury_reveal_slots": 40,
     "appeal_slots": 100,
     "breaker_slots": 100,
     "rounds_per_epoch": 50,
@@ -198,8 +198,8 @@ _PUBLIC: Final = _COMMON | {
     "openings_slots": 750,
     "verdict_commit_slots": 1_500,
     "verdict_reveal_slots": 300,
-    "committee_commit_slots": 1_500,
-    "committee_reveal_slots": 300,
+    "jury_commit_slots": 1_500,
+    "jury_reveal_slots": 300,
     "appeal_slots": 24 * SLOTS_PER_HOUR,
     "breaker_slots": 24 * SLOTS_PER_HOUR,
     "rounds_per_epoch": 500,

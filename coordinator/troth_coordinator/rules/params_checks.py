@@ -47,8 +47,8 @@ NEVER_SHORTER: Final = (
     "openings_slots",
     "verdict_commit_slots",
     "verdict_reveal_slots",
-    "committee_commit_slots",
-    "committee_reveal_slots",
+    "jury_commit_slots",
+    "jury_reveal_slots",
     "appeal_slots",
     "breaker_slots",
 )
@@ -72,16 +72,16 @@ class Rule:
 def longest_settlement_slots(params: ParamsView) -> int:
     """Return the slots from a round's open until nothing can touch its stakes and rewards.
 
-    A seed takes its delay and 512 slots, twice (retarget). An audit then has openings, verdicts
-    and one extension; a case may come until `case_slots`. The later of both can still go to the
-    second committee, under a seed of its own, then to appeal and breaker.
+    A seed takes its delay and 512 slots, twice (`retarget_seed`). An audit then has openings,
+    verdicts and one extension; a case may come until `case_slots`. The later of both can still go
+    to a jury, under a seed of its own, then to appeal and breaker.
     """
     round_ = params.commit_slots + params.attest_slots + params.close_grace_slots
     seed = 2 * (params.seed_delay_slots + SLOT_HASHES_LISTED)
     verdicts = 2 * (params.verdict_commit_slots + params.verdict_reveal_slots)
     accused = max(seed + params.openings_slots + verdicts, params.case_slots)
-    committee = params.committee_commit_slots + params.committee_reveal_slots
-    return round_ + accused + seed + committee + params.appeal_slots + params.breaker_slots
+    jury = params.jury_commit_slots + params.jury_reveal_slots
+    return round_ + accused + seed + jury + params.appeal_slots + params.breaker_slots
 
 
 def check_params(params: ParamsView) -> None:
@@ -230,7 +230,7 @@ def _money(p: ParamsView) -> Iterator[Rule]:
         "bond_lamports",
         f"at least max(14 witness fees, 5 rewards) = {least_bond}",
         p.bond_lamports,
-        "raise bond_lamports: it pays the committee first",
+        "raise bond_lamports: it pays the jurors first",
     )
 
 

@@ -70,10 +70,10 @@ class ParamsView:
     """Window of verdict commits."""
     verdict_reveal_slots: int
     """Window of verdict reveals."""
-    committee_commit_slots: int
-    """Window of the second committee's commits."""
-    committee_reveal_slots: int
-    """Window of the second committee's reveals."""
+    jury_commit_slots: int
+    """Window of the jury's commits."""
+    jury_reveal_slots: int
+    """Window of the jury's reveals."""
     appeal_slots: int
     """Window of an appeal."""
     breaker_slots: int

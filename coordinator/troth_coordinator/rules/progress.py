@@ -48,7 +48,7 @@ def attendance(view: NetworkView) -> Attendance:
 
 
 def is_ready_for(entry: EntryView, run: RunView) -> bool:
-    """Tell whether an entry has posted `ready` for the run's stored root (checked on chain)."""
+    """Tell whether an entry has sent `post_ready` for the run's stored root (checked on chain)."""
     return entry.ready_round == run.root_round
 
 
@@ -68,7 +68,7 @@ def is_forced_void(view: NetworkView) -> bool:
 
 
 def is_transition_due(view: NetworkView) -> bool:
-    """Tell whether a tick or close that lands in the view's slot may move the run on."""
+    """Tell whether `advance_phase` or a close in the view's slot may move the run on."""
     run = view.run
     if run.phase == Phase.WAITING_FOR_MEMBERS:
         return _can_leave_waiting(view)
@@ -113,7 +113,7 @@ def vain_from(run: RunView) -> Slot:
     """Return the first slot in which a run that still waits may be given up.
 
     It has waited as long as a withdrawal of stake takes. Before the first round only its authority
-    may end it, later anyone, by a tick.
+    may end it, later anyone, by `advance_phase`.
     """
     return Slot(min(run.phase_start_slot + run.params.unbond_slots + 1, NONE))
 
@@ -139,7 +139,7 @@ def _warmup_attendance(view: NetworkView) -> Attendance:
 
 def _can_leave_waiting(view: NetworkView) -> bool:
     # To Warmup with enough members and a trainer, or to Finished where no round opens any more.
-    # A run that waits in vain may be ended by a tick as well; that is a person's decision, so it is
+    # A run that waits in vain may be ended so as well; that is a person's decision, so it is
     # not called due here.
     params = view.run.params
     if view.run.round >= params.max_rounds or can_begin(view):

@@ -58,7 +58,7 @@ def votes_for(
     return bitmap.from_indices(
         index
         for index in bitmap.indices_of(round_.committed)
-        if round_.slots[index].root_vote
+        if round_.ballots[index].root_vote
         == root_vote(run, round_.round, entries[index].owner, candidate)
     )
 
@@ -117,7 +117,7 @@ def decide_view(
     votes = votes_for(run, round_, entries, candidate)
     if round_.flags & RoundFlag.ROOT_ONLY:
         return decide_root_only(turnout, votes)
-    attested = [round_.slots[i].attest_bitmap for i in bitmap.indices_of(round_.attested)]
+    attested = [round_.ballots[i].attest_bitmap for i in bitmap.indices_of(round_.attested)]
     return decide(turnout, votes, attested)
 
 

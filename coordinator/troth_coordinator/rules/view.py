@@ -191,7 +191,7 @@ class EntryView:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotView:
+class BallotView:
     """One participant's part in a round: commitment, vote, attestation."""
 
     header_hash: Digest
@@ -244,7 +244,7 @@ class RoundView:
     sampled: Bitmap
     audited: Bitmap
     unpaid: Bitmap
-    slots: tuple[SlotView, ...]
+    ballots: tuple[BallotView, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ pub const VERSION: u8 = 1;
 pub const NONE: u64 = u64::MAX;
 /// Marks a `Participant` that holds no index.
 pub const NO_INDEX: u16 = u16::MAX;
-/// Entries of a roster and slots of a round, whatever the capacity of the run.
+/// Entries of a roster and ballots of a round, whatever the capacity of the run.
 pub const MAX_PARTICIPANTS: usize = 64;
 /// Bytes of an endpoint and of a manifest URI.
 pub const MAX_TEXT_BYTES: usize = 96;
@@ -98,7 +98,7 @@ pub const AUDIT_RETARGETED: u8 = 4;
 pub const AUDIT_APPEALED: u8 = 8;
 /// Audit flag: the council reversed the conviction.
 pub const AUDIT_REVERSED: u8 = 16;
-/// Audit flag: the breaker held when the committee was drawn, or at the conviction.
+/// Audit flag: the breaker held when the jury was drawn, or at the conviction.
 pub const AUDIT_BREAKER: u8 = 32;
 /// Audit flag: a bonded case; the bond is in the vault.
 pub const AUDIT_BONDED: u8 = 64;

@@ -220,13 +220,15 @@ pub enum CoordinatorError {
     CloseGraceRemaining,
     #[msg("this close stores a checkpoint: pass the Checkpoint account of this round")]
     CheckpointAccountMissing,
-    #[msg("the seed of round - keep_rounds is open: send freeze_seed (or retarget) for it first")]
+    #[msg(
+        "the seed of round - keep_rounds is open: first send freeze_seed or retarget_seed for it"
+    )]
     SeedPending,
     #[msg("this round waits for no seed: it is open, void, frozen or lost")]
     SeedNotPending,
     #[msg("too early: no slot at or after the seed slot is listed in SlotHashes yet")]
     SeedTooEarly,
-    #[msg("the seed slot has left SlotHashes: send retarget")]
+    #[msg("the seed slot has left SlotHashes: send retarget_seed")]
     SeedSlotLost,
     #[msg("the seed slot has not left SlotHashes: send freeze_seed")]
     SeedNotLost,
@@ -234,7 +236,7 @@ pub enum CoordinatorError {
     WrongSysvar,
     #[msg("the SlotHashes sysvar has an unknown form: please report this transaction")]
     MalformedSlotHashes,
-    #[msg("this participant is active already: ready is for those who are not")]
+    #[msg("this participant is active already: post_ready is for those who are not")]
     AlreadyActive,
     #[msg("this participant is ready already")]
     AlreadyReady,
@@ -246,7 +248,7 @@ pub enum CoordinatorError {
     StakeTooLow,
     #[msg("the ready vote is not that of the canonical root: compare the weights and post again")]
     ReadyRootMismatch,
-    #[msg("no ready was posted for this round: send ready before its close")]
+    #[msg("no root was posted for this round: send post_ready before its close")]
     NotReady,
     #[msg("this round is open or closed void: it has no canonical root to compare with")]
     RoundHasNoRoot,

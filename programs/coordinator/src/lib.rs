@@ -87,8 +87,13 @@ pub mod coordinator {
     }
 
     /// Posts the root that a participant would train on.
-    pub fn ready(ctx: Context<Ready>, index: u16, round: u64, vote: [u8; 32]) -> Result<()> {
-        Ready::handle(ctx, &ReadyArgs { index, round, vote })
+    pub fn post_ready(
+        ctx: Context<PostReady>,
+        index: u16,
+        round: u64,
+        vote: [u8; 32],
+    ) -> Result<()> {
+        PostReady::handle(ctx, &PostReadyArgs { index, round, vote })
     }
 
     /// Makes a ready participant a member of the next round.
@@ -97,8 +102,8 @@ pub mod coordinator {
     }
 
     /// Moves the run to its next phase once that is due.
-    pub fn tick(ctx: Context<Tick>) -> Result<()> {
-        Tick::handle(ctx)
+    pub fn advance_phase(ctx: Context<AdvancePhase>) -> Result<()> {
+        AdvancePhase::handle(ctx)
     }
 
     /// Commits to a header and votes for a root.
@@ -155,8 +160,8 @@ pub mod coordinator {
     }
 
     /// Names another seed slot where the first one is no longer listed.
-    pub fn retarget(ctx: Context<SeedOfRound>, round: u64) -> Result<()> {
-        retarget::handle(ctx, round)
+    pub fn retarget_seed(ctx: Context<SeedOfRound>, round: u64) -> Result<()> {
+        retarget_seed::handle(ctx, round)
     }
 
     /// Reports an included payload that nobody serves.
@@ -252,8 +257,8 @@ pub mod coordinator {
     }
 
     /// Fixes the seed of a case and seats the jury.
-    pub fn draw_committee(ctx: Context<DrawCommittee>) -> Result<()> {
-        DrawCommittee::handle(ctx)
+    pub fn draw_jury(ctx: Context<DrawJury>) -> Result<()> {
+        DrawJury::handle(ctx)
     }
 
     /// Commits to the hash of a vote (verdict 0), or shows the vote behind it.
@@ -284,8 +289,8 @@ pub mod coordinator {
     }
 
     /// Reverses a conviction; only the council, and nothing else.
-    pub fn resolve_appeal(ctx: Context<ResolveAppeal>) -> Result<()> {
-        ResolveAppeal::handle(ctx)
+    pub fn reverse_case(ctx: Context<ReverseCase>) -> Result<()> {
+        ReverseCase::handle(ctx)
     }
 
     /// Pays the escrow of a conviction, and closes any audit that is over.

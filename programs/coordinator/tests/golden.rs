@@ -30,7 +30,7 @@ type Answer = fn(&Value) -> Value;
 /// Every vector file that concerns Rust, with the function that answers its cases.
 const CHECKS: &[(&str, Answer)] = &[
     ("audit_case_seed", judge::audit_case_seed),
-    ("audit_committee", judge::audit_committee),
+    ("audit_jury", judge::audit_jury),
     ("audit_panel", judge::audit_panel),
     ("audit_sample", judge::audit_sample),
     ("audit_seats", judge::audit_seats),

@@ -88,7 +88,7 @@ def audit_seats(given: Given) -> Any:
     return list(seats)
 
 
-def audit_committee(given: Given) -> Any:
+def audit_jury(given: Given) -> Any:
     return list(
         sampling.jury(unhex(given["seed"]), given["eligible"], given["barred"], given["seats"])
     )
@@ -223,7 +223,7 @@ CHECKS = {
         py_header,
         audit_sample,
         audit_seats,
-        audit_committee,
+        audit_jury,
         audit_case_seed,
         audit_verdict,
         audit_vote,

@@ -69,7 +69,7 @@ class CaseDriver(AuditDriver):
     # The second committee.
 
     def draw_instruction(self, case: AuditView) -> Instruction:
-        return make.draw_committee(self.at, self.cranker.pubkey(), case)
+        return make.draw_jury(self.at, self.cranker.pubkey(), case)
 
     def seat_jury(self, case: AuditView) -> AuditView:
         """Wait for the seed slot of a case, then draw its committee."""
@@ -112,7 +112,7 @@ class CaseDriver(AuditDriver):
                 _, reveal = self.vote_instructions(case, index, vote)
                 self.send(reveal, self.sessions[index])
         if hidden:
-            self.run_to(case.stage_end + self.params.committee_reveal_slots)
+            self.run_to(case.stage_end + self.params.jury_reveal_slots)
 
     def settle_case_instruction(self, case: AuditView, people: Sequence[int] = ()) -> Instruction:
         owners = [self.owners[index].pubkey() for index in people]
@@ -139,7 +139,7 @@ class CaseDriver(AuditDriver):
         return self.send(make.appeal_case(self.at, owner.pubkey(), case), owner)
 
     def reverse_instruction(self, case: AuditView) -> Instruction:
-        return make.resolve_appeal(self.at, key("council").pubkey(), case)
+        return make.reverse_case(self.at, key("council").pubkey(), case)
 
     def reverse(self, case: AuditView) -> Landed:
         return self.send(self.reverse_instruction(case), self.outsider("council"))

@@ -163,7 +163,7 @@ def _lost_seeds() -> RoundDriver:
     driver.attest_all([])
     driver.close()
     driver.play(1)
-    retarget = make.retarget(driver.at, driver.cranker.pubkey(), 2)
+    retarget = make.retarget_seed(driver.at, driver.cranker.pubkey(), 2)
     for _ in range(2):
         driver.chain.advance(600)
         driver.send(retarget, driver.cranker)
@@ -185,7 +185,7 @@ def _small_steps() -> RoundDriver:
     changed = dataclasses.replace(driver.params, commit_slots=150)
     driver.send(make.update_params(driver.at, driver.authority.pubkey(), changed), driver.authority)
     index = driver.add()
-    driver.ready(index)
+    driver.post_ready(index)
     driver.play(1)
     driver.activate(index)
     return driver

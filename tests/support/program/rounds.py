@@ -115,7 +115,7 @@ class RoundDriver(ChainDriver):
         session = self.sessions[index].pubkey()
         return make.report_missing(self.at, session, index, base, target, self.run.round)
 
-    def ready(self, index: int, root: bytes | None = None) -> Landed:
+    def post_ready(self, index: int, root: bytes | None = None) -> Landed:
         """Post ready for the stored root while the run waits, else for the open round."""
         return self.send(self.ready_instruction(index, root), self.sessions[index])
 
@@ -125,7 +125,7 @@ class RoundDriver(ChainDriver):
         round_ = run.root_round if waits else run.round
         held = root or (run.root if waits else root_of(round_))
         vote = self.vote(index, round_, held)
-        return make.ready(self.at, self.sessions[index].pubkey(), index, round_, vote)
+        return make.post_ready(self.at, self.sessions[index].pubkey(), index, round_, vote)
 
     def activate(self, index: int) -> Landed:
         ready_round = self.entries[index].ready_round
@@ -133,18 +133,18 @@ class RoundDriver(ChainDriver):
         return self.send(instruction, self.cranker)
 
     def tick_instruction(self) -> Instruction:
-        return make.tick(self.at, self.cranker.pubkey(), self.run.round)
+        return make.advance_phase(self.at, self.cranker.pubkey(), self.run.round)
 
-    def tick(self) -> Landed:
+    def advance_phase(self) -> Landed:
         return self.send(self.tick_instruction(), self.cranker)
 
     def start(self) -> None:
         """From WaitingForMembers through Warmup into Commit, everybody ready."""
-        self.tick()
+        self.advance_phase()
         for index, entry in enumerate(self.entries):
             if entry.status == Status.PENDING:
-                self.ready(index)
-        self.tick()
+                self.post_ready(index)
+        self.advance_phase()
 
     def commit_instruction(self, index: int, root: bytes | None = None) -> Instruction:
         run = self.run
@@ -195,7 +195,7 @@ class RoundDriver(ChainDriver):
         if kept < 0 or not self.run.seeds_pending >> kept % 64 & 1:
             return
         if self.slot - self.round(kept).seed_slot > SLOTS_LISTED:
-            retarget = make.retarget(self.at, self.cranker.pubkey(), kept)
+            retarget = make.retarget_seed(self.at, self.cranker.pubkey(), kept)
             self.send(retarget, self.cranker)
         wanted = self.round(kept).seed_slot
         if self.slot <= wanted:
@@ -218,7 +218,7 @@ class RoundDriver(ChainDriver):
         for index in self.trainers() if indices is None else indices:
             self.commit(index)
         self._end_phase()
-        self.tick()
+        self.advance_phase()
 
     def attest_all(self, indices: Sequence[int] | None = None, bitmap: int | None = None) -> None:
         """These members attest (default: all), then Attest has ended."""

@@ -41,11 +41,11 @@ class TwoRuns:
         driver.chain.airdrop(key("stranger").pubkey(), 10**9)
         self._open_other_run()
         # Four members; the fifth stays pending until it posts ready.
-        driver.tick()
+        driver.advance_phase()
         for index in range(4):
-            driver.ready(index)
+            driver.post_ready(index)
         driver.run_out()
-        driver.tick()
+        driver.advance_phase()
         driver.play(2)
         driver.chain.advance(5)
         self.cases = dict(self._cases())
@@ -76,15 +76,15 @@ class TwoRuns:
 
     def _until_activate(self, driver: RoundDriver, at: RunAddresses, cranker: Keypair) -> Case:
         round_ = driver.run.round
-        driver.ready(4)
+        driver.post_ready(4)
         driver.play()
         return Case(make.activate(at, cranker.pubkey(), 4, round_), cranker)
 
-    def _until_retarget(self, driver: RoundDriver, at: RunAddresses, cranker: Keypair) -> Case:
+    def _until_retarget_seed(self, driver: RoundDriver, at: RunAddresses, cranker: Keypair) -> Case:
         driver.chain.advance(600)
-        return Case(make.retarget(at, cranker.pubkey(), 0), cranker)
+        return Case(make.retarget_seed(at, cranker.pubkey(), 0), cranker)
 
-    def _until_tick(self, driver: RoundDriver, _: RunAddresses, cranker: Keypair) -> Case:
+    def _until_advance_phase(self, driver: RoundDriver, _: RunAddresses, cranker: Keypair) -> Case:
         for index in range(4):
             driver.commit(index)
         return Case(driver.tick_instruction(), cranker)
@@ -144,8 +144,8 @@ class TwoRuns:
         yield "report_missing", Case(missing, session)
         vote = driver.vote(4, driver.run.round, root_of(driver.run.round))
         late = driver.sessions[4]
-        ready = make.ready(at, late.pubkey(), 4, driver.run.round, vote)
-        yield "ready", Case(ready, late)
+        ready = make.post_ready(at, late.pubkey(), 4, driver.run.round, vote)
+        yield "post_ready", Case(ready, late)
 
     def _wrong(self) -> dict[str, Pubkey]:
         """Accounts of every type of this run and of the other, copies, and empty addresses."""
@@ -196,8 +196,8 @@ AUDITS = [
     *("extend_audit", "settle_audit"),
 ]
 CASES = [
-    *("open_case", "draw_committee", "vote_case", "settle_case", "appeal_case"),
-    *("resolve_appeal", "release_escrow"),
+    *("open_case", "draw_jury", "vote_case", "settle_case", "appeal_case"),
+    *("reverse_case", "release_escrow"),
 ]
 # Optional, and not read by this instruction as it stands.
 UNUSED = {("join_run", "previous"), ("settle_audit", "challenger")}

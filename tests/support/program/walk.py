@@ -167,7 +167,7 @@ def act(walk: Walk, index: int | None = None) -> None:
             built = make.attest(at, who, index, run.round, bitmap, possession)
         case _:
             vote = walk.vote(index, run.root_round, run.root)
-            built = make.ready(at, who, index, run.root_round, vote)
+            built = make.post_ready(at, who, index, run.root_round, vote)
     walk.attempt(built, session)
 
 
@@ -179,7 +179,7 @@ def crank(walk: Walk) -> None:
         due = make.is_checkpoint_due(run) or walk.dice.random() < 0.2
         built = make.close_round(driver.at, who.pubkey(), run.round, root, with_checkpoint=due)
     else:
-        built = make.tick(driver.at, who.pubkey(), run.round)
+        built = make.advance_phase(driver.at, who.pubkey(), run.round)
     walk.attempt(built, who)
 
 
@@ -188,7 +188,7 @@ def freeze(walk: Walk) -> None:
     for round_ in range(max(0, driver.run.round - 5), driver.run.round):
         if driver.run.seeds_pending >> round_ % 64 & 1:
             walk.attempt(make.freeze_seed(driver.at, who.pubkey(), round_), who)
-            walk.attempt(make.retarget(driver.at, who.pubkey(), round_), who)
+            walk.attempt(make.retarget_seed(driver.at, who.pubkey(), round_), who)
 
 
 def void(walk: Walk) -> None:
@@ -224,7 +224,7 @@ def come_back(walk: Walk) -> None:
     driver, index = walk.driver, walk.index()
     session, round_ = walk.session_of(index), driver.run.round
     vote = walk.vote(index, round_, walk.root())
-    walk.attempt(make.ready(driver.at, session.pubkey(), index, round_, vote), session)
+    walk.attempt(make.post_ready(driver.at, session.pubkey(), index, round_, vote), session)
     who = driver.cranker
     ready_round = driver.entries[index].ready_round
     held = ready_round if ready_round != NONE else 0

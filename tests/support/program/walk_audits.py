@@ -102,7 +102,7 @@ def recover(walk: Walk) -> None:
         session, round_ = walk.session_of(index), driver.run.round
         vote = walk.vote(index, round_, walk.root())
         if entry.ready_round == NONE or walk.dice.random() < 0.1:
-            walk.attempt(life.ready(driver.at, session.pubkey(), index, round_, vote), session)
+            walk.attempt(life.post_ready(driver.at, session.pubkey(), index, round_, vote), session)
         elif entry.ready_round < round_:
             cranker = driver.cranker
             built = life.activate(driver.at, cranker.pubkey(), index, entry.ready_round)
@@ -203,7 +203,7 @@ def settle(walk: Walk, audit: AuditView) -> None:
 
 def draw(walk: Walk, audit: AuditView) -> None:
     who = walk.driver.cranker
-    walk.attempt(cases.draw_committee(walk.driver.at, who.pubkey(), audit), who)
+    walk.attempt(cases.draw_jury(walk.driver.at, who.pubkey(), audit), who)
 
 
 def vote(walk: Walk, audit: AuditView) -> None:
@@ -241,7 +241,7 @@ def end(walk: Walk, audit: AuditView) -> None:
         walk.attempt(cases.appeal_case(at, convicted.pubkey(), audit), convicted)
     if walk.dice.random() < (0.7 if may_reverse else 0.05):
         council: Keypair = key("council")
-        walk.attempt(cases.resolve_appeal(at, council.pubkey(), audit), council)
+        walk.attempt(cases.reverse_case(at, council.pubkey(), audit), council)
     if walk.clock <= max(audit.stage_end, audit.case_end) and walk.dice.random() < 0.9:
         return
     who, people = walk.driver.cranker, walk.people(audit)

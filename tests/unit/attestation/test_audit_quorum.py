@@ -139,7 +139,7 @@ def test_silence_is_a_fault_and_doubt_is_none():
     assert seat_faults(reports) == {0: SeatFault.NO_COMMIT, 1: SeatFault.NO_REVEAL}
 
 
-def test_wrong_verdicts_are_faults_once_a_committee_has_decided():
+def test_wrong_verdicts_are_faults_once_a_jury_has_decided():
     reports = [said(OK), said(MISMATCH), said(MISMATCH), said(MISMATCH), said(INCONCLUSIVE)]
     assert seat_faults(reports, CaseOutcome.CONVICTED) == {0: SeatFault.WRONG_OK}
     assert seat_faults(reports, CaseOutcome.ACQUITTED) == dict.fromkeys(
@@ -174,7 +174,7 @@ def test_only_the_openings_of_work_are_owed(said_of_it):
     assert case_outcome(votes, is_work=False) == CaseOutcome.NOT_PROVEN
 
 
-def test_too_small_and_too_large_committees():
+def test_too_small_and_too_large_juries():
     assert case_outcome([MISMATCH, MISMATCH], is_work=True) == CaseOutcome.EXCLUDED
     assert case_outcome([], is_work=False) == CaseOutcome.EXCLUDED
     with pytest.raises(ReportError, match="at most 7"):

@@ -71,7 +71,7 @@ def test_seats_are_eligible_distinct_and_never_the_target(seed, target, eligible
 
 
 @given(SEEDS, BITMAPS, st.sets(st.integers(0, 63), max_size=2), st.sets(st.integers(0, 63)))
-def test_a_committee_leaves_out_who_must_not_judge(seed, eligible, barred, seats):
+def test_a_jury_leaves_out_who_must_not_judge(seed, eligible, barred, seats):
     drawn = sampling.jury(seed, eligible, barred, seats)
     pool = [j for j in range(64) if eligible >> j & 1 and j not in barred]
     fresh = [j for j in pool if j not in seats]

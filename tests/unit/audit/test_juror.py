@@ -24,8 +24,8 @@ from troth_coordinator.rules.view import Status
 from .scene import AUDIT, FROZEN_AT, INDEX, ROUND, Scene, audit_view, juror, view_at
 
 JUROR = 2
-END = FROZEN_AT + PARAMS.committee_commit_slots
-EARLY, LATE = FROZEN_AT + 1, END - PARAMS.committee_commit_slots // 3
+END = FROZEN_AT + PARAMS.jury_commit_slots
+EARLY, LATE = FROZEN_AT + 1, END - PARAMS.jury_commit_slots // 3
 KINDS = (AuditKind.WORK, AuditKind.PAYLOAD, AuditKind.POSSESSION)
 
 

@@ -136,11 +136,11 @@ def test_every_field_of_a_roster():
 def test_every_field_of_a_round():
     account, values = filled("Round")
     view = READER.round(ADDRESS, account)
-    assert len(view.slots) == 64
+    assert len(view.ballots) == 64
     assert compare(flat(view, ""), values) == []
     assert isinstance(view.flags, RoundFlag)
     assert isinstance(view.seed_status, SeedStatus)
-    assert len(view.slots[63].possession) == 64
+    assert len(view.ballots[63].possession) == 64
 
 
 READERS = {
@@ -251,7 +251,7 @@ def broken(change):
         lambda source: source["structs"].pop("Params"),
         lambda source: source["structs"]["Run"]["fields"].pop(3),
         lambda source: source["structs"]["Run"].update(size=7),
-        lambda source: source["structs"]["Slot"]["fields"][0].__setitem__(2, "nonsense"),
+        lambda source: source["structs"]["Ballot"]["fields"][0].__setitem__(2, "nonsense"),
         lambda source: source["accounts"]["Run"].pop("size"),
         lambda source: source.update(enums=None),
     ],
@@ -305,7 +305,7 @@ def test_errors_form_one_tree():
     assert issubclass(AccountError, ChainError)
 
 
-@pytest.mark.parametrize(("kind", "field"), [("Roster", "entries"), ("Round", "slots")])
+@pytest.mark.parametrize(("kind", "field"), [("Roster", "entries"), ("Round", "ballots")])
 def test_the_same_bytes_are_decoded_once(kind, field):
     reader = AccountReader(LAYOUT, program_codec())
     read = getattr(reader, kind.lower())

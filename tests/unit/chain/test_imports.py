@@ -31,7 +31,7 @@ def test_building_instructions_and_reading_the_chain_need_no_anchorpy():
 from solders.pubkey import Pubkey
 from troth_coordinator.chain import addresses, codec, instructions, layouts
 at = addresses.RunAddresses.create(b"r" * 32, 8)
-instructions.tick(at, Pubkey.default(), 3)
+instructions.advance_phase(at, Pubkey.default(), 3)
 codec.program_codec().decode_account("Checkpoint", bytes(138))
 """
     assert loaded_by(code) == "[]"

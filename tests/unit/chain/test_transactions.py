@@ -29,12 +29,12 @@ from troth_coordinator.chain.transactions import (
 PAYER, OTHER = Keypair.from_seed(b"p" * 32), Keypair.from_seed(b"o" * 32)
 BLOCKHASH = (Hash.from_bytes(b"h" * 32), 150)
 PROGRAM = program_codec().program_id
-HEAD = program_codec().instructions["tick"].discriminator
+HEAD = program_codec().instructions["advance_phase"].discriminator
 BUDGET = ComputeBudget(PROGRAM, {HEAD: 12_000})
 OVERHEAD = 2 * BUILTIN_UNITS
 
 
-def tick(*signers, data=HEAD):
+def advance(*signers, data=HEAD):
     return Instruction(PROGRAM, data, [AccountMeta(key.pubkey(), True, False) for key in signers])
 
 
@@ -58,7 +58,7 @@ def budget_instructions(signed):
 
 
 def test_the_first_signer_pays_and_all_sign():
-    signed = assemble([tick(OTHER)], [PAYER, OTHER], BLOCKHASH, BUDGET)
+    signed = assemble([advance(OTHER)], [PAYER, OTHER], BLOCKHASH, BUDGET)
     transaction = decoded(signed)
     transaction.verify()
     assert transaction.message.account_keys[0] == PAYER.pubkey()
@@ -76,20 +76,20 @@ def test_a_key_given_twice_or_not_needed_is_no_error():
 @pytest.mark.parametrize("signers", [[], [PAYER]])
 def test_a_missing_signer_is_named(signers):
     with pytest.raises(MissingSignerError) as caught:
-        assemble([tick(OTHER)], signers, BLOCKHASH, BUDGET)
+        assemble([advance(OTHER)], signers, BLOCKHASH, BUDGET)
     assert (str(OTHER.pubkey()) if signers else "fee payer") in str(caught.value)
 
 
 def test_limits():
-    unknown = tick(PAYER, data=b"whatever")
+    unknown = advance(PAYER, data=b"whatever")
     foreign = Instruction(Pubkey.default(), b"", [])
-    assert BUDGET.limit([tick(PAYER)]) == OVERHEAD + 12_000
-    assert BUDGET.limit([tick(PAYER), tick(PAYER)]) == OVERHEAD + 24_000
+    assert BUDGET.limit([advance(PAYER)]) == OVERHEAD + 12_000
+    assert BUDGET.limit([advance(PAYER), advance(PAYER)]) == OVERHEAD + 24_000
     assert BUDGET.limit([pay()]) == OVERHEAD + BUILTIN_UNITS
     assert BUDGET.limit([foreign]) == OVERHEAD + BUILTIN_UNITS
     assert BUDGET.limit([unknown]) == OVERHEAD + UNMEASURED_UNITS
     assert BUDGET.limit([unknown] * 9) < MAX_COMPUTE_UNITS
-    signed = assemble([tick(PAYER)], [PAYER], BLOCKHASH, BUDGET, spare_units=5)
+    signed = assemble([advance(PAYER)], [PAYER], BLOCKHASH, BUDGET, spare_units=5)
     assert budget_instructions(signed) == [b"\2" + (OVERHEAD + 12_005).to_bytes(4, "little")]
 
 
@@ -109,7 +109,7 @@ def test_spare_units_tell_equal_transactions_apart():
 
 def test_size_limit_to_the_byte():
     def of(num_bytes):
-        return assemble([tick(data=bytes(num_bytes))], [PAYER], BLOCKHASH, BUDGET)
+        return assemble([advance(data=bytes(num_bytes))], [PAYER], BLOCKHASH, BUDGET)
 
     room = 1232 - len(of(0).raw)
     fits = next(number for number in range(room, room - 5, -1) if len_or_none(of, number))
@@ -133,7 +133,7 @@ def packaged(monkeypatch, rows):
 
 
 def test_limits_from_the_table(monkeypatch):
-    budget = packaged(monkeypatch, {"tick": {"compute_units": 10_000, "other": "x"}})
+    budget = packaged(monkeypatch, {"advance_phase": {"compute_units": 10_000, "other": "x"}})
     assert budget.units == {HEAD: 12_000}
     assert budget.micro_lamports_per_unit == 5
 
@@ -151,9 +151,9 @@ def test_the_packaged_table_covers_every_instruction():
 @pytest.mark.parametrize(
     "rows",
     [
-        {"tick": 5},
-        {"tick": {}},
-        {"tick": {"compute_units": "5"}},
+        {"advance_phase": 5},
+        {"advance_phase": {}},
+        {"advance_phase": {"compute_units": "5"}},
         {"nonsense": {"compute_units": 5}},
     ],
 )

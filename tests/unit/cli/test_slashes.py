@@ -30,7 +30,7 @@ def event(kind, **values):
 OPENED = event(audit_events.AuditOpened, seats=(1, 2, 3, 4, 65_535))
 SHOWN = [event(audit_events.VerdictRevealed, index=index, verdict=2) for index in (1, 2, 3, 4)]
 ACCUSED = event(audit_events.AuditSettled, outcome=3)
-DRAWN = event(audit_events.CommitteeDrawn, jurors=(1, 2, 3, *[65_535] * 4))
+DRAWN = event(audit_events.JuryDrawn, jurors=(1, 2, 3, *[65_535] * 4))
 CONVICTED = event(audit_events.CaseSettled, outcome=1, stake=50, unvested=12)
 PAID = event(audit_events.AuditClosed, burned=31, treasury=31)
 STORY = [OPENED, *SHOWN, ACCUSED, DRAWN, CONVICTED, PAID]
@@ -64,7 +64,7 @@ def test_a_bond_is_followed_to_its_end():
 
 
 def test_openings_withheld_from_the_jury_are_a_fine_and_no_conviction():
-    votes = [event(audit_events.VoteRevealed, index=index, verdict=3) for index in (1, 2, 3)]
+    votes = [event(audit_events.JurorVoteRevealed, index=index, verdict=3) for index in (1, 2, 3)]
     refused = event(audit_events.CaseSettled, outcome=5, fault=5)
     case = of_events(KEY, [OPENED, DRAWN, *votes, refused])
     assert case.stage == "DECIDED"

@@ -38,7 +38,7 @@ def test_the_run_clock_stands_still_in_a_pause_and_goes_on_after_it():
     ("stage", "following", "window"),
     [
         (AuditStage.COMMIT, AuditStage.REVEAL, PARAMS.verdict_reveal_slots),
-        (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL, PARAMS.committee_reveal_slots),
+        (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL, PARAMS.jury_reveal_slots),
     ],
 )
 def test_a_commit_window_that_ended_counts_as_reveal(stage, following, window):
@@ -125,7 +125,7 @@ def test_reveals_end_early_when_all_who_committed_have_shown(stage, places, step
     assert step_at(audit_view(stage, **{places: shown}), END) is step
 
 
-def test_a_committee_is_drawn_after_its_seed_slot_also_in_a_pause():
+def test_a_jury_is_drawn_after_its_seed_slot_also_in_a_pause():
     audit = audit_view(AuditStage.ACCUSED, case_seed_slot=2_000)
     paused = run_view(paused_at_slot=1_500)
     assert step_at(audit, 2_000, run=paused) is None

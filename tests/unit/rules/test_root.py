@@ -7,21 +7,21 @@ from support.views import RUN_ADDRESS, entry, key, roster, round_view
 from troth_coordinator.rules import root
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.root import Decision, Outcome, Turnout
-from troth_coordinator.rules.view import RoundFlag, SlotView
+from troth_coordinator.rules.view import BallotView, RoundFlag
 
 ENTRIES = roster(*(entry(number) for number in range(1, 5)))
 GOOD, BAD = key(50), key(51)
 BITMAPS = st.integers(0, 2**64 - 1)
 
 
-def slot(owner, state_root, attest=0b1111):
+def ballot(owner, state_root, attest=0b1111):
     vote = root.root_vote(RUN_ADDRESS, 7, owner, state_root)
-    return SlotView(key(60), vote, attest, NONE, 0, bytes(64))
+    return BallotView(key(60), vote, attest, NONE, 0, bytes(64))
 
 
 def four(votes, attested=0b1111, **changes):
-    slots = {index: slot(key(index + 1), vote) for index, vote in enumerate(votes)}
-    return round_view(slots, committed=2 ** len(votes) - 1, attested=attested, **changes)
+    ballots = {index: ballot(key(index + 1), vote) for index, vote in enumerate(votes)}
+    return round_view(ballots, committed=2 ** len(votes) - 1, attested=attested, **changes)
 
 
 def decide(view, candidate=GOOD):
@@ -44,9 +44,9 @@ def test_half_of_the_commits_is_not_enough():
 
 def test_a_vote_copied_from_another_counts_for_nothing():
     view = four([GOOD] * 4)
-    copied = view.slots[0]
-    slots = {0: copied, 1: copied, 2: copied, 3: copied}
-    view = round_view(slots, committed=0b1111, attested=0b1111)
+    copied = view.ballots[0]
+    ballots = {0: copied, 1: copied, 2: copied, 3: copied}
+    view = round_view(ballots, committed=0b1111, attested=0b1111)
     assert root.votes_for(RUN_ADDRESS, view, ENTRIES, GOOD) == 0b0001
 
 
@@ -56,8 +56,8 @@ def test_half_of_the_members_silent_closes_and_more_is_void():
 
 
 def test_a_withheld_payload_is_unavailable_not_included():
-    slots = {index: slot(key(index + 1), GOOD, attest=0b0111) for index in range(4)}
-    view = round_view(slots, committed=0b1111, attested=0b1111)
+    ballots = {index: ballot(key(index + 1), GOOD, attest=0b0111) for index in range(4)}
+    view = round_view(ballots, committed=0b1111, attested=0b1111)
     assert decide(view) == Decision(Outcome.CLOSED, 0b0111, 0b1000)
 
 

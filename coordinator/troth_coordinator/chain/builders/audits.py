@@ -40,7 +40,7 @@ def open_audit(at: RunAddresses, payer: Pubkey, round_: int, target: int) -> Ins
 def request_audit(at: RunAddresses, challenger: Pubkey, round_: int, target: int) -> Instruction:
     """Pays for one more audit of the round under way, in advance.
 
-    challenger: pays the rent and five witness fees; gets back what is not used.
+    challenger: pays the fees in advance or posts the bond, and the rent of an account created here.
     """
     return build(
         at,
@@ -75,7 +75,7 @@ def commit_verdict(
 ) -> Instruction:
     """Commits a seat to a hidden verdict.
 
-    session: session key of the witness.
+    session: session key of the judge.
     """
     return build(
         at,
@@ -91,7 +91,7 @@ def reveal_verdict(
 ) -> Instruction:
     """Shows the verdict of a seat.
 
-    session: session key of the witness.
+    session: session key of the judge.
     """
     return build(
         at,
@@ -111,7 +111,7 @@ def reveal_verdict(
 def extend_audit(at: RunAddresses, cranker: Pubkey, audit: AuditView) -> Instruction:
     """Seats the remaining witnesses where the first ones do not agree.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     """
     return build(at, "extend_audit", {}, cranker=cranker, audit=at.audit(*audit.key))
 
@@ -121,7 +121,7 @@ def settle_audit(
 ) -> Instruction:
     """Ends an audit: outcome, fees and penalties of the seats.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     people: owners who may be penalised beyond their stake, or barred.
     """
     return with_participants(

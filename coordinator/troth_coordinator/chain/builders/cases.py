@@ -29,9 +29,9 @@ from troth_coordinator.rules.audit_view import AuditView
 
 
 def open_case(at: RunAddresses, challenger: Pubkey, claim: Claim) -> Instruction:
-    """Posts a bond, so that a second committee judges.
+    """Posts a bond, so that a jury judges.
 
-    challenger: posts the bond; pays the rent of a case that is not about an audit.
+    challenger: pays the fees in advance or posts the bond, and the rent of an account created here.
     """
     return build(
         at,
@@ -48,12 +48,12 @@ def open_case(at: RunAddresses, challenger: Pubkey, claim: Claim) -> Instruction
     )
 
 
-def draw_committee(at: RunAddresses, cranker: Pubkey, audit: AuditView) -> Instruction:
-    """Fixes the seed of a case and seats the second committee.
+def draw_jury(at: RunAddresses, cranker: Pubkey, audit: AuditView) -> Instruction:
+    """Fixes the seed of a case and seats the jury.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     """
-    return build(at, "draw_committee", {}, cranker=cranker, audit=at.audit(*audit.key))
+    return build(at, "draw_jury", {}, cranker=cranker, audit=at.audit(*audit.key))
 
 
 def vote_case(
@@ -61,7 +61,7 @@ def vote_case(
 ) -> Instruction:
     """Commits to the hash of a vote (verdict 0), or shows the vote behind it.
 
-    session: session key of the juror.
+    session: session key of the judge.
     """
     return build(
         at,
@@ -75,9 +75,9 @@ def vote_case(
 def settle_case(
     at: RunAddresses, cranker: Pubkey, audit: AuditView, people: Sequence[Pubkey] = ()
 ) -> Instruction:
-    """Ends a case once its committee was heard.
+    """Ends a case once its jury has voted.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     people: owners who may be penalised beyond their stake, or barred.
     """
     return with_participants(
@@ -103,12 +103,12 @@ def appeal_case(at: RunAddresses, owner: Pubkey, audit: AuditView) -> Instructio
     return build(at, "appeal_case", {}, owner=owner, audit=at.audit(*audit.key))
 
 
-def resolve_appeal(at: RunAddresses, council: Pubkey, audit: AuditView) -> Instruction:
+def reverse_case(at: RunAddresses, council: Pubkey, audit: AuditView) -> Instruction:
     """Reverses a conviction; only the council, and nothing else.
 
     council: the council of the run.
     """
-    return build(at, "resolve_appeal", {}, council=council, audit=at.audit(*audit.key))
+    return build(at, "reverse_case", {}, council=council, audit=at.audit(*audit.key))
 
 
 def release_escrow(
@@ -116,7 +116,7 @@ def release_escrow(
 ) -> Instruction:
     """Pays the escrow of a conviction, and closes any audit that is over.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     people: owners who may be penalised beyond their stake, or barred.
     """
     return with_participants(

@@ -95,7 +95,7 @@ def close_run(
     """Closes the accounts of a finished run, batch by batch.
 
     authority: authority of the run; gets back the rent of run, vault and roster.
-    funder: funder of the run; receives what nobody is owed.
+    funder: funder of the run; receives all that is not owed to anybody.
     pairs: accounts to close, each with its recorded payer.
     """
     return with_accounts(

@@ -19,14 +19,16 @@ from troth_coordinator.chain.building import build
 from troth_coordinator.chain.terms import Manifest
 
 
-def ready(at: RunAddresses, session: Pubkey, index: int, round_: int, vote: bytes) -> Instruction:
+def post_ready(
+    at: RunAddresses, session: Pubkey, index: int, round_: int, vote: bytes
+) -> Instruction:
     """Posts the root that a participant would train on.
 
     session: session key of the participant.
     round_: the round that the participant would train in.
     vote: root_vote(run, round, owner, root) of the weights it would train on.
     """
-    return build(at, "ready", {"index": index, "round": round_, "vote": vote}, session=session)
+    return build(at, "post_ready", {"index": index, "round": round_, "vote": vote}, session=session)
 
 
 def commit_payload(
@@ -112,19 +114,19 @@ def announce_manifest(
 def activate(at: RunAddresses, cranker: Pubkey, index: int, ready_round: int) -> Instruction:
     """Makes a ready participant a member of the next round.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     ready_round: the `ready_round` of the roster entry.
     """
     return build(at, "activate", {"index": index}, cranker=cranker, round=at.round(ready_round))
 
 
-def tick(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
+def advance_phase(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
     """Moves the run to its next phase once that is due.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     round_: `run.round`.
     """
-    return build(at, "tick", {}, cranker=cranker, round=at.round(round_))
+    return build(at, "advance_phase", {}, cranker=cranker, round=at.round(round_))
 
 
 def close_round(
@@ -132,7 +134,7 @@ def close_round(
 ) -> Instruction:
     """Closes a round under its canonical root and opens the next.
 
-    cranker: whoever sends the transaction; pays for what is created.
+    cranker: sender of the transaction, open to anyone; pays for created accounts.
     with_checkpoint: whether a checkpoint is due at this close (`is_checkpoint_due`).
     """
     return build(
@@ -149,7 +151,7 @@ def close_round(
 def close_void(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
     """Closes a round without a result and opens the next.
 
-    cranker: whoever sends the transaction; pays for what is created.
+    cranker: sender of the transaction, open to anyone; pays for created accounts.
     """
     return build(
         at,
@@ -164,14 +166,14 @@ def close_void(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
 def freeze_seed(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
     """Fixes the seed of a closed round's audits.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     """
     return build(at, "freeze_seed", {"round": round_}, cranker=cranker, round=at.round(round_))
 
 
-def retarget(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
+def retarget_seed(at: RunAddresses, cranker: Pubkey, round_: int) -> Instruction:
     """Names another seed slot where the first one is no longer listed.
 
-    cranker: whoever sends the transaction.
+    cranker: sender of the transaction, open to anyone.
     """
-    return build(at, "retarget", {"round": round_}, cranker=cranker, round=at.round(round_))
+    return build(at, "retarget_seed", {"round": round_}, cranker=cranker, round=at.round(round_))

@@ -19,7 +19,7 @@ macro_rules! scalar {
 }
 
 scalar!(u8 => "u1", u16 => "<u2", u32 => "<u4", u64 => "<u8", i32 => "<i4",
-    anchor_lang::prelude::Pubkey => "V32", Params => "Params", Entry => "Entry", Slot => "Slot",
+    anchor_lang::prelude::Pubkey => "V32", Params => "Params", Entry => "Entry", Ballot => "Ballot",
     Seat => "Seat", Juror => "Juror");
 
 impl<T: Dtype, const N: usize> Dtype for [T; N] {
@@ -53,8 +53,8 @@ pub fn params() -> Vec<Field> {
         bond_lamports, sequences_per_payload, max_rounds, join_until_round, warmup_slots,
         commit_slots, attest_slots, close_grace_slots, halt_slots, seed_delay_slots,
         vesting_slots, unbond_slots, max_pause_slots, param_delay_slots, case_slots,
-        openings_slots, verdict_commit_slots, verdict_reveal_slots, committee_commit_slots,
-        committee_reveal_slots, appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds,
+        openings_slots, verdict_commit_slots, verdict_reveal_slots, jury_commit_slots,
+        jury_reveal_slots, appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds,
         checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, capacity, ring, min_members,
         keep_rounds, audit_cap, max_witness_only, admission, reserved)
 }
@@ -90,11 +90,11 @@ pub fn round() -> Vec<Field> {
         cursor, open_slot, commit_end_slot, close_slot, seed_slot, reward_paid, reward_window,
         base_round, slot_hash, seed, canonical_root, members, trainers, eligible, is_new,
         committed, attested, included, struck, freeze_clock, close_clock, requested, sampled,
-        audited, unpaid, reserved, slots)
+        audited, unpaid, reserved, ballots)
 }
 
-pub fn slot() -> Vec<Field> {
-    fields!(Slot: header_hash, root_vote, attest_bitmap, previous_included, missing_reports,
+pub fn ballot() -> Vec<Field> {
+    fields!(Ballot: header_hash, root_vote, attest_bitmap, previous_included, missing_reports,
         possession)
 }
 

@@ -221,12 +221,12 @@ impl Audit {
 
     /// Copies all that the audit needs of its closed round: reuse of the ring touches nothing.
     pub fn copy_round(&mut self, run: &Run, round: &Round) -> Result<()> {
-        let slot = round.slot(self.target)?;
-        self.header_hash = slot.header_hash;
-        self.root_vote = slot.root_vote;
-        self.previous_included = slot.previous_included;
-        self.attest_bitmap = slot.attest_bitmap;
-        self.possession = slot.possession;
+        let ballot = round.ballot(self.target)?;
+        self.header_hash = ballot.header_hash;
+        self.root_vote = ballot.root_vote;
+        self.previous_included = ballot.previous_included;
+        self.attest_bitmap = ballot.attest_bitmap;
+        self.possession = ballot.possession;
         self.canonical_root = round.canonical_root;
         self.seed = round.seed;
         self.eligible = round.eligible;
@@ -237,7 +237,7 @@ impl Audit {
             self.reward_window = round.reward_window;
         }
         self.vouchers = 0;
-        for (bit, ballot) in with_bits(&round.slots) {
+        for (bit, ballot) in with_bits(&round.ballots) {
             if round.attested & bit != 0 && ballot.attest_bitmap & one != 0 {
                 self.vouchers |= bit;
             }

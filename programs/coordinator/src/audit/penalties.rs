@@ -13,7 +13,7 @@ use crate::events::{record, Penalised};
 use crate::math::add;
 use crate::round::penalties::{jail, strike};
 use crate::rules::quorum::SeatFault;
-use crate::rules::slashing::{no_openings, seat, split, Fault, Intent, Split, Taken};
+use crate::rules::slashing::{no_openings, seat, split, Fault, SlashIntent, Split, Taken};
 use crate::state::{Change, Entry, Participant, Round, Run};
 
 /// Duties missed on seats (P6) that jail.
@@ -26,7 +26,7 @@ impl AuditContext<'_, '_> {
     /// Slashes participant `index` as `intent` says: lamports, strike, bar. The caller places the
     /// lamports.
     #[inline(never)]
-    pub fn slash(&mut self, index: u16, intent: &Intent) -> Result<Taken> {
+    pub fn slash(&mut self, index: u16, intent: &SlashIntent) -> Result<Taken> {
         let entry = self.roster.entry_mut(index)?;
         let needs_tickets = intent.take(&entry.funds()?).unbonding > 0;
         let mut found = if needs_tickets || intent.is_barred {
@@ -55,7 +55,7 @@ impl AuditContext<'_, '_> {
 
     /// Slashes at once. The lamports go to the treasury and are burned, or go to a target that was
     /// wrongly accused.
-    pub fn penalise(&mut self, index: u16, intent: &Intent) -> Result<()> {
+    pub fn penalise(&mut self, index: u16, intent: &SlashIntent) -> Result<()> {
         let taken = self.slash(index, intent)?;
         let total = add(add(taken.stake, taken.unbonding)?, taken.unvested)?;
         let parts = split(total, false, intent.pays_acquitted);

@@ -8,12 +8,12 @@ use anchor_lang::prelude::*;
 use crate::audit::{breaker, AuditContext};
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, CaseSeedLost, CaseSeedRetargeted, CommitteeDrawn};
+use crate::events::{record, CaseSeedLost, CaseSeedRetargeted, JuryDrawn};
 use crate::math::add;
 use crate::rules::bitmap::{bit, with_bits};
 use crate::rules::hashing::Digest;
 use crate::rules::quorum::{case_outcome, CaseOutcome};
-use crate::rules::sampling::{case_seed, committee};
+use crate::rules::sampling::{case_seed, jury};
 use crate::rules::seeds::{first_at_or_after, Lookup};
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, AuditKind, Entry, Juror, Params, Roster, Stage, Status};
@@ -45,7 +45,7 @@ impl AuditContext<'_, '_> {
         let parties = bit(usize::from(target)) | bit(usize::from(audit.challenger_index));
         let seats = audit.judging().iter();
         let seats = seats.fold(0, |all, seat| all | bit(usize::from(seat.index)));
-        let drawn = committee(&audit.case_seed, eligible, parties, seats);
+        let drawn = jury(&audit.case_seed, eligible, parties, seats);
         let mut jurors = [NO_INDEX; NUM_JURORS];
         let places = audit.jurors.iter_mut().zip(&mut jurors);
         for ((juror, copy), index) in places.zip(drawn.indices()) {
@@ -54,12 +54,12 @@ impl AuditContext<'_, '_> {
             entry.audits = entry.audits.saturating_add(1);
         }
         audit.num_jurors = u8::try_from(drawn.indices().len()).unwrap_or(0);
-        let slots = self.run.params.committee_commit_slots;
+        let slots = self.run.params.jury_commit_slots;
         audit.enter(Stage::CaseCommit, self.clock, slots)?;
         if audit.num_jurors == 0 {
             audit.enter(Stage::CaseReveal, self.clock, 0)?;
         }
-        let event = CommitteeDrawn {
+        let event = JuryDrawn {
             run: self.key,
             sequence: self.run.event_sequence,
             slot: self.slot,
@@ -114,7 +114,7 @@ impl Audit {
     pub fn advance_case(&mut self, params: &Params, clock: u64) -> Result<()> {
         if self.is(Stage::CaseCommit) && clock > self.stage_end {
             let ended = self.stage_end;
-            self.enter(Stage::CaseReveal, ended, params.committee_reveal_slots)?;
+            self.enter(Stage::CaseReveal, ended, params.jury_reveal_slots)?;
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Audit {
         juror.commit = commitment;
         juror.flags |= SEAT_COMMITTED;
         if self.jury().iter().all(|juror| has(juror, SEAT_COMMITTED)) {
-            self.enter(Stage::CaseReveal, clock, params.committee_reveal_slots)?;
+            self.enter(Stage::CaseReveal, clock, params.jury_reveal_slots)?;
         }
         Ok(())
     }
@@ -201,10 +201,10 @@ mod tests {
     use super::*;
     use bytemuck::Zeroable;
 
-    /// A committee of three that commits from moment 10 to 30 and reveals for 20 more.
+    /// A jury of three that commits from moment 10 to 30 and reveals for 20 more.
     fn seated() -> (Box<Audit>, Box<Params>) {
         let (mut audit, mut params) = (Box::new(Audit::zeroed()), Box::new(Params::zeroed()));
-        params.committee_reveal_slots = 20;
+        params.jury_reveal_slots = 20;
         audit.case_seed = [1; 32];
         audit.num_jurors = 3;
         for (juror, index) in audit.jurors.iter_mut().zip([4, 7, 9]) {

@@ -133,7 +133,7 @@ fn require_subject(round: &Round, claim: &Claim) -> Result<()> {
         AuditKind::Work | AuditKind::Payload => contains(round.included, target),
         AuditKind::Root => contains(round.committed, target) && !round.has_flag(ROUND_FORCED_VOID),
         AuditKind::Possession => {
-            let vouched = round.slot(claim.id.target)?.attest_bitmap & round.included;
+            let vouched = round.ballot(claim.id.target)?.attest_bitmap & round.included;
             contains(round.attested, target) && contains(vouched, subject)
         }
     };
@@ -160,7 +160,7 @@ impl Audit {
     /// Possession is of the subject's payload, not of the target's.
     fn copy_subject(&mut self, round: &Round) -> Result<()> {
         if self.subject != NO_INDEX {
-            self.header_hash = round.slot(self.subject)?.header_hash;
+            self.header_hash = round.ballot(self.subject)?.header_hash;
         }
         Ok(())
     }

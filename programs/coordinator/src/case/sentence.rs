@@ -13,7 +13,7 @@ use crate::round::penalties::jail;
 use crate::rules::bitmap::{bit, with_bits};
 use crate::rules::quorum::CaseOutcome;
 use crate::rules::slashing::{
-    false_possession, false_root, malformed, vouched_for_malformed, work, Fault, Intent,
+    false_possession, false_root, malformed, vouched_for_malformed, work, Fault, SlashIntent,
 };
 use crate::state::{AuditKind, Phase, Round, Status};
 
@@ -86,7 +86,7 @@ impl AuditContext<'_, '_> {
     }
 
     /// What a conviction costs the target.
-    fn intent(&self, kind: AuditKind) -> Result<Intent> {
+    fn intent(&self, kind: AuditKind) -> Result<SlashIntent> {
         let entry = self.roster.entry(self.audit.target)?;
         let funds = entry.funds()?;
         Ok(match kind {

@@ -85,7 +85,7 @@ impl Absorbed for CaseSeedLost {
 
 /// The jury is drawn.
 #[event]
-pub struct CommitteeDrawn {
+pub struct JuryDrawn {
     /// The run.
     pub run: Pubkey,
     /// Number of the absorbed event.
@@ -114,13 +114,13 @@ pub struct CommitteeDrawn {
     pub stage_end: u64,
 }
 
-impl Absorbed for CommitteeDrawn {
+impl Absorbed for JuryDrawn {
     const KIND: u8 = 83;
 }
 
 /// A juror committed to a hidden vote.
 #[event]
-pub struct VoteCommitted {
+pub struct JurorVoteCommitted {
     /// The run.
     pub run: Pubkey,
     /// Number of the absorbed event.
@@ -143,13 +143,13 @@ pub struct VoteCommitted {
     pub stage_end: u64,
 }
 
-impl Absorbed for VoteCommitted {
+impl Absorbed for JurorVoteCommitted {
     const KIND: u8 = 84;
 }
 
 /// A juror showed its vote.
 #[event]
-pub struct VoteRevealed {
+pub struct JurorVoteRevealed {
     /// The run.
     pub run: Pubkey,
     /// Number of the absorbed event.
@@ -172,7 +172,7 @@ pub struct VoteRevealed {
     pub salt: [u8; 32],
 }
 
-impl Absorbed for VoteRevealed {
+impl Absorbed for JurorVoteRevealed {
     const KIND: u8 = 85;
 }
 

@@ -84,7 +84,7 @@ impl Absorbed for RoundOpened {
 
 /// Requests that waited for the end of a round took effect.
 #[event]
-pub struct RosterTurned {
+pub struct MembershipChanged {
     /// The run.
     pub run: Pubkey,
     /// Number of the absorbed event.
@@ -99,7 +99,7 @@ pub struct RosterTurned {
     pub rotated: u64,
 }
 
-impl Absorbed for RosterTurned {
+impl Absorbed for MembershipChanged {
     const KIND: u8 = 35;
 }
 

@@ -1,4 +1,4 @@
-//! `activate`: checks a `ready` against the canonical root of its round.
+//! `activate`: checks a `post_ready` against the canonical root of its round.
 
 use anchor_lang::prelude::*;
 
@@ -20,7 +20,7 @@ pub struct Activate<'info> {
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
-    /// The round of the entry's `ready`.
+    /// The round of the entry's `post_ready`.
     #[account(constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
 }

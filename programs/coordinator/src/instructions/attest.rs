@@ -49,7 +49,7 @@ pub fn handle(ctx: Context<MemberInRound>, args: &AttestArgs) -> Result<()> {
     let slot = Clock::get()?.slot;
     validate(ctx.accounts, args, slot)?;
     let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
-    let ballot = round.slot_mut(args.index)?;
+    let ballot = round.ballot_mut(args.index)?;
     ballot.attest_bitmap = args.bitmap;
     ballot.possession = args.possession;
     round.attested |= bit(usize::from(args.index));

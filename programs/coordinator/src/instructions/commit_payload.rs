@@ -65,7 +65,7 @@ pub fn handle(ctx: Context<MemberInRound>, args: &CommitPayloadArgs) -> Result<(
     let slot = Clock::get()?.slot;
     validate(ctx.accounts, args, slot)?;
     let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
-    let ballot = round.slot_mut(args.index)?;
+    let ballot = round.ballot_mut(args.index)?;
     ballot.header_hash = args.header_hash;
     ballot.root_vote = args.root_vote;
     round.committed |= bit(usize::from(args.index));

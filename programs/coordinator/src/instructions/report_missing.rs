@@ -71,7 +71,7 @@ impl ReportMissing<'_> {
             contains(round.included, target),
             CoordinatorError::NotIncluded
         );
-        let reports = round.slot(args.target)?.missing_reports;
+        let reports = round.ballot(args.target)?.missing_reports;
         ensure!(!contains(reports, index), CoordinatorError::AlreadyReported);
         Ok(())
     }
@@ -89,7 +89,7 @@ impl ReportMissing<'_> {
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
         };
-        let reports = &mut context.round.slot_mut(args.target)?.missing_reports;
+        let reports = &mut context.round.ballot_mut(args.target)?.missing_reports;
         *reports |= bit(usize::from(args.index));
         let (reported, members) = (count(*reports & open.members), count(open.members));
         let event = MissingReported {

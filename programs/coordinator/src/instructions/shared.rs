@@ -46,7 +46,7 @@ pub struct JudgeInAudit<'info> {
     pub audit: AccountLoader<'info, Audit>,
 }
 
-/// Somebody settles the seed of a closed round: `freeze_seed`, `retarget`.
+/// Somebody settles the seed of a closed round: `freeze_seed`, `retarget_seed`.
 #[derive(Accounts)]
 pub struct SeedOfRound<'info> {
     /// Sender of the transaction, open to anyone.
@@ -69,7 +69,7 @@ pub struct SeedOfRound<'info> {
 /// A challenger pays for a judgement: `request_audit`, `open_case`.
 #[derive(Accounts)]
 pub struct Challenge<'info> {
-    /// Pays the fees in advance or posts the bond; pays the rent of an account created here.
+    /// Pays the fees in advance or posts the bond, and the rent of an account created here.
     #[account(mut)]
     pub challenger: Signer<'info>,
     /// The run.

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::JudgeInAudit;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, VoteCommitted, VoteRevealed};
+use crate::events::{record, JurorVoteCommitted, JurorVoteRevealed};
 use crate::rules::verdict::{Statement, Verdict};
 
 /// Arguments of `vote_case`.
@@ -41,7 +41,7 @@ fn commit(accounts: &JudgeInAudit, args: &VoteCaseArgs) -> Result<()> {
     audit.advance_case(&run.params, clock)?;
     audit.commit_vote(args.index, args.hash, &run.params, clock)?;
     audit.invariant()?;
-    let event = VoteCommitted {
+    let event = JurorVoteCommitted {
         run: accounts.run.key(),
         sequence: run.event_sequence,
         slot,
@@ -74,7 +74,7 @@ fn reveal(accounts: &JudgeInAudit, args: &VoteCaseArgs) -> Result<()> {
     let commitment = statement.vote_hash(audit.kind, &args.salt);
     audit.reveal_vote(args.index, verdict, commitment, clock)?;
     audit.invariant()?;
-    let event = VoteRevealed {
+    let event = JurorVoteRevealed {
         run: accounts.run.key(),
         sequence: run.event_sequence,
         slot,

@@ -27,12 +27,12 @@ pub fn turnout(round: &Round) -> Turnout {
 pub fn votes_for(run: &Pubkey, roster: &Roster, round: &Round, candidate: &Digest) -> u64 {
     let run = run.to_bytes();
     let mut votes = 0;
-    for (bit, (slot, entry)) in with_bits(round.slots.iter().zip(&roster.entries)) {
+    for (bit, (ballot, entry)) in with_bits(round.ballots.iter().zip(&roster.entries)) {
         if round.committed & bit == 0 {
             continue;
         }
         let expected = root_vote(&run, round.round, &entry.owner.to_bytes(), candidate);
-        if slot.root_vote == expected {
+        if ballot.root_vote == expected {
             votes |= bit;
         }
     }
@@ -44,9 +44,9 @@ pub fn votes_for(run: &Pubkey, roster: &Roster, round: &Round, candidate: &Diges
 #[must_use]
 pub fn tally(round: &Round) -> Tally {
     let mut tally = Tally::default();
-    for (bit, slot) in with_bits(&round.slots) {
+    for (bit, ballot) in with_bits(&round.ballots) {
         if round.attested & bit != 0 {
-            tally.add(slot.attest_bitmap);
+            tally.add(ballot.attest_bitmap);
         }
     }
     tally
@@ -56,20 +56,20 @@ pub fn tally(round: &Round) -> Tally {
 #[inline(never)]
 #[must_use]
 pub fn fold(previous: &Digest, round: &Round) -> Digest {
-    let slots = || with_bits(&round.slots).enumerate();
-    let commits = slots()
+    let ballots = || with_bits(&round.ballots).enumerate();
+    let commits = ballots()
         .filter(|(_, (bit, _))| round.committed & bit != 0)
-        .map(|(index, (_, slot))| Commit {
+        .map(|(index, (_, ballot))| Commit {
             index,
-            header_hash: &slot.header_hash,
-            root_vote: &slot.root_vote,
+            header_hash: &ballot.header_hash,
+            root_vote: &ballot.root_vote,
         });
-    let attests = slots()
+    let attests = ballots()
         .filter(|(_, (bit, _))| round.attested & bit != 0)
-        .map(|(index, (_, slot))| Attestation {
+        .map(|(index, (_, ballot))| Attestation {
             index,
-            bitmap: &slot.attest_bitmap,
-            possession: &slot.possession,
+            bitmap: &ballot.attest_bitmap,
+            possession: &ballot.possession,
         });
     let closed = Closed {
         round: round.round,

@@ -40,7 +40,7 @@ impl RoundContext<'_> {
     /// Takes back what the close gave to the target. Returns the lamports back in the pool.
     fn undo_service(&mut self, target: u16, target_bit: u64) -> Result<u64> {
         let round = &*self.round;
-        let previous = round.slot(target)?.previous_included;
+        let previous = round.ballot(target)?.previous_included;
         let entry = self.roster.entry_mut(target)?;
         entry.last_included = previous;
         entry.included_since_strike = entry.included_since_strike.saturating_sub(1);
@@ -57,9 +57,9 @@ impl RoundContext<'_> {
     /// Strikes everyone who vouched for the payload. Returns them, and who was jailed by it.
     fn strike_vouchers(&mut self, target_bit: u64, number: u64) -> Result<(u64, u64)> {
         let (mut vouchers, mut jailed) = (0, 0);
-        let ballots = self.roster.entries.iter_mut().zip(&self.round.slots);
-        for (bit, (entry, slot)) in with_bits(ballots) {
-            let vouched = self.round.attested & bit != 0 && slot.attest_bitmap & target_bit != 0;
+        let ballots = self.roster.entries.iter_mut().zip(&self.round.ballots);
+        for (bit, (entry, ballot)) in with_bits(ballots) {
+            let vouched = self.round.attested & bit != 0 && ballot.attest_bitmap & target_bit != 0;
             if !vouched {
                 continue;
             }

@@ -9,10 +9,10 @@ use anchor_lang::prelude::*;
 use super::waiting::halt;
 use crate::constants::*;
 use crate::errors::CoordinatorError;
-use crate::events::{record, ParamsApplied, RosterTurned, RoundOpened};
+use crate::events::{record, MembershipChanged, ParamsApplied, RoundOpened};
 use crate::math::{div, rem};
 use crate::rules::bitmap::{bit, count, with_bits};
-use crate::state::{Entry, Phase, Roster, Round, Run, SeedStatus, Slot, Status};
+use crate::state::{Ballot, Entry, Phase, Roster, Round, Run, SeedStatus, Status};
 
 /// Included rounds after which a participant is sampled with `p_base_ppm`.
 pub const NEW_UNTIL_INCLUDED: u64 = 20;
@@ -129,7 +129,7 @@ pub fn turn_over(
     if left | rotated == 0 {
         return Ok(());
     }
-    let event = RosterTurned {
+    let event = MembershipChanged {
         run: *key,
         sequence: run.event_sequence,
         slot,
@@ -232,18 +232,18 @@ fn write(run: &Run, round: &mut Round, sets: &Sets, slot: u64) {
     round.audited = 0;
     round.unpaid = 0;
     bytemuck::bytes_of_mut(&mut round.reserved).fill(0);
-    bytemuck::cast_slice_mut::<Slot, u8>(&mut round.slots).fill(0);
+    bytemuck::cast_slice_mut::<Ballot, u8>(&mut round.ballots).fill(0);
 }
 
 /// Copies each trainer's last included round of this residual period: its header must name it.
 fn snapshot_previous(run: &Run, roster: &Roster, round: &mut Round) -> Result<()> {
     let period = u64::from(run.params.residual_rounds);
     let first = run.round.saturating_sub(rem(run.round, period)?);
-    for (bit, (slot, entry)) in with_bits(round.slots.iter_mut().zip(&roster.entries)) {
+    for (bit, (ballot, entry)) in with_bits(round.ballots.iter_mut().zip(&roster.entries)) {
         let is_kept = round.trainers & bit != 0
             && entry.last_included != NONE
             && entry.last_included >= first;
-        slot.previous_included = if is_kept { entry.last_included } else { NONE };
+        ballot.previous_included = if is_kept { entry.last_included } else { NONE };
     }
     Ok(())
 }

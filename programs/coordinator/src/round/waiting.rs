@@ -1,6 +1,6 @@
 //! Between stretches of rounds: WaitingForMembers, Warmup, Halted, Finished.
 //!
-//! Owns the count of participants there and the effect of their `ready`. Never opens a round:
+//! Owns the count of participants there and the effect of their `post_ready`. Never opens a round:
 //! `open` does. Next: `open`.
 
 use anchor_lang::prelude::*;
@@ -21,7 +21,7 @@ pub struct Attendance {
     pub pending: u64,
     /// Those of them that train.
     pub trainers: u64,
-    /// Those of them that have posted `ready` for the stored root.
+    /// Those of them that have sent `post_ready` for the stored root.
     pub ready: u64,
     /// Everyone who might still come back: pending, inactive, jailed.
     pub present: u64,
@@ -158,7 +158,7 @@ pub fn halt(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
     announce(run, key, slot)
 }
 
-/// Starts over with the participants that post `ready` for the stored root.
+/// Starts over with the participants that send `post_ready` for the stored root.
 pub fn wait_for_members(run: &mut Run, key: &Pubkey, roster: &mut Roster, slot: u64) -> Result<()> {
     dismiss(run, roster);
     run.enter(Phase::WaitingForMembers, slot, None)?;

@@ -27,7 +27,7 @@ pub const TAG_SEAT: &[u8] = b"\x0a\0\0\0troth:seat";
 /// Tag of the seed of a case.
 pub const TAG_CASE: &[u8] = b"\x0a\0\0\0troth:case";
 /// Tag of the score that seats a juror.
-pub const TAG_COMMITTEE: &[u8] = b"\x0f\0\0\0troth:committee";
+pub const TAG_JURY: &[u8] = b"\x0f\0\0\0troth:committee";
 /// Tag of the verdict of a seat.
 pub const TAG_VERDICT: &[u8] = b"\x0d\0\0\0troth:verdict";
 /// Tag of the vote of a juror.
@@ -57,7 +57,7 @@ mod tests {
             TAG_SAMPLE,
             TAG_SEAT,
             TAG_CASE,
-            TAG_COMMITTEE,
+            TAG_JURY,
             TAG_VERDICT,
             TAG_VOTE,
             TAG_SKETCH,

@@ -5,7 +5,7 @@
 //! decides who is eligible. Next: `quorum` for what the judges decide.
 
 use super::bitmap::{bit, count, with_bits};
-use super::hashing::{digest, Digest, TAG_CASE, TAG_COMMITTEE, TAG_SAMPLE, TAG_SEAT};
+use super::hashing::{digest, Digest, TAG_CASE, TAG_JURY, TAG_SAMPLE, TAG_SEAT};
 use crate::constants::{FIRST_SEATS, MAX_PARTICIPANTS, NUM_JURORS, NUM_SEATS, PPM};
 
 /// The first seats sit out a jury where at least so many others remain.
@@ -131,7 +131,7 @@ pub fn case_seed(slot_hash: &Digest, run: &Digest, round: u64, target: u16, kind
 /// `eligible` are the witnesses eligible at the open of the round and still active, `barred` the
 /// accused and the challenger, `seats` the first seats: they sit out where five others remain.
 #[must_use]
-pub fn committee(seed: &Digest, eligible: u64, barred: u64, seats: u64) -> Drawn<NUM_JURORS> {
+pub fn jury(seed: &Digest, eligible: u64, barred: u64, seats: u64) -> Drawn<NUM_JURORS> {
     let all = eligible & !barred;
     let without_seats = all & !seats;
     let pool = if count(without_seats) >= KEEP_WITHOUT_SEATS {
@@ -139,7 +139,7 @@ pub fn committee(seed: &Digest, eligible: u64, barred: u64, seats: u64) -> Drawn
     } else {
         all
     };
-    Drawn::from_pool(pool, |index| score(&[TAG_COMMITTEE, seed, index]))
+    Drawn::from_pool(pool, |index| score(&[TAG_JURY, seed, index]))
 }
 
 /// A place that no draw has taken.
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_first_seats_sit_out_where_five_others_remain() {
-        let drawn = |eligible| committee(&[7; 32], eligible, 0b1, 0b1110);
+        let drawn = |eligible| jury(&[7; 32], eligible, 0b1, 0b1110);
         assert_eq!(drawn(0b1_1111_1111).indices().len(), 5);
         assert!(drawn(0b1_1111_1111).indices().iter().all(|j| *j >= 4));
         assert_eq!(drawn(0b1111_1111).indices().len(), 7);

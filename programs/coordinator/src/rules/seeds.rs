@@ -4,7 +4,7 @@
 //! the wanted one, found only while the next older entry proves that nothing lies between. The
 //! result therefore depends neither on the caller nor on the moment. Never deserialises the 20 KB
 //! of the `SlotHashes` sysvar and never checks its address. Next: the instructions `freeze_seed`
-//! and `retarget`; `crate::pda` for the seeds of addresses.
+//! and `retarget_seed`; `crate::pda` for the seeds of addresses.
 
 use super::hashing::{digest, Digest, TAG_SIGMA};
 

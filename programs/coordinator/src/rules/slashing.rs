@@ -61,7 +61,7 @@ pub struct Prices {
 
 /// Lamports that a fault costs, before they are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Intent {
+pub struct SlashIntent {
     /// Why.
     pub fault: Fault,
     /// Lamports from stake, then unbonding, then what is left of unvested.
@@ -104,26 +104,26 @@ pub struct Split {
 
 /// P2: 10 %; those who vouched for the payload get a strike of their own.
 #[must_use]
-pub fn malformed(funds: &Funds) -> Intent {
-    Intent::new(Fault::Malformed, funds.percent(10))
+pub fn malformed(funds: &Funds) -> SlashIntent {
+    SlashIntent::new(Fault::Malformed, funds.percent(10))
 }
 
 /// P2, for an attester of the payload: a strike and no lamports.
 #[must_use]
-pub fn vouched_for_malformed() -> Intent {
-    Intent {
+pub fn vouched_for_malformed() -> SlashIntent {
+    SlashIntent {
         is_strike: true,
-        ..Intent::new(Fault::Malformed, 0)
+        ..SlashIntent::new(Fault::Malformed, 0)
     }
 }
 
 /// P3: half and all unvested; everything and barred when convicted before.
 #[must_use]
-pub fn work(funds: &Funds, is_repeated: bool) -> Intent {
-    Intent {
+pub fn work(funds: &Funds, is_repeated: bool) -> SlashIntent {
+    SlashIntent {
         takes_unvested: true,
         is_barred: is_repeated,
-        ..Intent::new(
+        ..SlashIntent::new(
             Fault::Work,
             funds.percent(if is_repeated { 100 } else { 50 }),
         )
@@ -142,14 +142,14 @@ pub fn no_openings(
     round: u64,
     last_round: u64,
     is_convicted: bool,
-) -> Intent {
+) -> SlashIntent {
     let since = round.saturating_sub(last_round);
     if last_round != NONE && (1..=REPEAT_ROUNDS).contains(&since) {
         return work(funds, is_convicted);
     }
-    Intent {
+    SlashIntent {
         takes_unvested: true,
-        ..Intent::new(
+        ..SlashIntent::new(
             Fault::NoOpenings,
             product(prices.reward_per_payload, P5_REWARDS),
         )
@@ -161,32 +161,34 @@ pub fn no_openings(
 /// A wrong ok or an outvoted sketch costs ten recomputations; a false mismatch a tenth of the
 /// stake, which the acquitted participant receives.
 #[must_use]
-pub fn seat(fault: SeatFault, funds: &Funds, prices: &Prices) -> Intent {
+pub fn seat(fault: SeatFault, funds: &Funds, prices: &Prices) -> SlashIntent {
     let wrong = product(prices.recompute_cost, P7_RECOMPUTES);
     let false_mismatch = funds.percent(P7_FALSE_MISMATCH_PERCENT);
     match fault {
-        SeatFault::NoCommit => Intent::new(Fault::AbsentSeat, product(prices.witness_fee, P6_FEES)),
-        SeatFault::NoReveal => Intent::new(Fault::AbsentSeat, wrong.max(false_mismatch)),
-        SeatFault::FalseMismatch => Intent {
+        SeatFault::NoCommit => {
+            SlashIntent::new(Fault::AbsentSeat, product(prices.witness_fee, P6_FEES))
+        }
+        SeatFault::NoReveal => SlashIntent::new(Fault::AbsentSeat, wrong.max(false_mismatch)),
+        SeatFault::FalseMismatch => SlashIntent {
             pays_acquitted: true,
-            ..Intent::new(Fault::WrongSeat, false_mismatch)
+            ..SlashIntent::new(Fault::WrongSeat, false_mismatch)
         },
-        SeatFault::WrongOk | SeatFault::OutvotedSketch => Intent::new(Fault::WrongSeat, wrong),
+        SeatFault::WrongOk | SeatFault::OutvotedSketch => SlashIntent::new(Fault::WrongSeat, wrong),
     }
 }
 
 /// P8: a quarter.
 #[must_use]
-pub fn false_root(funds: &Funds) -> Intent {
-    Intent::new(Fault::FalseRoot, funds.percent(25))
+pub fn false_root(funds: &Funds) -> SlashIntent {
+    SlashIntent::new(Fault::FalseRoot, funds.percent(25))
 }
 
 /// P10: 2 % and a strike.
 #[must_use]
-pub fn false_possession(funds: &Funds) -> Intent {
-    Intent {
+pub fn false_possession(funds: &Funds) -> SlashIntent {
+    SlashIntent {
         is_strike: true,
-        ..Intent::new(Fault::FalsePossession, funds.percent(2))
+        ..SlashIntent::new(Fault::FalsePossession, funds.percent(2))
     }
 }
 
@@ -232,7 +234,7 @@ pub fn split(total: u64, has_bond: bool, pays_acquitted: bool) -> Split {
     }
 }
 
-impl Intent {
+impl SlashIntent {
     fn new(fault: Fault, principal: u128) -> Self {
         Self {
             fault,
@@ -325,7 +327,7 @@ mod tests {
             unvested: 4,
         };
         let taken = |principal| {
-            let taken = Intent::new(Fault::WrongSeat, principal).take(&poor);
+            let taken = SlashIntent::new(Fault::WrongSeat, principal).take(&poor);
             [
                 taken.stake,
                 taken.unbonding,

@@ -1,8 +1,8 @@
 //! Misses, strikes and the way back (protocol §3, §8 P4).
 //!
 //! Owns the two counters of misses in a row, when they make a participant inactive, when the next
-//! `ready` may come, and the ring of the three newest strikes. Never takes the fee and never jails
-//! by itself. Next: `crate::round::settle` and `crate::round::penalties`.
+//! `post_ready` may come, and the ring of the three newest strikes. Never takes the fee and never
+//! jails by itself. Next: `crate::round::settle` and `crate::round::penalties`.
 
 use super::NONE;
 
@@ -63,7 +63,7 @@ impl Misses {
     }
 }
 
-/// First round in which `ready` is accepted again from one who became inactive in `round`.
+/// First round in which `post_ready` is accepted again from one who became inactive in `round`.
 ///
 /// `inactive_round` is the round of the inactivity before, or `NONE`. `None` on overflow.
 #[must_use]

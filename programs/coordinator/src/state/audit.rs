@@ -135,7 +135,7 @@ pub struct Audit {
     /// Outcome of the seats: 0 none, 1 cleared, 3 accused, 4 no openings, 5 unproven,
     /// 6 not audited.
     pub outcome: u8,
-    /// Outcome of the committee: 0 none, 1 convicted, 2 acquitted, 3 not proven, 4 excluded,
+    /// Outcome of the jury: 0 none, 1 convicted, 2 acquitted, 3 not proven, 4 excluded,
     /// 5 no openings.
     pub case_outcome: u8,
     /// `AUDIT_*` flags.

@@ -19,7 +19,7 @@ pub struct Entry {
     pub session: Pubkey,
     /// Key that replaces `session` at the next round open; zeros if none.
     pub next_session: Pubkey,
-    /// Root vote posted by `ready`.
+    /// Root vote posted by `post_ready`.
     pub ready_root: [u8; 32],
     /// Stake in lamports.
     pub stake: u64,
@@ -110,7 +110,7 @@ impl Entry {
         true
     }
 
-    /// Clears the vote that `ready` posted.
+    /// Clears the vote that `post_ready` posted.
     pub fn clear_ready(&mut self) {
         self.ready_round = NONE;
         self.ready_root = [0; 32];

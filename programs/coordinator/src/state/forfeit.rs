@@ -9,7 +9,7 @@ use anchor_lang::prelude::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
 use crate::rules::reward;
-use crate::rules::slashing::{Funds, Intent, Prices, Taken};
+use crate::rules::slashing::{Funds, Prices, SlashIntent, Taken};
 use crate::state::{Entry, Participant, Run};
 
 impl Entry {
@@ -42,7 +42,7 @@ impl Run {
         &mut self,
         entry: &mut Entry,
         tickets: Option<&mut Participant>,
-        intent: &Intent,
+        intent: &SlashIntent,
     ) -> Result<Taken> {
         let taken = intent.take(&entry.funds()?);
         if taken.unbonding > 0 {

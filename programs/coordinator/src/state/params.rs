@@ -69,9 +69,9 @@ pub struct Params {
     /// Window of verdict reveals.
     pub verdict_reveal_slots: u64,
     /// Window of the jury's commits.
-    pub committee_commit_slots: u64,
+    pub jury_commit_slots: u64,
     /// Window of the jury's reveals.
-    pub committee_reveal_slots: u64,
+    pub jury_reveal_slots: u64,
     /// Window of an appeal.
     pub appeal_slots: u64,
     /// Delay of slashes while the breaker holds.
@@ -184,8 +184,8 @@ impl Params {
             self.openings_slots,
             self.verdict_commit_slots,
             self.verdict_reveal_slots,
-            self.committee_commit_slots,
-            self.committee_reveal_slots,
+            self.jury_commit_slots,
+            self.jury_reveal_slots,
             self.appeal_slots,
             self.breaker_slots,
         ];
@@ -223,8 +223,8 @@ impl Params {
             audit.max(self.case_slots),
             seed,
             seed,
-            self.committee_commit_slots,
-            self.committee_reveal_slots,
+            self.jury_commit_slots,
+            self.jury_reveal_slots,
             self.appeal_slots,
             self.breaker_slots,
         ])
@@ -268,8 +268,8 @@ impl Params {
                 p.openings_slots,
                 p.verdict_commit_slots,
                 p.verdict_reveal_slots,
-                p.committee_commit_slots,
-                p.committee_reveal_slots,
+                p.jury_commit_slots,
+                p.jury_reveal_slots,
                 p.appeal_slots,
                 p.breaker_slots,
             ]

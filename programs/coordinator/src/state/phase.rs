@@ -13,7 +13,7 @@ use crate::errors::{refuse, CoordinatorError};
 pub enum Phase {
     /// Fewer than the minimum of members are there.
     WaitingForMembers = 0,
-    /// Members load the stored weights and post `ready`.
+    /// Members load the stored weights and send `post_ready`.
     Warmup = 1,
     /// Trainers commit payloads (or, root-only, their root votes).
     Commit = 2,

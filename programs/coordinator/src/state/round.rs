@@ -8,9 +8,9 @@ use anchor_lang::prelude::*;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 
-/// One index of a round.
+/// What one member committed and attested in a round.
 #[zero_copy]
-pub struct Slot {
+pub struct Ballot {
     /// Hash of the signed header; zeros until committed.
     pub header_hash: [u8; 32],
     /// Root vote; zeros until committed.
@@ -102,23 +102,23 @@ pub struct Round {
     /// Zero.
     pub reserved: [u8; 72],
     /// By index.
-    pub slots: [Slot; MAX_PARTICIPANTS],
+    pub ballots: [Ballot; MAX_PARTICIPANTS],
 }
 
 impl Round {
     /// Bytes of the account.
     pub const SIZE: usize = 8 + std::mem::size_of::<Round>();
 
-    /// The slot at `index`, or `IndexOutOfRange`.
-    pub fn slot(&self, index: u16) -> Result<&Slot> {
-        self.slots
+    /// The ballot at `index`, or `IndexOutOfRange`.
+    pub fn ballot(&self, index: u16) -> Result<&Ballot> {
+        self.ballots
             .get(usize::from(index))
             .ok_or_else(|| refuse(CoordinatorError::IndexOutOfRange))
     }
 
-    /// The slot at `index`, or `IndexOutOfRange`.
-    pub fn slot_mut(&mut self, index: u16) -> Result<&mut Slot> {
-        self.slots
+    /// The ballot at `index`, or `IndexOutOfRange`.
+    pub fn ballot_mut(&mut self, index: u16) -> Result<&mut Ballot> {
+        self.ballots
             .get_mut(usize::from(index))
             .ok_or_else(|| refuse(CoordinatorError::IndexOutOfRange))
     }

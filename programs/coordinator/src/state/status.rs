@@ -68,13 +68,13 @@ impl Status {
 pub enum Change {
     /// `join_run` gives an index to a new owner.
     Join,
-    /// `ready` while no round is open takes a participant back.
+    /// `post_ready` while no round is open takes a participant back.
     Return,
     /// `activate`, or the end of a Warmup, makes a participant a member.
     Activate,
     /// The rounds stop: every member waits for the next Warmup.
     Dismiss,
-    /// Misses, an absent `ready` in Warmup, or a stake below the minimum.
+    /// Misses, an absent `post_ready` in Warmup, or a stake below the minimum.
     Deactivate,
     /// A third strike, the third missed duty on a seat, or a case that nobody may judge.
     Jail,

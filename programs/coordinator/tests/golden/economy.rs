@@ -102,7 +102,7 @@ fn read_params(input: &Value) -> Params {
         warmup_slots, commit_slots, attest_slots, close_grace_slots, halt_slots,
         seed_delay_slots, vesting_slots, unbond_slots, max_pause_slots,
         param_delay_slots, case_slots, openings_slots, verdict_commit_slots,
-        verdict_reveal_slots, committee_commit_slots, committee_reveal_slots,
+        verdict_reveal_slots, jury_commit_slots, jury_reveal_slots,
         appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds,
         checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, capacity, ring,
         min_members, keep_rounds, audit_cap, max_witness_only, admission,

@@ -4,7 +4,7 @@ use coordinator::rules::bitmap;
 use coordinator::rules::quorum::{self, CaseOutcome, Panel, Report, SeatFault};
 use coordinator::rules::sampling::{self, Rates};
 use coordinator::rules::sketch::{self, Sketch};
-use coordinator::rules::slashing::{self, Funds, Intent, Prices, Split};
+use coordinator::rules::slashing::{self, Funds, Prices, SlashIntent, Split};
 use coordinator::rules::verdict::{Statement, Verdict};
 use serde_json::{json, Value};
 
@@ -29,15 +29,15 @@ pub fn audit_seats(input: &Value) -> Value {
     json!(sampling::seats_of(&array(&input["sigma"]), target, eligible).indices())
 }
 
-/// `audit_committee.json`.
-pub fn audit_committee(input: &Value) -> Value {
+/// `audit_jury.json`.
+pub fn audit_jury(input: &Value) -> Value {
     let bitmap = |key: &str| {
         list(&input[key])
             .map(index)
             .fold(0, |all, index| all | bitmap::bit(index))
     };
     let (seed, eligible) = (array(&input["seed"]), number(&input["eligible"]));
-    json!(sampling::committee(&seed, eligible, bitmap("barred"), bitmap("seats")).indices())
+    json!(sampling::jury(&seed, eligible, bitmap("barred"), bitmap("seats")).indices())
 }
 
 /// `audit_case_seed.json`.
@@ -153,7 +153,7 @@ pub fn slash(input: &Value) -> Value {
     })
 }
 
-fn intent(input: &Value, funds: &Funds) -> Intent {
+fn intent(input: &Value, funds: &Funds) -> SlashIntent {
     let [reward_per_payload, witness_fee, recompute_cost] = three(&input["prices"]);
     let prices = Prices {
         reward_per_payload,

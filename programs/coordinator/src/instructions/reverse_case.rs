@@ -1,4 +1,4 @@
-//! `resolve_appeal`: the council reverses a conviction. It can do nothing else.
+//! `reverse_case`: the council reverses a conviction. It can do nothing else.
 
 use anchor_lang::prelude::*;
 
@@ -6,9 +6,9 @@ use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, CaseReversed};
 use crate::state::{Audit, Run};
 
-/// Accounts of `resolve_appeal`.
+/// Accounts of `reverse_case`.
 #[derive(Accounts)]
-pub struct ResolveAppeal<'info> {
+pub struct ReverseCase<'info> {
     /// The council of the run.
     pub council: Signer<'info>,
     /// The run.
@@ -22,9 +22,9 @@ pub struct ResolveAppeal<'info> {
     pub audit: AccountLoader<'info, Audit>,
 }
 
-impl ResolveAppeal<'_> {
+impl ReverseCase<'_> {
     /// Reverses a conviction that was appealed or fell under the breaker.
-    pub fn handle(ctx: Context<ResolveAppeal>) -> Result<()> {
+    pub fn handle(ctx: Context<ReverseCase>) -> Result<()> {
         let accounts = &ctx.accounts;
         let slot = Clock::get()?.slot;
         let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);

@@ -1,4 +1,4 @@
-//! `ready`: a participant says which root it would train on.
+//! `post_ready`: a participant says which root it would train on.
 
 use anchor_lang::prelude::*;
 
@@ -10,9 +10,9 @@ use crate::rules::bitmap::count;
 use crate::rules::root::root_vote;
 use crate::state::{Change, Entry, Phase, Roster, Run, Status};
 
-/// Arguments of `ready`.
+/// Arguments of `post_ready`.
 #[derive(Clone, Copy)]
-pub struct ReadyArgs {
+pub struct PostReadyArgs {
     /// Index of the participant.
     pub index: u16,
     /// Round of the weights: the open one, or the one of the stored root.
@@ -21,9 +21,9 @@ pub struct ReadyArgs {
     pub vote: [u8; 32],
 }
 
-/// Accounts of `ready`.
+/// Accounts of `post_ready`.
 #[derive(Accounts)]
-pub struct Ready<'info> {
+pub struct PostReady<'info> {
     /// Session key of the participant.
     pub session: Signer<'info>,
     /// The run.
@@ -34,9 +34,9 @@ pub struct Ready<'info> {
     pub roster: AccountLoader<'info, Roster>,
 }
 
-impl Ready<'_> {
+impl PostReady<'_> {
     /// Refuses a participant that may not come back now, or speaks about other weights.
-    fn validate(&self, args: &ReadyArgs) -> Result<()> {
+    fn validate(&self, args: &PostReadyArgs) -> Result<()> {
         let (run, roster) = (self.run.load()?, self.roster.load()?);
         let entry = roster.signed_entry(args.index, self.session.key)?;
         let phase = run.phase()?;
@@ -64,7 +64,7 @@ impl Ready<'_> {
     ///
     /// While no round is open the vote is checked here, and the participant becomes pending; on a
     /// running run `activate` checks it once the round has a canonical root.
-    pub fn handle(ctx: Context<Ready>, args: &ReadyArgs) -> Result<()> {
+    pub fn handle(ctx: Context<PostReady>, args: &PostReadyArgs) -> Result<()> {
         let slot = Clock::get()?.slot;
         ctx.accounts.validate(args)?;
         let mut roster = ctx.accounts.roster.load_mut()?;

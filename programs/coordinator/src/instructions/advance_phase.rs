@@ -1,4 +1,4 @@
-//! `tick`: moves the run to its next phase once that is due.
+//! `advance_phase`: moves the run to its next phase once that is due.
 
 use anchor_lang::prelude::*;
 
@@ -7,9 +7,9 @@ use crate::round::open::require_ring_account;
 use crate::round::RoundContext;
 use crate::state::{Phase, Roster, Round, Run};
 
-/// Accounts of `tick`.
+/// Accounts of `advance_phase`.
 #[derive(Accounts)]
-pub struct Tick<'info> {
+pub struct AdvancePhase<'info> {
     /// Sender of the transaction, open to anyone.
     pub cranker: Signer<'info>,
     /// The run.
@@ -26,9 +26,9 @@ pub struct Tick<'info> {
     pub round: AccountLoader<'info, Round>,
 }
 
-impl Tick<'_> {
+impl AdvancePhase<'_> {
     /// Makes the transition that is due, or refuses with `NothingDue`.
-    pub fn handle(ctx: Context<Tick>) -> Result<()> {
+    pub fn handle(ctx: Context<AdvancePhase>) -> Result<()> {
         let accounts = &ctx.accounts;
         let by_authority = accounts.run.load()?.authority == accounts.cranker.key();
         let mut context = RoundContext {

@@ -1,4 +1,4 @@
-//! `retarget`: names another seed slot where the first one is gone.
+//! `retarget_seed`: names another seed slot where the first one is gone.
 
 use anchor_lang::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `draw_committee`: fixes the seed of a case and seats the jury.
+//! `draw_jury`: fixes the seed of a case and seats the jury.
 
 use anchor_lang::prelude::*;
 
@@ -6,9 +6,9 @@ use crate::audit::AuditContext;
 use crate::errors::{refuse, CoordinatorError};
 use crate::state::{Audit, Roster, Run};
 
-/// Accounts of `draw_committee`.
+/// Accounts of `draw_jury`.
 #[derive(Accounts)]
-pub struct DrawCommittee<'info> {
+pub struct DrawJury<'info> {
     /// Sender of the transaction, open to anyone.
     pub cranker: Signer<'info>,
     /// The run.
@@ -29,10 +29,10 @@ pub struct DrawCommittee<'info> {
     pub slot_hashes: UncheckedAccount<'info>,
 }
 
-impl DrawCommittee<'_> {
+impl DrawJury<'_> {
     /// Draws the jury. Where the first seed slot is gone, names a later one; where that is gone
     /// too, gives the seed up.
-    pub fn handle(ctx: Context<DrawCommittee>) -> Result<()> {
+    pub fn handle(ctx: Context<DrawJury>) -> Result<()> {
         let accounts = &ctx.accounts;
         let slot = Clock::get()?.slot;
         let mut run = accounts.run.load_mut()?;
