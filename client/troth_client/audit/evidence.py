@@ -1,7 +1,7 @@
-"""What a judge needs: the audited payload and its openings, and a gradient of its own to compare.
+"""The evidence of a judge: the audited payload, its openings, and the judge's own gradient.
 
-Owns: where each comes from, for how long it is looked for, and that only what the chain names is
-judged. Never: judges (`judgement.py` puts this before the judge) or sends.
+Owns: where each part comes from and how long to search for it. Only bytes that the chain names
+are judged. Never: judges (`judgement.py` hands the evidence to the judge) or sends.
 Next: `audit_round.py`.
 """
 
@@ -25,7 +25,7 @@ from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.view import NetworkView
 
 LAST_SHARE = 3
-"""In the last third of its window, a judge says that nobody served the openings."""
+"""In the last third of its window, a judge may answer that nobody served the openings."""
 
 
 @dataclass(slots=True)
@@ -49,10 +49,10 @@ class _Search:
 async def fetch_evidence(
     witness: Witness, audit: AuditView, window_slots: int, may_give_up: Callable[[], bool]
 ) -> Evidence | None:
-    """Return what an audit or a case is about, however long its holders take.
+    """Return the evidence of an audit or a case, however long its holders take.
 
-    None in the last third of a window of `window_slots`, once a search came to nothing and
-    `may_give_up` agrees. A holder that never answers keeps nobody beyond its window.
+    Returns None in the last third of a window of `window_slots` if a search found nothing and
+    `may_give_up` agrees. A holder that never answers cannot keep a judge beyond its window.
     """
     tracker, search = witness.audits.tracker, _Search(witness, audit)
     searching = witness.chain.runtime.start(search.until_found(), "search")
@@ -69,9 +69,10 @@ async def fetch_evidence(
 
 
 async def find_evidence(witness: Witness, view: NetworkView, audit: AuditView) -> Evidence | None:
-    """Return what an audit or a case is about, from disk or from holders.
+    """Return the evidence of an audit or a case, from disk or from holders.
 
-    None while something of it is out of reach; another try may bring it. Only work has openings.
+    Returns None while a part of it cannot be had; a later try may succeed. Only audits and cases
+    about work have openings.
     """
     accused = audit.subject if audit.kind == AuditKind.POSSESSION else audit.target
     openings: bytes | None = None
@@ -105,9 +106,9 @@ async def find_submission(
 def kept_submission(
     witness: Witness, audit: AuditView, index: int | None = None
 ) -> Submission | None:
-    """Return the submission that the audit names if it is on disk: a fork may have left another.
+    """Return the submission that the audit names, if it is on disk.
 
-    `index` is the trainer's, that of the target unless given.
+    Another one may be there, left by a fork. `index` is the trainer's; the target's by default.
     """
     trainer = audit.target if index is None else index
     for kept in witness.submissions.kept(audit.round, trainer):
@@ -129,7 +130,7 @@ async def find_openings(
 async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evidence) -> Float32:
     """Return our own D(g), fp32 [tiles, 64, 64], of the sequences that the target had to take.
 
-    Waits for its weights as long as the caller does: after a restart they are replayed first.
+    Waits for its weights without a limit of its own: after a restart they are replayed first.
     """
     while True:
         try:
@@ -140,7 +141,7 @@ async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evide
 
 
 async def recompute_in_reference(witness: Witness, audit: AuditView, evidence: Evidence) -> Float32:
-    """Return the same in reference mode, as jurors compare it. Raises WeightsLostError."""
+    """Return our own D(g) in reference mode, as jurors compare it. Raises WeightsLostError."""
     return await _recomputed(witness, audit, evidence, in_reference=True)
 
 
@@ -162,9 +163,9 @@ async def assigned_sequences(
 ) -> tuple[int, ...]:
     """Return the ids that the chain assigned to the target, whatever its header says.
 
-    Once the ring has dropped the round nobody knows its ranks: then those of the rank that the
-    header names, and if it names none, those of the first one, of which its work is not either.
-    `cursor` is that before the round.
+    `cursor` is the cursor before the round. Once the ring has dropped the round, its ranks are not
+    known any more. Then the ids are those of the rank whose data the header names. If it names the
+    data of no rank, they are those of the first rank; the work does not match these either.
     """
     order = witness.state.order
     per_payload = witness.state.config.train.sequences_per_payload
@@ -177,7 +178,7 @@ async def assigned_sequences(
 
 
 def report_delay(witness: Witness, audit: AuditView, error: Exception) -> None:
-    """Say what an audit waits for."""
+    """Report what an audit waits for."""
     witness.chain.events.emit(
         "judging_delayed", round=audit.round, target=audit.target, reason=str(error)
     )

@@ -22,7 +22,7 @@ from troth_coordinator.rules.audits import Act, seat_duty
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a seat says, with the sketch of its gradient and the seconds that judging took."""
+    """The verdict of a seat, the sketch of its gradient, and the seconds that judging took."""
 
     verdict: Verdict
     sketch: Sketch
@@ -30,13 +30,13 @@ class Finding:
 
 
 NOT_SERVED = Finding(Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED), (0,) * NUM_BUCKETS)
-"""Nothing to compare a gradient with: none is computed. The sketch beside it is not looked at."""
+"""No gradient is computed, because there is nothing to compare it with. Its sketch is ignored."""
 
 
 async def judge_gradient(
     witness: Witness, audit: AuditView, evidence: Evidence, gradient: Float32
 ) -> Finding:
-    """Compare the payload with our own D(g), fp32 [tiles, 64, 64], and sketch that."""
+    """Compare the payload with our own D(g), fp32 [tiles, 64, 64]; return verdict and sketch."""
     runtime, work = witness.chain.runtime, witness.work
     begun = runtime.seconds()
     verdict = await runtime.compute(work.judge, evidence, gradient)
@@ -47,7 +47,7 @@ async def judge_gradient(
 
 
 def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
-    """Write the finding down with its salt, so that a restart reveals the same."""
+    """Write the finding and its salt to disk: a restarted process reveals the same verdict."""
     verdict = found.verdict
     witness.chain.events.emit(
         "judged",

@@ -39,7 +39,7 @@ async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | Non
 
 
 def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:
-    """Write the vote down with its salt, so that a restart reveals the same."""
+    """Write the vote and its salt to disk: a restarted process reveals the same vote."""
     witness.chain.events.emit(
         "judged_case",
         round=case.round,
@@ -79,9 +79,10 @@ async def reveal_vote(witness: Witness, case: AuditView, statement: Entry) -> No
 
 
 def _without_evidence(witness: Witness, case: AuditView) -> Verdict:
-    """Say what is missing, rather than be silent.
+    """Return the vote of a juror that lacks evidence; silence would be fined.
 
-    In a case of work `unavailable` fines the target, who owes its openings and nothing else.
+    In a case about work, `unavailable` fines the target. The target owes its openings and nothing
+    else.
     """
     if case.kind != AuditKind.WORK:
         return Verdict(VerdictKind.UNAVAILABLE, Reason.EVIDENCE_MISSING)
@@ -91,7 +92,7 @@ def _without_evidence(witness: Witness, case: AuditView) -> Verdict:
 
 
 def _judge_root(witness: Witness, case: AuditView) -> Verdict:
-    """Compare the vote with the root of our own copy, which exact replay made."""
+    """Compare the target's root vote with the root that our own exact replay computed."""
     saved = witness.state.store.load_weights(case.round)
     replayed = None if saved is None else saved.state_root
     return cases.judge_root(case.root_vote, (case.run, case.round, case.owner), replayed)

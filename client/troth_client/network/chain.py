@@ -24,7 +24,7 @@ from troth_coordinator.rules.view import NetworkView, ParticipantView, RoundFlag
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the participant is: owner address, session key, index in the roster."""
+    """The identity of a participant: owner address, session key, index in the roster."""
 
     owner: Pubkey
     session: Keypair
@@ -48,7 +48,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class RunChain:
-    """One run on chain, seen and signed for by one participant."""
+    """One run on chain, as one participant reads it and signs for it."""
 
     client: CoordinatorClient
     at: RunAddresses
@@ -74,7 +74,7 @@ class RunChain:
         return self.identity.session.pubkey()
 
     async def look(self) -> NetworkView:
-        """Return what the chain shows now."""
+        """Return a fresh view of the chain."""
         return await self.watch.look()
 
     async def until(self, holds: Callable[[NetworkView], bool]) -> NetworkView:
@@ -88,7 +88,7 @@ class RunChain:
     async def send_carrying(
         self, instruction: Instruction, carried: Sequence[Instruction]
     ) -> ConfirmedTransaction:
-        """Send an instruction with others that may turn out to be too late. Raises as `send`."""
+        """Send an instruction with others that may arrive too late. Raises as `send`."""
         return await self.client.send_carrying([instruction], carried, [self.identity.session])
 
     async def read_round(self, round_: int) -> RoundView | None:
@@ -105,9 +105,10 @@ class RunChain:
         return await self.client.read_participants(self.at.run, owners)
 
     async def read_closed(self, view: NetworkView, round_: int) -> RoundView:
-        """Return a round that `view` shows as over, once the node that we ask shows it closed.
+        """Return a round that `view` shows as over, once the RPC node shows it closed.
 
-        Nodes behind one address may lag behind each other. LaggingError when the ring dropped it.
+        Several RPC nodes behind one address may lag behind each other. Raises LaggingError when
+        the ring has dropped the round.
         """
         while True:
             found = await self.read_round(round_)

@@ -1,10 +1,10 @@
-"""The task of audits: one task of its own for each duty, started when it begins and ended with it.
+"""The task of audits: each duty has its own task, from its beginning to its end.
 
-Owns: which duties there are at a look, and their tasks. Never: keeps a round, or another audit,
-waiting. Next: `audit_round.py`, which each of these tasks runs; `state/audit_tracker.py`.
+Owns: the duties at each view of the chain, and their tasks. Never: keeps a round, or another
+audit, waiting. Next: `audit_round.py`, which each of these tasks runs; `state/audit_tracker.py`.
 
-A trainer that does not witness has its own openings to show and nothing else; the program seats
-nobody else.
+A trainer that is not a witness shows its own openings and has no other duty: the program gives
+seats to witnesses only.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from troth_client.audit.duty import Duty, owed
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.audit_round import judge_as_witness, vote_as_juror
 from troth_client.member import Member
-from troth_client.network.watch import NODE_FAILURES
+from troth_client.network.watch import RPC_FAILURES
 from troth_client.participant.housekeeping import JUDGED
 from troth_client.runtime.base import end
 from troth_client.steps.transitions import pending_seeds
@@ -47,7 +47,7 @@ async def run_audits(member: Member) -> NoReturn:
             view = await member.chain.watch.next()
             try:
                 await tracker.refresh(view)
-            except NODE_FAILURES as error:
+            except RPC_FAILURES as error:
                 member.chain.watch.report(error)
                 continue
             await tasks.update(list(_matters(member, view)))
@@ -56,14 +56,14 @@ async def run_audits(member: Member) -> NoReturn:
 
 
 class _Tasks:
-    """The duties under way, by name. A fork that draws anew makes another name of it."""
+    """The duties under way, by name. After a fork that draws anew, the duty has another name."""
 
     def __init__(self, member: Member) -> None:
         self._chain = member.chain
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
 
     async def update(self, matters: list[_Matter]) -> None:
-        """Start what is owed and not under way; end what is no duty any more."""
+        """Start each owed duty that is not under way; end the tasks of duties that are over."""
         for name, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[name]
@@ -75,14 +75,14 @@ class _Tasks:
                 self._tasks[matter.name] = self._chain.runtime.start(matter.work(), "audit")
 
     async def close(self) -> None:
-        """End all duties; what a verdict needs is on disk."""
+        """End all duties; statements that must be revealed are on disk."""
         await end(*self._tasks.values())
 
     def _take(self, task: asyncio.Task[None]) -> None:
-        """Raise what ended a duty, except a node that was away: then it begins again."""
+        """Raise the error that ended a duty. If an RPC node was away, the duty begins again."""
         try:
             task.result()
-        except NODE_FAILURES as error:
+        except RPC_FAILURES as error:
             self._chain.watch.report(error)
 
 
@@ -120,11 +120,11 @@ def _is_owed(member: Member, view: NetworkView, audit: AuditView, duty: Duty) ->
 
 
 async def is_needed(member: Member, view: NetworkView) -> bool:
-    """Tell whether audits of a run that is over may still ask something of its participants.
+    """Return whether audits of a finished run may still ask its participants for something.
 
-    A participant that left now would be silent on a seat, or without openings, and pay for it.
-    That holds for work that an audit cleared, too, while anybody may still contest it. Reads the
-    chain: since the last look, another may have frozen the last seed and opened an audit.
+    A participant that left now would be fined for a silent seat or for missing openings. This
+    includes work that an audit cleared, while anybody may still contest it. Reads the chain again:
+    since the last view, somebody may have frozen the last seed and opened an audit.
     """
     tracker = member.audits.tracker
     await tracker.refresh(view)
@@ -135,9 +135,10 @@ async def is_needed(member: Member, view: NetworkView) -> bool:
 
 
 async def owes(member: Member, view: NetworkView) -> bool:
-    """Tell whether audits may still ask something of us, who have left the run.
+    """Return whether audits may still ask us for something after we have left the run.
 
-    The stake unbonds meanwhile: silence on a seat or about our own work would be taken from it.
+    The stake unbonds meanwhile. A silent seat, or missing openings of our own work, would still be
+    fined from it.
     """
     tracker, index = member.audits.tracker, member.chain.index
     await tracker.refresh(view)
@@ -157,6 +158,6 @@ def _named(audit: AuditView) -> set[int]:
 
 
 def _is_contestable(audit: AuditView, view: NetworkView) -> bool:
-    """Whether a bonded case may still follow, whose jury asks for the openings again."""
+    """Whether a bonded case may still follow; its jury would ask for the openings again."""
     clock = run_clock(view.run, view.slot)
     return audit.stage == AuditStage.SETTLED and clock <= audit.stage_end

@@ -1,8 +1,8 @@
-"""Housekeeping: what anyone may do for the run, and what nobody asks for any more.
+"""Housekeeping: send the transitions that anyone may send, and drop files that nobody needs.
 
 Owns: transitions, seeds and steps of audits, each sent by about two participants of n; and the
-opening sets and verdicts that are dropped. Never: treats a lost race as an error, or lets one send
-that hangs hold up another. Next: `steps/transitions.py`, `audit/transitions.py`.
+removal of opening sets and verdicts of settled audits. Never: treats a lost race as an error, or
+lets a send that hangs delay another. Next: `steps/transitions.py`, `audit/transitions.py`.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from solders.instruction import Instruction
 from troth_client.audit.transitions import due_for, open_audit, take_step
 from troth_client.member import Member
 from troth_client.network.chain import RunChain
-from troth_client.network.watch import NODE_FAILURES
+from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import end
 from troth_client.state.audit_state import AuditState
 from troth_client.state.verdict_store import Duty
@@ -30,13 +30,13 @@ from troth_coordinator.rules.view import NetworkView, RoundView, Status
 SEED_HISTORY_SLOTS = 512
 """Entries of the SlotHashes sysvar: a seed slot that is younger than this is still listed."""
 MAX_SEEDS = 4
-"""Seeds that are read at one look."""
+"""Seeds that are read in one view."""
 JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
 """Stages in which nobody owes a verdict or a vote."""
 
 
 async def keep_house(member: Member) -> NoReturn:
-    """Do at each look what is due, for ever."""
+    """Send whatever is due in each view, for ever."""
     house = _House(member)
     try:
         while True:
@@ -56,7 +56,7 @@ class _House:
         self._under_way: dict[Hashable, asyncio.Task[None]] = {}
 
     def look(self, view: NetworkView) -> None:
-        """Begin with what a view makes due. Raises what an earlier send raised by mistake."""
+        """Start the sends that a view makes due. Raises unexpected errors of earlier sends."""
         self._take()
         if is_our_turn(self._random, view):
             self._crank(view)
@@ -64,7 +64,7 @@ class _House:
         tidy(self._audits, view)
 
     async def close(self) -> None:
-        """End what is under way."""
+        """End the sends under way."""
         await end(*self._under_way.values())
 
     def _crank(self, view: NetworkView) -> None:
@@ -96,17 +96,17 @@ class _House:
                 del self._under_way[purpose]
                 try:
                     task.result()
-                except NODE_FAILURES as error:
+                except RPC_FAILURES as error:
                     self._chain.watch.report(error)
 
 
 def is_our_turn(random: Random, view: NetworkView) -> bool:
-    """Draw whether to send what anyone may send: about two participants of n do, in each slot."""
+    """Draw whether to send in this slot; about two participants of n do."""
     return random.random() < 2 / max(2, _num_active(view))
 
 
 async def settle_seeds(chain: RunChain, view: NetworkView) -> None:
-    """Freeze the seeds that can be; retarget one whose slot has left the list of slot hashes.
+    """Freeze the seeds that can be frozen; retarget a seed whose slot has left the slot hashes.
 
     One transaction each: a seed that is refused does not hold up the others. The list counts
     blocks, not slots: while slots are skipped it reaches further back.

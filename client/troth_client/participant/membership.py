@@ -1,7 +1,7 @@
 """Membership: from joined to active, and out again (section 3).
 
-Owns: `ready` and `activate`, the weights that a restart begins with, the check that we are still
-who we were. Never: stakes or leaves; the owner does that from the command line.
+Owns: `ready` and `activate`, the weights that a restart begins with, and the check that no other
+process has replaced us. Never: stakes or leaves; the owner does that from the command line.
 Next: `steps/replay.py`, which brings the weights to the round they must have.
 """
 
@@ -20,12 +20,12 @@ NOT_YET = (Status.PENDING, Status.INACTIVE, Status.JAILED)
 
 
 def has_left(chain: RunChain, view: NetworkView) -> bool:
-    """Tell whether the owner has left the run, so that there is nothing more to do."""
+    """Return whether the owner has left the run, so that there is nothing more to do."""
     return view.entries[chain.index].status == Status.LEFT
 
 
 def check_standing(chain: RunChain, view: NetworkView) -> None:
-    """Raise ReplacedError when a newer process has taken this participant over, BarredError."""
+    """Raise ReplacedError if a newer process has taken over, BarredError if the run bars us."""
     entry = view.entries[chain.index]
     ours = chain.identity.session_address
     if entry.owner != chain.identity.owner_address:
@@ -49,12 +49,12 @@ def check_standing(chain: RunChain, view: NetworkView) -> None:
 
 
 def is_short_of_stake(entry: EntryView, run: RunView) -> bool:
-    """Tell whether a slash took so much that the owner must top up the stake to come back."""
+    """Return whether a slash took so much that the owner must top up the stake to come back."""
     return entry.status in NOT_YET and entry.stake < run.params.stake_lamports
 
 
 async def get_ready(replay: Replay, view: NetworkView) -> None:
-    """Post `ready` where our entry needs it: for the stored root, or for the open round."""
+    """Post `ready` if our entry needs it: for the stored root, or for the open round."""
     chain, replica = replay.chain, replay.state.replica
     entry, run = view.entries[chain.index], view.run
     if entry.status not in NOT_YET or is_short_of_stake(entry, run):
@@ -85,7 +85,7 @@ async def get_ready(replay: Replay, view: NetworkView) -> None:
 async def get_active(chain: RunChain, view: NetworkView) -> bool:
     """Activate our own entry if the round that it was ready for has closed with a root.
 
-    Returns whether it is active now: a member from the next open on.
+    Returns whether the entry is active now: we are a member from the next open round on.
     """
     entry = view.entries[chain.index]
     if entry.status not in NOT_YET or not entry.ready_round < view.run.round:

@@ -1,12 +1,12 @@
 """The task of rounds: follow a run through its phases until it ends or we are asked to stop.
 
-Owns: which phase asks for what, and when a participant may stop. Never: a step of a round.
+Owns: the action for each phase, and when a participant may stop. Never: a step of a round.
 Next: `round.py`; `membership.py` for ready and activate, `cooldown.py` for the root-only vote.
 """
 
 from troth_client.member import Member
 from troth_client.network.errors import StoppedError
-from troth_client.network.watch import NODE_FAILURES
+from troth_client.network.watch import RPC_FAILURES
 from troth_client.participant.audits import is_needed, owes
 from troth_client.participant.cooldown import vote_root
 from troth_client.participant.membership import (
@@ -26,14 +26,14 @@ OPEN = (Phase.COMMIT, Phase.ATTEST)
 
 
 async def begin(member: Member) -> None:
-    """Start from what is on disk, once the node answers."""
+    """Start from the state on disk, once the RPC node answers."""
     while True:
         try:
             view = await member.chain.look()
-            # Before anything is applied: what open audits need must not be tidied away.
+            # Before anything is applied: files that open audits need must not be dropped.
             await member.audits.tracker.refresh(view)
             await start_from_disk(member.chain, member.state, view)
-        except NODE_FAILURES as error:
+        except RPC_FAILURES as error:
             await _endure(member, error)
         else:
             return
@@ -48,8 +48,8 @@ async def run_rounds(member: Member) -> NetworkView:
     while True:
         try:
             last = await phases.turn()
-        except NODE_FAILURES as error:
-            # Everything in a round can be repeated: it begins again where the chain stands.
+        except RPC_FAILURES as error:
+            # Every step of a round can be repeated, so we begin again with the chain's round.
             await _endure(member, error)
         except StoppedError as error:
             member.chain.events.emit("stopped_behind", reason=str(error))
@@ -65,7 +65,7 @@ async def _endure(member: Member, error: Exception) -> None:
 
 
 class _Phases:
-    """What was last said of the phase and of our stake."""
+    """The last reports about the phase and about our stake."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
@@ -82,7 +82,7 @@ class _Phases:
         if member.state.stop.is_set():
             return view
         if has_left(member.chain, view):
-            # We still answer for what we did as a member, until nobody can ask any more.
+            # We still owe openings and verdicts for our time as a member.
             if not await owes(member, view):
                 return view
             await self._wait()
