@@ -28,7 +28,7 @@ SHOWING = (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.ACCUSED, AuditStag
 SEATED = (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.REVEAL)
 DRAWN = (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
 LAST = (AuditStage.REVEAL, AuditStage.CASE_REVEAL)
-"""In these stages a seat without a commit owes nothing more: it has been fined, or is exempt."""
+"""In these stages a seat or juror without a commit owes nothing: it was fined, or is exempt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Transitions of audits, which anyone may send: open, extend, draw, decide, release.
+"""Transitions of audits, which anyone may send: open, extend, settle, draw, decide, release.
 
 Owns: the instruction for each due step. Never: decides an outcome. It only asks the judge whether
 the first seats agree, as the program will. Next: `rules/audits.py` for when a step is due.
