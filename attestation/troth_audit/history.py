@@ -1,7 +1,7 @@
-"""What became of an audit, read from the events of the transactions that name its account.
+"""The history of an audit, read from the events of the transactions that name its account.
 
-Owns: how events add up to the record of `cases.py`, so that an audit can be shown, and a
-conviction proven, after its account is closed. Never: prints.
+Owns: building the record of `cases.py` from events. So an audit can be shown, and a conviction
+proven, after its account is closed. Never: prints.
 Next: `slashes.py` for all cases of a run.
 """
 
@@ -37,7 +37,7 @@ async def read_case(
 
 
 def of_events(key: AuditKey, events: Iterable[Event]) -> CaseFile | None:
-    """Return what the events of one audit, oldest first, add up to; None without any."""
+    """Return the record of one audit's events, oldest first; None without any."""
     found: CaseFile | None = None
     for event in events:
         found = _after(event, found or CaseFile(key, AuditStage.REQUESTED.name))
@@ -134,7 +134,7 @@ def _(event: audit_events.AuditClosed, case: CaseFile) -> CaseFile:
         returned=event.returned,
         is_paid=True,
     )
-    # Only a reversal gives anything back, and its event may be missing among those read here.
+    # Only a reversal gives lamports back, and its event may be missing among those read here.
     flags = case.flags | AuditFlag.REVERSED if event.returned else case.flags
     return replace(case, stage=CLOSED, money=money, flags=flags)
 
