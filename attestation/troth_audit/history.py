@@ -25,14 +25,14 @@ async def read_case(
     client: CoordinatorClient, at: RunAddresses, key: AuditKey
 ) -> tuple[CaseFile | None, list[Event]]:
     """Return an audit, open or closed, and its events; None where there never was one."""
-    # The account first: the events of all that it shows are there by then.
+    # Read the account first: the events of everything that it shows are there by then.
     (account,) = await client.read_audits(at.run, [key])
     named = await client.history(at.audit(*key))
     events = [event for event in named if key_of(event) == key]
     from_events = of_events(key, events)
     if account is None or from_events is None:
         return from_events if account is None else of_account(account), events
-    # Once the case is decided, only the events show where the bond went.
+    # Once the case is decided, only the events show the destinations of the bond.
     return replace(of_account(account), bond=from_events.bond), events
 
 

@@ -65,7 +65,7 @@ def audit_seats(s: Stream) -> Cases:
 
 
 def audit_committee(s: Stream) -> Cases:
-    """Second committees: with and without the first seats, too small ones."""
+    """Draw juries: with and without the first seats, too small ones."""
     for number in range(40):
         seed, width = s.bytes(32), (64, 16, 8, 6, 4)[number % 5]
         eligible = s.bits(width) | s.bits(width)
@@ -123,7 +123,7 @@ def audit_verdict(s: Stream) -> Cases:
 
 
 def audit_vote(s: Stream) -> Cases:
-    """Commit to votes of a second committee, in every kind of case."""
+    """Commit to votes of a juror, in every kind of case."""
     for kind in (1, 2, 3, 4):
         run, evidence, salt = s.bytes(32), s.bytes(32), s.bytes(32)
         round_, target, witness = s.bits(64), s.below(64), s.below(64)

@@ -54,7 +54,7 @@ async def test_honest_work_is_cleared_and_its_judges_are_paid(run_factory):
 
 
 async def stake_and_tickets(run, name):
-    """What is left of a member's stake, at work or unbonding."""
+    """The rest of a member's stake, at work or unbonding."""
     one = member(run, name)
     owner = await run.client.read_participant(run.at.run, one.owner.pubkey())
     entry = (await run.view()).entries[one.index]

@@ -1,4 +1,4 @@
-"""What happens around rounds: silence, halts, pauses, returns, replacements, the end."""
+"""Events around rounds: silence, halts, pauses, returns, replacements, the end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -78,7 +78,7 @@ async def test_a_silent_third_delays_no_audit_and_pays_for_its_seats(run_factory
     chain, closed = run.settings.chain, told.named("RoundSettled")
     for index, entry in enumerate(view.entries[:6]):
         fined = sum(event.stake for event in fines if event.index == index)
-        # Whose third fine (jail) comes first is not absent any more. The seeds decide.
+        # A member whose third fine (jail) comes first is not absent any more. The seeds decide.
         absences = sum(bitmap.has(event.inactivated, index) for event in closed)
         assert entry.stake == chain.stake_lamports - fined - absences * chain.absence_fee, index
         assert absences in ((0, 1) if index in (4, 5) else (0,)), index

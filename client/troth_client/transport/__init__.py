@@ -1,4 +1,4 @@
-"""Moving headers and payloads between participants: the only door to other machines.
+"""Moving headers and payloads between participants, over the network.
 
 Owns: when others may read which bytes, fetching from any holder, the embedded server.
 Never: trusts a byte before it hashes to its address, nor a holder's word about the protocol.
