@@ -40,16 +40,15 @@ SAMPLED = {"p_base_ppm": 250_000, "p_new_ppm": 1_000_000, "audit_cap": 4}
 RATE, SEATS = 0.05, 3
 OF_A_SEAT = {
     "KeptWeights.load": "a seat: w_r from disk, its root",
-    "recompute": "a seat: gradient and DCT",
-    "judge_work": "a seat: verdict",
-    "sketch": "a seat: sketch",
+    "HonestWitnessWork.gradient": "a seat: gradient and DCT",
+    "HonestWitnessWork.judge": "a seat: verdict",
+    "HonestWitnessWork.sketch": "a seat: sketch",
 }
 OF_A_TARGET = {
-    "ResidualArchive.pair": "the target: u and its tree, twice",
-    "OpeningsStore.make": "the target: the opening set",
+    "HonestWork.open_tiles": "the target: u and its tree, twice; the opening set",
 }
 OF_AUDITS = OF_A_SEAT | OF_A_TARGET
-GRADIENT = "gradient"
+GRADIENT = "HonestWork.gradient"
 TARGET_SHARE = 0.15
 
 
