@@ -172,9 +172,9 @@ def assert_bond_is_lost(bench, run, judged):
     assert bond["returned_lamports"] == 0
     assert judged["taken_lamports"] == 0
     assert {juror["verdict"] for juror in judged["jurors"]} == {"ok"}
-    told = [event["event"] for event in judged["history"]]
+    reported = [event["event"] for event in judged["history"]]
     for name in ("AuditOpened", "VerdictRevealed", "CaseOpened", "CommitteeDrawn", "CaseSettled"):
-        assert name in told
+        assert name in reported
     assert bench.balance("x") < 10 * SOL - judged["bond_lamports"]
 
 

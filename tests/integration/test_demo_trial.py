@@ -137,6 +137,6 @@ def assert_case_shows_it(shown, case):
     assert shown["taken_lamports"] == case.money.taken == sum(shown["split"].values())
     assert {seat["verdict"] for seat in shown["seats"]} == {"mismatch"}
     assert {juror["verdict"] for juror in shown["jurors"]} == {"mismatch"}
-    told = [event["event"] for event in shown["history"]]
+    reported = [event["event"] for event in shown["history"]]
     for name in ("AuditOpened", "AuditSettled", "CommitteeDrawn", "CaseSettled", "AuditClosed"):
-        assert name in told
+        assert name in reported

@@ -150,10 +150,10 @@ def assert_nothing_was_lost(run, rounds: int) -> None:
             assert sent == stored, "other bytes than those stored"
 
 
-def died_between(told: list[dict], first: str, second: str) -> int:
+def died_between(reported: list[dict], first: str, second: str) -> int:
     """How many audits a member told the first thing of in one life, the second in a later one."""
     life, found, lives = 0, 0, {}
-    for event in told:
+    for event in reported:
         audit = (event.get("round"), event.get("target"))
         life += event["event"] == "life_ended"
         if event["event"] == first:

@@ -63,19 +63,19 @@ class Walk:
         driver, name = self.driver, program_codec().instruction_names[bytes(instruction.data[:8])]
         self.tried[name] += 1
         raw = driver._signed(instruction, signers)
-        told = driver.chain.simulate(VersionedTransaction.from_bytes(raw))
-        if told.error is None:
+        reported = driver.chain.simulate(VersionedTransaction.from_bytes(raw))
+        if reported.error is None:
             self.landed.update(driver.send(instruction, *signers).names())
             return
-        match told.error:
+        match reported.error:
             case {"InstructionError": [_, {"Custom": code}]}:
                 known = driver._errors.get(code)
                 # Refusals of Anchor itself here: an owner without a participant account, a round
                 # without a checkpoint.
                 error = known.name if known else {3012: "AccountNotInitialized"}[code]
             case other:
-                raise AssertionError(f"{other}\n" + "\n".join(told.logs))
-        assert error not in NEVER, "\n".join(told.logs)
+                raise AssertionError(f"{other}\n" + "\n".join(reported.logs))
+        assert error not in NEVER, "\n".join(reported.logs)
         self.refused[error] += 1
 
     @property
