@@ -1,9 +1,11 @@
 """Check that the documents still tell the truth: links, generated references, threats, prose.
 
-Owns: the list of generators that have a check mode. Never: rewrites anything.
+Owns: the list of generators that have a check mode, and the file names in docstrings.
+Never: rewrites anything.
 Next: `check_threat_model.py`, which holds the threat model against the tests; `check_prose.py`.
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -12,8 +14,10 @@ from pathlib import Path
 
 import check_prose
 import check_threat_model
+import check_words
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+PYTHON_FILE = re.compile(r"(?<![\w*<./-])((?:\.\.?/)*\w[\w./-]*\.py)\b(?![\w*])")
 GENERATORS = (
     "cli_reference.py",
     "config_reference.py",
@@ -32,11 +36,12 @@ def main() -> int:
     root = Path(__file__).resolve().parents[1]
     problems = [
         *broken_links(root),
+        *missing_files(root),
         *stale_references(root),
         *check_threat_model.problems(root),
         *check_prose.problems(),
     ]
-    summary = "docs: links resolve, references are current, the threat model names its tests"
+    summary = "docs: links and named files exist, references are current, threats have tests"
     print("\n".join(problems or [summary]))
     print("\n".join(check_prose.counts()))
     return 1 if problems else 0
@@ -53,6 +58,40 @@ def broken_links(root: Path) -> Iterator[str]:
             is_elsewhere = "://" in target or target.startswith("mailto:")
             if not is_elsewhere and not (path.parent / target).exists():
                 yield f"{name}: link to {target} leads nowhere"
+
+
+def missing_files(root: Path) -> Iterator[str]:
+    """Yield the Python files that a docstring names and that do not exist.
+
+    A name may be a path from any folder: `storage/store.py` is found in `client/troth_client`.
+    """
+    names = check_words.tracked("*.py")
+    known = {tail for name in names for tail in path_tails(name)}
+    for name in names:
+        for line, found in named_files((root / name).read_text(encoding="utf-8")):
+            if found not in known:
+                yield f"{name}:{line}: the docstring names {found}, which does not exist"
+
+
+def named_files(source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and path of every Python file that the docstrings of a source name."""
+    for line, text in docstrings(source):
+        for found in PYTHON_FILE.findall(text):
+            yield line, found.replace("../", "").removeprefix("./")
+
+
+def path_tails(name: str) -> Iterator[str]:
+    """Yield every end of a path that begins at a folder or at the file."""
+    parts = name.split("/")
+    yield from ("/".join(parts[start:]) for start in range(len(parts)))
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every docstring of a Python source."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, kinds) and (text := ast.get_docstring(node)):
+            yield node.body[0].lineno, text
 
 
 def stale_references(root: Path) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Check that a test that fails says what differs, and that tests share code through support alone.
 
-Owns: two rules. An assertion compares named values: no tuple of two or more values stands on either
-side, alone or as an element, unless the other side is an attribute, whose name says what it is.
-No test module or conftest is imported; what tests share lives in tests/support.
+Owns: two rules. An assertion compares named values: neither side is a tuple of two or more values,
+alone or as an element. The exception: the other side is an attribute, which has a name.
+No test module or conftest is imported; shared code lives in tests/support.
 Never: runs a test. Next: tests/support/fields.py, which compares fields by name.
 """
 

@@ -1,7 +1,7 @@
 """Check docs/threat-model.md against the tests, both ways.
 
 Owns: what a row's last cell may hold, and that rows and tests name each other. Every row has tests
-(`folder/test_file.py::test_name`, under tests/), the word `planned`, or `not simulated:` with a
+(`FOLDER/FILE::TEST`, under tests/), the word `planned`, or `not simulated:` with a
 reason. Every test in tests/adversarial names its rows ("Threat T07" or "Threat T07, T12") in its
 docstring, or in that of its module, and stands in them.
 Never: runs a test.

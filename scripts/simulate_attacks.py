@@ -50,7 +50,7 @@ HEAD = (
 
 @dataclass
 class Tally:
-    """What a row counts."""
+    """The counts of a row."""
 
     gaps: list[int] = field(default_factory=list)
     since: dict[int, int] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Row:
 
 @dataclass(frozen=True)
 class World:
-    """Who is who in one row, and its source of chance."""
+    """The adversaries and lazy witnesses of one row, and its source of chance."""
 
     bad: frozenset[int]
     lazy: frozenset[int]
@@ -96,7 +96,7 @@ class World:
         """Return the seed of a round."""
         return hashlib.sha256(f"{self.seed}/{len(self.bad)}/{round_}".encode()).digest()
 
-    def says(self, witness: int, target: int, is_visible: bool) -> VerdictKind:
+    def verdict(self, witness: int, target: int, is_visible: bool) -> VerdictKind:
         """Return the verdict of one witness about one target."""
         if witness in self.lazy:
             return VerdictKind.OK
@@ -112,7 +112,7 @@ class World:
         sketch: tuple[int, ...] = TRUE_SKETCH
         if witness in self.lazy:
             sketch = tuple(self.chance.randrange(-2000, 2000) for _ in sketch)
-        return Report(True, self.says(witness, target, is_visible), sketch)
+        return Report(True, self.verdict(witness, target, is_visible), sketch)
 
 
 def populate(share: float, lazy_share: float, seed: int) -> World:
@@ -149,7 +149,7 @@ def play_jury(world: World, tally: Tally, sigma: bytes, target: int) -> CaseOutc
     seats = sampling.seats_of(sigma, target, EVERYBODY)
     members = sampling.jury(seed, EVERYBODY, [target], seats)
     tally.recomputed += sum(member not in world.lazy for member in members)
-    votes = [world.says(member, target, True) for member in members]
+    votes = [world.verdict(member, target, True) for member in members]
     return quorum.case_outcome(votes, is_work=True)
 
 

@@ -1,4 +1,4 @@
-"""What every test takes for granted of the process that it runs in, and who runs which tests.
+"""Settings of the process that every test relies on, and the split of the tests.
 
 Owns: interrupts, threads, and the split of the tests between the workers of pytest-xdist.
 Never: fixtures of one kind of test; they lie in `support`. Next: the folders beside this file.
@@ -9,8 +9,8 @@ import signal
 
 import pytest
 
-# A shell without job control starts its background commands with SIGINT ignored, and children
-# inherit that: the tests that interrupt a process would wait for an end that never comes.
+# Some shells start background commands with SIGINT ignored, and children inherit that. Tests that
+# interrupt a process would then wait for an end that never comes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Assertions in support say what they compared, as those of the tests do.

@@ -1,7 +1,7 @@
 """The exact cases of a jury, about a payload, a root or a possession, and the votes of its jurors.
 
-Owns: what bytes that anybody can fetch or replay say about these faults, and the hash that hides a
-vote until its reveal. Never: fetches, decodes or replays; work is judged in `work.py`.
+Owns: the decision about these faults from bytes that anybody can fetch or replay, and the hash that
+hides a vote until its reveal. Never: fetches, decodes or replays; work is judged in `work.py`.
 Next: `quorum.py`, which counts the votes. As there, MISMATCH stands for "the fault is there".
 
 A juror without the deciding evidence says UNAVAILABLE, which counts for neither side.
@@ -21,7 +21,7 @@ from troth_coordinator.rules.root import root_vote
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """All that a juror commits to.
+    """The statement that a juror commits to.
 
     `case_kind` is that of the audit account; `evidence` the openings root of a case about work,
     zeros in the exact cases.
@@ -57,11 +57,11 @@ class Vote:
 def judge_payload(
     header: Header | None, payload: bytes | None, length: int, malformed: str | None
 ) -> Verdict:
-    """Tell whether an included payload fails section 5.4.
+    """Return the verdict on a payload case: MISMATCH if the included payload fails section 5.4.
 
-    `header` is the one whose hash is on chain, `payload` the bytes served for it, None where nobody
-    serves them; `length` is that of every payload of the model; `malformed` is what the strict
-    decoder said against the payload, None if nothing.
+    `header` is the header whose hash is on chain. `payload` are the bytes served for it, None if
+    nobody serves them. `length` is the length of every payload of the model. `malformed` is the
+    strict decoder's error, None if the payload is well formed.
     """
     if header is None:
         return _unavailable("the committed header")
@@ -79,10 +79,10 @@ def judge_payload(
 
 
 def judge_root(vote: bytes, voter: tuple[bytes, int, bytes], replayed: bytes | None) -> Verdict:
-    """Tell whether exact replay contradicts a root vote.
+    """Return the verdict on a root case: MISMATCH if exact replay contradicts the root vote.
 
-    `voter` is (run, round, owner of the vote), `replayed` the state root that replay gives for that
-    round, None where it could not be replayed. Votes of a round that was forced void are exempt:
+    `voter` is (run, round, owner of the vote). `replayed` is the state root that replay gives for
+    that round, None if it cannot be replayed. Votes of a round that was forced void are exempt:
     the program opens no case about them.
     """
     if replayed is None:
@@ -96,11 +96,12 @@ def judge_root(vote: bytes, voter: tuple[bytes, int, bytes], replayed: bytes | N
 def judge_possession(
     claim: bytes, attester: tuple[bytes, int, bytes], subject: int, payload: bytes | None
 ) -> Verdict:
-    """Tell whether an attestation has a wrong byte for the included payload `subject`.
+    """Return the verdict on a possession case: MISMATCH if the byte for `subject` is wrong.
 
-    `claim` are the 64 bytes attested, `attester` is (run, round, owner) of the attestation,
-    `payload` the bytes of the subject, None where nobody serves them. The program opens a case only
-    about an included payload that was vouched for. PossessionError unless the claim has 64 bytes.
+    `claim` are the 64 attested bytes. `attester` is (run, round, owner) of the attestation.
+    `payload` are the bytes of the subject, None if nobody serves them. The program opens a case
+    only about an included payload that was vouched for. PossessionError unless the claim has 64
+    bytes.
     """
     if payload is None:
         return _unavailable(f"payload {subject}")

@@ -1,7 +1,7 @@
 """Errors of the judge, as one tree.
 
 Owns: the exception types. Their sentence comes from `troth_coordinator.errors`.
-Never: is raised for a fault that the protocol punishes; a verdict says that, not an exception.
+Never: an error for a fault that the protocol punishes; that is a verdict.
 Next: `header.py` and `merkle.py`, which raise them.
 
     AttestationError

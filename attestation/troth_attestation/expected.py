@@ -30,12 +30,12 @@ _EXACT = (
 
 @dataclass(frozen=True, slots=True)
 class ExpectedHeader:
-    """What a header of one participant in one round must say.
+    """The values that a header of one participant in one round must have.
 
-    `previous_included` is the slot's field of that name: NONE where there is none in this residual
-    period. `residual_before` is the residual root after of that round's header, or None where this
-    verifier never saw that header (then only the declared round is checked). `zero_residual_root`
-    is what any header may declare together with previous round NONE.
+    `previous_included` is the field of the participant's entry: NONE without an included payload in
+    this residual period. `residual_before` is the residual root after in that round's header. It is
+    None if this verifier never saw that header; then only the declared round is checked.
+    `zero_residual_root` is the root that any header may declare with previous round NONE.
     """
 
     genesis_hash: Digest

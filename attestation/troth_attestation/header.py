@@ -23,10 +23,10 @@ SIGNATURE_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a trainer says about its payload; the fields are in the order in which they are hashed.
+    """The signed description of a payload; the fields are in the order in which they are hashed.
 
-    `mean_loss` is in micro-nats and is telemetry: nothing is decided by it. `previous_included`
-    is NONE together with the zero-state residual root.
+    `mean_loss` is in micro-nats and is telemetry: it decides nothing. `previous_included` is NONE
+    together with the zero-state residual root.
     """
 
     genesis_hash: Digest
@@ -96,14 +96,14 @@ def header_hash(header: Header) -> Digest:
 
 
 def commit_message(run: bytes, round_: int, index: int, hash_: bytes) -> Digest:
-    """Return what the session key signs: H("troth:commit", run, round, index, header hash)."""
+    """Return the bytes to sign: H("troth:commit", run, round, index, header hash)."""
     return H("troth:commit", b32(run, "run"), u64(round_), u16(index), b32(hash_, "header hash"))
 
 
 def sign(header: Header, session_seed: bytes) -> bytes:
     """Sign a header with the 32-byte ed25519 seed of the session key; returns 64 bytes.
 
-    Raises HeaderSignatureError if the seed is not that of the key that the header names.
+    Raises HeaderSignatureError if the seed does not belong to the key in the header.
     """
     key = SigningKey(b32(session_seed, "session seed"))
     if bytes(key.verify_key) != header.session:
@@ -132,7 +132,7 @@ def verify_signature(header: Header, signature: bytes) -> None:
 
 
 def check_commitment(header: Header, committed_hash: bytes) -> None:
-    """Check that the header hashes to what was committed on chain; HeaderHashError otherwise."""
+    """Check that the header hashes to the commitment on chain; HeaderHashError otherwise."""
     found = header_hash(header)
     if found != committed_hash:
         raise HeaderHashError(

@@ -16,10 +16,10 @@ from troth_coordinator.rules.hashing import H, tag_prefix, u64
 from troth_coordinator.rules.ids import Digest
 
 Leaf = bytes | bytearray | memoryview
-"""What a leaf may be: bytes or a contiguous view of them."""
+"""A leaf: bytes or a contiguous view of them."""
 
 LEAVES_PER_TASK = 16
-"""Leaves that one thread hashes at a time: handing over single ones costs as much as hashing."""
+"""Leaves that one thread hashes at a time: passing single ones costs as much as hashing."""
 
 _LEAF = hashlib.sha256(tag_prefix("troth:leaf"))
 _NODE_PREFIX = tag_prefix("troth:node")
@@ -27,7 +27,7 @@ _NODE_PREFIX = tag_prefix("troth:node")
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Where a leaf lies in a tree and the digests that lead from it to the top, bottom first."""
+    """The place of a leaf in a tree, and the digests from it to the top, bottom first."""
 
     index: int
     count: int
@@ -36,7 +36,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """All levels of a tree, leaves first: keep it where several paths of it are served."""
+    """All levels of a tree, leaves first: keep it to serve several paths."""
 
     levels: tuple[tuple[Digest, ...], ...]
 
@@ -117,12 +117,12 @@ def root_of(hashes: Sequence[Digest]) -> Digest:
 
 
 def path(leaves: Iterable[Leaf], index: int) -> Path:
-    """Return the path of one of the leaves; build a `Tree` where several are needed."""
+    """Return the path of one of the leaves; build a `Tree` if several are needed."""
     return tree(leaves).path(index)
 
 
 def verify(expected_root: bytes, leaf: Leaf, way: Path) -> bool:
-    """Tell whether `leaf` is leaf `way.index` of the `way.count` leaves under `expected_root`."""
+    """Return whether `leaf` is leaf `way.index` of `way.count` leaves under `expected_root`."""
     if not 0 <= way.index < way.count:
         return False
     node, at, width, used = leaf_hash(leaf), way.index, way.count, 0

@@ -1,14 +1,15 @@
-"""What a sampled trainer shows: the drawn tiles of u_r and of the u before it (section 7).
+"""The opening set of a sampled trainer: drawn tiles of u_r and of the u before (section 7).
 
 Owns: the bytes of an opening set, its root, and the strict reading of somebody else's.
 Never: judges the values, except that they must be finite; `work.py` does the rest.
 Next: `work.py`.
 
-An opening set is a head (version u8, run, round u64, index u16, previous included round u64, tile
-count u64), then one record per drawn tile, ascending, each tile once, for u_r; then the same for
-the u of the previous included round unless that is NONE. A record is the tile's number u64, its
-leaf (16 KiB) and its Merkle path, bottom first; the number of siblings follows from the tile and
-the tile count. So the length is fixed by the head and the draw: about 1 MiB.
+An opening set has three parts. First comes the head: version u8, run, round u64, index u16,
+previous included round u64, tile count u64. Then comes one record of u_r per drawn tile, ascending,
+each tile once. Last come the same records of the u of the previous included round, unless that is
+NONE. A record is the tile's number u64, its leaf (16 KiB) and its Merkle path, bottom first. The
+number of siblings follows from the tile and the tile count. So head and draw fix the length: about
+1 MiB.
 """
 
 import struct
@@ -48,8 +49,8 @@ PIECE_BYTES = TILE_BYTES
 class Sampled:
     """One sampled payload as the chain, the header and the seed describe it.
 
-    `draws` are the 32 tiles of `sampling.tile_draws`; the residual roots are those of the header,
-    and `root_before` means nothing where `previous_included` is NONE (zero residual).
+    `draws` are the 32 tiles of `sampling.tile_draws`. The residual roots are those of the header;
+    `root_before` means nothing if `previous_included` is NONE (zero residual).
     """
 
     run: Address
@@ -74,7 +75,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """A u that was committed to: fp32 [tiles, 64, 64] and the tree over its tiles."""
+    """A committed u: fp32 [tiles, 64, 64] and the tree over its tiles."""
 
     u: Float32
     tree: merkle.Tree
@@ -113,7 +114,7 @@ def encode(sampled: Sampled, after: Residual, before: Residual | None = None) ->
 
 
 def openings_root(data: bytes) -> Digest:
-    """Return the Merkle root over the 16 KiB pieces: what `post_openings` records on chain."""
+    """Return the Merkle root over the 16 KiB pieces, which `post_openings` records on chain."""
     return merkle.root(merkle.cut(data, PIECE_BYTES))
 
 
@@ -127,16 +128,17 @@ def check_root(data: bytes, expected: bytes) -> None:
 
 
 def size(sampled: Sampled) -> int:
-    """Return how many bytes the opening set has, so that a fetch can be bounded in advance."""
+    """Return the number of bytes of the opening set, which bounds a fetch in advance."""
     records = sum(_record_bytes(tile, sampled.num_tiles) for tile in sampled.tiles)
     return _HEAD.size + records * (2 if sampled.has_previous else 1)
 
 
 def decode(data: bytes, sampled: Sampled) -> Openings:
-    """Read an opening set strictly; every OpeningError but the last makes it unavailable.
+    """Read an opening set strictly.
 
     Raises OpeningFieldError, OpeningLengthError, OpeningTileError or OpeningPathError for bytes
-    that prove nothing, and OpeningNotFiniteError for a value that the trainer did commit to.
+    that prove nothing: the openings then count as unavailable. Raises OpeningNotFiniteError for a
+    value that the trainer did commit to.
     """
     _check_head(data, sampled)
     if len(data) != size(sampled):

@@ -1,8 +1,8 @@
 """Proof of possession: 64 bytes that only a holder of the payloads can write (section 4).
 
 Owns: the bytes of an attestation's `possession` and the check of somebody else's.
-Never: decides a penalty; a case settles what a wrong byte of an included payload costs.
-Next: `header.py`, the other half of what a member vouches for.
+Never: decides a penalty; a case settles the cost of a wrong byte of an included payload.
+Next: `header.py`, which a member vouches for too.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from troth_coordinator.rules.ids import MAX_PARTICIPANTS, Bitmap
 def possession_byte(run: bytes, round_: int, owner: bytes, index: int, payload: bytes) -> int:
     """Return the first byte of H("troth:possession", run, round, owner, index, var(payload)).
 
-    `owner` is the participant that vouches, `index` that of the payload.
+    `owner` is the participant that vouches, `index` the index of the payload.
     """
     fields = (b32(run, "run"), u64(round_), b32(owner, "owner"), u16(index), var(payload))
     return H("troth:possession", *fields)[0]

@@ -1,9 +1,9 @@
-"""What seats and juries decide together (protocol sections 7 and 8).
+"""The decisions of seats and juries (protocol sections 7 and 8).
 
-Owns: the outcome of an audit, which sketches are outvoted, who is paid and who is at fault, the
+Owns: the outcome of an audit, the outvoted sketches, the paid seats, the seats at fault, the
 outcome of a jury.
 Never: counts lamports (`slashing.py` does) or looks at evidence.
-Next: `slashing.py` for what the outcomes cost.
+Next: `slashing.py` for the cost of the outcomes.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ QUORUM = 3
 
 
 class AuditOutcome(IntEnum):
-    """How an audit stands after its reveals."""
+    """The state of an audit after its reveals."""
 
     CLEARED = 1
     EXTEND = 2
@@ -31,10 +31,10 @@ class AuditOutcome(IntEnum):
 
 
 class CaseOutcome(IntEnum):
-    """What a jury decided.
+    """The decision of a jury.
 
-    EXCLUDED: too few people to decide anything. NO_OPENINGS: the target served nothing to judge its
-    work by.
+    EXCLUDED: too few people to decide anything. NO_OPENINGS: the target served no openings, so its
+    work cannot be judged.
     """
 
     CONVICTED = 1
@@ -45,7 +45,7 @@ class CaseOutcome(IntEnum):
 
 
 class SeatFault(IntEnum):
-    """What a seat did wrong: silence (the first two) or a verdict that did not hold."""
+    """The fault of a seat: silence (the first two) or a verdict that did not hold."""
 
     NO_COMMIT = 1
     NO_REVEAL = 2
@@ -56,7 +56,7 @@ class SeatFault(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a seat delivered; `kind` and `sketch` are None until the reveal.
+    """The report of a seat; `kind` and `sketch` are None until the reveal.
 
     A seat that says `unavailable` is not asked for a sketch; one that it reveals is not compared.
     """
@@ -72,12 +72,12 @@ class Report:
 
 
 def outcome(reports: Sequence[Report], num_available: int) -> AuditOutcome:
-    """Return how an audit stands with the reports of all seats so far, in seat order.
+    """Return the state of an audit from the reports of all seats so far, in seat order.
 
-    `num_available` is how many seats the target has in all, 3 to 5. Three seats, all ok with
-    sketches that agree: cleared. Anything else extends once to the seats available. Then three
-    equal verdicts decide, without those of outvoted sketches. Raises ReportError for a number of
-    reports that is neither the first three nor all.
+    `num_available` is the number of seats that the target can have, 3 to 5. If three seats say ok
+    and their sketches agree, the payload is cleared. Anything else extends once to the seats
+    available. Then three equal verdicts decide, without those of outvoted sketches. Raises
+    ReportError for a number of reports that is neither the first three nor all.
     """
     _check_count(len(reports), num_available)
     if len(reports) == FIRST_SEATS and _is_unanimous(reports):
@@ -122,8 +122,9 @@ def outvoted(reports: Sequence[Report]) -> frozenset[int]:
 def paid_seats(reports: Sequence[Report], settled: AuditOutcome) -> frozenset[int]:
     """Return the seats that earn the witness fee.
 
-    Those with a verdict and a sketch that agrees with more than half of the compared ones, its own
-    included. Seats that said unavailable are paid only where the openings were missing.
+    A seat earns it with a verdict and a sketch that agrees with more than half of the compared
+    ones, its own included. A seat that answered unavailable is paid only if the openings were
+    missing.
     """
     sketches = {n: report.compared for n, report in enumerate(reports) if report.compared}
     paid = {
@@ -152,12 +153,12 @@ def seat_faults(reports: Sequence[Report], case: CaseOutcome | None = None) -> d
 
 
 def case_outcome(votes: Sequence[VerdictKind | None], *, is_work: bool) -> CaseOutcome:
-    """Return what a jury decided; None is a juror who did not reveal.
+    """Return the decision of a jury; a vote of None is a juror who did not reveal.
 
-    `votes` has one entry per member, so that silence counts against every side: conviction needs
-    mismatch from ceil(2m/3), acquittal ok from as many, and in a case of work a refusal of openings
-    unavailable. In the exact cases (payload, root, possession) mismatch stands for "the fault is
-    there", ok for "it is not", and nobody owes the evidence.
+    `votes` has one entry per juror, so that silence counts against every side. A decision needs
+    ceil(2m/3) equal votes: mismatch convicts, ok acquits. In a case of work, unavailable finds a
+    refusal of openings. In the exact cases (payload, root, possession) mismatch stands for "the
+    fault is there", ok for "it is not", and nobody owes the evidence.
     """
     num_members = len(votes)
     if num_members > JURY_SEATS:
@@ -196,7 +197,7 @@ def _is_unanimous(reports: Sequence[Report]) -> bool:
 
 
 def _differ(first: Sequence[int], second: Sequence[int]) -> bool:
-    # Making a sketch takes numpy; those who only name an outcome should not wait for it.
+    # Making a sketch takes numpy; callers who only name an outcome should not wait for it.
     from troth_attestation.sketch import differ  # noqa: PLC0415
 
     return differ(first, second)

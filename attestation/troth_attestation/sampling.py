@@ -1,8 +1,8 @@
 """The draws of an audit, all from the seed: targets, seats, jurors, tiles (protocol section 7).
 
 Owns: the scores x(tag, ...), the sample with its cap, seats, juries, opened tiles.
-Never: rounds: every comparison is one of exact integers, so that the program gives the same answer.
-Next: `openings.py` for what a sampled trainer shows, `quorum.py` for what the seats decide.
+Never: rounds a number: all comparisons are of exact integers, so the program decides the same.
+Next: `openings.py` for the opening set of a target, `quorum.py` for the decision of the seats.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ MAX_SEATS: Final = 5
 """Seats after the extension."""
 JURY_SEATS: Final = 7
 KEEP_WITHOUT_SEATS: Final = 5
-"""The first seats sit out a jury where at least so many others remain."""
+"""The first seats are not on the jury if at least this many others remain."""
 STRATA: Final = 32
 """Draws of opened tiles, one per stratum."""
 
@@ -33,7 +33,7 @@ Indices = tuple[ParticipantIndex, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How much of a round is sampled: `p_base` and `p_new` in ppm, at most `cap` targets.
+    """The sampling rates of a round: `p_base` and `p_new` in ppm, at most `cap` targets.
 
     `is_doubled` holds in the round after one whose seed was lost: probabilities double (at most
     1), the cap stays.
@@ -56,15 +56,15 @@ def score(tag: str, seed: bytes, *fields: bytes) -> int:
 
 
 def is_sampled(x: int, p_ppm: int) -> bool:
-    """Tell whether x * 10^6 < p * 2^64, so that p = 10^6 samples always and 0 never."""
+    """Return whether x * 10^6 < p * 2^64: p = 10^6 samples always and 0 never."""
     return x * PPM < p_ppm * SCORES
 
 
 def sampled_targets(sigma: bytes, included: int, is_new: int, rates: Rates) -> Indices:
     """Return the sampled targets among the included ones, ascending, at most `rates.cap`.
 
-    `is_new` is the bitmap of participants sampled with p_new. Over the cap those with the smallest
-    x_i / p_i stay, equal ones by lower index.
+    `is_new` is the bitmap of participants sampled with p_new. If there are more than `cap`, those
+    with the smallest x_i / p_i stay; of equal ones the lower index stays.
     """
     ranked = []
     for target in bitmaps.indices_of(included):
@@ -80,7 +80,7 @@ def seats_of(sigma: bytes, target: int, eligible: int) -> Indices:
     """Return the seats of a target in order: three, then up to two for the extension.
 
     `eligible` is the bitmap of the round's eligible witnesses; the target never judges itself.
-    Empty where fewer than three are eligible: then there is no audit.
+    Empty if fewer than three are eligible: then there is no audit.
     """
     others = eligible & ~(1 << bitmaps.checked_index(target))
     ordered = _ascending("troth:seat", sigma, others, u16(target))
@@ -105,7 +105,7 @@ def seat_number(sigma: bytes, target: int, witness: int, eligible: int) -> int |
 def case_seed(slot_hash: bytes, run: bytes, round_: int, target: int, kind: int) -> Digest:
     """Return the seed of one jury: H("troth:case", slot hash, run, round, i, kind).
 
-    Target and kind are in it, so that two cases that take the same slot draw different people.
+    It contains target and kind, so that two cases at the same slot draw different jurors.
     """
     fields = (b32(slot_hash, "slot hash"), b32(run, "run"), u64(round_), u16(target), u8(kind))
     return H("troth:case", *fields)
@@ -114,8 +114,8 @@ def case_seed(slot_hash: bytes, run: bytes, round_: int, target: int, kind: int)
 def jury(seed: bytes, eligible: int, barred: Iterable[int], seats: Iterable[int]) -> Indices:
     """Return the jury in order, at most seven; empty with fewer than three eligible.
 
-    `eligible` are the witnesses eligible at the open of the round and still active, `barred` the
-    accused and the challenger, `seats` the first seats: they sit out where five others remain.
+    `eligible` are the witnesses eligible at the open of the round and still active. `barred` are
+    the accused and the challenger. `seats` are the first seats, left out if five others remain.
     """
     pool = eligible & ~_bits(barred)
     without_seats = pool & ~_bits(seats)

@@ -1,8 +1,8 @@
-"""The chosen coefficients of a payload, one sign each: what a trainer sends and a judge compares.
+"""The chosen coefficients of a payload, one sign each, as trainers send and judges compare them.
 
 Owns: the one record of them, and that its three arrays belong together.
-Never: chooses them (`work.py` for the judge, the trainer's own top-k elsewhere) or packs them.
-Next: `work.py`, which compares a payload with what was opened.
+Never: chooses them (`work.py` does for the judge, the client for the trainer) or packs them.
+Next: `work.py`, which compares a payload with the opened tiles.
 
 Shape legend: T tiles, k coefficients per tile.
 """

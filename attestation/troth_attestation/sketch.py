@@ -1,8 +1,8 @@
 """A count sketch of a witness's own gradient, which nobody can guess without computing it.
 
-Owns: the buckets and signs under the seed, the fixed-point form, its hash, and when two sketches
-differ. Never: says which of two differing witnesses is right; `quorum.py` looks for a majority.
-Next: `quorum.py`; docs/decisions/0011 for why not 64 dense projections.
+Owns: the buckets and signs under the seed, the fixed-point form, its hash, and the comparison of
+two sketches. Never: decides which of two differing witnesses is right; `quorum.py` looks for a
+majority. Next: `quorum.py`; docs/decisions/0011 for the reason against 64 dense projections.
 
 Detects witnesses who compute nothing or copy the trainer, not witnesses who share one result.
 Source: Charikar, Chen, Farach-Colton, Finding Frequent Items in Data Streams (2002).
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NUM_BUCKETS = 64
 CHUNK = 2**20
-"""Coefficients that one SHAKE-128 serves: it bounds the memory, whatever the size of the model."""
+"""Coefficients that one SHAKE-128 serves; this bounds the memory for models of any size."""
 SCALE = 2**23
 I32_MAX = 2**31 - 1
 I32_MIN = -(2**31)
@@ -89,7 +89,7 @@ def sketch_hash(values: Sequence[int]) -> Digest:
 
 
 def differ(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Tell whether 100 * sum (a-b)^2 > max(sum a^2, sum b^2), in exact integers (i128 on chain)."""
+    """Return whether 100 * sum (a-b)^2 > max(sum a^2, sum b^2), in exact integers (i128)."""
     distance = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
     norm = max(sum(a * a for a in first), sum(b * b for b in second))
     return DIFFERENCE_FACTOR * distance > norm

@@ -1,10 +1,10 @@
-"""What a fault costs, from where it is taken and where it goes (protocol section 8).
+"""The cost of a fault: its sources and its destinations (protocol section 8).
 
 Owns: the penalty of each fault, the order stake, unbonding, unvested, the shortfall, the split.
 Never: refuses for want of funds, or sees an account. Rounding remainders are always burned.
-Next: `quorum.py` for how a fault is decided. All amounts are lamports, all arithmetic integer.
+Next: `quorum.py` for the decision about a fault. Amounts are lamports, arithmetic is integer.
 
-Percentages are of stake plus unbonding: asking for the stake back lowers no penalty.
+Percentages are of stake plus unbonding, so unbonding does not lower a penalty.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.ids import NONE, Lamports
 
 REPEAT_ROUNDS = 500
-"""A second missing opening within so many rounds counts as false work."""
+"""A second missing opening within this many rounds counts as false work."""
 BOUNTY_PERCENT = 5
 TREASURY_PERCENT = 45
 MISSING_OPENINGS_REWARDS = 10
@@ -41,7 +41,7 @@ class Fault(Enum):
 
 
 class Recipient(Enum):
-    """Where a slash goes: the split with a burn, or the participant that was wrongly accused."""
+    """The destination of a slash: the split with a burn, or the wrongly accused participant."""
 
     SPLIT = "split"
     ACQUITTED = "acquitted"
@@ -49,7 +49,7 @@ class Recipient(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Funds:
-    """What a participant has that can be slashed; `unvested` includes rewards in escrow."""
+    """The lamports of a participant that can be slashed; `unvested` includes rewards in escrow."""
 
     stake: int
     unbonding: int
@@ -68,7 +68,7 @@ class Funds:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The parameters of a run that penalties are made of, in lamports."""
+    """The parameters of a run that determine penalties, in lamports."""
 
     reward_per_payload: int
     witness_fee: int
@@ -77,10 +77,10 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class SlashIntent:
-    """What is to be taken, before anybody has looked whether it is there.
+    """The lamports to take, before the funds are checked.
 
-    `principal` lamports from stake, then unbonding, then what is left of unvested; with
-    `takes_unvested` all unvested rewards on top.
+    `principal` lamports come from stake, then unbonding, then the rest of unvested; with
+    `takes_unvested` all unvested rewards come on top.
     """
 
     fault: Fault
@@ -93,7 +93,7 @@ class SlashIntent:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was there: by source, and the shortfall that is recorded instead of a refusal."""
+    """The lamports found, by source, and the shortfall, which is recorded instead of refused."""
 
     stake: Lamports
     unbonding: Lamports
@@ -108,7 +108,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Where lamports go; the parts add up to what was taken, to the lamport."""
+    """The destinations of taken lamports; the parts add up exactly."""
 
     challenger: Lamports = Lamports(0)  # noqa: RUF009  a NewType call is its argument
     acquitted: Lamports = Lamports(0)  # noqa: RUF009
@@ -144,9 +144,9 @@ def no_openings(
 
     The second time within 500 rounds it costs as much as false work.
 
-    `last_round` is the round under way when the fault before was decided, NONE without one: only a
-    later round is a second time, so that one outage counts once. `is_convicted` tells whether the
-    participant was convicted of false work before: then the repeated refusal bars it.
+    `last_round` is the round under way when the fault before was decided, NONE without one. Only a
+    later round is a second time, so that one outage counts once. `is_convicted`: the participant
+    was convicted of false work before; then the repeated refusal bars it.
     """
     if last_round != NONE and 0 < round_ - last_round <= REPEAT_ROUNDS:
         return work(funds, is_repeated=is_convicted)
@@ -157,9 +157,9 @@ def no_openings(
 def seat(fault: SeatFault, funds: Funds, prices: Prices) -> SlashIntent:
     """Return the slash for a seat.
 
-    Silence costs two fees; hiding a commit costs the most that a wrong verdict could. A wrong ok or
-    an outvoted sketch costs ten recomputations. A false mismatch costs a tenth of the stake, which
-    the acquitted participant receives.
+    A missing commit costs two fees. A missing reveal costs as much as the worst wrong verdict. A
+    wrong ok or an outvoted sketch costs ten recomputations. A false mismatch costs a tenth of the
+    stake, which the acquitted participant receives.
     """
     wrong = Lamports(WRONG_SEAT_RECOMPUTES * prices.recompute_cost)
     false_mismatch = _percent(funds, FALSE_MISMATCH_PERCENT)
@@ -189,7 +189,7 @@ def failed_case(bond: int) -> Split:
 
 
 def take(intent: SlashIntent, funds: Funds) -> Taken:
-    """Return what a slash finds: never more than is there, never a refusal."""
+    """Return the lamports that a slash can take: never more than the funds, never a refusal."""
     forfeited = funds.unvested if intent.takes_unvested else 0
     stake = min(intent.principal, funds.stake)
     unbonding = min(intent.principal - stake, funds.unbonding)
@@ -204,10 +204,10 @@ def take(intent: SlashIntent, funds: Funds) -> Taken:
 
 
 def split(total: int, *, has_bond: bool, recipient: Recipient = Recipient.SPLIT) -> Split:
-    """Divide what was taken: 5 % to the challenger of a bonded case, 45 % treasury, rest burned.
+    """Divide a slash: 5 % to the challenger of a bonded case, 45 % treasury, rest burned.
 
-    Without a bond the challenger's part goes to the treasury. Both parts are rounded down, so that
-    at least half burns: slashing oneself through a second identity always loses.
+    Without a bond the challenger's part goes to the treasury. Both parts are rounded down, so at
+    least half burns: slashing oneself through a second identity always loses.
     """
     if recipient is Recipient.ACQUITTED:
         return Split(acquitted=Lamports(total))

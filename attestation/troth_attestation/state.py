@@ -1,8 +1,8 @@
-"""State roots: what the weights and residuals are, to the bit (protocol sections 5.5 and 6).
+"""State roots: exact identities of weights and residuals (protocol sections 5.5 and 6).
 
 Owns: the roots over float32 tensors, residual tiles and sequence ids.
 Never: changes or rounds a value; an array of another dtype is refused, not converted.
-Next: `merkle.py` for the trees, `header.py` for where the roots are signed.
+Next: `merkle.py` for the trees, `header.py`, in which the roots are signed.
 """
 
 import sys
@@ -44,8 +44,8 @@ def state_root(
     """Return the state root of the weights on which a round trains.
 
     `tensors` are the trainable parameters by name, float32, any order, tied ones once under their
-    smallest name; `cursor` is that before the round. All chunks of all tensors are hashed in one
-    sweep over the threads of `executor`. Raises TensorError for another dtype or no elements.
+    smallest name. `cursor` is the cursor before the round. The threads of `executor` hash all
+    chunks of all tensors in one pass. Raises TensorError for another dtype or no elements.
     """
     names = sorted(tensors, key=str.encode)
     chunks = [list(_chunks(name, tensors[name])) for name in names]
@@ -75,7 +75,7 @@ def residual_tree(u: Float32, executor: Executor | None = None) -> merkle.Tree:
 
 
 def residual_root(u: Float32, executor: Executor | None = None) -> Digest:
-    """Return the root of `residual_tree`: what a header names as its residual root after."""
+    """Return the root of `residual_tree`, which a header names as its residual root after."""
     return residual_tree(u, executor).root
 
 

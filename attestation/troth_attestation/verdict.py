@@ -1,4 +1,4 @@
-"""A verdict: what a seat says about a sampled payload, why, and how it is committed (section 7).
+"""A verdict: the answer of a seat about a sampled payload, its reason and its hash (section 7).
 
 Owns: the four kinds, the reasons in words, the hash that hides a verdict until its reveal.
 Never: measures anything.
@@ -22,7 +22,7 @@ class VerdictKind(IntEnum):
 
 
 class Reason(Enum):
-    """Why a verdict is what it is: a code for programs, and a sentence for people."""
+    """The reason of a verdict: a code for programs, and a sentence for people."""
 
     WORK_MATCHES = "the shown work agrees with the recomputed gradient"
     NOT_SERVED = "nobody served the opened tiles in time"
@@ -49,11 +49,11 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one judge found, with the numbers behind it (None where it did not come to that).
+    """The finding of one judge with its numbers; None for tests that it did not reach.
 
-    `median_error` and `num_bad_tiles` are those of the gradient over the 32 draws, `residual_ratio`
-    is that of the residual. `tile` is the first tile where payload and openings differ. `detail`
-    quotes an error about the openings.
+    `median_error` and `num_bad_tiles` are of the gradient over the 32 draws, `residual_ratio` is of
+    the residual. `tile` is the first tile where payload and openings differ. `detail` quotes an
+    error about the openings.
     """
 
     kind: VerdictKind
@@ -81,9 +81,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """All that a seat commits to: the judge and the target, the verdict, the evidence, the sketch.
+    """The statement that a seat commits to: judge, target, verdict, evidence, sketch.
 
-    `evidence` is the openings root, zeros without openings; `sketch_hash` that of `sketch.py`.
+    `evidence` is the openings root, zeros without openings; `sketch_hash` is made by `sketch.py`.
     """
 
     run: bytes

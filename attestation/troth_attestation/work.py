@@ -1,11 +1,11 @@
-"""The judgement of work: three tests of what a trainer opened (protocol section 7).
+"""The judgement of work: three tests of the opened tiles (protocol section 7).
 
-Owns: the exact test of the payload against the opened u, the bound on what a residual may smuggle,
-the tolerant test of the implied gradient, and the order in which they decide.
+Owns: three tests and their order: the exact test of the payload against the opened u, the bound on
+the residual, the tolerant test of the implied gradient.
 Never: computes a gradient (the witness brings its own), fetches, or decides a penalty.
 Next: `verdict.py` for the words, `sketch.py` for the proof that a witness computed at all.
 
-The tests compare gradients, not payloads: a free-rider reproduces most of an honest top-k from old
+The tests compare gradients, not payloads. A free-rider reproduces most of an honest top-k from old
 momentum, but its implied gradient u - beta * M is off by 100 %. Arithmetic is fp64.
 """
 
@@ -57,7 +57,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What the tests of residual and gradient measured over the draws.
+    """The measurements of residual and gradient over the draws.
 
     `has_gradient` is false if every ||g|| is 0.
     """
@@ -78,9 +78,10 @@ def judge(
 ) -> Verdict:
     """Judge one sampled payload from the bytes served for it.
 
-    `data` is None if nobody served them, `recorded_root` the openings root on chain, `signs` None
-    if the included payload is malformed; `gradient` is the witness's own D(g) after its own clip,
-    fp32 [T, 64, 64]. Raises TensorError if the gradient is not usable: that is the witness's fault.
+    `data`: the opening set, None if nobody served it. `recorded_root`: the openings root on chain.
+    `signs`: None if the included payload is malformed. `gradient`: the witness's own D(g) after its
+    own clip, fp32 [T, 64, 64]. Raises TensorError if the gradient is not usable: that is the
+    witness's fault.
     """
     if data is None:
         return Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED)
@@ -144,7 +145,7 @@ def select(u: Float32, k: int) -> Signs:
 
 
 def residual_before(shown: Openings, demo: DemoSection) -> Float32:
-    """Return M before the round on the opened tiles: u of the round before, its top-k forgotten."""
+    """Return M before the round on the opened tiles: u of the round before, without its top-k."""
     sent = select(shown.before, demo.k).indices
     residual = shown.before.copy()
     kept = np.float32((MICRO - demo.alpha_micro) / MICRO)
@@ -180,8 +181,8 @@ def measure(shown: Openings, draws: tuple[int, ...], own: Float64, rule: Rule) -
 def decide(found: Distances, bounds: JudgeSection) -> Verdict:
     """Turn measurements into a verdict: zero gradient, then the residual, then the gradient.
 
-    Beyond the residual bound, work that agrees is inconclusive: where honest gradients shrink from
-    one round to the next, what they left is large beside them (docs/decisions/0012).
+    Beyond the residual bound, work that agrees is inconclusive. Honest gradients may shrink from
+    one round to the next; the older residual is then large beside them (docs/decisions/0012).
     """
     if not found.has_gradient:
         return Verdict(VerdictKind.INCONCLUSIVE, Reason.ZERO_GRADIENT)

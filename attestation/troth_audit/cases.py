@@ -1,6 +1,6 @@
-"""What the chain shows of one audit or case: verdicts, votes, what was taken, where it went.
+"""One audit or case as the chain shows it: verdicts, votes, slashed lamports, destinations.
 
-Owns: one record of it, as the open account shows it.
+Owns: one record of it, from the open account.
 Never: reads the chain, prints, or believes a participant.
 Next: `history.py` for audits that are closed; `troth_cli/view/cases.py` shows the record.
 """
@@ -35,9 +35,9 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What a conviction took, by source, and where it goes; lamports.
+    """The lamports of a conviction, by source and by destination.
 
-    `is_paid`: it has gone there; until then it waits in escrow and an appeal may bring it back.
+    `is_paid`: paid out; until then they wait in escrow, and an appeal may bring them back.
     """
 
     stake: int = 0
@@ -52,13 +52,13 @@ class Money:
 
     @property
     def taken(self) -> int:
-        """All that was taken."""
+        """All lamports taken."""
         return self.stake + self.unbonding + self.unvested
 
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """What a challenger posted, and where it went when the case was decided; lamports."""
+    """The bond of a challenger, and its destinations once the case is decided; lamports."""
 
     posted: int = 0
     spent: int = 0

@@ -1,7 +1,7 @@
-"""What became of an audit, read from the events of the transactions that name its account.
+"""The history of an audit, read from the events of the transactions that name its account.
 
-Owns: how events add up to the record of `cases.py`, so that an audit can be shown, and a
-conviction proven, after its account is closed. Never: prints.
+Owns: building the record of `cases.py` from events. So an audit can be shown, and a conviction
+proven, after its account is closed. Never: prints.
 Next: `slashes.py` for all cases of a run.
 """
 
@@ -25,19 +25,19 @@ async def read_case(
     client: CoordinatorClient, at: RunAddresses, key: AuditKey
 ) -> tuple[CaseFile | None, list[Event]]:
     """Return an audit, open or closed, and its events; None where there never was one."""
-    # The account first: the events of all that it shows are there by then.
+    # Read the account first: the events of everything that it shows are there by then.
     (account,) = await client.read_audits(at.run, [key])
     named = await client.history(at.audit(*key))
     events = [event for event in named if key_of(event) == key]
     from_events = of_events(key, events)
     if account is None or from_events is None:
         return from_events if account is None else of_account(account), events
-    # Once the case is decided, only the events show where the bond went.
+    # Once the case is decided, only the events show the destinations of the bond.
     return replace(of_account(account), bond=from_events.bond), events
 
 
 def of_events(key: AuditKey, events: Iterable[Event]) -> CaseFile | None:
-    """Return what the events of one audit, oldest first, add up to; None without any."""
+    """Return the record of one audit's events, oldest first; None without any."""
     found: CaseFile | None = None
     for event in events:
         found = _after(event, found or CaseFile(key, AuditStage.REQUESTED.name))
@@ -134,7 +134,7 @@ def _(event: audit_events.AuditClosed, case: CaseFile) -> CaseFile:
         returned=event.returned,
         is_paid=True,
     )
-    # Only a reversal gives anything back, and its event may be missing among those read here.
+    # Only a reversal gives lamports back, and its event may be missing among those read here.
     flags = case.flags | AuditFlag.REVERSED if event.returned else case.flags
     return replace(case, stage=CLOSED, money=money, flags=flags)
 

@@ -1,4 +1,4 @@
-"""What was taken from whom in a run: convictions and fines.
+"""The slashes of a run, by participant: convictions and fines.
 
 Owns: reading them from the transactions that name the run's vault, so that they are there after the
 accounts are closed. Never: prints.
@@ -43,7 +43,7 @@ class Fine:
 
 @dataclass(frozen=True, slots=True)
 class Slash:
-    """What one participant lost by one conviction or fine; amounts in lamports.
+    """The loss of one participant by one conviction or fine; amounts in lamports.
 
     Only a conviction has a challenger, only a fine an acquitted accused; else None.
     """
@@ -63,8 +63,7 @@ class Slash:
 class Slashes:
     """The cases and fines of a run, whether or not their accounts are still open.
 
-    `cases` are those that ended, by round, target and kind; `events` are what they were read from,
-    oldest first.
+    `cases` are the ended cases, by round, target and kind; `events` are their events, oldest first.
     """
 
     cases: tuple[CaseFile, ...]
@@ -94,9 +93,9 @@ async def read_slashes(
 
 
 def slashes_of(slashes: Slashes, open_cases: Sequence[CaseFile] = ()) -> list[Slash]:
-    """Return each conviction and each fine, by round; none for what was reversed.
+    """Return each conviction and each fine, by round; reversed ones are left out.
 
-    Of a case whose account is still open, that account is believed: it may have been reversed.
+    If the account of a case is still open, it decides: the conviction may have been reversed.
     """
     still_open = {case.key: case for case in open_cases}
     cases = [still_open.get(case.key, case) for case in slashes.cases]

@@ -1,7 +1,7 @@
 """The list of commands: what `troth --help` shows.
 
-Owns: names and order of the commands, and that a module is imported only when its command is asked
-for. Never: an option; each command has its own.
+Owns: names and order of the commands. The module of a command is imported only when that command is
+used. Never: an option; each command has its own.
 Next: `commands/`.
 """
 

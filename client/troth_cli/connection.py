@@ -1,7 +1,7 @@
 """From an address of an RPC to a client of the program there.
 
-Owns: the one place where commands open a connection, their event loop, and the look at a program
-that answers as ours never would.
+Owns: the one place where commands open a connection, their event loop, and the check of a program
+whose answers cannot be ours.
 Never: keeps a connection beyond a command.
 Next: `troth_coordinator.chain.client`.
 """
@@ -34,8 +34,9 @@ _UPGRADEABLE_BYTES: Final = 36
 async def connect(url: str) -> AsyncIterator[CoordinatorClient]:
     """Yield a client whose network has the program.
 
-    Raises RpcError (no node, or no Solana node at the address) and ProgramIdError. A transaction
-    that fails in a way our program never does becomes ForeignProgramError if the code is another's.
+    Raises RpcError (no node, or no Solana node at the address) and ProgramIdError. If a transaction
+    fails in a way that our program never does, and the code is another's, raises
+    ForeignProgramError.
     """
     async with HttpRpc(url) as rpc:
         client = CoordinatorClient(rpc)
@@ -53,7 +54,7 @@ async def connect(url: str) -> AsyncIterator[CoordinatorClient]:
 async def is_foreign(client: CoordinatorClient) -> bool:
     """Return whether the code at the program id holds none of the names of our errors.
 
-    Reads the whole program (half a megabyte): only worth it when something is odd already.
+    Reads the whole program (half a megabyte): call it only after a failure.
     """
     code = b""
     with contextlib.suppress(RpcError):

@@ -1,4 +1,4 @@
-"""What can go wrong in the command line itself, as one tree.
+"""Errors of the command line itself, as one tree.
 
     ClientError
     └── CommandError
@@ -15,8 +15,7 @@
         ├── NotInVainError            a run that cannot be given up, or not yet
         └── NotJoinedError            the key takes no part in the run
 
-Owns: the classes. Never: errors of a part; `failures.py` prints those of every tree.
-Next: `failures.py`.
+Owns: the classes. Never: errors of a part. Next: `failures.py`, which prints errors of every tree.
 """
 
 from troth_client.errors import ClientError
@@ -67,7 +66,7 @@ class CaseError(CommandError):
 
 
 class NotInVainError(CommandError):
-    """The run cannot be given up: it works, may still begin, or has not waited long enough."""
+    """The run cannot be cancelled: it works, may still begin, or has not waited long enough."""
 
 
 class NotJoinedError(CommandError):

@@ -1,7 +1,7 @@
 """Errors of every tree as three or four lines, or as one JSON object.
 
-Owns: how a failure looks and where the traceback of an unexpected one goes.
-Never: catches anything; `main.py` does, and hands it over.
+Owns: the form of a failure, and the file for the traceback of an unexpected one.
+Never: catches anything; `main.py` does, and passes the error here.
 Next: `errors.py` of each package, whose classes carry expected, found and next step.
 """
 
@@ -24,7 +24,7 @@ _OPTIONAL: Final = {"torch": "train", "safetensors": "train", "tokenizers": "tra
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a user reads. `kind` is the error's class name; `extra` goes into the JSON only."""
+    """A failure as users read it. `kind`: the error's class name. `extra`: for the JSON only."""
 
     kind: str
     subject: str
@@ -35,7 +35,7 @@ class Failure:
 
     @property
     def headline(self) -> str:
-        """The kind in words, and what it is about."""
+        """The kind in words, and its subject."""
         words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", self.kind.removesuffix("Error")).lower()
         return f"{words}: {self.subject}" if self.subject else words
 

@@ -1,6 +1,6 @@
-"""Ctrl-C before and after a command works: one plain line and exit code 130, never a traceback.
+"""Ctrl-C before and after the work of a command: one line and exit code 130, never a traceback.
 
-Owns: the handler of SIGINT while modules are imported. Nothing is under way then, and Python may
+Owns: the handler of SIGINT while modules are imported. No work is under way then, and Python may
 lose an exception that is raised inside an import.
 Never: a command at work; there Ctrl-C raises KeyboardInterrupt, so that the command can clean up.
 Next: `main.py`, which begins with it; `view/output.py`, whose `loading` uses it.
@@ -21,7 +21,7 @@ _Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
 
 def end_at_once() -> None:
-    """Let Ctrl-C end this process at once, unless whoever started it has Ctrl-C ignored."""
+    """Let Ctrl-C end this process at once, unless its parent had Ctrl-C ignored."""
     _exchange(signal.default_int_handler, _end)
 
 

@@ -100,7 +100,7 @@ def _numbers(path: Path, text: bytes) -> bytes:
 
 
 def _wrong(path: Path, found: str) -> KeyFileContentError:
-    # What is found never quotes the file: it may be a secret of another kind.
+    # The message never quotes the file: it may be a secret of another kind.
     return KeyFileContentError(
         f"a JSON list of {KEY_BYTES} numbers, as solana-keygen and `troth keys new` write it",
         found,

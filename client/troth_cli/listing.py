@@ -1,7 +1,7 @@
 """Commands whose help ends with a list, such as the cheats of `troth demo`.
 
-Owns: that the list is made only when that help is asked for; making it may import what is slow.
-Never: knows what is listed. Next: `options.py`, which registers commands.
+Owns: making the list only when the help is printed, because making it may import slow modules.
+Never: knows the entries. Next: `options.py`, which registers commands.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ Choices = Callable[[], Iterable[tuple[str, str]]]
 
 
 class Formatter(Protocol):
-    """What a help page is written with."""
+    """The writer of a help page."""
 
     def section(self, name: str) -> AbstractContextManager[None]:
         """Begin a section."""

@@ -1,4 +1,4 @@
-"""The entry point `troth`: runs one command and turns whatever happens into an exit code.
+"""The entry point `troth`: runs one command and turns its result or error into an exit code.
 
 Owns: the exit codes (0 done, 1 failed, 2 not understood, 130 interrupted) and the last catch.
 Never: does the work; importing this module loads nothing, so that an early Ctrl-C finds a handler.

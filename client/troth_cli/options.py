@@ -22,7 +22,7 @@ from troth_cli.settings import use_config_files
 from troth_cli.view.output import Output
 
 LOCAL_RPC = "http://127.0.0.1:8899"
-"""Where `troth localnet up` listens unless told otherwise."""
+"""The default address of `troth localnet up`."""
 
 
 Settings = Annotated[
@@ -37,7 +37,7 @@ Settings = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What `main` learns of a command that has started, so that it can report its failure."""
+    """The started command, recorded so that `main` can report its failure."""
 
     is_json: bool
     is_debug: bool

@@ -32,7 +32,7 @@ def run_file_text(run: str, settings: "RunSettings") -> str:
 
 
 def check_run_file(path: Path, text: str) -> None:
-    """Raise OutputFileError where something else lies in the file's place."""
+    """Raise OutputFileError if another file or a folder is in its place."""
     if path.exists() and not (path.is_file() and path.read_bytes() == text.encode("ascii")):
         raise OutputFileError(
             "no file by that name yet", "another one", "Choose a name with --out.", str(path)
@@ -40,7 +40,7 @@ def check_run_file(path: Path, text: str) -> None:
 
 
 def write_run_file(path: Path, text: str) -> None:
-    """Write the file, or leave it where it already says the same; OutputFileError otherwise."""
+    """Write the file, or leave an equal one; OutputFileError if another one is in its place."""
     check_run_file(path, text)
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, [text.encode("ascii")])

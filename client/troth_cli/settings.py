@@ -1,7 +1,7 @@
 """Config files: the run's settings, and two tables that fill in options of the command line.
 
-Owns: which key of a file goes where, and the refusal of keys that nobody knows.
-Never: decides what a value means; `troth_coordinator.rules.settings` and typer do.
+Owns: the destination of each key in a file, and the refusal of unknown keys.
+Never: decides the meaning of a value; `troth_coordinator.rules.settings` and typer do.
 Next: `options.py`, whose `--config` calls this before the other options are read.
 
     [cli]                     defaults for an option of every command that has it

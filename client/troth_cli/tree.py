@@ -1,4 +1,4 @@
-"""The tree of commands as typer builds it, seen through as little of it as we need.
+"""The tree of commands as typer builds it, reduced to the parts that we need.
 
 Owns: the shape that we rely on, in every typer release that pyproject.toml allows (older ones
 bring click, newer ones hold a copy of it). Never: changes the tree.

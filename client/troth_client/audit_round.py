@@ -4,8 +4,8 @@ Owns: the order of what a witness and a juror do, each in one pass. Never: holds
 audit runs in a task of its own (`participant/audits.py` starts and ends it).
 Next: `audit/evidence.py`, `audit/verdicts.py`, `audit/votes.py` for the steps; `round.py`.
 
-What is said is on disk before its hash is sent. So a restart begins again from the top, finds its
-statement and reveals what it had committed to.
+A verdict or vote is on disk before its hash is sent. A restart begins again from the top, finds
+the stored statement and reveals what the earlier process had committed to.
 """
 
 from troth_client.audit.evidence import fetch_evidence, kept_submission, recompute_gradient
@@ -50,7 +50,7 @@ async def vote_as_juror(witness: Witness, case: AuditView) -> None:
     if statement is None:
         window = witness.audits.tracker.view.run.params.jury_commit_slots
         is_root = case.kind == AuditKind.ROOT
-        # A case about a root needs nothing from others: our own replay made the evidence.
+        # A case about a root needs no evidence from others: our own replay computes the root.
         evidence = None if is_root else await fetch_evidence(witness, case, window, lambda: True)
         verdict = await judge_case(witness, case, evidence)
         statement = seal_vote(witness, case, verdict)

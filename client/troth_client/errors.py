@@ -2,8 +2,8 @@
 
 Owns: the base class. Never: an error of a part; each folder draws its own branch in its `errors.py`
 (`model`, `data`, `train`, `storage`, `compression`, `transport`, ...).
-Next: the `errors.py` of the part that interests you; `runtime/files.py` holds those of the file
-system, and `troth_coordinator.errors` the shape of every message.
+Next: the `errors.py` of each folder; `runtime/files.py` for errors of the file system;
+`troth_coordinator.errors` for the shape of every message.
 """
 
 from troth_coordinator.errors import TrothError

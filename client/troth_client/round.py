@@ -23,10 +23,10 @@ from troth_coordinator.rules.view import NetworkView, RoundView
 async def run_round(member: Member, view: NetworkView, open_round: RoundView) -> Closure:
     """Take part in the round that is open in `view`, from plan to settled residual.
 
-    A participant that is no trainer of this round skips train, encode and commit. One that is no
-    member does not attest either and only follows. `view` is the newest look at the chain. Every
-    step can be repeated: after a restart the same round is run again, and what is done is not
-    redone.
+    `view` is the newest view of the chain. A participant that is not a trainer of this round skips
+    train, encode and commit. A participant that is not a member does not attest either; it only
+    follows. Every step can be repeated: a restarted process runs the same round again and skips
+    the steps that are already done.
     """
     chain, state, submissions = member.chain, member.state, member.submissions
     plan = await make_plan(state, chain.index, view, open_round)

@@ -2,5 +2,5 @@
 
 Owns: running a chain for tests and demos, behind one launcher interface.
 Never: knows what the coordinator program does, imports torch or the client.
-Next: svm.py is the chain, rpc.py puts it behind JSON-RPC, launcher.py is what callers use.
+Next: `svm.py` for the chain, `rpc.py` for JSON-RPC, `launcher.py` for callers.
 """

@@ -74,7 +74,7 @@ def _chain(options: argparse.Namespace) -> Chain:
 
 
 async def _watch_stdin(stopped: asyncio.Event, scratch: Path) -> None:
-    """End with whoever holds the other end of stdin, and clear up if that was killed."""
+    """End when the launcher closes stdin; remove its folder if the launcher was killed."""
 
     class Watcher(asyncio.Protocol):
         def connection_lost(self, exc: Exception | None) -> None:

@@ -1,7 +1,7 @@
 """Accounts as JSON, in the shape that solders parses.
 
 Owns: account encodings, data slices, getProgramAccounts filters.
-Never: reads the chain.
+Never: reads the chain. Next: `methods/accounts.py`.
 
 jsonParsed falls back to base64, as a node does for programs it has no parser for. Unlike a node,
 a request that names no encoding gets base64, not base58 with its 128-byte limit.
@@ -22,7 +22,7 @@ from troth_localnet.methods.params import AccountConfig, DataSlice, Filter
 from troth_localnet.values import Json
 
 NEVER_PAYS_RENT: Final = 2**64 - 1
-"""What nodes write for rent-exempt accounts; LiteSVM keeps 0."""
+"""The rent epoch that nodes write for rent-exempt accounts; LiteSVM keeps 0."""
 
 _MAX_BASE58_BYTES: Final = 128
 
@@ -47,7 +47,7 @@ def keyed_account_json(address: Pubkey, account: Account | None, config: Account
 
 
 def passes(account: Account, filters: Sequence[Filter]) -> bool:
-    """Say whether the account passes every filter."""
+    """Return whether the account passes every filter."""
     return all(_passes_one(account.data, condition) for condition in filters)
 
 

@@ -1,8 +1,8 @@
-"""The accounts of the VM as a ledger that knows who owns what.
+"""The accounts of the VM as a ledger with an index of owners.
 
 Owns: reads, writes outside transactions, program images, and the owner index that LiteSVM 0.26
 lacks (getProgramAccounts).
-Never: runs transactions.
+Never: runs transactions. Next: `svm.py`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Accounts:
         return self._svm.get_balance(address) or 0
 
     def owner_and_data(self, address: Pubkey) -> tuple[Pubkey, bytes] | None:
-        """Return what reading a lookup table needs."""
+        """Return owner and data of an account, for reading a lookup table."""
         account = self.get(address)
         return None if account is None else (account.owner, account.data)
 

@@ -1,6 +1,6 @@
 """Base58 of short byte strings, as Solana writes keys, signatures and instruction data.
 
-Owns: the longest text that is read; the library's cost is quadratic.
+Owns: the length limit of texts; the library's cost is quadratic.
 Never: checksums; solders handles keys and hashes itself.
 Next: methods/params.py and transaction_json.py, which use it.
 """

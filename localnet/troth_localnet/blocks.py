@@ -1,10 +1,10 @@
-"""Slots, blocks and blockhashes: what time is on the embedded chain.
+"""Slots, blocks and blockhashes: time on the embedded chain.
 
 Owns: the slot number, which slots have a block, the 150-block blockhash window, the 512 slot
 hashes (newest = parent of the open slot), and a bounded list of past blocks.
-Never: reads a clock or a random source; the same seed, steps and transactions give the same
-hashes. Never touches LiteSVM.
-Next: svm.py writes these into the VM's sysvars.
+Never: touches LiteSVM, or reads a clock or a random source. The same seed, steps and transactions
+give the same hashes.
+Next: `svm.py`, which writes these into the VM's sysvars.
 
 The open slot always has a block; `skip` leaves slots without one, as a missing leader would.
 """
@@ -27,7 +27,7 @@ MAX_BLOCKHASH_AGE_BLOCKS: Final = 150
 SLOTS_PER_EPOCH: Final = 432_000
 
 SkipRule = Callable[[int], bool]
-"""Says of a slot number whether its block is missing. Must leave some slot unskipped."""
+"""Returns whether the block of a slot number is missing. Must leave some slot unskipped."""
 
 _MAX_CONSECUTIVE_SKIPS: Final = 1_000_000
 

@@ -1,8 +1,8 @@
 """One child process that runs a chain: its output, its end, never anybody else's process.
 
-Owns: starting with an output file, reporting why it died, ending it by its own pid.
-Never: knows what the child is.
-Next: embedded.py and validator.py say what to run and when it is ready.
+Owns: starting with an output file, reporting the reason of its death, ending it by its own pid.
+Never: knows which program the child runs.
+Next: `embedded.py` and `validator.py`, which choose the program and wait until it is ready.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class Child:
 
     @property
     def stdout(self) -> IO[bytes] | None:
-        """What the child prints, if it was asked for."""
+        """The child's stdout, if it was asked for."""
         return self._process.stdout
 
     def exit_code(self) -> int | None:
-        """Return how the process ended, None while it runs."""
+        """Return the exit code of the process, None while it runs."""
         return self._process.poll()
 
     def log_tail(self) -> str:
-        """Return the end of what it wrote to stderr."""
+        """Return the end of its stderr."""
         return self._log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
 
     def failure(self, expected: str) -> StartFailedError:
-        """Make the error of a child that is not what was expected."""
+        """Make the error for a child that failed."""
         code = self.exit_code()
         state = "it still runs" if code is None else f"it ended with code {code}"
         tail = self.log_tail()
@@ -61,7 +61,7 @@ class Child:
         )
 
     def end(self) -> None:
-        """Ask it to end, insist after a while, and collect it; may be called twice."""
+        """Ask it to end, kill it after a while, and collect it; may be called twice."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()

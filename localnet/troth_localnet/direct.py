@@ -1,7 +1,7 @@
 """A chain in this process, offered to clients as the `Rpc` port: no sockets, no JSON.
 
 Owns: translating between Chain and the records of troth_coordinator.chain.rpc.
-Never: moves time; whoever owns the Chain steps it.
+Never: moves time; the owner of the Chain steps it.
 Next: troth_coordinator.chain.client uses it like any node.
 
 Every status is `finalized` at once: this chain has no forks.

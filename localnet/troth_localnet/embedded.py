@@ -2,7 +2,7 @@
 
 Owns: the child's command line and its readiness message.
 Never: runs the chain in this process (direct.py does that for tests).
-Next: __main__.py is what the child runs.
+Next: `__main__.py`, which the child runs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ START_SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedOptions:
-    """How the embedded chain is to be.
+    """The options of an embedded chain.
 
-    port: of JSON-RPC, the websocket takes the next one; 0 lets the system pick.
-    slot_milliseconds: 20 to 400; None stops the clock, see EmbeddedLauncher.advance.
-    skip_every: the last slot of each so many has no block; None skips none.
-    seed: makes chains differ; equal seeds and steps give equal hashes.
+    - port: of JSON-RPC; the websocket takes the next one; 0 lets the system pick.
+    - slot_milliseconds: 20 to 400; None stops the clock, see EmbeddedLauncher.advance.
+    - skip_every: of each N slots the last one has no block; None skips none.
+    - seed: makes chains differ; equal seeds and steps give equal hashes.
     """
 
     host: str = "127.0.0.1"
@@ -74,7 +74,7 @@ class EmbeddedLauncher(ChildLauncher):
         return command
 
     def _await_ready(self, child: Child) -> Addresses:
-        """Read the child's first line, which it prints once it listens or knows it cannot."""
+        """Read the child's first line: it listens, or it failed."""
         deadline = time.monotonic() + START_SECONDS
         line = b""
         while not line.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""Everything that can go wrong with a local chain, as one exception tree.
+"""Errors of a local chain, as one exception tree.
 
     LocalnetError
     ├── OptionError               an option out of its range (also a ValueError)
@@ -14,8 +14,8 @@
     │   └── RequestFailedError
     └── FleetError                a fleet used out of order
 
-Owns: the classes; each message says what was expected, what was found and what to do.
-Never: retries or logs.
+Owns: the classes. Each message names the expected value, the found value and the next step.
+Never: retries or logs. Next: `launcher.py`, `svm.py`.
 """
 
 from __future__ import annotations

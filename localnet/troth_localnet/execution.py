@@ -3,7 +3,7 @@
 Owns: running and simulating, priority fees, and the rule that no account may end below its
 rent-exempt minimum; turning VM results into `Outcome`.
 Never: knows of slots, blockhash age, duplicates or history; svm.py does.
-Next: svm.py decides what to do with an Outcome.
+Next: `svm.py`, which uses the Outcome.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class InnerCall:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What running a transaction did or would do. `error` is RPC-shaped, None on success.
+    """The result of running or simulating a transaction. `error` is RPC-shaped, None on success.
 
-    A transaction that was not `executed` was turned away before its fee was taken.
+    A transaction that was not `executed` was refused before its fee was taken.
     """
 
     error: Json
@@ -58,7 +58,7 @@ class Outcome:
     post_accounts: Mapping[Pubkey, Account] = field(default_factory=dict)
 
     def without_accounts(self) -> Outcome:
-        """Return the same without the accounts, to be kept for long."""
+        """Return the outcome without the accounts, for the history."""
         return replace(self, post_accounts={})
 
 
@@ -89,13 +89,13 @@ class Executor:
     def commit(
         self, transaction: VersionedTransaction, keys: AccountKeys, simulated: Outcome
     ) -> bool:
-        """Run for good what `simulated` foretold; False if it cannot land and took no fee."""
+        """Run and keep a simulated transaction; False if it cannot land and took no fee."""
         payer = keys.static[0]
         priority = priority_fee(transaction.message)
         if not simulated.executed:
             return False
         if _is_rent_error(simulated.error):
-            # The VM would let it pass, so only the fee of the failure is booked.
+            # The VM would accept it, so only the fee of the failure is booked.
             self._take(payer, signature_fee(transaction.message) + priority)
             return True
         before = self._total(keys)
@@ -144,7 +144,7 @@ class Executor:
             self._svm.set_account(payer, _with_lamports(account, account.lamports - lamports))
 
     def _rent_error(self, keys: AccountKeys, outcome: Outcome) -> Json:
-        """Apply the runtime's rule: empty, exempt, or below the minimum before and not fed."""
+        """Apply the runtime's rule: each account is empty, exempt, or was below and got nothing."""
         if outcome.error is not None:
             return None
         for index, key in keys.writable:

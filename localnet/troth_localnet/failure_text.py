@@ -1,6 +1,7 @@
 """Transaction errors in the words a node uses, for messages read by people and by old tools.
 
 Owns: the wording. Never: decides anything; programs read the error itself.
+Next: `methods/transactions.py`.
 """
 
 from __future__ import annotations

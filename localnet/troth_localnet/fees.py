@@ -1,7 +1,7 @@
-"""What a transaction costs: signature fees, and priority fees, which LiteSVM 0.26 does not take.
+"""Fees of a transaction: for signatures, and for priority, which LiteSVM 0.26 does not take.
 
 Owns: reading compute-budget instructions; fees in lamports.
-Never: moves lamports; execution.py does.
+Never: moves lamports. Next: `execution.py`, which does.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def signature_fee(message: Message | MessageV0) -> int:
 
 
 def unit_price(message: Message | MessageV0) -> int:
-    """Return the micro-lamports offered per compute unit."""
+    """Return the offered price of a compute unit, in micro-lamports."""
     return _compute_budget(message)[1]
 
 

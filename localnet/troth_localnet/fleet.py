@@ -2,7 +2,7 @@
 
 Owns: starting, watching, killing and stopping them; collecting every one, so no zombies.
 Never: knows what they do; the target and its configs are the caller's.
-Next: the demo runs its trainers with this.
+Next: `guard.py`; the demo runs its participants with a fleet.
 
 Linux and macOS: the fork server is forked before any thread or accelerator exists in it.
 """
@@ -71,14 +71,14 @@ class Fleet(Generic[ConfigT]):
             raise
 
     def start_again(self, index: int) -> None:
-        """Start one that has ended once more, with its config; FleetError while it runs."""
+        """Start an ended process again, with its config; FleetError while it runs."""
         if self._process(index).is_alive():
             raise FleetError(f"process {index} to have ended", "it runs", "Kill or stop it first")
         self._process(index).join()
         self._processes[index] = self._launch(index)
 
     def exit_codes(self) -> list[int | None]:
-        """Return how each ended, None for those that run."""
+        """Return the exit code of each, None for those that run."""
         return [process.exitcode for process in self._started()]
 
     def kill(self, index: int) -> None:
@@ -93,7 +93,7 @@ class Fleet(Generic[ConfigT]):
             os.kill(process.pid, number)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until all have ended; False if the time was up first."""
+        """Wait until all have ended; False after a timeout."""
         deadline = None if seconds is None else time.monotonic() + seconds
         for process in self._started():
             process.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
@@ -107,7 +107,7 @@ class Fleet(Generic[ConfigT]):
         return [index for index, code in enumerate(self.exit_codes()) if code is not None]
 
     def stop(self, seconds: float = STOP_SECONDS) -> list[int | None]:
-        """Ask all to end (SIGTERM), insist after a while (SIGKILL), collect; return exit codes."""
+        """Ask all to end (SIGTERM), kill after a while (SIGKILL), collect; return exit codes."""
         for process in self._processes:
             if process.is_alive():
                 process.terminate()
@@ -166,6 +166,6 @@ def _leave_with_parent() -> None:
     if parent is not None:
         wait_any([parent.sentinel])
         os.kill(os.getpid(), signal.SIGTERM)
-        # No parent is left to insist, and an orderly end may wait for processes that are gone.
+        # No parent is left to kill us, and an orderly end may wait for processes that are gone.
         time.sleep(STOP_SECONDS)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,9 +1,10 @@
-"""`python -m troth_localnet.guard [--scratch DIR] COMMAND...`: run what must not outlive us.
+"""`python -m troth_localnet.guard [--scratch DIR] COMMAND...`: end a program with its launcher.
 
-Owns: ending one foreign program when our stdin ends or we are asked to end, by its own pid.
-Never: touches any other process; knows what the program is.
+Owns: ending one foreign program, by its own pid, when our stdin ends or a signal asks us to end.
+Never: touches any other process, or knows the program. Next: `validator.py`.
 
-A killed launcher cannot end its validator, and the validator does not watch its stdin; this does.
+A killed launcher cannot end its validator, and a validator does not watch its stdin. The guard
+watches its own stdin and ends the validator.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _TERMINATE_SECONDS: Final = 5.0
 def main(arguments: list[str] | None = None) -> int:
     """Run the command to its end and return its exit code (negative: the signal that ended it).
 
-    The scratch folder is removed if it was our stdin that ended: nobody else is left to do it.
+    Removes the scratch folder if our stdin ended: the launcher is gone and cannot do it.
     """
     parser = argparse.ArgumentParser(prog="python -m troth_localnet.guard")
     parser.add_argument("--scratch", help="a folder of the command's own")

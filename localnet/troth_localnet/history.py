@@ -1,7 +1,7 @@
 """Transactions that landed, by signature and by address.
 
-Owns: the records, and forgetting the oldest ones, never one that could still be sent again.
-Never: executes or encodes; methods/transactions.py writes records as JSON.
+Owns: the records, and forgetting the oldest ones, except those that could still be sent again.
+Never: executes or encodes. Next: `methods/transactions.py`, which writes records as JSON.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The JSON-RPC 2.0 envelope: one body in, one body out, whatever the body is.
+"""The JSON-RPC 2.0 envelope: one body in, one body out, for any body.
 
 Owns: parsing, batches, ids, the error codes, and the last guard before a reply.
 Never: knows a method.
-Next: methods/ holds the methods, rpc.py carries bodies to and from sockets.
+Next: `methods/` for the methods; `rpc.py`, which carries bodies to and from sockets.
 """
 
 from __future__ import annotations

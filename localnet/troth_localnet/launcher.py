@@ -1,8 +1,8 @@
-"""The common face of local chains.
+"""The common interface of local chains.
 
-Owns: the `Launcher` interface, what its implementations share (one child process with a folder of
-its own, a small JSON-RPC client). Never: knows a command line.
-Next: embedded.py and validator.py, which do.
+Owns: the `Launcher` interface; the parts that its implementations share: one child process with a
+folder of its own, and a small JSON-RPC client. Never: knows a command line.
+Next: `embedded.py` and `validator.py`, which do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _POLL_SECONDS: Final = 0.02
 
 
 class Launcher(Protocol):
-    """One local chain, from start to stop. Blocking; used as a context manager it stops itself."""
+    """One local chain, from start to stop. Calls block; as a context manager it stops itself."""
 
     @property
     def rpc_url(self) -> str:
@@ -70,7 +70,7 @@ class Addresses(NamedTuple):
 class ChildLauncher(ABC):
     """Implements `Launcher` for a chain that is one child process.
 
-    Subclasses say what its command line is and when it answers; `talks` if they read its stdout.
+    Subclasses give its command line and wait until it answers; `talks` if they read its stdout.
     """
 
     talks = False

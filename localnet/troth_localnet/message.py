@@ -1,8 +1,8 @@
-"""From bytes to a transaction whose every account key is known.
+"""From bytes to a transaction with all its account keys.
 
-Owns: decoding, the 1232-byte limit, resolving lookup tables, which keys are writable or sign.
+Owns: decoding, the 1232-byte limit, resolving lookup tables, the keys that are writable or sign.
 Never: executes or checks signatures; the VM does.
-Next: execution.py runs what comes out of here.
+Next: `execution.py`, which runs the result.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class AccountKeys:
         return self.static + self.loaded_writable + self.loaded_readonly
 
     def is_signer(self, index: int) -> bool:
-        """Say whether the key at this index signs."""
+        """Return whether the key at this index signs."""
         return index < self.num_signers
 
     def is_writable(self, index: int) -> bool:
-        """Say whether the transaction asks to write the key at this index."""
+        """Return whether the transaction asks to write the key at this index."""
         if index >= len(self.static):
             return index < len(self.static) + len(self.loaded_writable)
         if index < self.num_signers:

@@ -1,7 +1,7 @@
 """Listening sockets: loopback only, the websocket on the port after the RPC's.
 
 Owns: checking the host, binding both ports, the errors when that fails.
-Never: accepts connections.
+Never: accepts connections. Next: `rpc.py`, which does.
 """
 
 from __future__ import annotations

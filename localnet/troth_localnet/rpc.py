@@ -25,7 +25,7 @@ from troth_localnet.svm import Chain
 logger = logging.getLogger(__name__)
 
 MAX_BODY_BYTES: Final = 50 * 1024
-"""As a node by default; more than a transaction or a hundred addresses ever need."""
+"""The default of Solana's nodes; more than a transaction or a hundred addresses ever need."""
 MAX_WEBSOCKET_MESSAGE_BYTES: Final = 64 * 1024
 MAX_WEBSOCKETS: Final = 256
 MAX_QUEUED_NOTIFICATIONS: Final = 10_000
@@ -36,10 +36,10 @@ _LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """Where to listen and how time moves.
+    """The address and the clock of a server.
 
-    port: of JSON-RPC, the websocket takes the next; 0 lets the system pick.
-    slot_milliseconds: 20 to 400, or None for time that moves on trothAdvanceSlots only.
+    - port: of JSON-RPC; the websocket takes the next; 0 lets the system pick.
+    - slot_milliseconds: 20 to 400, or None for time that moves on trothAdvanceSlots only.
     """
 
     host: str = "127.0.0.1"
@@ -187,7 +187,7 @@ class RpcServer:
 
 
 def _enqueue(queue: asyncio.Queue[str], request: web.Request, text: str) -> None:
-    """Queue a text; a reader that has fallen far behind is cut off rather than waited for."""
+    """Queue a text; a reader that has fallen far behind is cut off."""
     try:
         queue.put_nowait(text)
     except asyncio.QueueFull:
@@ -205,7 +205,7 @@ async def _write(queue: asyncio.Queue[str], websocket: web.WebSocketResponse) ->
 
 
 def _report_stopped_clock(clock: asyncio.Task[None]) -> None:
-    """Say so if time stopped by a fault: nothing else would show it."""
+    """Report a fault that stopped time: nothing else would show it."""
     if not clock.cancelled() and clock.exception() is not None:
         logger.error("the slot clock stopped", exc_info=clock.exception())
 

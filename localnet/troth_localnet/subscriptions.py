@@ -1,7 +1,7 @@
-"""Websocket subscriptions: who wants to hear of what, and telling them.
+"""Websocket subscriptions and their notifications.
 
 Owns: the subscribe and unsubscribe methods, and the notifications, in the shape solders parses.
-Never: touches sockets; it hands texts to whatever `Outbox` the server gave it.
+Never: touches sockets; it passes texts to the `Outbox` that the server gave it.
 Next: rpc.py connects outboxes to websockets.
 
 For other people's tools: our clients poll and depend on none of this.
@@ -39,7 +39,7 @@ from troth_localnet.values import Json
 MAX_PER_CONNECTION: Final = 1_000
 
 Outbox = Callable[[str], None]
-"""Takes one text to be sent to a connection; must not block."""
+"""Takes one text for a connection; must not block."""
 
 Kind = Literal["account", "logs", "program", "root", "signature", "slot"]
 Topic = tuple[Kind, Pubkey | Signature | None]
@@ -52,14 +52,14 @@ class MentionsFilter(Config):
 
 
 class SignatureConfig(Config):
-    """Whether to be told of reception too; here it coincides with execution, so it is not sent."""
+    """Whether to notify of reception too; here it coincides with execution, so it is not sent."""
 
     enable_received_notification: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One wish of one connection."""
+    """One subscription of one connection."""
 
     number: int
     topic: Topic
@@ -69,14 +69,14 @@ class Subscription:
 
 @dataclass(eq=False, slots=True)
 class Connection:
-    """One websocket: where to write, and what it subscribed to."""
+    """One websocket: its outbox and its subscriptions."""
 
     outbox: Outbox
     subscriptions: dict[int, Subscription] = field(default_factory=dict)
 
 
 class SubscriptionHub:
-    """Keeps all subscriptions of a node; a ChainObserver that tells them of changes."""
+    """Keeps all subscriptions of a node; a ChainObserver that notifies them of changes."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -93,7 +93,7 @@ class SubscriptionHub:
         return None
 
     def drop(self, connection: Connection) -> None:
-        """Forget everything a closed connection wanted."""
+        """Forget all subscriptions of a closed connection."""
         for subscription in list(connection.subscriptions.values()):
             self._remove(subscription)
 
@@ -108,7 +108,7 @@ class SubscriptionHub:
                 self._tell_signature(subscription, landed)
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
-        """Tell of accounts, logs and the signature."""
+        """Notify of accounts, logs and the signature."""
         for address in changed if self._wants("account", "program") else ():
             self._tell_account(address)
         logs: Json = {
@@ -124,7 +124,7 @@ class SubscriptionHub:
             self._tell_signature(subscription, landed)
 
     def slot_opened(self, slot: int, parent: int) -> None:
-        """Tell of the new slot; its parent is the newest root, since sealed blocks are final."""
+        """Notify of the new slot; its parent is the newest root, since sealed blocks are final."""
         for subscription in self._of(("slot", None)):
             self._tell(subscription, {"parent": parent, "root": parent, "slot": slot})
         for subscription in self._of(("root", None)):
@@ -193,7 +193,7 @@ class SubscriptionHub:
         return None
 
     def _tell_gone(self, address: Pubkey) -> None:
-        """Tell of a closed account as nodes do: empty, owned by the system program."""
+        """Notify of a closed account as nodes do: empty, owned by the system program."""
         empty: Json = {
             "data": ["", "base64"],
             "executable": False,
@@ -206,7 +206,7 @@ class SubscriptionHub:
             self._tell(subscription, self._node.with_context(empty))
 
     def _tell_signature(self, subscription: Subscription, landed: LandedTransaction) -> None:
-        """Tell once; the subscription ends with it."""
+        """Notify once; the subscription ends with it."""
         self._tell(subscription, self._node.with_context({"err": landed.outcome.error}))
         self._remove(subscription)
 

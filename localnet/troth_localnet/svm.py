@@ -1,9 +1,9 @@
 """The embedded chain: LiteSVM with slots, blocks, blockhashes, history and a faucet.
 
-Owns: what a node knows. Synchronous; time moves only by `advance` and `skip`; every commitment
-level sees the same state, since there are no forks: what executed is final.
+Owns: the state of a node. Calls are synchronous; time moves only by `advance` and `skip`. There are
+no forks: an executed transaction is final, and every commitment level sees the same state.
 Never: opens sockets, reads a clock or a random source, formats JSON.
-Next: direct.py offers it to clients in process, rpc.py over HTTP and websocket.
+Next: `direct.py` for clients in this process, `rpc.py` for HTTP and websocket.
 
 A Chain belongs to the thread that made it (LiteSVM is not to be shared).
 """
@@ -50,12 +50,12 @@ _MILLISECONDS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
-    """What a chain is made from; equal configs and equal steps give equal chains.
+    """The settings of a chain; equal configs and equal steps give equal chains.
 
-    seed: makes hashes and the faucet key differ between chains.
-    slot_milliseconds: how much the unix time on chain grows per slot.
-    genesis_unix_timestamp: unix time of slot 0, in seconds.
-    num_transactions_kept, num_blocks_kept: how much history is remembered.
+    - seed: makes hashes and the faucet key differ between chains.
+    - slot_milliseconds: growth of the unix time on chain per slot.
+    - genesis_unix_timestamp: unix time of slot 0, in seconds.
+    - num_transactions_kept, num_blocks_kept: length of the history.
     """
 
     seed: bytes = b""
@@ -67,19 +67,19 @@ class ChainConfig:
 
 
 class ChainObserver(Protocol):
-    """Told of every change, after it happened."""
+    """Receives every change, after it happened."""
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
-        """Take note of a transaction in the open block and the accounts it may have changed."""
+        """Receive a transaction in the open block and the accounts it may have changed."""
         ...
 
     def slot_opened(self, slot: int, parent: int) -> None:
-        """Take note of a new open slot over a sealed parent; of a leap only the last is told."""
+        """Receive a new open slot over a sealed parent; of a leap only the last slot."""
         ...
 
 
 class Chain:
-    """One chain of one leader. See ChainConfig for what it is made from."""
+    """One chain of one leader; `ChainConfig` has its settings."""
 
     def __init__(self, config: ChainConfig | None = None) -> None:
         self.config = config or ChainConfig()
@@ -111,7 +111,7 @@ class Chain:
 
     @property
     def faucet(self) -> Pubkey:
-        """Where airdrops come from."""
+        """The account that pays airdrops."""
         return self._faucet.pubkey()
 
     def latest_blockhash(self) -> tuple[Hash, int]:
@@ -140,9 +140,9 @@ class Chain:
         """Execute a signed transaction in the open block and return its signature.
 
         With preflight, a transaction that would fail raises RefusedTransactionError and changes
-        nothing. Without, a failure lands: it takes the fee and is recorded; one that could not
-        get into a block (bad signature, old blockhash, duplicate, no fee) vanishes silently, as
-        on a real network. InvalidTransactionError if the bytes are no transaction.
+        nothing. Without preflight, a failure lands: it takes the fee and is recorded. One that
+        cannot get into a block (bad signature, old blockhash, duplicate, no fee) vanishes silently,
+        as on a real network. InvalidTransactionError if the bytes are no transaction.
         """
         transaction = decode_transaction(raw)
         keys, outcome = self._foretell(transaction)
@@ -159,7 +159,7 @@ class Chain:
         check_signatures: bool = False,
         check_blockhash: bool = True,
     ) -> Outcome:
-        """Say what the transaction would do now; nothing changes."""
+        """Return the result that the transaction would have now; nothing changes."""
         if check_signatures and not all(transaction.verify_with_results()):
             return Outcome("SignatureFailure", executed=False)
         if check_blockhash and not self._is_recent(transaction):
@@ -203,7 +203,7 @@ class Chain:
             ) from error
 
     def _foretell(self, transaction: VersionedTransaction) -> tuple[AccountKeys | None, Outcome]:
-        """Say what executing would do; keys only for what can get into a block."""
+        """Return the result of executing; keys only for transactions that can get into a block."""
         if not all(transaction.verify_with_results()):
             return None, Outcome("SignatureFailure", executed=False)
         if not self._is_recent(transaction):
@@ -232,7 +232,7 @@ class Chain:
             slot=self.slot,
             height=self.height,
             unix_timestamp=self.blocks.open.unix_timestamp,
-            # Transactions move lamports; what is missing afterwards is the fee.
+            # Transactions only move lamports, so the missing lamports are the fee.
             fee_lamports=sum(before) - sum(after),
             pre_balances=before,
             post_balances=after,

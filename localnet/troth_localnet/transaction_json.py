@@ -1,7 +1,7 @@
 """Transactions as JSON, in the shape that solders parses.
 
 Owns: the four encodings of a transaction, and the metadata beside it.
-Never: reads the chain.
+Never: reads the chain. Next: `methods/transactions.py`.
 
 jsonParsed writes partially decoded instructions, as a node does for programs it cannot parse.
 """
@@ -55,7 +55,7 @@ def version_json(transaction: VersionedTransaction, max_version: int | None) -> 
 
 
 def meta_json(landed: LandedTransaction, *, parsed: bool) -> Json:
-    """Write what executing the transaction did."""
+    """Write the effects of the transaction."""
     outcome = landed.outcome
     meta: dict[str, Json] = {
         **short_meta_json(landed),
@@ -93,7 +93,7 @@ def status_json(error: Json) -> Json:
 
 
 def return_data_json(outcome: Outcome) -> Json:
-    """Write what the last program returned, null if nothing."""
+    """Write the return data of the last program, null if none."""
     if outcome.return_data is None:
         return None
     program, data = outcome.return_data

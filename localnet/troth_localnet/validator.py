@@ -2,10 +2,10 @@
 
 Owns: finding the binary, its command line, ports and ledger folder, readiness.
 Never: installs anything, touches another validator's ledger or process.
-Next: guard.py keeps it from outliving us; embedded.py is the launcher that needs no binary.
+Next: `guard.py`, which ends it when we are killed; `embedded.py`, which needs no binary.
 
-Unlike the embedded chain, the validator (4.1.1 as tried) opens its RPC, websocket and faucet
-ports on all interfaces whatever --bind-address says: use it behind a firewall.
+Unlike the embedded chain, the validator (4.1.1 as tried) opens its RPC, websocket and faucet ports
+on all interfaces, for any --bind-address: use it behind a firewall.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _TICKS_PER_400_MILLISECONDS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class ValidatorOptions:
-    """How the validator is to be run.
+    """The options of a validator.
 
-    binary: its path; None looks on PATH.
-    port: of JSON-RPC, the websocket takes the next one; 0 picks a free pair.
-    slot_milliseconds: 400 is Solana's; fewer ticks per slot make it faster.
+    - binary: its path; None looks on PATH.
+    - port: of JSON-RPC; the websocket takes the next one; 0 picks a free pair.
+    - slot_milliseconds: 400 is Solana's; fewer ticks per slot make it faster.
     """
 
     binary: Path | None = None
@@ -74,7 +74,7 @@ class ValidatorLauncher(ChildLauncher):
         command += ["--bind-address", _HOST, "--rpc-port", str(self._port)]
         command += ["--faucet-port", str(_free_port()), "--gossip-port", str(_free_port())]
         command += ["--ticks-per-slot", str(ticks)]
-        # The user's own Solana configuration must not leak into ours.
+        # The user's own Solana configuration must not change ours.
         command += ["--config", str(folder / "no-config.yml")]
         for program_id, image in programs.items():
             path = image_path(program_id, image, folder)

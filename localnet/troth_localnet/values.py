@@ -1,4 +1,8 @@
-"""JSON values as a type, read-only so that nested literals check without casts."""
+"""JSON values as a type.
+
+Owns: the type; it is read-only, so nested literals check without casts. Never: encodes.
+Next: `jsonrpc.py`.
+"""
 
 from __future__ import annotations
 

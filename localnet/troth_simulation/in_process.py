@@ -2,7 +2,7 @@
 
 Owns: wiring for tests and experiments; the same client code as in real processes runs here.
 Never: sleeps or opens a socket; equal seeds give equal runs.
-Next: `tests/integration/test_inprocess.py` for how it is used.
+Next: `stepped.py` for time; `tests/integration/test_inprocess.py` for its use.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ SOL = 10**9
 class SimulatedMember:
     """One participant of the run: keys, parts, events, the task that follows the run.
 
-    `device` is what it trains and judges on; change it before `start`.
+    `device` is the device for training and judging; change it before `start`.
     """
 
     name: str
@@ -61,7 +61,7 @@ class SimulatedMember:
 
     @property
     def here(self) -> Member:
-        """What it is made of; only after `InProcessRun.start`."""
+        """The parts of the member; only after `InProcessRun.start`."""
         if self.parts is None:
             raise RuntimeError(f"{self.name} is not started")
         return self.parts
@@ -76,8 +76,8 @@ class SimulatedMember:
 class InProcessRun:
     """A chain with one run on it. Use `create`, then `add` members, `start` them, `finish`.
 
-    `wrap` may put something between a started member and its ports: a test does, to kill it there
-    or to let it lie. `on_slot` is called at each new slot.
+    `wrap` may replace the ports of a started member: tests use it to kill a member or to let it
+    lie. `on_slot` is called at each new slot.
     """
 
     settings: RunSettings
@@ -149,7 +149,7 @@ class InProcessRun:
     async def start(self, member: SimulatedMember) -> None:
         """Assemble the member from its folder and let it follow the run.
 
-        Also for a member that was stopped or killed: it resumes from its folder.
+        A member that was stopped or killed resumes from its folder.
         """
         transport = memory_transport(self.network, member.name)
         store = self._open_store(member)
@@ -184,28 +184,28 @@ class InProcessRun:
         member.task.add_done_callback(end)
 
     async def stop(self, member: SimulatedMember) -> None:
-        """Kill a member where it stands, as kill -9 would: nothing is saved or sent any more."""
+        """Kill a member at once, as kill -9 would: nothing is saved or sent any more."""
         task, member.task = member.task, None
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     async def finish(self) -> list[NetworkView]:
-        """Wait until every started member has ended; raise the first failure, ending the others."""
+        """Wait until every started member has ended; on the first failure end the others."""
         try:
             return await asyncio.gather(*(m.task for m in self.members if m.task is not None))
         finally:
             await self.close()
 
     async def close(self) -> None:
-        """Stop whoever still runs, all at once; harmless when repeated.
+        """Stop all running members at once; harmless when repeated.
 
-        One by one the last would be alone, and then no wait of its own ever lets us go on.
+        If they were stopped one by one, the last one would wait for ever for the next slot.
         """
         await asyncio.gather(*(self.stop(member) for member in self.members))
 
     async def view(self) -> NetworkView:
-        """Return what the chain shows now."""
+        """Return a fresh view of the chain."""
         return await self.client.snapshot(self.at.run)
 
     def balance(self, address: Pubkey) -> int:
@@ -233,7 +233,7 @@ class InProcessRun:
 
 
 async def run_members(run: InProcessRun, names: Sequence[str]) -> list[NetworkView]:
-    """Let members of these names join, take part from genesis to the end; return their views."""
+    """Let members of these names join and take part to the end; return their views."""
     for name in names:
         await run.add(name)
     for member in run.members:
@@ -242,7 +242,7 @@ async def run_members(run: InProcessRun, names: Sequence[str]) -> list[NetworkVi
 
 
 async def _no_wait(_seconds: float) -> None:
-    """Yield to the loop: on a stepped chain what is sent has landed."""
+    """Yield to the loop: on a stepped chain a sent transaction has landed."""
     await asyncio.sleep(0)
 
 

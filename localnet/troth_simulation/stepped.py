@@ -1,6 +1,6 @@
 """Stepped time: the slot advances when every task of every participant waits for it.
 
-Owns: who is waiting and for what. Never: reads a clock; equal seeds give equal runs.
+Owns: the waiting tasks and their conditions. Never: reads a clock; equal seeds give equal runs.
 Next: `in_process.py`, which runs a whole network on it.
 """
 
@@ -37,7 +37,7 @@ class SteppedRuntime:
         self._step_if_all_idle()
 
     async def wait(self, work: Work[T] = ()) -> None:
-        """Wait for the next slot, or, with work, only for the work: it needs no time here."""
+        """Wait for the next slot. With work, wait only for the work: it takes no time here."""
         if work:
             await asyncio.wait(work)
             return
@@ -47,7 +47,7 @@ class SteppedRuntime:
         await sleeper
 
     async def wait_for_others(self, *futures: "asyncio.Future[Any]") -> None:
-        """Wait, idle, until another task brings one of the futures about."""
+        """Wait, idle, until another task completes one of the futures."""
         if not any(future.done() for future in futures):
             self._listeners.append(futures)
             try:
@@ -73,8 +73,8 @@ class SteppedRuntime:
         return
 
     def _step_if_all_idle(self) -> None:
-        # A sleeper that was cancelled (a participant killed by the test) no longer counts. Nor does
-        # a listener whose future is done: it has not come round to acting on it.
+        # A sleeper that was cancelled (a participant killed by the test) no longer counts. Neither
+        # does a listener whose future is done but that has not run yet.
         self._sleepers = [sleeper for sleeper in self._sleepers if not sleeper.done()]
         num_listening = sum(
             not any(future.done() for future in futures) for futures in self._listeners

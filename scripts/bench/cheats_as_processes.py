@@ -1,7 +1,7 @@
 """Cheats as real processes: `python scripts/bench/cheats_as_processes.py [--seed S] [KIND …]`.
 
-Owns: one `troth demo` after the other, each with a cheat of another kind; when each was found and
-what it lost, as the demo's own logs tell it; the table of docs/results.md.
+Owns: one `troth demo` after the other, each with another kind of cheat; the round and the loss of
+each conviction, from the demo's own logs; the table of docs/results.md.
 Next: convictions.py for many seeds inside one process; tests/integration/test_demo_trial.py.
 
 Every demo is a line of JSON in --out.
@@ -31,11 +31,12 @@ HEAD = """\
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one cheat.
+    """The fate of one cheat.
 
-    Rounds: that of its first payload that is not honest, that of the payload which cost it stake,
-    and the one under way when somebody saw that taken (the number of rounds: after the last); None
-    where nothing was.
+    - first_lie: round of its first dishonest payload.
+    - caught: round of the payload that cost it stake; None without a loss.
+    - slashed: round under way when somebody saw the loss; None without one. The number of rounds
+      means that it was after the last round.
     """
 
     kind: str
@@ -58,12 +59,12 @@ def outcome(folder: Path) -> Outcome:
     """Read the logs of a demo that has ended: an audit may be over before one of them saw it."""
     (summary,) = (e for e in read(folder / "events.jsonl") if e["event"] == "summarised")
     ended = summary["outcome"]
-    told = sorted(chain.from_iterable(map(read, folder.glob("*/events.jsonl"))), key=MOMENT)
-    lies = [event["round"] for event in told if event["event"] == "cheating"]
-    losses = [event for event in told if is_loss(event, ended["index"])]
+    events = sorted(chain.from_iterable(map(read, folder.glob("*/events.jsonl"))), key=MOMENT)
+    lies = [event["round"] for event in events if event["event"] == "cheating"]
+    losses = [event for event in events if is_loss(event, ended["index"])]
     caught, slashed = None, None
     if losses:
-        before = told[: told.index(losses[0])]
+        before = events[: events.index(losses[0])]
         caught = losses[0]["round"]
         slashed = 1 + max(one["round"] for one in before if one["event"] == "round_closed")
     return Outcome(

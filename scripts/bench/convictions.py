@@ -119,7 +119,7 @@ async def play(data: TokenData, kind: str, sampling: str, seed: int) -> Trial:
     with tempfile.TemporaryDirectory() as folder:
         settings = settings_of(data, sampling)
         run = await InProcessRun.create(settings, data, Path(folder), seed=seed)
-        run.wrap = lambda one, doors: cheating(cheat, doors) if one.name == kind else doors
+        run.wrap = lambda one, ports: cheating(cheat, ports) if one.name == kind else ports
         for name, roles in HONEST.items():
             await run.add(name, roles)
         culprit = await run.add(kind, Role.TRAINER)
@@ -160,7 +160,7 @@ def raise_failure(task: "asyncio.Task[NetworkView] | None") -> None:
 
 
 class Record:
-    """What the program said about the payloads of one participant, as transactions land."""
+    """The program's decisions about the payloads of one participant, as transactions land."""
 
     def __init__(self, target: int) -> None:
         self._target = target

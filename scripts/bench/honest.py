@@ -64,7 +64,7 @@ CHAIN = {
 
 @dataclass
 class Tally:
-    """What happened in honest runs; `harm` must stay 0. `highest_load` is that of the machine."""
+    """Counts over honest runs; `harm` must stay 0. `highest_load` is the load of the machine."""
 
     seconds: float = 0.0
     highest_load: float = 0.0

@@ -1,4 +1,4 @@
-"""What benchmarks that play whole runs share: data, settings, and what was played before.
+"""Shared parts of benchmarks that play whole runs: data, settings, and the journal.
 
 Owns: the small model, data and settings bound to each other, the journal.
 Never: plays a run. Next: `convictions.py`, `honest.py`, `verification.py`.

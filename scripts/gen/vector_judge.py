@@ -170,10 +170,10 @@ def slash(s: Stream) -> Cases:
         for now, last in rounds
         for repeated in (False, True)
     ]
-    purses = [[60_000, 20_000, 7_001], [3, 2, 4], [0, 0, 0], [0, 99, 0], [NONE - 1] * 3]
-    purses += [[s.below(10**12), s.below(10**11), s.below(10**10)] for _ in range(4)]
+    fortunes = [[60_000, 20_000, 7_001], [3, 2, 4], [0, 0, 0], [0, 99, 0], [NONE - 1] * 3]
+    fortunes += [[s.below(10**12), s.below(10**11), s.below(10**10)] for _ in range(4)]
     prices_of = ([1_000, 200, 900], [2**56, 2**56, 2**56], [0, 0, 0])
-    for number, funds in enumerate(purses):
+    for number, funds in enumerate(fortunes):
         for asked in kinds:
             prices = prices_of[number % 3]
             given = asked | {"funds": funds, "prices": prices}

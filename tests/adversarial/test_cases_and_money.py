@@ -84,7 +84,7 @@ def test_a_flood_of_cases_is_paid_by_who_sends_it_and_feeds_the_accused() -> Non
 def test_a_griefer_cannot_try_the_same_work_twice_or_work_that_nobody_sampled() -> None:
     """It contests cleared work, loses its bond, and wants to go on with the same payload.
 
-    A payload has one work case; without an audit there is none; who has no bond opens none.
+    A payload has one work case. Without an audit there is none, and without a bond there is none.
     Threat T24.
     """
     driver = CaseDriver.started()
@@ -268,8 +268,8 @@ def test_an_acquittal_bought_from_oneself_costs_half_of_the_bond() -> None:
 def test_rewards_are_claimed_once_and_not_after_they_were_slashed() -> None:
     """A cheat claims what it had earned: before, twice, while it is accused, and afterwards.
 
-    What had vested and was claimed is its own. What had not is taken by the conviction, and does
-    not come back when its window ends. Threat T35.
+    Rewards that had vested and were claimed are its own. The conviction takes the others, and they
+    do not come back when their window ends. Threat T35.
     """
     driver = CaseDriver.started(commit_slots=2_000, vesting_slots=4_800, unbond_slots=4_800)
     owner = driver.owners[TARGET]

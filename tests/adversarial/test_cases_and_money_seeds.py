@@ -30,7 +30,7 @@ def closed(**changes: int) -> CaseDriver:
 
 
 def impossible(driver: CaseDriver) -> Instruction:
-    """What reverts the transaction around it: more lamports than the cranker has."""
+    """A transfer that reverts its transaction: more lamports than the cranker has."""
     who = driver.cranker.pubkey()
     everything = driver.chain.accounts.balance(who) + 1
     return transfer(TransferParams(from_pubkey=who, to_pubkey=driver.at.vault, lamports=everything))
@@ -49,8 +49,8 @@ def test_who_reverts_a_seed_that_it_does_not_like_finds_the_same_one_later() -> 
     """A cheat's partner freezes the seed in a transaction that fails if the cheat is sampled.
 
     It may do so in every slot in which the seed can be frozen: it always reads the same slot, which
-    was named before its hash existed. Whoever freezes it in the end, the same are sampled, with the
-    same seats. Threat T27.
+    was named before its hash existed. In the end the same targets are sampled, with the same seats,
+    for any cranker. Threat T27.
     """
     sampled = []
     for num_reverted in (0, 1, 40):

@@ -77,9 +77,9 @@ WRONG = {
 async def test_openings_that_prove_nothing_are_none(run_factory, kind):
     """It opens something that is no opening, so that there is nothing to compare.
 
-    A set of another round or run, with a sibling changed, with the tiles of two rounds exchanged,
-    or one byte short: each seat names what is wrong with it, and counts it as not served. A set
-    that is too short is not even taken. Threat T44.
+    The set is of another round or run, has a changed sibling, has the tiles of two rounds
+    exchanged, or is one byte short. Each seat names the error and counts the set as not served. A
+    set that is too short is not even taken. Threat T44.
     """
     run = await assert_pays_for_silence(run_factory, kind)
     assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, WRONG[kind])

@@ -1,5 +1,6 @@
 """Trainers whose work is right and who play with when, and to whom, they show it."""
 
+from support.attacks.cheating_ports import at_the_last_second, starving
 from support.attacks.cheats import (
     CHEAT,
     FIRST_LIE,
@@ -8,7 +9,6 @@ from support.attacks.cheats import (
     play_out,
     stage,
 )
-from support.attacks.cheats_doors import at_the_last_second, starving
 from support.runs import events_of, included
 
 from troth_client.steps import attest as attest_step

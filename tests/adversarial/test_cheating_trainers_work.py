@@ -7,6 +7,7 @@ payload is audited. How long it takes where few are audited: scripts/bench/convi
 import numpy as np
 import pytest
 from solders.keypair import Keypair
+from support.attacks.cheating_ports import as_own_gradient, as_own_payload, leaked
 from support.attacks.cheats import (
     FIRST_LIE,
     MAL,
@@ -18,7 +19,6 @@ from support.attacks.cheats import (
     verdicts,
     work_cheat,
 )
-from support.attacks.cheats_doors import as_own_gradient, as_own_payload, leaked
 from support.fields import assert_fields
 from support.runs import until_round
 
@@ -123,8 +123,8 @@ async def test_a_payload_of_the_round_before_is_no_work_of_this_one(run_factory)
     """It computes nothing and sends the signs that ada sent in the round before, as its own.
 
     Before Commit has ended nothing is served, so last round's payload is the freshest there is. It
-    builds a u that has exactly these signs: payload and openings fit each other. What u implies is
-    the gradient of nobody's sequences. Threat T05.
+    builds a u that has exactly these signs: payload and openings fit each other. The gradient that
+    u implies belongs to nobody's sequences. Threat T05.
     """
     await assert_loses_half(run_factory, work_cheat("copies"))
 
@@ -166,9 +166,9 @@ async def test_poison_outside_the_tolerance_is_a_mismatch(run_factory, kind):
 async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_signs(run_factory):
     """It bends every value of its gradient by 2 % of itself, round after round, and is paid.
 
-    NOT caught, and no test of gradients can: honest hardware differs as much. What bounds it is
-    what it can do: a tile's gradient is off by at most `ok_bound`, so that few of its own signs
-    turn or none, never a third of them, and those are 1/N of the round's. Threat T10.
+    NOT caught, and no test of gradients can: honest hardware differs as much. Its effect is
+    bounded. A tile's gradient is off by at most `ok_bound`, so few or none of its own signs turn,
+    never a third of them, and its signs are 1/N of the round's. Threat T10.
     """
     run, books = await stage(run_factory, work_cheat("poison-within"), num_lies=3)
     await play_out(run)
@@ -201,7 +201,7 @@ async def bent_signs(run, round_: int) -> tuple[float, float]:
 
 
 async def honest_gradient(run, round_: int):
-    """What the cheat should have computed: D(g), fp32 [tiles, 64, 64]."""
+    """The gradient that the cheat should have computed: D(g), fp32 [tiles, 64, 64]."""
     ada, config = run.members[0].here.state, run.settings.config
     (account,) = await run.client.read_rounds(run.at.run, [round_])
     order = SequenceOrder(len(ada.data), config.manifest_digest())

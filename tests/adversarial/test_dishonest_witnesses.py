@@ -138,8 +138,8 @@ async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(run_fac
 async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_restart(run_factory):
     """Somebody's machine dies in the moment after its commit has landed.
 
-    What it said lies on the disk, with its salt, since before the commit was sent. It comes back
-    within the window and reveals exactly that: it is paid like the others. Threat T46.
+    Its verdict is on disk, with its salt, since before the commit was sent. It comes back within
+    the window and reveals exactly that verdict: it is paid like the others. Threat T46.
     """
     run = await run_factory.create(10, **JUDGED)
     death = mortal(run, "fay", "verdict_committed")

@@ -34,7 +34,7 @@ FIRST_LIE = 3
 
 
 async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
-    """Mal computes nothing after three honest rounds. Whoever sits on its audit is its friend.
+    """Mal computes nothing after three honest rounds. All seats of its audit are its friends.
 
     All three recompute, see an error of 1, and say ok: cleared, and paid. A stranger who recomputed
     too had paid for the audit, and now posts a bond. Five others, drawn afterwards, recompute in

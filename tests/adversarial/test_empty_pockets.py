@@ -20,8 +20,8 @@ async def leave_only(run, name: str, lamports: int) -> None:
 async def test_who_cannot_pay_for_a_checkpoint_leaves_it_to_the_others(run_factory):
     """Three of four session keys can pay fees but not the rent of a Checkpoint account.
 
-    Whoever closes a round pays it. The poor must not end by it, nor void the round: somebody who
-    can pay closes.
+    The participant that closes a round pays for it. Poor members must not end by it, nor void the
+    round: a member that can pay closes it.
     """
     run = await run_factory.create(7, checkpoint_every=2)
     await start_members(run, ["ada", "bob", "cyd", "dan"])

@@ -1,8 +1,8 @@
 """A participant announces an address that no resolver can take.
 
-What stands on chain as an endpoint is 96 bytes of somebody else's choice. An address that cannot be
-asked must cost one try, like a holder that is switched off; anything else ends every honest process
-at once, for the price of one join. Threat T59.
+An endpoint on chain is 96 bytes of somebody else's choice. An address that cannot be asked must
+cost one try, like a holder that is switched off. Otherwise one join could end every honest process
+at once. Threat T59.
 """
 
 import pytest

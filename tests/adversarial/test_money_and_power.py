@@ -40,7 +40,7 @@ def test_the_authority_cannot_turn_stakes_into_its_own_leftovers():
         driver.advance_phase()
         driver.run_out()
         driver.close()
-    # What one absence may cost was agreed on when the stake was deposited.
+    # The fee of an absence was agreed on when the stake was deposited.
     old_fee = driver.params.absence_fee
     assert all(entry.stake >= stake - old_fee for entry in driver.entries[:4])
 
@@ -85,7 +85,7 @@ async def test_newcomers_pass_by_an_index_whose_rewards_have_not_vested():
 
 
 async def no_wait(_seconds: float) -> None:
-    """What is sent to a chain in the same process has landed."""
+    """A transaction sent to a chain in the same process has landed."""
 
 
 def test_rewards_that_move_when_an_owner_comes_back_are_in_the_chain_hash():

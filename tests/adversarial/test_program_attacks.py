@@ -57,10 +57,10 @@ def test_nobody_is_jailed_by_a_bond_that_comes_back(
 ) -> None:
     """Where fewer than three can judge, somebody accuses everybody, one after the other.
 
-    Without a committee nobody hears that it is nonsense. If the accused were excluded and the bond
-    went back, anybody could jail a whole run for fees alone: a small one, or any one in its first
-    rounds, when no witness may be seated yet. Nor does a friend of the accused use up the one case
-    that there may be. Threat T24.
+    Without a committee nobody can find that it is nonsense. Suppose that the accused were excluded
+    and the bond went back. Then anybody could jail a whole run for fees alone: a small run, or any
+    run in its first rounds, when no witness may be seated yet. Nor may a friend of the accused use
+    up the one possible case. Threat T24.
     """
     driver = CaseDriver.started(members, seat_after_rounds=seat_after)
     who = driver.owners[1] if is_member else driver.outsider("griefer")

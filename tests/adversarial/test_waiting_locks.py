@@ -134,7 +134,7 @@ def test_a_jailed_member_that_is_needed_does_not_lock_the_run():
 
 
 def test_a_run_that_too_few_come_back_to_ends():
-    """Half of the members never answer again. What is left must not hold the pool for ever."""
+    """Half of the members never answer again. The others must not hold the pool for ever."""
     driver = RoundDriver(2)
     driver.start()
     driver.play(2)

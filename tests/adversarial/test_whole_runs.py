@@ -23,7 +23,7 @@ async def test_a_payload_withheld_in_the_last_round_is_struck_before_the_final_v
 ):
     """Colluders include a payload of the last round that nobody else can get.
 
-    No round follows in whose Commit it could be reported; if it is not reported during the
+    No round follows in whose Commit it could be reported. If it is not reported during the
     root-only step, nobody honest knows the final weights and the run ends at an old checkpoint.
     Threat T43.
     """

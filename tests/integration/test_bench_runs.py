@@ -73,6 +73,6 @@ def test_what_verification_costs_is_told_of_functions_that_were_called(call):
     status, table, _ = call(verification, "--members", 4, "--rounds", 2, "--sequences", 1)
     assert status == 0
     rows = dict(line.strip("| ").split(" | ", 1) for line in table.splitlines() if "`" in line)
-    told = verification.OF_AUDITS.keys() | {verification.GRADIENT}
-    assert told <= {name.strip("`") for name in rows}
+    measured = verification.OF_AUDITS.keys() | {verification.GRADIENT}
+    assert measured <= {name.strip("`") for name in rows}
     assert "audits take" in table

@@ -349,7 +349,7 @@ async def test_the_end_of_a_run():
 
 
 def test_every_instruction_has_a_builder_of_its_name():
-    """What callers import names every instruction, and nothing that is not one or a helper."""
+    """The modules that callers import name every instruction, and otherwise helpers only."""
     faces = (make, audit_instructions, case_instructions)
     offered = {
         name for face in faces for name in face.__all__ if inspect.isfunction(getattr(face, name))

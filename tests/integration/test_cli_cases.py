@@ -1,7 +1,7 @@
 """`troth witness`, `join --role both`, `case`, `status`: audits and cases by real processes.
 
-What a second committee decides of each kind of claim is tested on the program (tests/program) and
-in one process; here it is what a person at a terminal does, sees, and is told when it is refused.
+The decisions of a jury on each kind of claim are tested on the program (tests/program) and in one
+process. Here we test the commands of a person at a terminal, their output, and their refusals.
 """
 
 import pytest

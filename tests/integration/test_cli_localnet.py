@@ -41,27 +41,27 @@ def is_free(url):
 
 
 def test_it_serves_the_program_and_gives_lamports(cli, network):
-    _, told = network
-    assert told["kind"] == "embedded"
+    _, reported = network
+    assert reported["kind"] == "embedded"
     to = str(Keypair().pubkey())
-    given = cli.json("localnet", "airdrop", to, "1.5", "--rpc", told["rpc_url"])
+    given = cli.json("localnet", "airdrop", to, "1.5", "--rpc", reported["rpc_url"])
     assert given == {
         "address": to,
         "lamports": 1_500_000_000,
         "balance_lamports": 1_500_000_000,
     }
     # Past the check of the program: only the run is missing.
-    error = cli.refused("status", to, "--rpc", told["rpc_url"])
+    error = cli.refused("status", to, "--rpc", reported["rpc_url"])
     assert error["kind"] == "AccountOwnerError"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_and_its_chain(network, number):
-    up, told = network
+    up, reported = network
     up.send_signal(number)
     assert up.wait(20) == 0
     assert "Stopped." in up.stderr.read()
-    assert is_free(told["rpc_url"])
+    assert is_free(reported["rpc_url"])
 
 
 def test_it_says_so_when_its_chain_dies(network):
@@ -73,8 +73,8 @@ def test_it_says_so_when_its_chain_dies(network):
 
 
 def test_a_port_in_use_is_named(cli, network):
-    _, told = network
-    port = told["rpc_url"].rpartition(":")[2]
+    _, reported = network
+    port = reported["rpc_url"].rpartition(":")[2]
     error = cli.refused("localnet", "up", "--port", port)
     assert error["kind"] == "PortInUseError"
     assert port in error["expected"]

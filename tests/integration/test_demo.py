@@ -124,7 +124,7 @@ def test_the_summary_knows_every_lamport(honest):
     fees = sum(one.fees for one in summary.outcome.honest.values())
     assert fees > 0, "somebody was audited, and somebody was paid for it"
     assert view.total_unvested + view.total_claimable == rewards + fees
-    # What the live display adds up is what the chain is short of, to the lamport.
+    # The fees on the live display equal the lamports that the chain lost, to the lamport.
     logs = [honest.folder, *(honest.folder / name for name in summary.peer_roots)]
     board = Board()
     for event in (one for log in logs for one in EventTail(log / "events.jsonl").read()):

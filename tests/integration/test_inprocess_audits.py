@@ -27,7 +27,7 @@ from troth_coordinator.rules.view import Role, Status
 
 async def test_honest_work_is_cleared_and_its_judges_are_paid(run_factory):
     run = await run_factory.create(8, **AUDITED | {"openings_slots": 200, "case_slots": 10})
-    told = Chronicle(run)
+    reported = Chronicle(run)
     await start_members(run, FIVE)
     await run.finish()
     view = await assert_finished(run)
@@ -40,8 +40,8 @@ async def test_honest_work_is_cleared_and_its_judges_are_paid(run_factory):
     assert len(refused) <= len(judged), "what is over is not opened again"
     assert sum(entry.strikes for entry in view.entries) == 0
     chain = run.settings.chain
-    settled = told.named("AuditSettled", outcome=int(AuditOutcome.CLEARED))
-    assert len(told.named("AuditOpened")) == len(settled) >= 8
+    settled = reported.named("AuditSettled", outcome=int(AuditOutcome.CLEARED))
+    assert len(reported.named("AuditOpened")) == len(settled) >= 8
     assert {(one.fee, one.paid.bit_count()) for one in settled} == {(chain.witness_fee, 3)}
     for one in run.members:
         num_included = sum(one.index in who for who in included(run, "anna").values())
@@ -54,7 +54,7 @@ async def test_honest_work_is_cleared_and_its_judges_are_paid(run_factory):
 
 
 async def stake_and_tickets(run, name):
-    """What is left of a member's stake, at work or unbonding."""
+    """The rest of a member's stake, at work or unbonding."""
     one = member(run, name)
     owner = await run.client.read_participant(run.at.run, one.owner.pubkey())
     entry = (await run.view()).entries[one.index]
@@ -64,27 +64,27 @@ async def stake_and_tickets(run, name):
 async def test_who_leaves_answers_for_its_work_and_its_seats_first(run_factory):
     """Its stake is unbonding: no openings, or silence on a seat, would be paid from there."""
     run = await run_factory.create(24, **AUDITED | {"case_slots": 20})
-    told = Chronicle(run)
+    reported = Chronicle(run)
     await start_members(run, FIVE)
     await until_round(run, 4)
     emma = member(run, "emma")
     await Owner(run.client, run.at, emma.owner).leave_run()
-    left = len(told.events)
+    left = len(reported.events)
     await emma.task
     view = await run.view()
     assert view.entries[emma.index].status == Status.LEFT
     assert phases(emma)[-1] != "FINISHED", "it did not stay longer than it had to"
     await run.finish()
-    since = {event.name for event in told.events[left:] if is_about(event, emma.index)}
+    since = {event.name for event in reported.events[left:] if is_about(event, emma.index)}
     assert since >= {"OpeningsPosted", "VerdictCommitted", "VerdictRevealed"}, since
     assert await stake_and_tickets(run, "emma") == run.settings.chain.stake_lamports
-    committed = told.named("VerdictCommitted", index=emma.index)
-    revealed = told.named("VerdictRevealed", index=emma.index)
+    committed = reported.named("VerdictCommitted", index=emma.index)
+    revealed = reported.named("VerdictRevealed", index=emma.index)
     assert {(e.round, e.target) for e in committed} == {(e.round, e.target) for e in revealed}
-    settled = told.named("AuditSettled", target=emma.index)
-    assert len(settled) == len(told.named("AuditOpened", target=emma.index)) > 0
+    settled = reported.named("AuditSettled", target=emma.index)
+    assert len(settled) == len(reported.named("AuditOpened", target=emma.index)) > 0
     assert {event.outcome for event in settled} == {AuditOutcome.CLEARED}
-    assert not told.named("Penalised")
+    assert not reported.named("Penalised")
     await assert_conserved(run)
 
 

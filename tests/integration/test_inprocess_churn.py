@@ -105,7 +105,7 @@ async def live(run_factory, rounds: int, seed: int):
     )
     fate = Fate(run, seed)
     await fate.follow()
-    for name in fate.rises:  # who was down at the end comes to see it
+    for name in fate.rises:  # members that were down at the end return
         await run.start(member(run, name))
     await run.finish()
     return run, fate

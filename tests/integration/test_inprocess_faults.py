@@ -143,7 +143,7 @@ def blobs_of(store) -> list[tuple[BlobId, int]]:
 
 
 async def ask(run, blob: BlobId, size: int) -> bytes:
-    """What a stranger gets from the three trainers."""
+    """The bytes that a stranger gets from the three trainers."""
     async with memory_transport(run.network, "spy") as transport:
         return await transport.fetch(blob, ["ada", "bob", "cyd"], size, bytes)
 

@@ -1,8 +1,8 @@
-"""kill -9 at every door: whatever a process was about to do or had just done, it resumes.
+"""kill -9 at every port: a process resumes, whatever it was about to do or had just done.
 
-A killed member loses everything but its folder. It starts again in the same slot, so that it must
-miss nothing: it is included in every round, its headers carry the residual on from round to round,
-and what it sends again is byte for byte what it had stored.
+A killed member loses everything but its folder. It starts again in the same slot, so it must miss
+nothing. It is included in every round, and its headers carry the residual on from round to round.
+The bytes that it sends again equal the stored ones.
 """
 
 import asyncio
@@ -98,7 +98,7 @@ def doomed(run, name: str, fates: list[Fate]) -> None:
 async def live(run, one, fates: list[Fate]) -> None:
     """Start a member in the slot in which it died before; wait until it dies as it is fated to.
 
-    Whatever else ends it is raised.
+    Any other error that ends it is raised.
     """
     fate = fates[-1]
     try:
@@ -111,7 +111,7 @@ async def live(run, one, fates: list[Fate]) -> None:
     task, dying = one.task, asyncio.create_task(fate.died.wait())
     await asyncio.wait([task, dying], return_when=asyncio.FIRST_COMPLETED)
     dying.cancel()
-    if fate.is_dead:  # perhaps in the chamber only, where it judged beside the round
+    if fate.is_dead:  # perhaps only in the task of an audit, beside the round
         await run.stop(one)
     if not (task.cancelled() or isinstance(task.exception(), Killed)):
         await task
@@ -150,10 +150,10 @@ def assert_nothing_was_lost(run, rounds: int) -> None:
             assert sent == stored, "other bytes than those stored"
 
 
-def died_between(told: list[dict], first: str, second: str) -> int:
+def died_between(reported: list[dict], first: str, second: str) -> int:
     """How many audits a member told the first thing of in one life, the second in a later one."""
     life, found, lives = 0, 0, {}
-    for event in told:
+    for event in reported:
         audit = (event.get("round"), event.get("target"))
         life += event["event"] == "life_ended"
         if event["event"] == first:
@@ -186,7 +186,7 @@ async def test_killed_at_a_door(run_factory, is_after):
     await assert_survived(run, 20, fates, lives)
 
 
-@pytest.mark.nightly(reason="139 lives in sixty rounds: every door, not one in thirteen")
+@pytest.mark.nightly(reason="139 lives in sixty rounds: every port call, not one in thirteen")
 @pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
 async def test_killed_at_every_door(run_factory, is_after):
     lives = [(at, is_after) for at in range(1, 140)]

@@ -147,7 +147,12 @@ async def test_a_copied_header_hash_is_not_vouched_for(run_factory):
 
 def test_numbers_of_false_fields_cover_the_header():
     """A new header field needs its own lie here."""
-    own = {"residual_after", "payload_root", "mean_loss", "salt"}  # what the trainer itself states
+    own = {
+        "residual_after",
+        "payload_root",
+        "mean_loss",
+        "salt",
+    }  # known to the trainer only
     fields = set(headers.Header.__dataclass_fields__)
     assert fields - own == set(FALSE_FIELDS)
     assert np.all([isinstance(name, str) for name in fields])

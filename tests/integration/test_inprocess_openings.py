@@ -16,7 +16,7 @@ CAST = ("ada", "bob", "cyd")
 
 
 async def drawn(run, name, round_):
-    """What a round's seed asks a member to open, from the chain and its own header."""
+    """The tiles that a round's seed asks a member to open, from the chain and its own header."""
     state = member(run, name).here.state
     (account,) = await run.client.read_rounds(run.at.run, [round_])
     header = headers.decode(state.store.load_submission(round_).header)
@@ -30,7 +30,7 @@ async def open_round(run, name, round_):
 
 
 async def fetched(run, taker, sampled, root, holder):
-    """What a member gets from a holder of an opening set."""
+    """The opening set that a member gets from a holder."""
     here = member(run, taker).here
     return await here.audits.openings.fetch(here.submissions.transport, sampled, root, [holder])
 

@@ -1,4 +1,4 @@
-"""What happens around rounds: silence, halts, pauses, returns, replacements, the end."""
+"""Events around rounds: silence, halts, pauses, returns, replacements, the end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -65,20 +65,20 @@ async def test_a_silent_third_does_not_stop_the_run(run_factory):
 async def test_a_silent_third_delays_no_audit_and_pays_for_its_seats(run_factory):
     """Seats are drawn from the silent too: two more judge, and who said nothing is fined (P6)."""
     run = await run_factory.create(10, **WINDOWS, p_new_ppm=1_000_000)
-    told = Chronicle(run)
+    reported = Chronicle(run)
     await with_silent(run, ["ada", "bob", "cyd", "dan"], ["eve", "fay"])
     await run.finish()
     view = await assert_finished(run)
     assert included(run, "ada") == {round_: [0, 1, 2, 3] for round_ in range(10)}
-    settled = told.named("AuditSettled")
-    assert len(settled) == len(told.named("AuditOpened")) > 0
+    settled = reported.named("AuditSettled")
+    assert len(settled) == len(reported.named("AuditOpened")) > 0
     assert {event.outcome for event in settled} == {AuditOutcome.CLEARED}
-    fines = told.named("Penalised")
+    fines = reported.named("Penalised")
     assert {(event.fault, event.index) for event in fines} == {(6, 4), (6, 5)}
-    chain, closed = run.settings.chain, told.named("RoundSettled")
+    chain, closed = run.settings.chain, reported.named("RoundSettled")
     for index, entry in enumerate(view.entries[:6]):
         fined = sum(event.stake for event in fines if event.index == index)
-        # Whose third fine (jail) comes first is not absent any more. The seeds decide.
+        # A member whose third fine (jail) comes first is not absent any more. The seeds decide.
         absences = sum(bitmap.has(event.inactivated, index) for event in closed)
         assert entry.stake == chain.stake_lamports - fined - absences * chain.absence_fee, index
         assert absences in ((0, 1) if index in (4, 5) else (0,)), index

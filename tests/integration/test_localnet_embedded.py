@@ -229,5 +229,5 @@ async def test_subscriptions_come_through_the_process(launcher):
         await ws.account_subscribe(to)
         await ws.recv()
         launcher.airdrop(to, SOL)
-        (told,) = await ws.recv()
-        assert told.result.value.lamports == SOL
+        (reported,) = await ws.recv()
+        assert reported.result.value.lamports == SOL

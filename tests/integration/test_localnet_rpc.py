@@ -139,7 +139,7 @@ WRONG = [None, True, -1, 2**64, 1.5, "", "0OIl", "x" * 5_000, [], [None], {}, {"
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 async def test_wrong_parameters_never_break_a_method(call, chain, method):
-    """Whatever comes in: a result, or an error that a client can act on, never an internal one."""
+    """Any input gives a result, or an error that a client can act on, never an internal one."""
     for value in WRONG:
         for params in ([value], [value, value], [str(Pubkey.default()), value], [1, value, value]):
             reply = await call(method, *params)

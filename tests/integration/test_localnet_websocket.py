@@ -92,20 +92,20 @@ async def test_account_changes_are_told(ws, chain, wallet):
     to = Pubkey.new_unique()
     number = await subscribed(ws, ws.account_subscribe(to, encoding="base64"))
     chain.send(wallet.payment(to, SOL))
-    told = await next_of(ws)
-    assert isinstance(told, AccountNotification)
-    assert told.subscription == number
-    assert told.result.value.lamports == SOL
-    assert told.result.context.slot == chain.slot
+    reported = await next_of(ws)
+    assert isinstance(reported, AccountNotification)
+    assert reported.subscription == number
+    assert reported.result.value.lamports == SOL
+    assert reported.result.context.slot == chain.slot
 
 
 async def test_a_closed_account_is_told_as_empty(ws, chain, wallet):
     await subscribed(ws, ws.account_subscribe(wallet.pubkey))
     chain.send(wallet.payment(Pubkey.new_unique(), wallet.lamports - 5_000))
-    told = (await next_of(ws)).result.value
-    assert told.lamports == 0
-    assert told.owner == SYSTEM
-    assert told.data == b""
+    reported = (await next_of(ws)).result.value
+    assert reported.lamports == 0
+    assert reported.owner == SYSTEM
+    assert reported.data == b""
 
 
 async def test_other_accounts_are_not_told(ws, chain, wallet):
@@ -121,10 +121,10 @@ async def test_program_accounts_are_told_if_they_pass_the_filters(ws, chain, wal
     await subscribed(ws, ws.program_subscribe(SYSTEM, encoding="base64", filters=none))
     to = Pubkey.new_unique()
     chain.send(wallet.payment(to, SOL))
-    told = [await next_of(ws), await next_of(ws)]
-    assert all(isinstance(one, ProgramNotification) for one in told)
-    assert {one.subscription for one in told} == {all_accounts}
-    assert {one.result.value.pubkey for one in told} == {wallet.pubkey, to}
+    reported = [await next_of(ws), await next_of(ws)]
+    assert all(isinstance(one, ProgramNotification) for one in reported)
+    assert {one.subscription for one in reported} == {all_accounts}
+    assert {one.result.value.pubkey for one in reported} == {wallet.pubkey, to}
     await assert_silent(ws, chain)
 
 
@@ -135,11 +135,11 @@ async def test_logs_are_told_to_all_and_to_those_mentioned(ws, chain, wallet):
     )
     await subscribed(ws, ws.logs_subscribe(RpcTransactionLogsFilterMentions(Pubkey.new_unique())))
     signature = chain.send(wallet.payment(Pubkey.new_unique(), SOL))
-    told = [await next_of(ws), await next_of(ws)]
-    assert all(isinstance(one, LogsNotification) for one in told)
-    assert {one.subscription for one in told} == {everyone, mentioned}
-    assert told[0].result.value.signature == signature
-    assert told[0].result.value.logs[-1].endswith("success")
+    reported = [await next_of(ws), await next_of(ws)]
+    assert all(isinstance(one, LogsNotification) for one in reported)
+    assert {one.subscription for one in reported} == {everyone, mentioned}
+    assert reported[0].result.value.signature == signature
+    assert reported[0].result.value.logs[-1].endswith("success")
     await assert_silent(ws, chain)
 
 
@@ -153,20 +153,20 @@ async def test_a_signature_is_told_once_whenever_it_lands(ws, chain, wallet, ord
     await subscribed(ws, ws.signature_subscribe(signature))
     if order == "after":
         chain.send(raw, skip_preflight=True)
-    told = await next_of(ws)
-    assert isinstance(told, SignatureNotification)
-    assert (told.result.value.err is None) == (lamports == SOL)
+    reported = await next_of(ws)
+    assert isinstance(reported, SignatureNotification)
+    assert (reported.result.value.err is None) == (lamports == SOL)
     await assert_silent(ws, chain)
 
 
 async def test_slots_and_roots_are_told(ws, chain):
     await subscribed(ws, ws.slot_subscribe())
     chain.advance()
-    told = await next_of(ws)
-    assert isinstance(told, SlotNotification)
-    assert told.result.slot == 2
-    assert told.result.parent == 1
-    assert told.result.root == 1
+    reported = await next_of(ws)
+    assert isinstance(reported, SlotNotification)
+    assert reported.result.slot == 2
+    assert reported.result.parent == 1
+    assert reported.result.root == 1
     await subscribed(ws, ws.root_subscribe())
     chain.skip(3)
     slot, root = await next_of(ws), await next_of(ws)
@@ -261,6 +261,6 @@ async def test_account_data_keeps_its_encoding(bare, chain, wallet):
     chain.accounts.set(key, Account(10 * SOL, b"", SYSTEM, False, 0))
     await bare("accountSubscribe", str(key), {"encoding": "base58"})
     chain.send(wallet.payment(Pubkey.new_unique(), SOL))
-    told = json.loads(await bare.socket.recv())
-    assert told["method"] == "accountNotification"
-    assert told["params"]["result"]["value"]["data"] == ["", "base58"]
+    reported = json.loads(await bare.socket.recv())
+    assert reported["method"] == "accountNotification"
+    assert reported["params"]["result"]["value"]["data"] == ["", "base58"]

@@ -1,7 +1,7 @@
 """Participants as real processes: they stop, die, run out of money or of data, and the run goes on.
 
-What a whole run does with such members is tested in one process (test_inprocess_*); here it is what
-only processes have: signals, ports, files that change under a memory map.
+Whole runs with such members are tested in one process (test_inprocess_*). Here we test the parts
+that only processes have: signals, ports, files that change under a memory map.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 pytestmark = pytest.mark.processes
 FEE = 5_000
 LEFT = UNSPENDABLE_LAMPORTS + 100 * FEE
-"""What the robbed session key keeps: enough for some rounds only."""
+"""The lamports that the robbed session key keeps: enough for some rounds only."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def chain():
         yield launcher
 
 
-def test_stopped_or_killed_they_return_on_the_same_port_and_the_purse_is_filled(tmp_path, chain):
+def test_stopped_or_killed_they_return_on_the_same_port_with_refilled_session_keys(tmp_path, chain):
     """One is asked to stop, one dies by kill -9, one loses its money; all four finish."""
     stopped, robbed, killed = 0, 1, 3
     with Participants(

@@ -110,12 +110,12 @@ async def test_ten_gigabytes_are_cut_off_at_the_size_of_the_payload():
             await taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert bad.sent < 64 * 2**20  # what fits into the socket buffers of both sides
+    assert bad.sent < 64 * 2**20  # as much as the socket buffers of both sides hold
     assert peak < 32 * 2**20
 
 
 async def test_an_encoding_is_never_undone():
-    """Whoever decompresses what a stranger sends lets it choose our memory."""
+    """Decompressing a stranger's bytes would let the stranger choose our memory."""
     async with (
         Hostile(says(ok(len(DATA), "Content-Encoding: gzip\r\n"), DATA)) as odd,
         http_transport("127.0.0.1", 0, patience=QUICK) as taker,

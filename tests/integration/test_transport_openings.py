@@ -116,7 +116,7 @@ async def test_a_flood_is_cut_off_at_the_size_that_the_draw_fixes(tmp_path):
             await fetch(transport, store, bad.endpoint)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert bad.sent < 64 * 2**20  # what fits into the socket buffers of both sides
+    assert bad.sent < 64 * 2**20  # as much as the socket buffers of both sides hold
     assert peak < 16 * 2**20
 
 

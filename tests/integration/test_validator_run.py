@@ -38,7 +38,7 @@ CLEARED = AuditOutcome.CLEARED
 
 
 async def read_audits(launcher, run):
-    """What the chain has recorded of audits that were opened, and of those that were settled."""
+    """The events of opened audits, and those of settled audits."""
     async with HttpRpc(launcher.rpc_url) as rpc:
         client = CoordinatorClient(rpc)
         events = await client.history(run)

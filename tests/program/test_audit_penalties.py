@@ -1,4 +1,4 @@
-"""What an audit costs those who fail it: P5 of targets, P6 and P7 of seats, requests."""
+"""The penalties of an audit: P5 of targets, P6 and P7 of seats, requests."""
 
 from dataclasses import replace
 
@@ -198,7 +198,7 @@ def test_a_requested_audit_is_paid_from_what_was_paid_in_advance() -> None:
 
 
 def test_a_requested_accusation_does_not_count_for_the_breaker() -> None:
-    """Whoever pays for audits chooses their targets: a third of the accused would prove nothing."""
+    """A payer of audits chooses their targets: a third of accused ones would prove nothing."""
     driver = requested()
     finish(driver)
     assert driver.judge(0, 1, [MISMATCH] * 5).event("AuditSettled").outcome == AuditOutcome.ACCUSED

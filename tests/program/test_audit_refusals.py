@@ -1,4 +1,4 @@
-"""What an audit refuses: at the wrong time, by the wrong key, twice, about somebody else."""
+"""Refusals of an audit: at the wrong time, by the wrong key, twice, about somebody else."""
 
 from collections.abc import Callable
 from dataclasses import replace

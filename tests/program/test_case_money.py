@@ -1,4 +1,4 @@
-"""What a case finds to take, and what nobody gets out while it is open."""
+"""The lamports that a case can take, and those that stay locked while it is open."""
 
 import pytest
 from solders.system_program import TransferParams, transfer

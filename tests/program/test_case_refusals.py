@@ -1,4 +1,4 @@
-"""What a case refuses: bonds, windows, votes, accounts of somebody else."""
+"""Refusals of a case: bonds, windows, votes, accounts of somebody else."""
 
 from dataclasses import replace
 

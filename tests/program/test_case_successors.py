@@ -1,4 +1,4 @@
-"""Who holds an index by now answers for nothing that its former holder did, saw or vouched for."""
+"""A new holder of an index is not liable for acts of the former holder."""
 
 from support.program.audits import MISMATCH
 from support.program.cases import PAYLOAD, ROOT, CaseDriver

@@ -16,7 +16,7 @@ BOUNDS = {
     **{"open_case": 60_000, "draw_jury": 50_000, "vote_case": 15_000},
     **{"settle_case": 150_000, "release_escrow": 30_000},
 }
-"""What the project promises, measured with 64 participants, all of them sampled."""
+"""The project's limits, measured with 64 participants, all of them sampled."""
 MAX_IMAGE_BYTES = 500_000
 
 

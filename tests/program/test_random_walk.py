@@ -1,8 +1,8 @@
 """Random instructions by random people at random moments: 5 000 here, 100 000 by night.
 
-The driver checks the vault, the totals and the chain hash after each one that lands; a refusal must
-carry one of the program's names, and never one that says that the program is wrong. Every walk
-through audits and cases goes on until its run is closed: nothing can lock lamports or accounts.
+The driver checks the vault, the totals and the chain hash after each one that lands. A refusal must
+carry one of the program's names, but not the name of an internal error. Every walk through audits
+and cases goes on until its run is closed: nothing can lock lamports or accounts.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ STEPS = 200
 TRIED = 5_000
 TRIED_BY_NIGHT = 100_000
 NOT_AUDITED = 6
-"""What the program notes of an audit that never took place, beside the outcomes of the judge."""
+"""The program's outcome of an audit that never took place, beside the outcomes of the judge."""
 
 
 def stroll(walk: Walk, actions: Sequence[tuple[int, Action]]) -> None:

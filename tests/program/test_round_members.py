@@ -1,4 +1,4 @@
-"""Who is a member: ready and activate on a running run, absence, leaving, keys, pause, params."""
+"""Membership: ready and activate on a running run, absence, leaving, keys, pause, params."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What the compiler cannot be asked to check in the program's sources and exports."""
+"""Checks of the program's sources and exports that the compiler cannot make."""
 
 import json
 import re

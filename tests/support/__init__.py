@@ -1,1 +1,1 @@
-"""What tests share: factories, drivers, runs, assertions with names."""
+"""The shared parts of tests: factories, drivers, runs, assertions with names."""

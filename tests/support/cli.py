@@ -25,7 +25,7 @@ sys.exit(code)
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str

@@ -30,12 +30,17 @@ def first(count: int) -> Fault:
 
 @dataclass
 class Faults:
-    """What goes wrong; every field takes the number of the call of its kind.
+    """The faults; every field takes the number of the call of its kind.
 
-    lose: the node takes the bytes and drops them. cut: the bytes arrive, the answer does not.
-    unreachable: no connection for sending. blind: statuses know nothing. mute: statuses fail.
-    early: statuses are only `processed` so far, so a fork may still undo them.
-    stale: an expired blockhash is handed out. raw: preflight is skipped. forget: no records.
+    - lose: the node takes the bytes and drops them.
+    - cut: the bytes arrive, the answer does not.
+    - unreachable: no connection for sending.
+    - blind: statuses know nothing.
+    - mute: statuses fail.
+    - early: statuses are only `processed` so far, so a fork may still undo them.
+    - stale: an expired blockhash is returned.
+    - raw: preflight is skipped.
+    - forget: no records.
     """
 
     lose: Fault = never

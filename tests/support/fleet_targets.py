@@ -1,4 +1,4 @@
-"""What the fleet's test processes do; they find it here by name."""
+"""The targets of the fleet's test processes, which find them here by name."""
 
 import multiprocessing
 import os

@@ -45,7 +45,7 @@ def start(programs=None, slot_milliseconds=20):
 
 @dataclass(frozen=True)
 class Bench:
-    """What the commands of one test share; `cli` runs them."""
+    """The shared setting of one test's commands; `cli` runs them."""
 
     cli: Cli
     launcher: EmbeddedLauncher

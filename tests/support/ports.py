@@ -1,4 +1,4 @@
-"""What tests put between a member of a run and its ports: to lie, to refuse, to die.
+"""Wrappers between a member of a run and its ports: to lie, to refuse, to die.
 
 Owns: wrappers of ports. Never: starts a run. Next: runs.py.
 """

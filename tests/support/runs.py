@@ -199,7 +199,7 @@ def new_session(run: InProcessRun, one: Member) -> Keypair:
     return key
 
 
-# What every run must leave behind.
+# The state that every run must leave behind.
 
 
 def roots(run: InProcessRun) -> dict[int, dict[str, str]]:

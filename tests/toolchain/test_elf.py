@@ -157,7 +157,7 @@ def test_jumps_on_32_bits_exist_in_v3_only():
 
 
 def test_murmur_hash_of_a_known_syscall():
-    # What the runtime registers for `abort` and `sol_log_`.
+    # The keys that the runtime registers for `abort` and `sol_log_`.
     assert murmur3_32(b"abort") == 0xB6FC1A11
     assert murmur3_32(b"sol_log_") == 0x207559BD
     assert len({murmur3_32(name.encode()) for name in SYSCALLS}) == len(SYSCALLS)

@@ -1,5 +1,5 @@
-"""The commands, one module per group: options as a dataclass, then what to do with them.
+"""The commands, one module per group: options as a dataclass, then the function that uses them.
 
-Owns: names, help texts and what is printed. Never: imports anything slow at the top, or decides
-what the program decides. Next: `../app.py` puts the groups together.
+Owns: names, help texts and printed results. Never: imports anything slow at the top, or repeats a
+decision of the program. Next: `../app.py`, which puts the groups together.
 """

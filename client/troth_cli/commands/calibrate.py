@@ -75,11 +75,11 @@ def register(app: typer.Typer) -> None:
 def calibrate(options: CalibrateOptions, output: Output) -> None:
     """Measure honest work against cheats for a model, and propose the judge's two bounds.
 
-    Trains a little, computes each measured gradient in every way this machine has (precisions,
-    devices, thread counts, microbatches), and lets each judge the others and the cheats: 1/8, 1/4,
-    1/2 of the batch skipped, a free-rider. Numbers are medians over the opened tiles of the error
-    of the implied gradient, relative to the gradient. The bounds hold for the ways in the table:
-    run it on every kind of machine that will take part.
+    Trains a little and computes each measured gradient in every way that this machine has:
+    precisions, devices, thread counts, microbatches. Each way judges the others and the cheats:
+    1/8, 1/4, 1/2 of the batch skipped, a free-rider. Each number is the median, over the opened
+    tiles, of the implied gradient's error relative to the gradient. The bounds hold for the ways in
+    the table: run it on every kind of machine that will take part.
     """
     from troth_cli.settings import run_settings
 
@@ -205,7 +205,7 @@ def _headroom(proposal: "Proposal") -> str:
 
 
 def _warnings(obstacles: Sequence[str]) -> list[str]:
-    """Say what would hurt honest participants whatever the two bounds are."""
+    """Warn of settings that would hurt honest participants under any two bounds."""
     if not obstacles:
         return []
     advice = (

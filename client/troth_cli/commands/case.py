@@ -1,6 +1,6 @@
 """`troth case`: audits and cases of a run, their verdicts and votes; accuse, appeal, reverse.
 
-Owns: options and printing. Never: what may be claimed; `../workflows/accuse.py` checks that.
+Owns: options and printing. Never: checks a claim; `../workflows/accuse.py` does.
 Next: `../view/cases.py`.
 """
 
@@ -109,7 +109,7 @@ def list_(options: OfRun, output: Output) -> None:
 
 @command(GROUP, "show", OfCase)
 def show(options: OfCase, output: Output) -> None:
-    """Show one audit or case, open or closed: verdicts, votes, what was taken, where it went.
+    """Show one audit or case, open or closed: verdicts, votes, slashed money and its destination.
 
     Everything is read from the account and from the transactions that named it.
     """
@@ -122,7 +122,7 @@ def show(options: OfCase, output: Output) -> None:
     from troth_coordinator.rules.audit_view import AuditKind
 
     run = address(options.run_address, "RUN")
-    # Only the kind is read of it: shown is what there is, with or without a subject.
+    # Only the kind is used: a case is shown with or without a subject.
     kind = AuditKind[workflow.kind_name(options.kind)]
 
     async def work() -> None:
@@ -151,8 +151,9 @@ def show(options: OfCase, output: Output) -> None:
 def open_(options: OpenOptions, output: Output) -> None:
     """Accuse a participant with a bond; a jury judges.
 
-    The bond pays the jurors first. The rest comes back unless the target is acquitted: then half
-    goes to the target and half is burned. Without --yes it only shows what the bond is.
+    The bond pays the jurors first. If the target is convicted, the rest comes back. If the target
+    is acquitted, half of the rest goes to the target and half is burned. Without --yes the command
+    only shows the bond.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
@@ -189,7 +190,7 @@ def open_(options: OpenOptions, output: Output) -> None:
 
 @command(GROUP, "appeal", AppealOptions)
 def appeal(options: AppealOptions, output: Output) -> None:
-    """Ask the run's council to look at one's own conviction; the escrow waits as long again."""
+    """Ask the run's council to review your own conviction; the escrow waits as long again."""
     done = "Appealed: the council may reverse it after the appeal window."
     _answer(options, options.key, output, "appeal", done)
 
@@ -198,7 +199,7 @@ def appeal(options: AppealOptions, output: Output) -> None:
 def reverse(options: ReverseOptions, output: Output) -> None:
     """As the run's council, reverse a conviction that was appealed or that the breaker holds.
 
-    Everything that was taken becomes the target's to claim. The council can do nothing else.
+    The target can then claim everything that was taken. The council can do nothing else.
     """
     _answer(options, options.key, output, "reverse", "Reversed: the escrow goes back.")
 

@@ -1,6 +1,6 @@
-"""`troth debug`: the byte formats by hand, for people who write another client.
+"""`troth debug`: make and apply payload bytes by hand, for authors of another client.
 
-Owns: files in, files and facts out. Never: a format; `payload/` and `demo/` have them.
+Owns: files in, files and facts out. Never: a format; `compression/` in the client has them.
 Next: `troth_client.compression.debug`.
 """
 

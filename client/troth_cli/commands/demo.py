@@ -29,7 +29,7 @@ class DemoFlags(Common):
         typer.Option(
             "--cheat",
             metavar="KIND",
-            help="What the one dishonest trainer does; listed below.",
+            help="The cheat of the one dishonest trainer; listed below.",
         ),
     ] = "free-rider"
     out: Annotated[
@@ -81,7 +81,7 @@ class DemoFlags(Common):
 
 
 def cheats() -> Iterator[tuple[str, str]]:
-    """Yield what `--cheat` takes, with the stories."""
+    """Yield the values of `--cheat` with their stories."""
     from troth_simulation.cheats.catalogue import CHEATS, NOBODY
 
     yield from ((cheat.name, cheat.story) for cheat in CHEATS.values())
@@ -100,9 +100,10 @@ def demo(options: DemoFlags, output: Output) -> None:
     for its first three included rounds, then it cheats. Witnesses recompute at most two payloads a
     round. The display shows the mismatch, the accusation, the case, the slash, where it went.
 
-    Nothing is needed beforehand. Exit code 0 only if every honest peer holds the root that is on
-    chain, the validation loss fell by the margin, the cheat was convicted and slashed and the
-    escrow paid out, and no honest stake moved. The summary proves it from chain data.
+    Nothing is needed beforehand. The exit code is 0 only if four claims hold. Every honest
+    participant has the root that is on chain. The validation loss fell by the margin. The cheat was
+    convicted and slashed, and the escrow was paid out. No honest stake moved. The summary proves
+    this from chain data.
     """
     chosen = demo_options(options)
     chosen.check_folder()
@@ -121,7 +122,7 @@ def demo(options: DemoFlags, output: Output) -> None:
 
 
 def demo_options(flags: DemoFlags) -> "DemoOptions":
-    """Return what the demo takes."""
+    """Return the options of the demo as its parts take them."""
     from troth_cli.demo.options import DemoOptions, new_folder
 
     return DemoOptions(
@@ -139,7 +140,7 @@ def demo_options(flags: DemoFlags) -> "DemoOptions":
 
 
 def _stay(summary: "Summary", rpc_url: str, output: Output) -> None:
-    """Keep the chain up until Ctrl-C, and say what there is to see."""
+    """Keep the chain up until Ctrl-C, and print the commands to look at it."""
     where = f"{summary.run} --rpc {rpc_url}"
     looks = [f"troth status {where}"]
     looks += [

@@ -1,7 +1,7 @@
-"""`troth run economics`: what the parameters of a run deter, by the closed formulas.
+"""`troth run economics`: the cheating that the parameters of a run deter, by closed formulas.
 
-Owns: the questions, their defaults from a run or from settings, and printing beside each answer
-what the run has. Never: a formula; `troth_coordinator.rules.economics` has them.
+Owns: the questions, their defaults from a run or from settings, and printing each answer beside
+the run's own value. Never: a formula; `troth_coordinator.rules.economics` has them.
 Next: `troth_coordinator.rules.economics`.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth_coordinator.rules.params_view import ParamsView
 
 _USUAL_COST = Fraction(4, 5)
-"""Of the reward, where no cost is given: the margin of the worked values in the docs."""
+"""Cost as a share of the reward, if no cost is given: the margin of the worked values in docs."""
 _MOST_SEATS = 5
 
 
@@ -53,7 +53,7 @@ class EconomicsOptions(Networked):
         typer.Option(
             "--outside-gain",
             metavar="SOL",
-            help="B: what one participant's wrong votes are worth to it in a round.",
+            help="B: the value of one participant's wrong votes to it in a round.",
         ),
     ] = "0"
     unvested: Annotated[
@@ -84,7 +84,7 @@ class EconomicsOptions(Networked):
     ] = 3
     fees: Annotated[
         str,
-        typer.Option("--fees", metavar="SOL", help="What a witness pays for its transactions."),
+        typer.Option("--fees", metavar="SOL", help="Transaction fees of a witness."),
     ] = "0.00001"
 
 
@@ -94,9 +94,9 @@ def register(group: typer.Typer) -> None:
 
 
 def economics(options: EconomicsOptions, output: Output) -> None:
-    """Show what sampling deters: detection, minimum stake, witness pay and penalty.
+    """Show the effect of sampling: detection, minimum stake, witness pay and penalty.
 
-    What is not given comes from RUN on chain, or else from --config files and --set
+    Values that you do not give come from RUN on chain, or else from --config files and --set
     (chain.preset=public for the defaults of a public run).
 
     Detection per round: d = p * q * (1 - mu).

@@ -62,7 +62,7 @@ class UpOptions(Common):
 class AirdropOptions(Networked):
     """Options of `troth localnet airdrop`."""
 
-    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="Who receives it.")]
+    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="Address that receives it.")]
     amount: Annotated[str, typer.Argument(metavar="SOL", help="How much, like 1.5.")]
 
 
@@ -70,8 +70,8 @@ class AirdropOptions(Networked):
 def up(options: UpOptions, output: Output) -> None:
     """Start a local network with the program and run until Ctrl-C.
 
-    It forgets everything at its end and gives lamports for free: `troth localnet airdrop`. The
-    embedded chain listens on this machine only; solana-test-validator on all interfaces.
+    It forgets everything at its end. It gives lamports for free with `troth localnet airdrop`. The
+    embedded chain listens on this machine only; solana-test-validator listens on all interfaces.
     """
     from troth_coordinator import artifacts
     from troth_coordinator.chain.layouts import program_layout
@@ -136,7 +136,7 @@ def _launcher(options: UpOptions) -> "Launcher":
 
 
 def _watch(launcher: "Launcher") -> None:
-    """Return never; raise RequestFailedError when the chain no longer answers."""
+    """Wait for ever; raise RequestFailedError when the chain no longer answers."""
     from troth_localnet.launcher import request
 
     while True:

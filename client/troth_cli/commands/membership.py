@@ -1,4 +1,4 @@
-"""`troth leave`, `withdraw`, `claim`: what the owner of a stake does beside taking part.
+"""`troth leave`, `withdraw`, `claim`: commands of a stake's owner beside taking part.
 
 Owns: options and printing. Never: the work; the chain client has it.
 Next: `participation.py` for `join` and `witness`.
@@ -30,8 +30,8 @@ class WithdrawOptions(AsOwner):
         typer.Option(
             "--unbond",
             metavar="SOL",
-            help="Start to withdraw so much of the stake above its"
-            " minimum; without it, only what is due is paid out.",
+            help="Start to withdraw this much of the stake above its"
+            " minimum; without it, only money that is due is paid out.",
         ),
     ] = "0"
 
@@ -46,8 +46,8 @@ def register(app: typer.Typer) -> None:
 def leave(options: AsOwner, output: Output) -> None:
     """Leave a run: the whole stake starts to unbond; an open round is served to its end.
 
-    Keep `troth join` running until it exits: it ends once no audit or case can ask for anything.
-    Silence or hidden openings in the meantime cost stake that unbonds.
+    Keep `troth join` running until it exits, once no audit or case can ask for anything. Until
+    then, silence or missing openings are fined from the unbonding stake.
     """
 
     def leaving(view: "NetworkView") -> str:
@@ -74,7 +74,7 @@ def _as_owner(
     describe: "Callable[[NetworkView], str]",
     act: "Callable[[Owner], Awaitable[ConfirmedTransaction]]",
 ) -> None:
-    """Send one transaction with the owner's key and print it with what is left."""
+    """Send one transaction with the owner's key; print it with the remaining claims."""
     from troth_cli.connection import connect, run_async
     from troth_cli.errors import NotJoinedError
     from troth_cli.keyfiles import read_key

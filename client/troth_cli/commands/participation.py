@@ -1,7 +1,7 @@
 """`troth join` and `troth witness`: take part in a run until it ends.
 
 Owns: options and printing. Never: the work; `../workflows/join.py` has it.
-Next: `../workflows/join.py`; `membership.py` for what an owner does afterwards.
+Next: `../workflows/join.py`; `membership.py` for the owner's commands afterwards.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class WitnessOptions(AsOwner):
     endpoint: Annotated[
         str,
         typer.Option(
-            "--endpoint", metavar="URL", help="Address under which others reach that, if another."
+            "--endpoint", metavar="URL", help="Address for others, if it differs from --listen."
         ),
     ] = ""
     state: Annotated[
@@ -65,7 +65,7 @@ class WitnessOptions(AsOwner):
         typer.Option(
             "--refill-sol",
             metavar="SOL",
-            help="At most so much more, by and by, when the session key runs low.",
+            help="Limit of later refills, when the session key runs low.",
         ),
     ] = "0.5"
     threads: Annotated[
@@ -93,23 +93,23 @@ def join(options: JoinOptions, output: Output) -> None:
     """Join a run with a stake, or resume in it, and take part until it ends.
 
     Give the run's config file with --config. Ctrl-C (or SIGTERM) stops after the round under way;
-    the stake stays, and the same command resumes. A second one stops at once. Audits do not wait:
-    the event `owed` lists what they still ask for, with the slots that are left to resume in and
-    the lamports that silence costs at most.
+    the stake stays, and the same command resumes. A second Ctrl-C stops at once. Audits do not
+    wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
+    highest fine for silence in lamports.
     """
     _take_part(options, options.role, output)
 
 
 def witness(options: WitnessOptions, output: Output) -> None:
-    """Join a run to verify only: with a stake, without gradients of one's own; a CPU is enough.
+    """Join a run to verify only: with a stake, without training; a CPU is enough.
 
-    Otherwise as join. At the end it prints what was checked, found and earned.
+    Otherwise as join. At the end it prints its checks, findings and earnings.
     """
     _take_part(options, "witness", output)
 
 
 def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
-    """Join with a role, follow the run, print how it ended and what it did as a witness."""
+    """Join with a role, follow the run, print how it ended and the witness's duties."""
     from troth_cli.keyfiles import read_key
     from troth_cli.settings import run_settings
     from troth_cli.workflows import join as workflow

@@ -1,4 +1,4 @@
-"""`troth run`: what the authority of a run does, and what anybody may look at.
+"""`troth run`: commands of a run's authority, and views of a run for anybody.
 
 Owns: options and printing. Never: the order of transactions; `../workflows/` and the chain client
 have it. Next: `../workflows/create.py`.
@@ -41,12 +41,12 @@ class CreateOptions(Networked):
         Path, typer.Option("--key", metavar="FILE", help="Key file of the run's authority.")
     ]
     fund: Annotated[
-        str, typer.Option("--fund", metavar="SOL", help="What the reward pool starts with.")
+        str, typer.Option("--fund", metavar="SOL", help="Initial money of the reward pool.")
     ] = "0"
     council: Annotated[
         str,
         typer.Option(
-            "--council", metavar="ADDRESS", help="Who may reverse slashes; else the authority."
+            "--council", metavar="ADDRESS", help="Key that may reverse slashes; else the authority."
         ),
     ] = ""
     name: Annotated[
@@ -76,7 +76,7 @@ class AdmitOptions(AsAuthority):
     """Options of `troth run admit`."""
 
     owner: Annotated[
-        list[str], typer.Option("--owner", metavar="ADDRESS", help="Whom; may be repeated.")
+        list[str], typer.Option("--owner", metavar="ADDRESS", help="Owner to admit; repeatable.")
     ]
 
 
@@ -126,7 +126,7 @@ def create(options: CreateOptions, output: Output) -> None:
 
 @command(GROUP, "show", OfRun)
 def show(options: OfRun, output: Output) -> None:
-    """Show what the program holds of a run."""
+    """Show the Run account: phase, parameters, money."""
     from troth_cli.connection import connect, run_async
     from troth_cli.view.run import run_blocks, run_values
 
@@ -151,7 +151,7 @@ def fund(options: FundOptions, output: Output) -> None:
 
 @command(GROUP, "pause", AsAuthority)
 def pause(options: AsAuthority, output: Output) -> None:
-    """Pause a run: at the close of the open round, or at once where none is open."""
+    """Pause a run: at the close of the open round, or at once if none is open."""
     _as_authority(options, output, "Pause requested.", lambda by: by.pause_run())
 
 
@@ -190,7 +190,7 @@ def update_params(options: UpdateOptions, output: Output) -> None:
 
 @command(GROUP, "cancel", AsAuthority)
 def cancel(options: AsAuthority, output: Output) -> None:
-    """End a run that has waited for members in vain, for chain.unbond_slots or longer.
+    """End a run in which too few members appeared for chain.unbond_slots or longer.
 
     Owners get their stakes back by leaving; `troth run close` gives back rent and reward pool.
     """

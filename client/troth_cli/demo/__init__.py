@@ -1,9 +1,9 @@
 """`troth demo`: a whole network on this machine, from the chain to the trained weights.
 
-Owns: nothing but the order in which its parts are read: `options.py`, `setup.py` (chain, data,
-run), `participant.py` (one child process), `runner.py` (the order of it all), `live.py` and
-`progress.py` (while it runs), `outcome.py` (how it ended for the cheat), `summary.py` and
-`report.py` (what it proved, and in words).
-Never: a rule of the protocol, or client code of its own: honest participants run what `troth join`
-runs.
+Owns: the demonstration. Its parts, in reading order: `options.py`; `setup.py` for chain, data and
+run. Then `participant.py` for one child process and `runner.py` for the whole sequence. `live.py`
+and `progress.py` watch the run. `outcome.py` reads the end of the cheat; `summary.py` checks the
+claims; `report.py` puts them in words.
+Never: a rule of the protocol, or client code of its own. Honest participants run the code of
+`troth join`.
 """

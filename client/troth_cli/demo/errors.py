@@ -1,4 +1,4 @@
-"""What keeps a demo from being carried through, as one tree.
+"""Errors that end a demo early, as one tree.
 
     DemoError
     ├── DemoOptionError       options that contradict each other

@@ -1,7 +1,7 @@
 """Draw the event logs while they grow: live on a terminal, a line per round elsewhere.
 
-Owns: which logs are followed and when they are drawn. Never: counts (`telemetry/board.py` does) or
-learns anything but from events.
+Owns: the followed logs, and the moments of drawing. Never: counts (`telemetry/board.py` does), or
+reads anything but events.
 Next: `troth_client.telemetry.display`.
 """
 
@@ -42,7 +42,7 @@ class Stream:
         self._tails += [EventTail(path) for path in logs]
 
     def refresh(self) -> None:
-        """Fold in what is new and draw."""
+        """Fold in new events and draw."""
         for tail in self._tails:
             for event in tail.read():
                 self.board.take(event)
@@ -55,7 +55,7 @@ class Stream:
             self._print(step, audit_text(self.board, audit))
 
     def _print(self, step: str, line: str) -> None:
-        """Print a line of a log, once for each step; every new line where the step is empty."""
+        """Print a line of a log once for each step; print every new line if the step is empty."""
         key = step or line
         if key not in self._printed:
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What a demo can be asked for.
+"""The options of a demo.
 
 Owns: options, their defaults, the demo's run config. Never: reads a command line.
 Next: `setup.py`.
@@ -25,7 +25,7 @@ def new_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ParticipantPlan:
-    """One participant of a demo as it was asked for: name, role, and how it cheats, if it does."""
+    """One participant of a demo: name, role, and its cheat, if any."""
 
     name: str
     role: Role
@@ -37,11 +37,10 @@ class DemoOptions:
     """A demo: its participants, rounds, length of a slot, and where its files go.
 
     `num_trainers` train and witness, `num_witnesses` only witness; all of them are honest. One more
-    trains only and cheats as `cheat` names it, unless that is `none`. `margin_micro` is how far the
-    validation loss must fall, in micro-nats. `kill_round` ends one trainer with SIGKILL when that
-    round is closed, to show that the others go on. `seed` fixes the run's address, hence its
-    initial weights; a new one is drawn if it is None. `config` is the run's file. Raises
-    DemoOptionError.
+    only trains, and cheats as `cheat` names it, unless that is `none`. `margin_micro` is the drop
+    that the validation loss needs, in micro-nats. `kill_round` ends one trainer with SIGKILL when
+    that round is closed, to show that the others go on. `seed` fixes the run's address, hence its
+    initial weights; None draws a new one. `config` is the run's file. Raises DemoOptionError.
     """
 
     folder: Path = field(default_factory=new_folder)
@@ -57,7 +56,7 @@ class DemoOptions:
     config: Path = CONFIG
 
     def __post_init__(self) -> None:
-        """Check what would make a demo wait for ever, or end before it has shown what it is for."""
+        """Refuse options with which a demo waits for ever, or ends before the cheat is judged."""
         if self.num_trainers < 2:
             raise _refused("at least 2 trainers", f"{self.num_trainers}", "Ask for more")
         if self.num_witnesses < 0:
@@ -79,8 +78,8 @@ class DemoOptions:
     def settings(self) -> RunSettings:
         """Return the run's settings: its file with these options on top.
 
-        The run waits for everybody honest: it must go on without one that is killed, and without
-        the cheat when it has lost its stake.
+        The run waits for all honest participants. It must go on without one that is killed, and
+        without the cheat after its slash.
         """
         decay = self.num_rounds * 7 // 10
         num_lost = 0 if self.kill_round is None else 1

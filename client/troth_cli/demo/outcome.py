@@ -1,7 +1,7 @@
-"""How a demo ended for the cheat and for the honest, read from the chain after the run.
+"""The end of a demo for the cheat and for the honest, read from the chain after the run.
 
-Owns: the claims and whether they hold. Never: believes an event log: cases are read from their
-accounts and transactions, fees and fines from those that name the vault, stakes from the roster.
+Owns: the claims and their checks. Never: believes an event log. Cases come from their accounts and
+transactions, fees and fines from transactions that name the vault, stakes from the roster.
 Next: `troth_audit.history` for how transactions add up to a case; `summary.py`.
 """
 
@@ -36,7 +36,7 @@ STRIKE = "P4"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What an honest participant has at the end; lamports. `fees` are what judging paid."""
+    """The lamports of an honest participant at the end. `fees` is its pay for judging."""
 
     stake: int
     is_untouched: bool
@@ -45,9 +45,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the demo ended for its cheat, and what the honest have, by name.
+    """The end of the demo: for its cheat, and by name for each honest participant.
 
-    `fined` is what small penalties took at once, `strikes` the strikes that the cheat has left.
+    `fined` are the lamports of small penalties, `strikes` the strikes that the cheat has left.
     """
 
     cheat: str = ""
@@ -112,7 +112,7 @@ class Outcome:
 
 
 async def read_outcome(client: CoordinatorClient, options: DemoOptions, demo: DemoRun) -> Outcome:
-    """Read from the chain how it ended for the cheat, and what the others have."""
+    """Read from the chain how the demo ended for the cheat and for the others."""
     view = await client.snapshot(demo.run)
     at = RunAddresses.of(view.run, client.program_id)
     slashes = await read_slashes(client, at)

@@ -1,7 +1,7 @@
-"""One participant of the demo in a process of its own: what `troth join` runs, with a log.
+"""One participant of the demo in a process of its own: the code of `troth join`, with a log.
 
-Owns: the entry point of the fleet's children. Never: writes to the terminal, which the display
-has: a failure becomes its last event, other output goes to a file.
+Owns: the entry point of the fleet's children. Never: writes to the terminal, where the display is.
+A failure becomes its last event; other output goes to a file.
 Next: `troth_client.participant.process`; `troth_simulation.cheats` for a cheat.
 """
 
@@ -19,14 +19,14 @@ from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.ports import cheating
 
 PRELOAD = ("torch", "troth_cli.demo.participant", "troth_coordinator.chain.http_rpc")
-"""What the fork server imports once for all participants."""
+"""Modules that the fork server imports once for all participants."""
 
 STDOUT, STDERR = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class ParticipantProcess:
-    """What a process is started with; `cheat` is empty for an honest participant."""
+    """The settings of one process; `cheat` is empty for an honest participant."""
 
     name: str
     settings: ParticipantSettings
@@ -40,12 +40,12 @@ class ParticipantProcess:
 
     @property
     def output(self) -> Path:
-        """What it and its libraries would have printed, tracebacks included."""
+        """The file for output of the process and its libraries, tracebacks included."""
         return self.folder / "output.txt"
 
 
 def run_participant(process: ParticipantProcess) -> None:
-    """Take part until the run ends. Raises what stopped it, after it is in the log."""
+    """Take part until the run ends. Raises the error that stopped it, after logging it."""
     process.folder.mkdir(parents=True, exist_ok=True)
     with process.output.open("ab") as output:
         os.dup2(output.fileno(), STDOUT)

@@ -1,7 +1,7 @@
-"""Distinguish a demo that goes on from one that never will.
+"""Notice a demo that makes no progress any more.
 
 Owns: when to give up. Never: ends a process; `runner.py` does.
-Next: `errors.py` for what it raises then.
+Next: `errors.py` for the errors that it raises.
 """
 
 import time
@@ -15,11 +15,11 @@ from troth_coordinator.rules.params_view import ParamsView
 
 MIN_PATIENCE_SECONDS = 60.0
 NUM_VOID_ROUNDS = 3
-"""So many rounds may close void before a run halts and begins again (protocol section 1)."""
+"""Number of rounds that may close void before a run halts and restarts (protocol section 1)."""
 
 
 def patience_seconds(params: ParamsView, slot_milliseconds: int) -> float:
-    """Return how long a healthy run can go without closing a round, with room for a busy machine.
+    """Return the longest time in which a healthy run closes no round, with room for a busy machine.
 
     The longest is a halt: three rounds that run to their deadlines, the halt, a Warmup.
     """
@@ -30,7 +30,7 @@ def patience_seconds(params: ParamsView, slot_milliseconds: int) -> float:
 
 @dataclass(slots=True)
 class Watch:
-    """Looks at what the trainers did; `now` is a stopwatch in seconds."""
+    """Watches the progress of the trainers; `now` is a stopwatch in seconds."""
 
     folder: Path
     patience_seconds: float
@@ -41,7 +41,7 @@ class Watch:
     def check(self, board: Board, exit_codes: Mapping[str, int | None]) -> None:
         """Raise TrainerFailedError or NoProgressError where the demo cannot succeed any more.
 
-        `exit_codes` are those of the trainers that are meant to live, None while they run.
+        `exit_codes`: of the trainers that should live, None while they run.
         """
         for name, code in exit_codes.items():
             if code:

@@ -27,7 +27,7 @@ def blocks(summary: Summary) -> list[Facts | Grid | str]:
 
 
 def verdict(summary: Summary) -> str:
-    """Return whether the demo showed what it promises, and if not, what is missing."""
+    """Return the verdict on the demo in words: success, or the claims that do not hold."""
     if not summary.agrees:
         return "FAILED: not every peer holds the root that is on chain."
     if not summary.has_learnt:

@@ -1,8 +1,8 @@
 """Run a demo: start everything, draw the events until all have ended, sum up.
 
-Owns: the life of the chain and of the fleet, whatever ends the demo.
+Owns: the life of the chain and of the fleet, however the demo ends.
 Never: takes part in the protocol.
-Next: `progress.py` for when it gives up, `summary.py` for what it proved.
+Next: `progress.py` for giving up, `summary.py` for the claims.
 """
 
 import asyncio
@@ -49,9 +49,9 @@ def run_demo(
 ) -> Summary:
     """Run the whole demo and return what it proved; the display goes to `console`.
 
-    The chain is the embedded one unless a launcher, not started yet, is given; it is stopped in any
-    case, as are all participants. Raises DemoError when the demo cannot be carried through, and
-    what its parts raise before the run begins.
+    The chain is the embedded one, unless a launcher is given that is not started yet. The chain and
+    all participants are stopped in any case. Raises DemoError when the demo cannot be completed,
+    and errors of its parts before the run begins.
     """
     options.check_folder()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def run_demo(
 
 
 def _drop_state(options: DemoOptions) -> None:
-    """Remove what trainers keep only while a run goes on: half a gigabyte for 40 rounds."""
+    """Remove files that trainers need only during a run: half a gigabyte for 40 rounds."""
     for plan in options.plans:
         state = options.weights_folder(plan.name).parent
         for record in state.glob("*.record"):
@@ -102,7 +102,7 @@ class _Stopping:
 
 @contextlib.contextmanager
 def _naming_folder(options: DemoOptions, console: Console) -> Iterator[None]:
-    """Name the logs whatever ends the demo early, Ctrl-C included."""
+    """Name the logs if the demo ends early, by Ctrl-C too."""
     try:
         yield
     except BaseException:
@@ -135,7 +135,7 @@ def _train(
         is_over = False
         while not is_over:
             is_over = fleet.wait(SECONDS_PER_LOOK)
-            # Before the logs are read: a process that has ended has written its last event by then.
+            # Check before the logs are read: an ended process has then written its last event.
             codes = dict(zip(names, fleet.exit_codes(), strict=True))
             stream.refresh()
             victim = names[options.num_trainers - 1]
@@ -144,14 +144,14 @@ def _train(
                 fleet.kill(options.num_trainers - 1)
                 del living[victim]
                 events.emit("killed", peer=victim, round=stream.board.round)
-            # A cheat may end as it likes: barred, it is put out of the run.
+            # A cheat may end in any way: the run bars it.
             watch.check(stream.board, {name: codes[name] for name in living})
     stream.refresh()
 
 
 @contextlib.contextmanager
 def _ended_at_once(fleet: "Fleet[ParticipantProcess]") -> Iterator[None]:
-    """On any error, let no trainer finish its round first: Fleet's SIGTERM is the second signal."""
+    """On any error, stop trainers in mid-round: Fleet's SIGTERM is then the second signal."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,4 @@
-"""What a demo begins with: a chain with the shipped program, data from real text, a funded run.
+"""The start of a demo: a chain with the shipped program, data from real text, a funded run.
 
 Owns: the order, the keys and the money of the demo. Never: keeps a key outside the demo's folder.
 Next: `participant.py`, `runner.py`.
@@ -36,9 +36,9 @@ from troth_localnet.launcher import Launcher
 SOL = 10**9
 AUTHORITY_LAMPORTS = 100 * SOL
 SESSION_LAMPORTS = SOL // 2
-"""Enough for the rent of all audits that one participant may open at a time."""
+"""Lamports for the rent of all audits that one participant may open at a time."""
 OWNER_LAMPORTS = 2 * SOL
-"""Beside the stake: the session key's share, and as much again to fill it up."""
+"""Lamports beside the stake: the session key's share, and as much again for refills."""
 NUM_SEATS, NUM_JURORS = 5, 7
 
 
@@ -53,7 +53,7 @@ class DemoParticipant:
 
 @dataclass(frozen=True, slots=True)
 class DemoRun:
-    """A run that is ready for its participants. `paid` is all that the faucet gave, in lamports."""
+    """A run that is ready for its participants. `paid`: all lamports that the faucet gave."""
 
     run: Pubkey
     config: RunConfig
@@ -94,7 +94,7 @@ def prepare_data(options: DemoOptions, events: EventSink) -> tuple[Path, bytes]:
 
 
 async def create_run(options: DemoOptions, client: CoordinatorClient, events: EventSink) -> DemoRun:
-    """Prepare the data, create and fund the run, give every owner its money."""
+    """Prepare the data, create and fund the run, fund every owner."""
     # In a thread, so that the display draws the events meanwhile.
     data, manifest = await asyncio.to_thread(prepare_data, options, events)
     settings = options.settings()
@@ -158,7 +158,7 @@ def participant_processes(
 
 
 def _rewards_a_round(params: ChainParams, num_participants: int) -> int:
-    """Return what a round can cost: a payload of everybody, all seats of its audits, a case."""
+    """Return the highest cost of a round: all payloads, all seats of its audits, one case."""
     fees = params.audit_cap * NUM_SEATS + NUM_JURORS
     return params.reward_per_payload * num_participants + params.witness_fee * fees
 

@@ -1,9 +1,9 @@
-"""What a demo proved, computed from the chain, the exported weights and the payloads' sizes.
+"""The claims of a demo, computed from the chain, the exported weights and the payloads' sizes.
 
-Owns: the claims of the summary and their checks. Never: believes a participant about a loss, a
-root or a fee: losses and roots are computed here from the weights that they left behind, fees from
-the money that is missing on the chain.
-Next: `outcome.py` for the cheat; `runner.py`, which asks for it; `report.py` for the words.
+Owns: the claims of the summary and their checks. Losses and roots are computed here from the
+exported weights, fees from the lamports that are missing on the chain. Never: believes a
+participant about a loss, a root or a fee.
+Next: `outcome.py` for the cheat; `runner.py`, which calls this; `report.py` for the words.
 """
 
 from dataclasses import dataclass, fields
@@ -30,14 +30,14 @@ from troth_coordinator.rules.view import RunView
 
 NUM_VALIDATION_SEQUENCES = 64
 DENSE_BYTES_PER_PARAMETER = 2
-"""A bf16 gradient: what every trainer would send without DeMo."""
+"""Bytes per parameter of a bf16 gradient, which every trainer would send without DeMo."""
 
 Weights = dict[str, NDArray[float32]]
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What the chain shows after a run: its account, the lamports that fees took, how it ended."""
+    """The chain after a run: its account, the lamports spent on fees, the outcome."""
 
     run: RunView
     fees: int
@@ -48,9 +48,9 @@ class Ledger:
 class Summary:
     """The outcome of a demo; `is_success` is its exit code.
 
-    Losses in micro-nats per token on held-out sequences; fees in lamports; `payload_bytes` is what
-    one trainer sends in one step, `dense_bytes` what a bf16 gradient would take. `peer_roots`,
-    `missing_peers` and `killed_peers` are about the honest.
+    Losses are in micro-nats per token on held-out sequences; fees are in lamports. `payload_bytes`
+    is the size of one trainer's payload, `dense_bytes` the size of a bf16 gradient. `peer_roots`,
+    `missing_peers` and `killed_peers` are about the honest participants.
     """
 
     run: str
@@ -80,7 +80,7 @@ class Summary:
 
     @property
     def agrees(self) -> bool:
-        """Whether every peer that was not killed holds the root that is on chain."""
+        """Whether every participant that was not killed holds the root that is on chain."""
         return set(self.peer_roots.values()) == {self.chain_root} and not self.missing_peers
 
     @property
@@ -95,7 +95,7 @@ class Summary:
 
     @property
     def is_success(self) -> bool:
-        """Whether the demo shows what it promises."""
+        """Whether every claim of the demo holds."""
         is_right = self.outcome.is_caught and not self.moved_stakes
         return self.agrees and self.has_learnt and is_right
 
@@ -112,7 +112,7 @@ class Summary:
 
 
 async def read_ledger(client: CoordinatorClient, options: DemoOptions, demo: DemoRun) -> Ledger:
-    """Read the run, and count what is left of the money: the rest burned or went into fees.
+    """Read the run and count the remaining lamports; the rest was burned or spent on fees.
 
     The chain is the demo's own, so every account of the program belongs to this run.
     """

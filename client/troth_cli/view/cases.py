@@ -1,6 +1,6 @@
 """One audit or case for people and for JSON.
 
-Owns: how the record of `troth_audit/cases.py` is shown. Never: reads the chain.
+Owns: the printed form of the record of `troth_audit/cases.py`. Never: reads the chain.
 Next: `commands/case.py`, which prints it.
 """
 
@@ -66,7 +66,7 @@ def case_blocks(case: CaseFile, history: Sequence[Event]) -> list[Facts | Grid]:
 
 
 def money_rows(money: Money) -> list[tuple[str, object]]:
-    """Return what was taken and where it goes, the parts that are not zero."""
+    """Return the slashed lamports and their destinations, without zeros."""
     taken = [(f"from {name}", getattr(money, name)) for name in ("stake", "unbonding", "unvested")]
     gone = "" if money.is_paid else ", once the escrow ends"
     parts = [
@@ -83,7 +83,7 @@ def money_rows(money: Money) -> list[tuple[str, object]]:
 
 
 def bond_rows(bond: Bond) -> list[tuple[str, object]]:
-    """Return what was posted and where it went, the parts that are not zero."""
+    """Return the posted bond and its destinations, without zeros."""
     rows = [
         ("posted", bond.posted),
         ("to the jurors", bond.spent),

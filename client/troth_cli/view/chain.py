@@ -16,7 +16,7 @@ def key_text(key: bytes) -> str:
 
 
 def transaction_values(sent: ConfirmedTransaction) -> dict[str, Json]:
-    """Return what is worth knowing of one transaction."""
+    """Return signature, slot, fee and compute units of one transaction, ready for JSON."""
     return {
         "signature": str(sent.signature),
         "slot": sent.slot,

@@ -1,4 +1,4 @@
-"""Participants for people and for JSON: a line of `troth status`, and what an owner has.
+"""Participants for people and for JSON: a line of `troth status`, and the claims of an owner.
 
 Owns: names and units of the printed fields. Never: reads the chain.
 Next: `status.py`, and `commands/membership.py`, which print them.
@@ -65,7 +65,7 @@ def entry_values(
 def owner_values(
     view: NetworkView, participant: ParticipantView | None, owner: Pubkey
 ) -> dict[str, Json]:
-    """Return what a run owes an owner; zeros where everything has been paid."""
+    """Return the lamports that a run owes an owner; zeros if everything has been paid."""
     entry = next((e for _, e in taken_entries(view) if e.owner == bytes(owner)), None)
     tickets = () if participant is None else participant.tickets
     vesting = view.run.params.vesting_slots

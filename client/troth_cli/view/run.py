@@ -1,4 +1,4 @@
-"""A Run account for people and for JSON: `troth run show`, and what `troth run create` made.
+"""A Run account for people and for JSON: `troth run show`, and the result of `troth run create`.
 
 Owns: names and units of the printed fields. Never: reads the chain.
 Next: `commands/run.py`, which prints it.
@@ -31,7 +31,7 @@ _MONEY = (
 
 
 def run_values(view: RunView) -> dict[str, Json]:
-    """Return everything that a Run account says, hashes in hex, addresses in base58."""
+    """Return all fields of a Run account, hashes in hex, addresses in base58."""
     values: dict[str, Json] = {
         "run": key_text(view.address),
         "authority": key_text(view.authority),
@@ -69,7 +69,7 @@ def run_blocks(view: RunView) -> Sequence[Facts]:
 
 
 def created_values(created: "Created", settings: RunSettings, out: Path) -> dict[str, Json]:
-    """Return what a creation left on chain and in which file, for JSON."""
+    """Return the accounts and the file of a creation, for JSON."""
     view = created.view
     return {
         "run": key_text(view.address),

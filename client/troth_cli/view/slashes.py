@@ -1,6 +1,6 @@
 """Convictions and fines of a run as a table, for `troth status`.
 
-Owns: how the records of `troth_audit/slashes.py` are shown. Never: reads the chain.
+Owns: the printed form of the records of `troth_audit/slashes.py`. Never: reads the chain.
 Next: `status.py`.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def slash_values(slash: "Slash") -> Mapping[str, Json]:
-    """Return a record for JSON, without the parts that it cannot have."""
+    """Return a record for JSON, without the parts that its kind cannot have."""
     values: dict[str, Json] = {
         "round": slash.round,
         "index": slash.index,
@@ -34,7 +34,7 @@ def slash_values(slash: "Slash") -> Mapping[str, Json]:
 
 
 def slash_grids(slashes: "Sequence[Slash]") -> list[Grid]:
-    """Return a table for people; nothing where nothing was taken."""
+    """Return a table for people; nothing if nothing was taken."""
     rows = [
         (
             one.round,

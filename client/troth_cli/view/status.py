@@ -23,7 +23,7 @@ def status_values(
     cases: Sequence[CaseFile] = (),
     slashes: Sequence[Mapping[str, Json]] = (),
 ) -> dict[str, Json]:
-    """Return where a run stands, who takes part, what is judged and what was taken.
+    """Return the state of a run, its participants, its open audits and its slashes.
 
     `participants` is by index; `slashes` are rows of `slashes.py`.
     """

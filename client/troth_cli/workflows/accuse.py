@@ -1,4 +1,4 @@
-"""Opening a case, appealing against one, reversing one: what can be checked before money moves.
+"""Open a case, appeal against a conviction, reverse one: the checks before money moves.
 
 Owns: the errors that name what a claim needs. Never: judges a claim; the jury does.
 Next: `open_case`, `appeal_case` and `reverse_case` of the program.
@@ -22,7 +22,7 @@ from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView, RoundFlag, Status
 
 RENT_LAMPORTS = 20_000_000
-"""What a new account and the fee take beside the bond, at most; the rent comes back."""
+"""The highest cost of a new account and the fee beside the bond; the rent comes back."""
 KINDS = tuple(kind.name.lower() for kind in AuditKind)
 
 
@@ -59,12 +59,12 @@ class Signer:
         return await self.client.send([step], [self.key])
 
     async def appeal(self, key: AuditKey) -> ConfirmedTransaction:
-        """Ask the council to look at a conviction of one's own."""
+        """Ask the council to review a conviction of the key's owner."""
         step = make.appeal_case(self.at, self.key.pubkey(), await self._case(key))
         return await self.client.send([step], [self.key])
 
     async def reverse(self, key: AuditKey) -> ConfirmedTransaction:
-        """As the council, give back what a conviction took."""
+        """As the council, give back the lamports of a conviction."""
         run = await self.client.read_run(self.at.run)
         if run.council != bytes(self.key.pubkey()):
             council = Pubkey.from_bytes(run.council)

@@ -1,8 +1,8 @@
-"""Giving up a run whose members never came, so that nothing of it is held any longer.
+"""Cancel a run in which too few members appeared, so that their stakes are free again.
 
 Owns: what must be true before `advance_phase` is sent: it would also begin a run that can begin.
 Never: decides when a run may be ended; the program does.
-Next: `close.py` for what comes after it.
+Next: `close.py`, the next step.
 """
 
 from solders.keypair import Keypair
@@ -19,10 +19,10 @@ from troth_coordinator.rules.view import NetworkView
 async def cancel_run(
     client: CoordinatorClient, at: RunAddresses, key: Keypair
 ) -> ConfirmedTransaction:
-    """End a run that waited for members in vain.
+    """End a run in which too few members appeared.
 
-    Raises NotInVainError where it works, may still begin, or is another's to end, and the program's
-    refusals.
+    Raises NotInVainError if the run works, may still begin, or belongs to another authority, and
+    the program's refusals.
     """
     view = await client.snapshot(at.run)
     _check(view, at, bytes(key.pubkey()))

@@ -1,6 +1,6 @@
 """Closing a finished run account by account.
 
-Owns: which accounts go into which transaction. Never: decides whether a run may be closed.
+Owns: the accounts of each transaction. Never: decides whether a run may be closed.
 Next: `close_run` of the program.
 """
 
@@ -29,8 +29,8 @@ async def close_accounts(
 ) -> list[ConfirmedTransaction]:
     """Release audits that are over, close settled participants, rounds, checkpoints, the run.
 
-    Raises OtherRunError while somebody is still owed something or judged, and the program's
-    refusals (RunNotFinished, CasesMayBeOpen, WrongAuthority).
+    Raises OtherRunError while the run still owes somebody money or judges somebody, and the
+    program's refusals (RunNotFinished, CasesMayBeOpen, WrongAuthority).
     """
     view = await client.read_run(run)
     at = RunAddresses.of(view, client.program_id)

@@ -1,6 +1,6 @@
 """Creating a run: settings and data bound together, its address, its price, its genesis root.
 
-Owns: what `troth run create` does before and after the transactions. Creation can be repeated
+Owns: the steps of `troth run create` before and after the transactions. Creation can be repeated
 after an interruption: the run's id follows from authority, settings and name.
 Never: prints.
 Next: `troth_coordinator.chain.operations.Authority`, which sends the transactions.
@@ -45,7 +45,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A run that exists, and what its creation took."""
+    """A run that exists, and the lamports that its creation took."""
 
     view: RunView
     transactions: tuple["ConfirmedTransaction", ...]
@@ -55,7 +55,8 @@ class Created:
 def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
     """Return the settings bound to a data set.
 
-    Raises ContradictionError where the data does not fit the model or the settings name another.
+    Raises ContradictionError if the data does not fit the model, or if the settings name other
+    data.
     """
     config = settings.config
     bound = config.data.manifest_hash
@@ -127,7 +128,7 @@ async def create(client: "CoordinatorClient", planned: Plan, fund_lamports: int)
     """Create the run, or complete one whose creation was interrupted, and fund its pool.
 
     The pool of a run that was funded before is filled up to `fund_lamports`. Raises FundsError,
-    OtherRunError where somebody else's run lies at the address, and what sending raises.
+    OtherRunError if somebody else's run is at the address, and the errors of sending.
     """
     ring = planned.terms.params.ring
     _slot, (existing,) = await client.rpc.get_accounts([planned.run])
@@ -158,7 +159,7 @@ async def _check_funds(client: "CoordinatorClient", planned: Plan, needed: int) 
 
 
 def _check_terms(planned: Plan, view: RunView) -> None:
-    """Nobody owns an id before its run exists: make sure that the run there is ours."""
+    """Refuse another authority's run at our address: nobody owns an id before its run exists."""
     wanted = planned.terms
     ours = (bytes(planned.authority.pubkey()), wanted.config_hash, wanted.genesis_root)
     if (view.authority, view.config_hash, view.genesis_root) != ours:

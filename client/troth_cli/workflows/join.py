@@ -1,7 +1,7 @@
-"""`troth join` before the participant starts: what flags and files say, checked without PyTorch.
+"""`troth join` before the participant starts: checks of flags and files, without PyTorch.
 
-Owns: everything about flags and files that must be in order before a stake is deposited.
-Never: imports torch or asks the chain; `take_part.py` does, after a line on the terminal says so.
+Owns: the checks of flags and files that come before a stake is deposited.
+Never: imports torch or asks the chain; `take_part.py` does, after it prints a line.
 Next: `take_part.py`.
 """
 
@@ -35,7 +35,7 @@ SESSION_FILE: Final = "session.json"
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """What the command line says, read but not yet checked against the run."""
+    """The options of the command line, read but not yet checked against the run."""
 
     rpc_url: str
     run: Pubkey
@@ -55,8 +55,8 @@ class JoinRequest:
 def join(request: JoinRequest, output: Output) -> "ParticipantEnd":
     """Check, then take part until the run ends or a signal asks to stop.
 
-    Raises before anything is sent where role, address, data, device, config or balance are not
-    right; KeyboardInterrupt after a second signal.
+    Raises before anything is sent if role, address, data, device, config or balance are not right.
+    Raises KeyboardInterrupt after a second signal.
     """
     listen = check(request)
     session = session_key(request.state, output)
@@ -66,7 +66,7 @@ def join(request: JoinRequest, output: Output) -> "ParticipantEnd":
 
 
 def check(request: JoinRequest) -> tuple[str, int]:
-    """Check what needs neither torch nor a network; return the host and port to listen on."""
+    """Make the checks without torch and network; return the host and port to listen on."""
     if request.role not in ROLES:
         raise InputError(", ".join(ROLES), repr(request.role), "Choose one of these.", "--role")
     host, port = split_listen(request.listen)
@@ -81,7 +81,7 @@ def check(request: JoinRequest) -> tuple[str, int]:
         )
     device_kind(request.device)
     load_manifest(request.data, request.config.manifest_digest())
-    # Only a look: the store takes the lock for good, but a stake should not move before.
+    # Only a test: the store takes the lock later, but no stake should move without it.
     FolderLock(request.state).close()
     return host, port
 

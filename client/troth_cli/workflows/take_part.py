@@ -1,6 +1,6 @@
-"""`troth join` from the chain on: the last checks, the participant, what the terminal shows of it.
+"""`troth join` once the chain is needed: the last checks, the participant, the terminal lines.
 
-Owns: the checks that need the chain or a device, the event log, and which events are printed.
+Owns: the checks that need the chain or a device, the event log, and the choice of printed events.
 Never: a step of the protocol.
 Next: `troth_client.participant.process`.
 """
@@ -25,7 +25,7 @@ from troth_coordinator.rules.membership import index_of_owner
 
 EVENTS_FILE: Final = "events.jsonl"
 FEE_RESERVE_LAMPORTS: Final = 10_000_000
-"""What joining takes beside stake and session: rent of the Participant account and fees."""
+"""The cost of joining beside stake and session: rent of the Participant account and fees."""
 PRINTED: Final = frozenset(
     {
         "joined",
@@ -54,7 +54,7 @@ PRINTED: Final = frozenset(
 
 
 class EventPrinter:
-    """An event sink: every event to the log file, those that people wait for to the terminal."""
+    """An event sink: every event goes to the log file, a few also to the terminal."""
 
     def __init__(self, log: EventLog, output: Output) -> None:
         self._log = log

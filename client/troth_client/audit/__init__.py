@@ -1,6 +1,6 @@
-"""Audits as a participant lives through them: what it shows, what it judges, what it sends.
+"""Audits from the side of a participant: the openings it shows, the work it judges, what it sends.
 
-Owns: the opening sets of its own work, its seats and votes, the steps that anyone may take.
+Owns: openings of its own work, its seats and votes, the transitions that anyone may send.
 Never: a rule of judging or a penalty; `troth_attestation` has those.
-Next: `tracker.py` for what is known; then `target.py`, `seat.py`, `juror.py`, `steps.py`.
+Next: `../audit_round.py` for the order; `evidence.py`, `verdicts.py`, `votes.py`, `transitions.py`.
 """

@@ -1,13 +1,13 @@
 """Calibration: how far honest work differs between machines, and how far cheats lie beyond it.
 
-Owns: the ways in which one gradient may be computed here, the cheats, a short training run that
-carries weights and momentum on, and the audits between all of them by the judge's own arithmetic.
+Owns: the ways in which this machine can compute one gradient, the cheats, a short training run,
+and the audits between all of them. The audits use the judge's own arithmetic.
 Never: a threshold (`thresholds.py` proposes them), a chain, a file.
-Next: `thresholds.py`; `cli/commands/calibrate.py` prints the table.
+Next: `thresholds.py`; `troth_cli/commands/calibrate.py` prints the table.
 
-Some trainers train in the reference way. In each measured round it is the next one's turn: every
-way computes its gradient, each is shown as a trainer's and judged by every other way; cheats are
-judged by every way. All of them start from the true momentum, as a cheat would.
+Some trainers train in the reference way. In each measured round, the next trainer is measured.
+Every way computes its gradient; each result is opened as a trainer's and judged by every other way.
+Cheats are judged by every way. All of them start from the true momentum, as a cheat would.
 """
 
 import os
@@ -84,7 +84,8 @@ class Plan:
 class Group:
     """The audits of one kind of trainer by all witnesses of another kind.
 
-    `highest_distance` is that between whole gradients of honest ways, relative to the larger.
+    `highest_distance` is the largest distance between whole gradients of honest ways, relative to
+    the larger gradient.
     """
 
     name: str
@@ -145,7 +146,7 @@ def calibrate(
 
 
 def cheats(batch: Batch) -> Iterator[tuple[str, Batch | None]]:
-    """Yield the cheats and the part of the batch [s, T + 1] that each computes; None is nothing."""
+    """Yield each cheat and the part of the batch [s, T + 1] that it computes; None: no part."""
     sequences, predictions = batch.shape[0], batch.shape[1] - 1
     for part in SKIPPED:
         if sequences % part == 0:
@@ -231,7 +232,7 @@ class _Study:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What an audit opens: u of the round and of the round before, fp32 [T, 64, 64]."""
+    """The values that an audit opens: u of the round and of the round before, fp32 [T, 64, 64]."""
 
     after: Float32
     before: Float32
@@ -245,12 +246,12 @@ class _Trainer:
     momentum: torch.Tensor | None = None
 
     def shows(self, residual: Residual, coefficients: Float32) -> _Shown:
-        """Return what it would show had it computed this D(g)."""
+        """Return the values that the trainer would open if it had computed this D(g)."""
         u = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
         return _Shown(u.numpy(), self.previous)
 
     def send(self, residual: Residual, coefficients: Float32, k: int) -> Signs:
-        """Return what it sends for this D(g), and carry the rest on."""
+        """Return the payload's signs for this D(g), and keep the rest as momentum."""
         u = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
         sent = select(u, k)
         self.momentum, self.previous = residual.after_included(u, sent), u.numpy()
@@ -258,7 +259,7 @@ class _Trainer:
 
 
 def _distance(first: Float32, second: Float32) -> float:
-    """Return ||a - b|| / max(||a||, ||b||): what two sketches of these show of it."""
+    """Return ||a - b|| / max(||a||, ||b||), the distance that two sketches estimate."""
     larger = max(float(np.linalg.norm(first)), float(np.linalg.norm(second)))
     return float(np.linalg.norm(first - second)) / larger if larger else 0.0
 

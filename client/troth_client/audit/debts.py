@@ -1,8 +1,8 @@
-"""What audits still ask of a participant that stops, and what its silence would cost it.
+"""The audit duties that a stopping participant still owes, and the price of leaving them undone.
 
-Owns: one record for each thing that an open audit or case waits for, as the tracker last showed it.
-Never: waits, sends, or keeps anybody from stopping. Seeds that are not frozen may ask for more.
-Next: `participant/supervisor.py`, which reports them.
+Owns: one record for each duty that an open audit or case waits for, as the tracker last read it.
+Never: waits, sends, or keeps anybody from stopping. Rounds without a frozen seed may add duties.
+Next: `participant/supervisor.py`, which reports the duties.
 """
 
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ SHOWING = (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.ACCUSED, AuditStag
 SEATED = (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.REVEAL)
 DRAWN = (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
 LAST = (AuditStage.REVEAL, AuditStage.CASE_REVEAL)
-"""Who has not committed by then has paid already, or never had to."""
+"""In these stages a seat or juror without a commit owes nothing: it was fined, or is exempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """`what` is waited for: openings, a commit or a reveal.
+    """One duty. `what` is the act that is awaited: openings, a commit or a reveal.
 
-    `slots` are left until the stage under way ends; silence costs `lamports` at most.
+    `slots`: left until the present stage ends. `lamports`: the highest fine for silence.
     """
 
     round: int

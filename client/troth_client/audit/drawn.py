@@ -1,8 +1,8 @@
-"""What the seed of a round asks a trainer to open (protocol section 7).
+"""The tiles that the seed of a round asks a trainer to open (protocol section 7).
 
-Owns: the one way from a frozen seed and a signed header to `Sampled`, so that no other tiles than
-the drawn ones are ever opened, and none before there is a seed.
-Never: decides whether the payload is sampled. Next: `openings_store.py`.
+Owns: the only way from a frozen seed and a signed header to `Sampled`. No tile is opened before
+there is a seed, and only drawn tiles are opened.
+Never: decides whether the payload is sampled. Next: `state/openings_store.py`.
 """
 
 from troth_attestation.header import Header
@@ -27,8 +27,8 @@ def frozen_seed(round_: RoundView) -> Digest:
 def sampled_payload(seed: Digest, header: Header, num_tiles: int) -> Sampled:
     """Return the audited payload of a header under a frozen seed.
 
-    `seed` comes from `frozen_seed`, or from the Audit account, which copies it. Zeros, its content
-    until then, raise SeedNotFrozenError.
+    `seed` comes from `frozen_seed`, or from the Audit account, which copies it. The account holds
+    zeros until then; zeros raise SeedNotFrozenError.
     """
     if seed == ZERO_DIGEST:
         raise SeedNotFrozenError(

@@ -1,6 +1,7 @@
-"""Duties: what a seat or a juror owes at a look at the chain, and for how long.
+"""Duties: the act that a seat or a juror owes at one view of the chain, and for how long.
 
-Owns: waiting for the moment to commit or to reveal, and its end. Never: judges or sends.
+Owns: waiting until a commit or reveal is due, and noticing when it is no longer due.
+Never: judges or sends.
 Next: `rules/audits.py` for the duties; `verdicts.py`, `votes.py`, which act on them.
 """
 
@@ -23,16 +24,16 @@ COMMITTING: dict[Duty, AuditStage] = {
 
 
 def owed(witness: Witness, view: NetworkView, audit: AuditView, duty: Duty) -> Act | None:
-    """Return what we owe in an audit now."""
+    """Return the act that we owe in an audit now."""
     return duty(audit, witness.chain.index, run_clock(view.run, view.slot))
 
 
 async def while_owed(
     witness: Witness, key: AuditKey, duty: Duty, act: Act
 ) -> AsyncIterator[tuple[NetworkView, AuditView]]:
-    """Yield the audit at each look at which we owe `act`, until we do no longer.
+    """Yield the audit at each view in which we owe `act`, until we no longer owe it.
 
-    A reveal is waited for while others may still commit.
+    For a reveal, waits while others may still commit.
     """
     tracker = witness.audits.tracker
     while True:

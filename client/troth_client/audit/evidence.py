@@ -1,7 +1,7 @@
-"""What a judge needs: the audited payload and its openings, and a gradient of its own to compare.
+"""The evidence of a judge: the audited payload, its openings, and the judge's own gradient.
 
-Owns: where each comes from, for how long it is looked for, and that only what the chain names is
-judged. Never: judges (`judgement.py` puts this before the judge) or sends.
+Owns: where each part comes from and how long to search for it. Only bytes that the chain names
+are judged. Never: judges (`judgement.py` hands the evidence to the judge) or sends.
 Next: `audit_round.py`.
 """
 
@@ -15,7 +15,7 @@ from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.recompute import named_sequences
 from troth_client.audit.witness import Witness
-from troth_client.network.watch import NODE_FAILURES
+from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import end
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage.entries import Submission
@@ -26,7 +26,7 @@ from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.view import NetworkView
 
 LAST_SHARE = 3
-"""In the last third of its window, a judge says that nobody served the openings."""
+"""In the last third of its window, a judge may answer that nobody served the openings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _Search:
         while True:
             try:
                 found = await find_evidence(self.witness, tracker.view, self.audit)
-            except NODE_FAILURES as error:
+            except RPC_FAILURES as error:
                 self.witness.chain.watch.report(error)
             else:
                 if found is not None:
@@ -67,10 +67,10 @@ def is_late(view: NetworkView, audit: AuditView, window_slots: int) -> bool:
 async def fetch_evidence(
     witness: Witness, audit: AuditView, window_slots: int, may_give_up: Callable[[], bool]
 ) -> Evidence | None:
-    """Return what an audit or a case is about, however long its holders take.
+    """Return the evidence of an audit or a case, however long its holders take.
 
-    None in the last third of a window of `window_slots`, once a search came to nothing and
-    `may_give_up` agrees. A holder that never answers keeps nobody beyond its window.
+    Returns None in the last third of a window of `window_slots` if a search found nothing and
+    `may_give_up` agrees. A holder that never answers cannot keep a judge beyond its window.
     """
     tracker, search = witness.audits.tracker, _Search(witness, audit)
     searching = witness.chain.runtime.start(search.until_found(), "search")
@@ -86,9 +86,10 @@ async def fetch_evidence(
 
 
 async def find_evidence(witness: Witness, view: NetworkView, audit: AuditView) -> Evidence | None:
-    """Return what an audit or a case is about, from disk or from holders.
+    """Return the evidence of an audit or a case, from disk or from holders.
 
-    None while something of it is out of reach; another try may bring it. Only work has openings.
+    Returns None while a part of it cannot be had; a later try may succeed. Only audits and cases
+    about work have openings.
     """
     accused = audit.subject if audit.kind == AuditKind.POSSESSION else audit.target
     openings: bytes | None = None
@@ -122,9 +123,9 @@ async def find_submission(
 def kept_submission(
     witness: Witness, audit: AuditView, index: int | None = None
 ) -> Submission | None:
-    """Return the submission that the audit names if it is on disk: a fork may have left another.
+    """Return the submission that the audit names, if it is on disk.
 
-    `index` is the trainer's, that of the target unless given.
+    Another one may be there, left by a fork. `index` is the trainer's; the target's by default.
     """
     trainer = audit.target if index is None else index
     for kept in witness.submissions.kept(audit.round, trainer):
@@ -146,7 +147,7 @@ async def find_openings(
 async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evidence) -> OwnGradient:
     """Return our own gradient of the sequences that the target had to take.
 
-    Waits for its weights as long as the caller does: after a restart they are replayed first.
+    Waits for its weights without a limit of its own: after a restart they are replayed first.
     """
     while True:
         try:
@@ -183,9 +184,9 @@ async def assigned_sequences(
 ) -> tuple[int, ...]:
     """Return the ids that the chain assigned to the target, whatever its header says.
 
-    Once the ring has dropped the round nobody knows its ranks: then those of the rank that the
-    header names, and if it names none, those of the first one, of which its work is not either.
-    `cursor` is that before the round.
+    `cursor` is the cursor before the round. Once the ring has dropped the round, its ranks are not
+    known any more. Then the ids are those of the rank whose data the header names. If it names the
+    data of no rank, they are those of the first rank; the work does not match these either.
     """
     order = witness.state.order
     per_payload = witness.state.config.train.sequences_per_payload
@@ -198,7 +199,7 @@ async def assigned_sequences(
 
 
 def report_delay(witness: Witness, audit: AuditView, error: Exception) -> None:
-    """Say what an audit waits for."""
+    """Report what an audit waits for."""
     witness.chain.events.emit(
         "judging_delayed", round=audit.round, target=audit.target, reason=str(error)
     )

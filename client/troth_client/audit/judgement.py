@@ -1,8 +1,8 @@
 """From the pieces of one audit to a verdict.
 
-Owns: putting them in front of the judge. Never: judges (`troth_attestation` does), fetches,
-recomputes, or sends.
-Next: `verdict_store.py`, which keeps what was found until it may be revealed.
+Owns: handing them to the judge. Never: judges (`troth_attestation` does), fetches, recomputes, or
+sends.
+Next: `state/verdict_store.py`, which keeps the verdict until it may be revealed.
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ from troth_coordinator.rules.ids import Digest
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One payload as a judge has it in hand.
+    """One payload with all that a judge needs.
 
-    `sigma` is the seed of the round's audits; `header` the committed one; `payload` the included
-    bytes; `openings` what somebody served for `openings_root`, None where work is not judged.
+    `sigma`: seed of the round's audits. `header`: the committed header. `payload`: the included
+    bytes. `openings`: bytes served for `openings_root`; None where the work is not judged.
     """
 
     sigma: Digest
@@ -54,7 +54,7 @@ def judge_work(evidence: Evidence, gradient: Float32, config: RunConfig) -> Verd
 def judge_payload(
     header: Header | None, payload: bytes | None, num_tiles: int, config: RunConfig
 ) -> Verdict:
-    """Judge a payload case (P2): decode the bytes as strictly as everybody who applied them."""
+    """Judge a payload case: decode the bytes as strictly as everybody who applied them."""
     malformed = None
     try:
         codec.decode(payload or b"", num_tiles, config.demo.k)

@@ -1,12 +1,12 @@
-"""The gradient of somebody else's payload, computed again: what a witness compares with.
+"""Recompute the gradient behind another trainer's payload, for comparison.
 
 Owns: the trainer's computation (`steps/produce.py`) on kept weights: same sequences, same order of
-microbatches, own clip, same tiles and transform. Never: touches the model that trains here, nor
-waits: call it in a thread.
+microbatches, own clip, same tiles and transform.
+Never: touches the model that trains here, and never waits: call it in a thread.
 Next: `judgement.py`, which turns D(g) and the shown openings into a verdict.
 
-A witness computes as it trains (its device, its precision). A member of a second committee works in
-reference mode: fp32 on one thread of the processor, the same bits each time on one machine.
+A witness computes as it trains: on its device, in its precision. A juror computes in reference
+mode: fp32 on one thread of the processor, which gives the same bits each time on one machine.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ Weights = Mapping[str, NDArray[np.float32]] | Mapping[str, Tensor]
 def recompute(
     config: RunConfig, weights: Weights, batch: NDArray[np.int64], device: Device = CPU
 ) -> Float32:
-    """Return D(g), fp32 [T, 64, 64], of the sequences `batch` at w_r, after the own clip.
+    """Return D(g), fp32 [T, 64, 64], of the sequences `batch` at w_r, after our own clip.
 
     `weights` are canonical names -> fp32, `batch` int64 [sequences, tokens + 1]. A gradient that is
     not finite gives zeros: an honest trainer sends nothing then, and the verdict is inconclusive.
@@ -62,9 +62,9 @@ def named_sequences(
 ) -> tuple[int, ...] | None:
     """Return the sequence ids that a header's data root names, among the ranks of its round.
 
-    For audits that outlive the ring, where the chain no longer shows who trained: `cursor` is that
-    before the round (`WeightState.cursor`). While the round is in the ring, `sequences_of` it is.
-    None if no rank has that root.
+    For audits that outlive the ring, where the chain no longer shows who trained. `cursor` is the
+    cursor before the round (`WeightState.cursor`). While the round is in the ring, use
+    `sequences_of`. Returns None if no rank has that root.
     """
     for rank in range(MAX_PARTICIPANTS):
         ids = order.sequences(rank_start(cursor, rank, per_payload), per_payload)
@@ -75,7 +75,7 @@ def named_sequences(
 
 @contextlib.contextmanager
 def num_threads(count: int) -> Iterator[None]:
-    """Compute with so many threads inside the block; other threads may be slowed, never changed."""
+    """Compute with this many threads inside the block; results of other threads do not change."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

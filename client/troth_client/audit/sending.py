@@ -1,7 +1,8 @@
-"""Send one instruction for an audit and report what became of it.
+"""Send one instruction for an audit and report the result.
 
-Owns: that a failure is an event and not an end: somebody else was faster, a window has closed, the
-session key has no money left. What failed is not sent again at once. Never: decides what to send.
+Owns: turning a failure into an event. A failure does not end the participant: somebody else was
+faster, a window has closed, or the session key has no money left. A failed instruction is not sent
+again at once. Never: decides what to send. Next: `transitions.py`, `verdicts.py`.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from troth_coordinator.rules.view import NetworkView
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What is sent for which audit: the event that reports it, the audit's key."""
+    """One purpose of sending: the event that reports it, and the key of its audit."""
 
     event: str
     key: AuditKey

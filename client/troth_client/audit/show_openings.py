@@ -1,6 +1,6 @@
 """A sampled trainer shows its tiles: the opening set is served, its root goes onto the chain.
 
-Owns: when that is due, and when u of a round need not be kept any more.
+Owns: when openings are due, and when u of a round need not be kept any more.
 Never: opens tiles of a round whose seed is not frozen.
 Next: `state/openings_store.py`, `participant/audits.py`.
 """
@@ -27,9 +27,9 @@ from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
 def rounds_to_open(
     chain: RunChain, state: RoundState, audits: AuditState, view: NetworkView
 ) -> Iterator[RoundView]:
-    """Yield our rounds whose frozen seed asks for openings; release those that need no u any more.
+    """Yield our rounds whose frozen seed asks for openings; release rounds that no longer need u.
 
-    A seed is done with only when it is final: until then a fork may draw it anew.
+    A round is released only when its seed is final: until then a fork may draw the seed anew.
     """
     oldest = view.run.round - view.run.params.ring
     for number in state.archive.waiting():
@@ -46,7 +46,7 @@ def rounds_to_open(
 
 
 def is_asked(chain: RunChain, audits: AuditState, view: NetworkView, round_: RoundView) -> bool:
-    """Tell whether this round's seed asks for our openings and has not got them."""
+    """Return whether this round's seed asks for our openings and they are not on chain yet."""
     if round_.seed_status != SeedStatus.FROZEN or chain.index not in asked_for(round_):
         return False
     if run_clock(view.run, view.slot) > round_.freeze_clock + view.run.params.openings_slots:

@@ -1,7 +1,7 @@
-"""The two bounds of T2 from what was measured: where honest work ends and where cheating begins.
+"""The two bounds of the gradient test, derived from measurements of honest work and of cheats.
 
-Owns: the percentiles, the rule that proposes `ok_bound` and `mismatch_bound` or says that there is
-no room for them, and which of the other bounds stand in the way of honest work.
+Owns: the percentiles; the rule that proposes `ok_bound` and `mismatch_bound`, or finds that no pair
+of bounds fits; and the other bounds that honest work went beyond.
 Never: measures. Next: `calibrate.py`, which does.
 """
 
@@ -24,7 +24,7 @@ CAUGHT_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the measurements allow.
+    """The bounds that the measurements allow.
 
     `honest` is the 99.9th percentile of the honest medians, `worst_honest` the largest, `mildest`
     the 0.1th percentile of the cheat named `mildest_cheat`. The bounds are None where honest work
@@ -51,12 +51,12 @@ def propose_for(groups: Sequence[Group]) -> Proposal:
 
 
 def in_the_way(groups: Sequence[Group], judge: JudgeSection) -> list[str]:
-    """Return the bounds, besides the two, that honest work went beyond; empty for a sound config.
+    """Return the other bounds that honest work went beyond; empty for a sound config.
 
-    No pair of bounds helps then: a few tiles far off or a large residual decide by themselves. In
-    bf16 the tiles of queries and keys are far off once attention has ceased to matter: what is left
-    of their gradient is noise. A residual is large where the gradient has become small. Where
-    honest gradients lie far apart, sketches contradict honest seats.
+    No pair of bounds helps then: a few tiles far off, or a large residual, decide by themselves.
+    In bf16 the tiles of queries and keys are far off once attention no longer matters: the rest of
+    their gradient is noise. A residual is large where the gradient has become small. Where honest
+    gradients lie far apart, sketches contradict honest seats.
     """
     honest = [group for group in groups if group.is_honest]
     far = max(group.most_bad_tiles for group in honest)
@@ -91,9 +91,9 @@ def propose(honest: Sequence[float], cheats: Mapping[str, Sequence[float]]) -> P
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return a value of the sample below which at least so many percent of it lie, itself included.
+    """Return the smallest sample value with at least this percentage of values at or below it.
 
-    Nearest rank: with few values the extremes stand for the tails.
+    Nearest rank: with few values, the extremes stand for the tails.
     """
     ordered = sorted(values)
     # Integers: 99.9 % of 1000 must be rank 999 and not, by a rounding error, 1000.

@@ -1,6 +1,6 @@
-"""Transitions of audits, which anyone may send: open, hear, draw, decide, release.
+"""Transitions of audits, which anyone may send: open, extend, settle, draw, decide, release.
 
-Owns: which instruction a due step is. Never: decides an outcome, except to ask the judge whether
+Owns: the instruction for each due step. Never: decides an outcome. It only asks the judge whether
 the first seats agree, as the program will. Next: `rules/audits.py` for when a step is due.
 """
 
@@ -37,7 +37,7 @@ EVENTS = {
 async def open_audit(
     chain: RunChain, tracker: AuditTracker, view: NetworkView, key: AuditKey
 ) -> None:
-    """Open an audit that nobody has opened, also for a target that hides."""
+    """Open an audit that nobody has opened, even if the target hides."""
     round_, target, _kind = key
     step = audit_instructions.open_audit(chain.at, chain.payer, round_, target)
     await send(chain, tracker, view, step, Purpose("audit_opened", key))
@@ -58,7 +58,7 @@ async def take_step(
 
 
 def waits_for_cap(view: NetworkView, audit: AuditView) -> bool:
-    """Tell whether this case would be a conviction too many, refused until the next epoch."""
+    """Return whether the program would refuse this conviction until the next epoch: the cap."""
     if audit.kind != AuditKind.WORK or not is_cap_reached(view, audit.target):
         return False
     votes = [_revealed(juror) for juror in audit.jurors]
@@ -66,7 +66,7 @@ def waits_for_cap(view: NetworkView, audit: AuditView) -> bool:
 
 
 def report_of(seat: SeatView) -> Report:
-    """Return what a seat has delivered, as the judge counts it."""
+    """Return the statement of a seat as the judge counts it."""
     kind = _revealed(seat)
     return Report(
         has_committed=bool(seat.flags & SeatFlag.COMMITTED),
@@ -95,7 +95,7 @@ def _instruction(chain: RunChain, view: NetworkView, audit: AuditView, due: Step
 
 
 def _people(view: NetworkView, audit: AuditView) -> list[Pubkey]:
-    """Return the owners whose tickets or bar an outcome may touch, the target first."""
+    """Return the owners whose tickets or bar an outcome may change, the target first."""
     judges = [seat.index for seat in audit.judging] + [juror.index for juror in audit.jurors]
     unbonding = [index for index in judges if view.entries[index].unbonding > 0]
     owners = [audit.owner, *(view.entries[index].owner for index in unbonding)]

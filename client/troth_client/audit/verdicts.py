@@ -30,7 +30,7 @@ class Finding:
 
 
 NOT_SERVED = Finding(Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED), (0,) * NUM_BUCKETS)
-"""Nothing to compare a gradient with: none is computed. The sketch beside it is not looked at."""
+"""No gradient is computed, because there is nothing to compare it with. Its sketch is ignored."""
 
 
 async def judge_gradient(
@@ -46,7 +46,7 @@ async def judge_gradient(
 
 
 def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
-    """Write the finding down with its salt, so that a restart reveals the same."""
+    """Write the finding and its salt to disk: a restarted process reveals the same verdict."""
     verdict = found.verdict
     witness.chain.events.emit(
         "judged",

@@ -41,7 +41,7 @@ async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | Non
 
 
 def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:
-    """Write the vote down with its salt, so that a restart reveals the same."""
+    """Write the vote and its salt to disk: a restarted process reveals the same vote."""
     witness.chain.events.emit(
         "judged_case",
         round=case.round,
@@ -87,16 +87,15 @@ async def _until_replayed(witness: Witness, case: AuditView) -> None:
     """
     tracker, replica = witness.audits.tracker, witness.state.replica
     view = tracker.view
-    while replica.round < case.round and not is_late(
-        view, case, view.run.params.committee_commit_slots
-    ):
+    while replica.round < case.round and not is_late(view, case, view.run.params.jury_commit_slots):
         view = await tracker.next()
 
 
 def _without_evidence(witness: Witness, case: AuditView) -> Verdict:
-    """Say what is missing, rather than be silent.
+    """Return the vote of a juror that lacks evidence; silence would be fined.
 
-    In a case of work `unavailable` fines the target, who owes its openings and nothing else.
+    In a case about work, `unavailable` fines the target. The target owes its openings and nothing
+    else.
     """
     if case.kind != AuditKind.WORK:
         return Verdict(VerdictKind.UNAVAILABLE, Reason.EVIDENCE_MISSING)
@@ -106,7 +105,7 @@ def _without_evidence(witness: Witness, case: AuditView) -> Verdict:
 
 
 def _judge_root(witness: Witness, case: AuditView) -> Verdict:
-    """Compare the vote with the root of our own copy, which exact replay made."""
+    """Compare the target's root vote with the root that our own exact replay computed."""
     saved = witness.state.store.load_weights(case.round)
     replayed = None if saved is None else saved.state_root
     return cases.judge_root(case.root_vote, (case.run, case.round, case.owner), replayed)

@@ -1,9 +1,9 @@
-"""What a participant needs to judge: evidence, its own gradient, the judge.
+"""A participant as a judge: its evidence, its own gradient, and the judge.
 
-Owns: the composition, and the port of what a witness computes. Never: decides when to judge.
-Next: `audit_round.py`, which reads like an audit; `recompute.py` for the gradient.
+Owns: the composition, and the port for the computations of a witness. Never: decides when to judge.
+Next: `audit_round.py` for the order of an audit; `recompute.py` for the gradient.
 
-Dishonest witnesses in tests are other forms of the same port.
+Dishonest witnesses in tests implement the same port.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class WitnessWork(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HonestWitnessWork:
-    """Recompute as trainers do, and say what the judge finds."""
+    """Recompute as trainers do, and return what the judge finds."""
 
     config: RunConfig
     device: Device
@@ -83,15 +83,15 @@ class Witness:
 
     @property
     def state(self) -> RoundState:
-        """Weights, data and store."""
+        """The round state: weights, data and store."""
         return self.submissions.state
 
 
 def recall(witness: Witness, audit: AuditView, *, is_juror: bool = False) -> Entry | None:
-    """Return what we have said of an audit.
+    """Return the statement that we have stored for an audit, if any.
 
-    Where the openings are others than those that it speaks of, and we have not committed to it on
-    this chain, a fork drew the seed anew: it is forgotten.
+    A statement about other openings, without a commit of ours on this chain, is left from a fork
+    that drew another seed. It is dropped.
     """
     verdicts, duty = witness.audits.verdicts, Duty(audit.round, audit.target, audit.kind, is_juror)
     found = verdicts.find(duty)

@@ -1,4 +1,4 @@
-"""DeMo on tiles: cut, transform, choose, remember, and apply to the bit (protocol section 5).
+"""DeMo on tiles: cut, transform, select, keep the rest, apply bit-exactly (protocol section 5).
 
 Owns: tile layout, DCT, canonical top-k, payload bytes, residual, the exact weight step and its
 self-test.

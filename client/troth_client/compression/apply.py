@@ -25,8 +25,8 @@ from troth_client.compression.tiles import TileLayout
 def direction(payloads: Sequence[VerifiedPayload], num_tiles: int, path: ApplyPath) -> Tensor:
     """Return d = sign(B^T C B), int8 [num_tiles, 64, 64] on `path.device`; any order, same bits.
 
-    C sums the signs of all payloads; none at all gives zeros. Raises TileShapeError if a payload
-    was made for another number of tiles.
+    C sums the signs of all payloads; without payloads it is zero. Raises TileShapeError if a
+    payload was made for another number of tiles.
     """
     for payload in payloads:
         if payload.num_tiles != num_tiles:
@@ -80,9 +80,9 @@ def update(
 ) -> None:
     """Apply one closed round in place: `included` has one entry for each bit of the bitmap.
 
-    None stands for an included payload that fails section 5.4: it adds nothing, on every client,
-    but the step is taken. If no payload is included, the weights stay unchanged: there is no decay
-    either. `constants` are a and b. Errors as in `direction` and `step`.
+    None stands for an included payload that fails section 5.4. Every client takes the step and adds
+    nothing for that payload. If no payload is included, the weights stay unchanged: there is no
+    decay either. `constants` are a and b. Errors as in `direction` and `step`.
     """
     if not included:
         return
@@ -104,7 +104,7 @@ def _on_device(signs: Signs, device: torch.device) -> _Placed:
 
 
 def _counts(placed: Sequence[_Placed], tiles: slice, like: Tensor) -> Tensor:
-    """C of a block of tiles: int32 [n, 64, 64]; integers, so that the order of peers is nothing."""
+    """C of a block of tiles, int32 [n, 64, 64]: in integers the order of payloads is irrelevant."""
     counts = like.new_zeros((len(like), TILE_COEFFICIENTS), dtype=torch.int32)
     for signs in placed:
         # Absent tiles have zero fields: 0 - 2 * 0 adds nothing to coefficient 0.

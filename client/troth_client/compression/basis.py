@@ -1,7 +1,7 @@
 """The two DCT-II bases of a 64x64 tile: the integer one of consensus and the float one.
 
-Owns: the shipped constants of protocol section 5.5. Never: computes consensus values with libm,
-whose last bit differs between machines: the integer basis is looked up in a table.
+Owns: the shipped constants of protocol section 5.5. The integer basis comes from a table.
+Never: computes consensus values with libm, whose last bit differs between machines.
 Next: `dct.py` (float, producing) and `apply.py` (integer, consensus).
 """
 

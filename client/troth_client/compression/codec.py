@@ -96,8 +96,9 @@ def encode(signs: Signs) -> bytes:
 def decode(data: bytes, num_tiles: int, k: int, root: bytes | None = None) -> VerifiedPayload:
     """Check payload bytes and unpack them; the only maker of VerifiedPayload.
 
-    The order is length, root (if given: bytes broken on the way are not the sender's fault), then
-    for each block of leaves padding, absent tiles, index order. Raises PayloadLengthError,
+    The order is length, root if given, then padding, absent tiles and index order of each block of
+    leaves. The root comes early because bytes broken on the way are not the sender's fault. Raises
+    PayloadLengthError,
     PayloadRootError, PaddingError, AbsentTileError, IndexOrderError, UnsupportedKError.
     """
     length = num_leaves(num_tiles, k) * PAYLOAD_LEAF_BYTES

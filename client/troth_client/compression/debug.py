@@ -30,7 +30,7 @@ _NEXT = "Write it with numpy.save as float32 of shape [tiles, 64, 64]."
 
 @dataclass(frozen=True, slots=True)
 class PayloadFacts:
-    """What `troth debug payload` prints; the hashes are hex."""
+    """The facts that `troth debug payload` prints; the hashes are hex."""
 
     length: int
     sha256: str

@@ -1,11 +1,11 @@
-"""The two arithmetic acts of consensus: counts to Q, and one weight step (protocol section 5.5).
+"""The arithmetic of consensus: from counts to Q, and one weight step (protocol section 5.5).
 
 Owns: operations whose result is the same bits on every device that passes `known_answer.py`.
 Never: a compiled, fused or reduced-precision kernel; never a loop over payloads (`apply.py`).
 Next: `known_answer.py`, which tests these two functions on a device before they are trusted.
 
-Why fp64 is exact: |C| <= 64 and a column of |B| sums to at most 2^17, so |Q| <= 2^40 and every
-partial sum, in any order and with or without fused multiply-add, is an integer far below 2^53.
+Why fp64 is exact: |C| <= 64, and a column of |B| sums to at most 2^17, so |Q| <= 2^40. Every
+partial sum is an integer far below 2^53, in any order, with or without fused multiply-add.
 """
 
 import math

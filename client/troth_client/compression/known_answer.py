@@ -1,12 +1,13 @@
-"""The question every device must answer alike before it may apply a payload (protocol 5.5).
+"""The known-answer test that a device must pass before it applies a payload (protocol 5.5).
 
-Owns: the test cases, their answers as shipped constants, the choice of the path: fp64 on the
-device, else int64 on the CPU. Never: repairs a device; one that fails is not used for consensus.
+Owns: the test cases, their answers as shipped constants, and the choice of the path: fp64 on the
+device, else int64 on the CPU. Never: repairs a device. A failing device is not used for consensus.
 Next: `apply.py`, which demands the `ApplyPath` that only `choose_path` makes.
 
-The extremes of Q: with 64 participants |C| <= 64. If all 4096 coefficients could reach it with
-the signs of one position's basis values, |Q| there would be 64 * (sum |B|)^2, just under 2^40: the
-first two tiles ask for it, beyond anything 64 payloads of k = 64 can do (the third tile is that).
+The extremes of Q: with 64 participants |C| <= 64. Suppose that all 4096 coefficients reached 64
+with the signs of one position's basis values. Then |Q| there would be 64 * (sum |B|)^2, just under
+2^40. The first two tiles test this value, which 64 payloads of k = 64 cannot reach. The third tile
+tests the largest value that they can reach.
 """
 
 import hashlib
@@ -35,23 +36,23 @@ DECAY, RATE = 0x3F7FF972, 0x3A83126F
 """a and b of the step cases as fp32 bits: L = 0.001, weight decay 0.1."""
 
 STEP_CASES = (
-    # weight, direction, weight after w * a and - b * d; all fp32 as bits
-    (0x3B28D84F, 1, 0x3ACE9589),  # a fused multiply-subtract gives ...8a
-    (0x3B3DFB53, 1, 0x3AF8DA7D),  # fused: ...7c
-    (0x3B3DFB53, -1, 0x3B7F7FAE),  # fused: ...ad
-    (0x00000001, 0, 0x00000001),  # the smallest subnormal, times a, rounds back to itself
-    (0x00400000, 0, 0x003FFE5C),  # subnormal times a
-    (0x807FFFFF, 0, 0x807FFCB8),  # the largest, negative
-    (0x00800000, 0, 0x007FFCB9),  # a normal number whose product is subnormal
-    (0x80000000, 0, 0x80000000),  # -0.0 stays -0.0
-    (0x80000000, 1, 0xBA83126F),  # -0.0 - b
+    # Columns: weight, direction, weight after w * a and - b * d. All are fp32 as bits.
+    (0x3B28D84F, 1, 0x3ACE9589),  # A fused multiply-subtract gives ...8a.
+    (0x3B3DFB53, 1, 0x3AF8DA7D),  # Fused: ...7c.
+    (0x3B3DFB53, -1, 0x3B7F7FAE),  # Fused: ...ad.
+    (0x00000001, 0, 0x00000001),  # The smallest subnormal, times a, rounds back to itself.
+    (0x00400000, 0, 0x003FFE5C),  # Subnormal times a.
+    (0x807FFFFF, 0, 0x807FFCB8),  # The largest, negative.
+    (0x00800000, 0, 0x007FFCB9),  # A normal number whose product is subnormal.
+    (0x80000000, 0, 0x80000000),  # The sign of -0.0 stays.
+    (0x80000000, 1, 0xBA83126F),  # The sum -0.0 - b.
     (0x00000000, -1, 0x3A83126F),
 )
 NO_DECAY_CASES = (
-    (0x00000001, 0, 0x00000001),  # inputs flushed to zero would show here
+    (0x00000001, 0, 0x00000001),  # Inputs flushed to zero would show here.
     (0x807FFFFF, 0, 0x807FFFFF),
     (0x80000000, 0, 0x80000000),
-    (0x3A83126F, 1, 0x00000000),  # b - b is +0.0
+    (0x3A83126F, 1, 0x00000000),  # The difference b - b is +0.0.
     (0xBA83126F, -1, 0x00000000),
     (0x80000000, -1, 0x3A83126F),
 )

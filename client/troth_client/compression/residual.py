@@ -1,7 +1,7 @@
 """The residual: DeMo's momentum, kept at home in the DCT domain (protocol section 5.2).
 
-Owns: how M becomes u, and u becomes the next M. Never: decides whether a payload was included, nor
-applies a decoupling term before the chain has said so: nothing unaudited enters a residual.
+Owns: how M becomes u, and u becomes the next M. Never: decides whether a payload was included, or
+subtracts what was sent before the chain has included it: nothing unaudited enters a residual.
 Next: `topk.py`, which chooses from u; `apply.py`, which adds up the signs of all trainers.
 """
 

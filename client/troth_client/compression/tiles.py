@@ -1,7 +1,7 @@
 """Where each weight lies in the stack of 64x64 tiles (protocol section 5.1).
 
 Owns: name order, the shared matrix of 1-D tensors, padding, both directions of the cut.
-Never: values; it moves them and changes none.
+Never: changes a value; it only moves values.
 Next: `dct.py`, which transforms the tiles.
 
 Shape legend: T tiles, R and C tile rows and columns of one matrix.

@@ -1,11 +1,11 @@
 """The canonical choice of k coefficients per tile (protocol section 5.2).
 
-Owns: largest |u| first, ties to the lowest index, -0.0 positive, on any device the same answer.
-Never: values; only the places and the signs leave the machine.
+Owns: the order: largest |u| first, ties to the lowest index, -0.0 positive; equal on any device.
+Never: sends values; only places and signs leave the machine.
 Next: `codec.py`, which packs them, and `residual.py`, which forgets them.
 
-fp32 magnitudes order like their bit patterns, so the work is done on int32, which is exact, sees
-subnormal numbers whatever the device does with them, and is faster than a float sort.
+fp32 magnitudes order like their bit patterns, so the work is done on int32. That is exact, is
+faster than a float sort, and keeps subnormal numbers even where the device flushes them.
 """
 
 import torch

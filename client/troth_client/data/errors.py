@@ -1,4 +1,4 @@
-"""What can go wrong with token data, as one tree.
+"""Errors of token data, as one tree.
 
     DataError
     ├── ManifestError            the manifest is missing, malformed or not the one on chain

@@ -105,7 +105,7 @@ class _Split:
 
 
 class _SavedSplit(BaseModel):
-    """What the resume file tells about a split, beside the tokens that wait."""
+    """The state of a split in the resume file, beside its waiting tokens."""
 
     entries: list[ShardEntry]
     num_bytes: int
@@ -209,7 +209,7 @@ class _Work:
         return PrepareProgress(self._num_bytes, total, tokens // self._row, len(entries))
 
     def _save(self) -> None:
-        """Record where to go on: everything that the shards on disk do not tell."""
+        """Record where to go on: everything that the shards on disk do not show."""
         fields: dict[str, str | int] = {"origin": self._origin, "num_pieces": self._num_pieces}
         arrays: dict[str, Array] = {}
         for split in (self._train, self._validation):

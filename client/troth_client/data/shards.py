@@ -3,9 +3,9 @@
 Owns: sequence id -> tokens, and the checks of files against the manifest. Never: writes, tokenises,
 or chooses ids. Next: train/step.py turns a batch of sequences into a gradient.
 
-A shard is checked when first touched: size, SHA-256, token range. Each later access compares the
-file's identity, size and times with those at the check, and checks again when they differ, so a
-file that is replaced or changed while a run is on is never trained on.
+A shard is checked at first use: size, SHA-256, token range. Each later access compares the file's
+identity, size and times with those at the check. When they differ, the shard is checked again.
+No participant trains on a file that was replaced or changed during the run.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _CHECK_TOKENS = 1 << 22
 
 
 class _Mark(NamedTuple):
-    """What a file system tells about a file without reading it."""
+    """Identity, size and times of a file, which the file system gives without reading it."""
 
     device: int
     inode: int

@@ -3,8 +3,8 @@
 Owns: which documents, in which order, cut into which pieces. Never: tokenises or writes.
 Next: tokens.py turns pieces into tokens.
 
-A source is deterministic: the same `fingerprint` means the same pieces in the same order, which is
-what lets a killed preparation go on where it stopped.
+A source is deterministic: the same `fingerprint` means the same pieces in the same order. So a
+killed preparation can go on where it stopped.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""What can go wrong with a model's weights, as one tree.
+"""Errors of a model's weights, as one tree.
 
     ModelError
     ├── WeightNamesError     tensors missing or unknown

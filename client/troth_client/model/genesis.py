@@ -1,6 +1,6 @@
 """The root from which a run starts, for its creator and for everybody who checks it.
 
-Owns: w_0 to genesis root. Never: imports torch: a run is created on machines without it.
+Owns: the way from w_0 to the genesis root. Never: imports torch: machines without it create runs.
 Next: `model/init.py` for the weights, `assembly.py`, which checks the root before training.
 """
 

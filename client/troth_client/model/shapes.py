@@ -1,7 +1,7 @@
 """Names and shapes of everything that a run trains, straight from the model config.
 
-Owns: the canonical list of tensors: tiles, state roots and first weights all follow it. Never:
-imports torch, so that the command line and auditors can use it without.
+Owns: the canonical list of tensors; tiles, state roots and first weights all follow it.
+Never: imports torch, because the command line and auditors run without it.
 Next: init.py draws values for these tensors; llama.py builds modules with the same names.
 """
 

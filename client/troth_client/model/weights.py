@@ -1,7 +1,7 @@
 """Canonical names on top of a torch model: views to read, apply to, and load into.
 
-Owns: which parameter answers to which canonical name, and that masters are fp32. Never: copies
-unless asked, or changes a value except by `load_weights`.
+Owns: the parameter for each canonical name, and that masters are fp32. Never: copies unless asked,
+or changes a value except by `load_weights`.
 Next: shapes.py for the list of names; compression/apply.py changes the tensors of `weight_views`.
 """
 

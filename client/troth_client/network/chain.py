@@ -1,7 +1,7 @@
 """The chain as one participant reads and changes it.
 
 Owns: the identity that signs, the addresses of the run, looks through the watcher, and sends.
-Never: decides what to send. Beside `transport/`, this is the only door to the outside.
+Never: decides what to send. Only this module and `transport/` reach other machines.
 Next: `watch.py`; `troth_coordinator/chain/client.py` does the work.
 """
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the participant is: owner address, session key, index in the roster."""
+    """The identity of a participant: owner address, session key, index in the roster."""
 
     owner: Pubkey
     session: Keypair
@@ -52,7 +52,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class RunChain:
-    """One run on chain, seen and signed for by one participant."""
+    """One run on chain, as one participant reads it and signs for it."""
 
     client: CoordinatorClient
     at: RunAddresses
@@ -79,7 +79,7 @@ class RunChain:
         return self.identity.session.pubkey()
 
     async def look(self) -> NetworkView:
-        """Return what the chain shows now."""
+        """Return a fresh view of the chain."""
         return await self.watch.look()
 
     async def until(self, holds: Callable[[NetworkView], bool]) -> NetworkView:
@@ -93,7 +93,7 @@ class RunChain:
     async def send_carrying(
         self, instruction: Instruction, carried: Sequence[Instruction]
     ) -> ConfirmedTransaction:
-        """Send an instruction with others that may turn out to be too late. Raises as `send`."""
+        """Send an instruction with others that may arrive too late. Raises as `send`."""
         return await self.client.send_carrying([instruction], carried, [self.identity.session])
 
     async def finish(self, send: Coroutine[Any, Any, T]) -> T:
@@ -131,9 +131,10 @@ class RunChain:
         return await self.client.read_participants(self.at.run, owners)
 
     async def read_closed(self, view: NetworkView, round_: int) -> RoundView:
-        """Return a round that `view` shows as over, once the node that we ask shows it closed.
+        """Return a round that `view` shows as over, once the RPC node shows it closed.
 
-        Nodes behind one address may lag behind each other. LaggingError when the ring dropped it.
+        Several RPC nodes behind one address may lag behind each other. Raises LaggingError when
+        the ring has dropped the round.
         """
         while True:
             found = await self.read_round(round_)

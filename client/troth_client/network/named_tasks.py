@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Coroutine, Hashable
 from typing import Any
 
 from troth_client.network.chain import RunChain
-from troth_client.network.watch import NODE_FAILURES
+from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import end
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -53,5 +53,5 @@ class NamedTasks:
                 del self._tasks[name]
                 try:
                     task.result()
-                except NODE_FAILURES as error:
+                except RPC_FAILURES as error:
                     self._chain.watch.report(error)

@@ -1,10 +1,10 @@
 """Everybody's submissions: from disk or from any holder, checked before any use.
 
-Owns: every check that allows us to hold a submission (sections 4, 5.4 and 6) and who is asked.
-Two levels: to *apply* an included payload, its header must be the committed one and its bytes
-those that the header names (`obtain`); to *vouch* for it, every field must also be what the chain
-says (`vouchable`). The second may fail where the first must not: a round that the majority
-included is applied by all, whatever we think of its headers.
+Owns: every check that allows us to hold a submission (sections 4, 5.4 and 6), and the holders to
+ask. There are two levels. To *apply* an included payload, its header must be the committed one and
+its bytes must match the header (`obtain`). To *vouch* for it, every field must also match the chain
+(`vouchable`). A payload may pass the first and fail the second: everybody applies what the majority
+included.
 Never: touches a tensor with unchecked bytes. Next: `steps/gather.py`, which decides for how long.
 """
 
@@ -124,8 +124,8 @@ class Submissions:
     def expect_pushes(self, round_: RoundView, view: NetworkView) -> None:
         """Accept the committed headers of a round, and then their payloads, from anybody.
 
-        What is pushed is checked like what is fetched, then kept and served: a payload outlives
-        its maker when others hold it.
+        Pushed bytes are checked like fetched ones, then kept and served. So a payload survives its
+        maker's end, because others hold it.
         """
         size = self.payload_bytes
 
@@ -144,9 +144,10 @@ class Submissions:
             self.transport.expect(blob, SIGNED_HEADER_BYTES, check_of(index))
 
     async def endpoints(self, view: NetworkView, first: int) -> list[str]:
-        """Return everybody's address, that of `first` in front; asks the chain about new owners.
+        """Return all endpoints, that of `first` in front; asks the chain about new owners.
 
-        A participant that has left is asked only for its own: it serves until its last audit ends.
+        A participant that has left is asked only for its own submissions, which it serves until
+        its last audit ends.
         """
         living = {
             index: entry.owner
@@ -192,12 +193,12 @@ class Submissions:
             try:
                 check(found.header + found.signature)
             except HeaderError:
-                continue  # a holder's lie that was good enough to apply; others have the signature
+                continue  # enough to apply, with a false signature; others hold the true one
             return found
         return None
 
     def kept(self, round_: int, index: int) -> list[Submission]:
-        """Return what is on disk of a trainer in a round: our own as made, or as fetched."""
+        """Return a trainer's submission from disk: our own as made, others as fetched."""
         store = self.state.store
         own = store.load_submission(round_) if index == self.chain.index else None
         found = (own, store.load_peer(round_, index))

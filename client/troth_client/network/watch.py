@@ -1,7 +1,7 @@
-"""The one watcher of the chain: each look reads it once and is handed to every task that waits.
+"""The watcher of the chain: it reads the chain once per look and hands the view to all who wait.
 
-Owns: the newest view, who waits for the next one, and patience with a node that does not answer.
-Never: sends, or decides what a view asks for. Next: `chain.py`.
+Owns: the newest view, the waiters for the next one, and patience with an RPC node that does not
+answer. Never: sends, or decides what a view asks for. Next: `chain.py`.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from troth_coordinator.chain.errors import BlockhashExpiredError, RpcError, Unco
 from troth_coordinator.rules.view import NetworkView
 
 MAX_FAILURES = 30
-"""How often in a row the node may fail before the participant gives up."""
-NODE_FAILURES = (RpcError, UnconfirmedError, BlockhashExpiredError)
-"""What a node that is away, late or overloaded raises; whatever was tried can be tried again."""
+"""How often in a row the RPC node may fail before the participant gives up."""
+RPC_FAILURES = (RpcError, UnconfirmedError, BlockhashExpiredError)
+"""Errors of an RPC node that is away, late or overloaded; the same call can be tried again."""
 
 
 class ChainWatcher:
-    """What the chain shows of one run, at confirmed finality."""
+    """The views of one run on chain, at confirmed finality."""
 
     def __init__(
         self, client: CoordinatorClient, run: Pubkey, runtime: Runtime, events: EventSink
@@ -45,7 +45,7 @@ class ChainWatcher:
         return self._latest
 
     async def look(self) -> NetworkView:
-        """Read the chain now; everybody who waits for a view gets this one too."""
+        """Read the chain now; all waiters get this view too."""
         view = await self._client.snapshot(self._run)
         self._num_failures = 0
         self._latest = view
@@ -87,7 +87,7 @@ class ChainWatcher:
             await self._runtime.wait()
             try:
                 await self.look()
-            except NODE_FAILURES as error:
+            except RPC_FAILURES as error:
                 self._num_failures += self._num_waiting > 0
                 if self._num_failures > MAX_FAILURES:
                     raise

@@ -1,1 +1,5 @@
-"""What runs around rounds: the supervisor of one participant."""
+"""One participant as a whole: its start, its supervisor and the three sibling tasks.
+
+Owns: everything that runs around rounds and audits. Never: a step of a round or an audit.
+Next: `supervisor.py`, then `rounds.py`, `audits.py`, `housekeeping.py`.
+"""

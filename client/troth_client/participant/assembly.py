@@ -1,4 +1,4 @@
-"""Put a member together: from a config, keys and ports to something that can take part.
+"""Put a member together: from a config, keys and ports to a participant that can take part.
 
 Owns: the order of start-up: known-answer test, weights from disk or from genesis, their root
 against the chain, the residual and the served payloads as a stopped process left them.
@@ -68,9 +68,9 @@ def as_witness(honest: HonestWitnessWork) -> WitnessWork:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What connects a member with the world and with time, and what it computes.
+    """The ports of a member: chain, transport, events, time, and the work that it computes.
 
-    `trains` and `judges` may put other work in the place of the honest one: cheats are made so.
+    `trains` and `judges` may replace the honest work; cheats use them.
     """
 
     chain: CoordinatorClient
@@ -84,7 +84,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a member computes with: data, device, threads for hashing, its own random numbers."""
+    """The resources of a member: data, device, threads for hashing, its own random numbers."""
 
     data: Sequences
     device: Device
@@ -209,7 +209,8 @@ def _resume(member: Member, view: RunView, stored: WeightState | None) -> None:
     if entry is not None:
         state.residual.resume(entry, state.config.demo.k)
         if state.store.load_submission(entry.round) is None:
-            # Stopped before the submission was whole on disk: M stands, the round is made again.
+            # The process stopped before the submission was whole on disk: M is unchanged, and the
+            # round is made again.
             state.residual.proposal = None
     own = [state.store.load_submission(round_) for round_ in state.store.submission_rounds()]
     for submission in own:

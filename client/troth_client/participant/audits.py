@@ -1,10 +1,10 @@
-"""The task of audits: one task of its own for each duty, started when it begins and ended with it.
+"""The task of audits: each duty has its own task, from its beginning to its end.
 
-Owns: which duties there are at a look, and their tasks. Never: keeps a round, or another audit,
-waiting. Next: `audit_round.py`, which each of these tasks runs; `state/audit_tracker.py`.
+Owns: the duties at each view of the chain, and their tasks. Never: keeps a round, or another
+audit, waiting. Next: `audit_round.py`, which each of these tasks runs; `state/audit_tracker.py`.
 
-A trainer that does not witness has its own openings to show and nothing else; the program seats
-nobody else.
+A trainer that is not a witness shows its own openings and has no other duty: the program gives
+seats to witnesses only.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -17,7 +17,7 @@ from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.audit_round import judge_as_witness, vote_as_juror
 from troth_client.member import Member
 from troth_client.network.named_tasks import NamedTasks, Work
-from troth_client.network.watch import NODE_FAILURES
+from troth_client.network.watch import RPC_FAILURES
 from troth_client.steps.transitions import pending_seeds
 from troth_coordinator.rules.audit_view import (
     AuditStage,
@@ -56,7 +56,7 @@ async def run_audits(member: Member) -> NoReturn:
             await tasks.until(upcoming)
             try:
                 await member.audits.tracker.refresh(upcoming.result())
-            except NODE_FAILURES as error:
+            except RPC_FAILURES as error:
                 watch.report(error)
             else:
                 await _take_up(tasks, list(_matters(member, upcoming.result())))
@@ -103,11 +103,11 @@ def _is_waiting(
 
 
 async def is_needed(member: Member, view: NetworkView) -> bool:
-    """Tell whether audits of a run that is over may still ask something of its participants.
+    """Return whether audits of a finished run may still ask its participants for something.
 
-    A participant that left now would be silent on a seat, or without openings, and pay for it.
-    That holds for work that an audit cleared, too, while anybody may still contest it. Reads the
-    chain: since the last look, another may have frozen the last seed and opened an audit.
+    A participant that left now would be fined for a silent seat or for missing openings. This
+    includes work that an audit cleared, while anybody may still contest it. Reads the chain again:
+    since the last view, somebody may have frozen the last seed and opened an audit.
     """
     tracker = member.audits.tracker
     await tracker.refresh(view)
@@ -118,9 +118,10 @@ async def is_needed(member: Member, view: NetworkView) -> bool:
 
 
 async def owes(member: Member, view: NetworkView) -> bool:
-    """Tell whether audits may still ask something of us, who have left the run.
+    """Return whether audits may still ask us for something after we have left the run.
 
-    The stake unbonds meanwhile: silence on a seat or about our own work would be taken from it.
+    The stake unbonds meanwhile. A silent seat, or missing openings of our own work, would still be
+    fined from it.
     """
     tracker, index = member.audits.tracker, member.chain.index
     await tracker.refresh(view)
@@ -140,6 +141,6 @@ def _named(audit: AuditView) -> set[int]:
 
 
 def _is_contestable(audit: AuditView, view: NetworkView) -> bool:
-    """Whether a bonded case may still follow, whose jury asks for the openings again."""
+    """Whether a bonded case may still follow; its jury would ask for the openings again."""
     clock = run_clock(view.run, view.slot)
     return audit.stage == AuditStage.SETTLED and clock <= audit.stage_end

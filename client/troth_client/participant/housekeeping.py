@@ -1,8 +1,8 @@
-"""Housekeeping: what anyone may do for the run, and what nobody asks for any more.
+"""Housekeeping: send the transitions that anyone may send, and drop files that nobody needs.
 
 Owns: transitions, seeds and steps of audits, each sent by about two participants of n; and the
-opening sets and verdicts that are dropped. Never: treats a lost race as an error, or lets one send
-that hangs hold up another. Next: `steps/transitions.py`, `audit/transitions.py`.
+removal of opening sets and verdicts of settled audits. Never: treats a lost race as an error, or
+lets a send that hangs delay another. Next: `steps/transitions.py`, `audit/transitions.py`.
 """
 
 from functools import partial
@@ -93,12 +93,12 @@ class _House:
 
 
 def is_our_turn(random: Random, view: NetworkView) -> bool:
-    """Draw whether to send what anyone may send: about two participants of n do, in each slot."""
+    """Draw whether to send in this slot; about two participants of n do."""
     return random.random() < 2 / max(2, _num_active(view))
 
 
 async def settle_seeds(chain: RunChain, view: NetworkView) -> None:
-    """Freeze the seeds that can be; retarget one whose slot has left the list of slot hashes.
+    """Freeze the seeds that can be frozen; retarget a seed whose slot has left the slot hashes.
 
     One transaction each: a seed that is refused does not hold up the others. The list counts
     blocks, not slots: while slots are skipped it reaches further back.

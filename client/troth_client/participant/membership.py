@@ -20,12 +20,12 @@ NOT_YET = (Status.PENDING, Status.INACTIVE, Status.JAILED)
 
 
 def has_left(chain: RunChain, view: NetworkView) -> bool:
-    """Tell whether the owner has left the run, so that there is nothing more to do."""
+    """Return whether the owner has left the run, so that there is nothing more to do."""
     return view.entries[chain.index].status == Status.LEFT
 
 
 def check_standing(chain: RunChain, view: NetworkView) -> None:
-    """Raise ReplacedError when a newer process has taken this participant over, BarredError."""
+    """Raise ReplacedError if a newer process has taken over, BarredError if the run bars us."""
     entry = view.entries[chain.index]
     ours = chain.identity.session_address
     if entry.owner != chain.identity.owner_address:
@@ -49,7 +49,7 @@ def check_standing(chain: RunChain, view: NetworkView) -> None:
 
 
 def is_short_of_stake(entry: EntryView, run: RunView) -> bool:
-    """Tell whether a slash took so much that the owner must top up the stake to come back."""
+    """Return whether a slash took so much that the owner must top up the stake to come back."""
     return entry.status in NOT_YET and entry.stake < run.params.stake_lamports
 
 
@@ -85,7 +85,7 @@ async def get_ready(replay: Replay, view: NetworkView) -> None:
 async def get_active(chain: RunChain, view: NetworkView) -> bool:
     """Activate our own entry if the round that it was ready for has closed with a root.
 
-    Returns whether it is active now: a member from the next open on.
+    Returns whether the entry is active now: we are a member from the next open round on.
     """
     entry = view.entries[chain.index]
     if entry.status not in NOT_YET or not entry.ready_round < view.run.round:

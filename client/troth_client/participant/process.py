@@ -47,18 +47,18 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role
 
 FUNDING_POLLS = 25
-"""How many polls of the chain pass between two looks at what the session key has left."""
+"""How many polls of the chain pass between two checks of the session key's balance."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParticipantSettings:
-    """What `troth join` needs. Everything is picklable, so that a fleet can hand it to a child.
+    """The settings of `troth join`. All are picklable, so that a fleet can hand them to a child.
 
-    `owner` and `session` are 64-byte key pairs; `endpoint` is what others reach, "" for the address
-    that is listened on; port 0 is any free port at join, and the announced one ever after; `state`
-    is the folder of this participant. `session_lamports` are moved to the session key at join, to
-    pay for its transactions, and up to `refill_lamports` more in the life of one process.
-    `num_threads` bounds what PyTorch, NumPy and the hashing use; None leaves it to them.
+    `owner` and `session` are 64-byte key pairs. `endpoint` is the address for others; "" means the
+    address that we listen on. Port 0 is any free port at join, and the announced port later.
+    `state` is the folder of this participant. `session_lamports` are moved to the session key at
+    join, to pay for its transactions; one process moves up to `refill_lamports` more later.
+    `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     """
 
     rpc_url: str
@@ -102,14 +102,14 @@ async def participate(
 ) -> ParticipantEnd:
     """Join the run or resume in it, follow it until it is finished or a signal asks to stop.
 
-    `wrap` may put other ports before the participant: the demo's cheats are made so.
+    `wrap` may replace the ports of the participant; the demo uses it for cheats.
 
-    The first SIGINT or SIGTERM lets the round under way end; the stake stays, so that the same
-    command resumes. A second one stops at once. Raises what the parts raise.
+    The first SIGINT or SIGTERM lets the round under way end. The stake stays, so the same command
+    resumes. A second signal stops at once. Raises the errors of its parts.
     """
     if settings.num_threads is not None:
         torch.set_num_threads(settings.num_threads)
-        # NumPy's BLAS has threads of its own; they spin where others need the cores.
+        # NumPy's BLAS has threads of its own; they spin while others need the cores.
         threadpool_limits(settings.num_threads)
     key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
     async with HttpRpc(settings.rpc_url) as rpc:
@@ -162,7 +162,7 @@ def _session_funded(
 
 
 async def _announced(owner: Owner) -> str:
-    """Return where others look for us since an earlier join; empty for a newcomer."""
+    """Return the endpoint that an earlier join announced; empty for a newcomer."""
     view = await owner.client.snapshot(owner.at.run)
     if index_of_owner(view.entries, bytes(owner.key.pubkey())) is None:
         return ""
@@ -171,10 +171,10 @@ async def _announced(owner: Owner) -> str:
 
 
 def _open_transport(settings: ParticipantSettings, announced: str) -> Exchange:
-    """Return the transport, not started, on the port where others look for us.
+    """Return the transport, not started, on the announced port.
 
-    An endpoint is announced at join only. Another address than that is the user's choice: a proxy
-    may stand before us.
+    An endpoint is announced at join only. The user may announce another address than we listen on:
+    a proxy may stand before us.
     """
     port = settings.port
     if announced and port == 0 and not settings.endpoint:
@@ -195,7 +195,7 @@ def _compare(announced: str, ours: str, events: EventSink) -> None:
 async def _join(
     owner: Owner, settings: ParticipantSettings, session: Keypair, endpoint: str
 ) -> tuple[ParticipantIndex, int]:
-    """Return our index, that of an earlier join or a new one, and the fee in lamports."""
+    """Return our index (of an earlier join or a new one) and the fee in lamports."""
     view = await owner.client.snapshot(owner.at.run)
     known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
     if known is None:

@@ -1,12 +1,12 @@
 """The task of rounds: follow a run through its phases until it ends or we are asked to stop.
 
-Owns: which phase asks for what, and when a participant may stop. Never: a step of a round.
+Owns: the action for each phase, and when a participant may stop. Never: a step of a round.
 Next: `round.py`; `membership.py` for ready and activate, `cooldown.py` for the root-only vote.
 """
 
 from troth_client.member import Member
 from troth_client.network.errors import StoppedError
-from troth_client.network.watch import MAX_FAILURES, NODE_FAILURES
+from troth_client.network.watch import MAX_FAILURES, RPC_FAILURES
 from troth_client.participant.audits import is_needed, owes
 from troth_client.participant.cooldown import vote_root
 from troth_client.participant.membership import (
@@ -31,10 +31,10 @@ async def begin(member: Member) -> None:
     while True:
         try:
             view = await member.chain.look()
-            # Before anything is applied: what open audits need must not be tidied away.
+            # Before anything is applied: files that open audits need must not be dropped.
             await member.audits.tracker.refresh(view)
             await start_from_disk(member.chain, member.state, view)
-        except NODE_FAILURES as error:
+        except RPC_FAILURES as error:
             num_failures += 1
             await _endure(member, error, num_failures)
         else:
@@ -50,7 +50,7 @@ async def run_rounds(member: Member) -> NetworkView:
     while True:
         try:
             last = await phases.turn()
-        except NODE_FAILURES as error:
+        except RPC_FAILURES as error:
             # Everything in a round can be repeated: it begins again where the chain stands.
             phases.num_failures += 1
             await _endure(member, error, phases.num_failures)
@@ -94,7 +94,7 @@ class _Phases:
         if member.state.stop.is_set():
             return view
         if has_left(member.chain, view):
-            # We still answer for what we did as a member, until nobody can ask any more.
+            # We still owe openings and verdicts for our time as a member.
             if not await owes(member, view):
                 return view
             await self._wait()

@@ -1,7 +1,7 @@
-"""The session key's money while a participant works: filled up from the owner's when it runs low.
+"""Session funding: refill the session key from the owner's account when it runs low.
 
-Owns: what low means, how much is moved, and the limit on all that one process moves.
-Never: gives to a session key that was given nothing at join: somebody else pays for that one.
+Owns: the low mark, the amount of a refill, and the limit on all refills of one process.
+Never: funds a session key that received nothing at join: somebody else pays for that key.
 Next: `process.py`, which runs it beside the rounds.
 """
 
@@ -16,16 +16,16 @@ from troth_coordinator.chain.errors import ChainError
 from troth_coordinator.chain.operations import Owner
 
 LOW_SHARE = 4
-"""A session key is low with less than this part of what it could spend: still many rounds' fees."""
+"""A session key is low below this share of its full balance: still enough for many rounds."""
 UNSPENDABLE_LAMPORTS = rent.exempt_lamports(0)
-"""What every account must keep: no fee may be paid out of it."""
+"""The balance that every account must keep: no fee may be paid out of it."""
 
 
 @dataclass(slots=True)
 class SessionFunding:
-    """Keeps the session key at about `full` lamports; moves `left` lamports in all, then no more.
+    """Keeps the session key at about `full` lamports; moves at most `left` lamports in all.
 
-    Each refill is the event `session_refilled`. A refill that fails (an owner without money, a
+    Each refill is the event `session_refilled`. A refill that fails (an owner without money, an RPC
     node that does not answer) is reported once per reason and tried again.
     """
 
@@ -37,7 +37,7 @@ class SessionFunding:
     _reported: str = field(default="")
 
     async def watch(self, seconds: float) -> None:
-        """Look every so many seconds; returns when nothing is left to give."""
+        """Check the balance at a fixed interval; return when nothing is left to move."""
         while self.full > UNSPENDABLE_LAMPORTS and self.left > 0:
             try:
                 await self.refill()

@@ -34,9 +34,9 @@ class Supervisor:
     async def run(self) -> NetworkView:
         """Take part until the run is over, we have left it or a stop is asked for.
 
-        Returns the last view, and reports what audits still wait for when a stop was asked for.
-        Raises what ends a task: RootDisputeError, LaggingError, ReplacedError, BarredError, and
-        what the chain client raises when a node stays unreachable.
+        Returns the last view. When a stop was asked for, reports the audit duties that are left.
+        Raises the error that ended a task: RootDisputeError, LaggingError, ReplacedError,
+        BarredError, and the chain client's error when an RPC node stays unreachable.
         """
         member = self.member
         try:
@@ -58,7 +58,7 @@ class Supervisor:
         self._siblings.append(self.member.chain.runtime.start(work, name))
 
     async def _beside_siblings(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """Return what the work comes to; raise at once what ends it or a sibling."""
+        """Return the result of the work; raise at once the error that ends it or a sibling."""
         runtime = self.member.chain.runtime
         task = runtime.start(work, name)
         try:

@@ -1,4 +1,4 @@
-"""Time, threads and tasks: what differs between a real process and a stepped run.
+"""Time, threads and tasks: the parts that differ between a real process and a stepped run.
 
 Owns: the port, and its form for real processes. Never: knows the protocol.
 Next: `troth_simulation/stepped.py` for whole runs in one process.
@@ -28,7 +28,7 @@ class Runtime(Protocol):
         """
 
     async def wait_for_others(self, *futures: "asyncio.Future[Any]") -> None:
-        """Return when one of these is done, which other tasks of this runtime bring about."""
+        """Return when one of these is done; other tasks of this runtime complete them."""
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a heavy function and return its result."""
@@ -61,7 +61,7 @@ class ProcessRuntime:
         await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the function in a worker thread."""
+        """Run the function in a thread."""
         return await asyncio.to_thread(function, *args, **kwargs)
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
@@ -74,7 +74,7 @@ class ProcessRuntime:
 
 
 async def end(*tasks: "asyncio.Task[Any]") -> None:
-    """Cancel tasks and wait until they have ended; what they raised is dropped."""
+    """Cancel tasks and wait until they have ended; their errors are dropped."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

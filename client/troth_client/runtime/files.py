@@ -1,8 +1,8 @@
 """Files that are either whole or absent: atomic writes, durable renames, folder locks.
 
-Owns: temp file, fsync, rename, and what a full disk looks like to a user.
+Owns: temporary file, fsync, rename, and the error for a full disk.
 Never: knows what is in a file. Two processes never write one folder: `FolderLock` sees to it.
-Next: `store/` (state of a participant) and `data/prepare.py` build on it.
+Next: `storage/store.py` (state of a participant) and `data/prepare.py` build on it.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ Chunk = bytes | bytearray | memoryview
 
 
 class Closable(ABC):
-    """Something that is closed at the end of its `with` block, whatever ends that."""
+    """An object that is closed at the end of its `with` block, however the block ends."""
 
     @abstractmethod
     def close(self) -> None:
@@ -114,8 +114,8 @@ def explain_full_disk(path: Path) -> Iterator[None]:
 class FolderLock(Closable):
     """Exclusive use of a folder by one process, until `close` or the end of the process.
 
-    The operating system drops the lock when its holder dies, however it dies, so a stale lock file
-    means nothing. Take it after a fork: a child inherits the lock of its parent.
+    The operating system drops the lock when its holder dies. So a stale lock file means nothing.
+    Take the lock after a fork: a child inherits the lock of its parent.
     """
 
     def __init__(self, folder: Path, name: str = "lock") -> None:

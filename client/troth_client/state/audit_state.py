@@ -1,4 +1,4 @@
-"""What a participant holds for audits: of its own work, and of what it judges.
+"""The state of a participant for audits, both of its own work and of work that it judges.
 
 Owns: the fields. Never: behaviour. Next: `audit_tracker.py` for what is known of the audits.
 """

@@ -1,8 +1,8 @@
-"""What this participant knows of the audits of its run: the open accounts, and rounds to look at.
+"""The audits of a run as this participant knows them: open accounts, and rounds to check.
 
-Owns: when the chain is asked again, which rounds may still have audits to open, what was refused
-lately, and reporting what changed. Never: acts on anything.
-Next: `audit_round.py` and `audit/`, which do.
+Owns: when to ask the chain again, the rounds that may still need audits, the steps that were
+refused lately, and reports of changes. Never: acts on an audit.
+Next: `audit_round.py` and `audit/`, which act.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, Seed
 
 WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
 REREAD_SLOTS = 16
-"""The chain is asked again after so many slots even if nothing seems to have changed: the node that
-answered may have lagged behind the one that showed the run."""
+"""The chain is asked again after this many slots even if nothing seems to have changed: the RPC
+node that answered may have lagged behind the one that showed the run."""
 FORK_SLOTS = 64
-"""A seed frozen that long ago is taken as final; until then a fork may freeze another one."""
+"""A seed frozen this many slots ago is final; until then a fork may freeze another one."""
 PATIENCE_SLOTS = 8
-"""What the program refused is not sent again for so many slots."""
+"""A step that the program refused is not sent again for this many slots."""
 
 
 class AuditTracker:
-    """The audits of one run as last read, and the frozen rounds whose samples are not done with."""
+    """The audits of one run as last read, and the frozen rounds whose samples are still checked."""
 
     def __init__(
         self, chain: CoordinatorClient, at: RunAddresses, runtime: Runtime, events: EventSink
@@ -49,10 +49,10 @@ class AuditTracker:
         self._refused: dict[tuple[AuditKey, str], int] = {}
 
     async def refresh(self, view: NetworkView) -> None:
-        """Read what is new since the last call.
+        """Read the changes since the last call.
 
-        Every change of an audit or a seed absorbs an event: the run's event chain tells whether
-        there is any, on whichever fork.
+        Every change of an audit or a seed adds an event. So the run's event chain shows whether
+        there is a change, on any fork.
         """
         async with self._reading:
             seen = view.run.event_sequence, view.run.chain_hash
@@ -104,7 +104,7 @@ class AuditTracker:
         return self._rounds.get(round_)
 
     def to_open(self, view: NetworkView) -> list[AuditKey]:
-        """Return the audits that the seeds ask for and nobody has opened, while that may be."""
+        """Return the audits that seeds ask for and nobody has opened, while they may be opened."""
         clock, params = run_clock(view.run, view.slot), view.run.params
         wanted = [
             (round_.round, target, int(AuditKind.WORK))
@@ -116,7 +116,7 @@ class AuditTracker:
         return [key for key in wanted if not self._is_open(key)]
 
     def is_done(self, round_: int, target: int, view: NetworkView) -> bool:
-        """Tell whether no audit of this work is open or will be, on no fork worth waiting for."""
+        """Return whether no audit of this work is open or can still open, barring a deep fork."""
         if self.find(round_, target) is not None:
             return False
         known, params = self.round(round_), view.run.params
@@ -126,9 +126,9 @@ class AuditTracker:
         return clock > known.freeze_clock + params.openings_slots + FORK_SLOTS
 
     def is_final(self, round_: RoundView, view: NetworkView) -> bool:
-        """Tell whether the seed of a round will not be drawn anew, on no fork worth waiting for.
+        """Return whether the seed of a round will not be drawn anew, barring a deep fork.
 
-        What is lost or was never due stays open to that until the ring drops the round.
+        A seed that is lost or was never due may be drawn until the ring drops the round.
         """
         return run_clock(view.run, view.slot) > round_.freeze_clock + FORK_SLOTS
 
@@ -139,7 +139,7 @@ class AuditTracker:
         self._refused[key, step] = until
 
     def may_try(self, key: AuditKey, step: str, view: NetworkView) -> bool:
-        """Tell whether a step was not refused lately."""
+        """Return whether a step was not refused lately."""
         return self._refused.get((key, step), 0) <= view.slot
 
     @property
@@ -156,7 +156,7 @@ class AuditTracker:
             if round_ is not None and _is_ripe(round_):
                 found[round_.round] = round_
         self._rounds = found
-        # Read once more after the last moment at which a fork may change it, and then no more.
+        # The last read comes after the last moment at which a fork may change the round.
         self._settled = {
             r
             for r, round_ in found.items()
@@ -193,12 +193,12 @@ def _num_judges(round_: RoundView, target: int) -> int:
 
 
 def _unopened(round_: RoundView) -> tuple[int, ...]:
-    """Return the targets asked for that nobody has opened; an audit that is over stays marked."""
+    """Return the requested targets without an audit; an audit that is over stays marked."""
     return tuple(target for target in asked_for(round_) if not bitmap.has(round_.audited, target))
 
 
 def _is_ripe(round_: RoundView) -> bool:
-    """Whether the seed of a round is no longer awaited; a node may still show the round open."""
+    """Whether the round's seed is no longer awaited; an RPC node may still show the round open."""
     return bool(round_.flags & RoundFlag.CLOSED) and round_.seed_status not in WAITING
 
 

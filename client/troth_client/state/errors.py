@@ -1,7 +1,7 @@
 """Errors of this folder, as one tree.
 
 Owns: the exception types. Never: a verdict; `troth_attestation` gives those.
-Next: `residuals.py` and `openings_store.py`, which raise them.
+Next: `residual_archive.py`, `kept_weights.py` and `openings_store.py`, which raise them.
 
     ClientError
     └── AuditError
@@ -14,15 +14,15 @@ from troth_client.errors import ClientError
 
 
 class AuditError(ClientError):
-    """Base of all errors of `troth_client.audit`."""
+    """Base of the errors of state that an audit needs."""
 
 
 class ResidualLostError(AuditError):
-    """A residual that should be opened is not there as it was signed."""
+    """A residual that should be opened is missing, or differs from the signed one."""
 
 
 class WeightsLostError(AuditError):
-    """The weights on which an audited round trained are not there as the chain names them."""
+    """The weights of an audited round are missing, or differ from the root on chain."""
 
 
 class SeedNotFrozenError(AuditError):

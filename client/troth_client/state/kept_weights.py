@@ -1,9 +1,9 @@
 """The weights of past rounds that audits still need: w_r, the state on which round r trained.
 
-Owns: the check of what comes back. Never: a copy of its own: every settled round is on disk already
-(`steps/settle.py`), whole and sealed, and stays there while the tracker has an open audit of it.
-Never gives out weights with another state root.
-Next: `recompute.py`, which trains on them again.
+Owns: the check of loaded weights. Every settled round is on disk already (`steps/settle.py`), and
+stays there while the tracker has an open audit of it. Never: keeps a copy of its own, or returns
+weights with another state root.
+Next: `audit/recompute.py`, which computes gradients on them again.
 """
 
 from troth_attestation.state import state_root

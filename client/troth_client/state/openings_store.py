@@ -1,14 +1,14 @@
-"""The desk of opening sets: made by a sampled trainer, fetched by its judges, shown to anybody.
+"""The openings store: sets made by a sampled trainer, fetched by its judges, shown to anybody.
 
-Owns: a folder with the sets of audits that are not settled, one file each; what may lie there.
-Never: opens a tile by itself. A set comes in by two doors only: `make`, from a `Sampled` that a
-frozen seed gave (`drawn.py`), and `fetch`, which keeps bytes that read as exactly that set.
-Next: `residuals.py` for the u that is opened; `transport/blob_cache.py` for who reads `shown`.
+Owns: a folder with the sets of unsettled audits, one file each, and which sets may lie there.
+Never: opens a tile by itself. Only two methods add a set. `make` takes a `Sampled` that follows
+from a frozen seed (`audit/drawn.py`); `fetch` keeps bytes that read as exactly that set.
+Next: `residual_archive.py` for the opened u; `transport/blob_cache.py`, which reads `shown`.
 
     <folder>/<round>-<index>-<openings root>
 
-A file is whole or absent, so a killed process finds again what it had made; `shown` and `find`
-check every byte against the root in the name.
+A file is whole or absent, so a killed process finds its sets again. `shown` and `find` check every
+byte against the root in the file's name.
 """
 
 import contextlib
@@ -54,25 +54,26 @@ class OpeningsStore:
     async def fetch(
         self, transport: Transport, sampled: Sampled, root: Digest, holders: Sequence[str]
     ) -> bytes:
-        """Return the set whose root is on chain, from the desk or from any holder.
+        """Return the set whose root is on chain, from this store or from any holder.
 
-        A set that reads as the audit's goes onto the desk, so that the other seats find it here.
-        What does not is returned all the same: it is what the target recorded, and worth a verdict.
-        Raises FetchError when nobody delivers; no set is longer than `openings.size`.
+        A set that reads as the audit's is kept, so that the other seats can fetch it here. Other
+        bytes with that root are returned but not kept: the target recorded them, and a judge can
+        give a verdict on them. Raises FetchError when nobody delivers; no set is longer than
+        `openings.size`.
         """
         blob = BlobId(sampled.round, BlobKind.OPENINGS, root)
         data, is_readable = await transport.fetch(
             blob, holders, openings.size(sampled), lambda data: (data, _is_readable(data, sampled))
         )
         if is_readable and self._roots.get((sampled.round, sampled.index)) != root:
-            # To serve others is a courtesy: a full disk must not cost us our own verdict.
+            # Serving others is optional: a full disk must not cost us our own verdict.
             with contextlib.suppress(DiskFullError):
                 self.keep(sampled, root, data, durable=False)
         return data
 
     @property
     def held(self) -> list[tuple[int, int]]:
-        """The rounds and targets of the sets that are here."""
+        """The rounds and targets of the stored sets."""
         return list(self._roots)
 
     def find(self, round_: int, index: int) -> Digest | None:
@@ -83,14 +84,14 @@ class OpeningsStore:
     def find_set(self, sampled: Sampled) -> Digest | None:
         """Return the root of this audit's set if it is here and shows the tiles drawn now.
 
-        Where a fork has drawn the seed anew, what lies here shows other tiles.
+        After a fork that drew the seed anew, the stored set shows other tiles.
         """
         root = self._roots.get((sampled.round, sampled.index))
         data = None if root is None else self.shown(root)
         return root if data is not None and _is_readable(data, sampled) else None
 
     def shown(self, root: bytes) -> bytes | None:
-        """Return the set with this root for whoever asks; None if it is not here, or damaged."""
+        """Return the set with this root for any reader; None if it is missing or damaged."""
         held = next((key for key, value in list(self._roots.items()) if value == root), None)
         if held is None:
             return None

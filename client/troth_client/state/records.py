@@ -1,7 +1,7 @@
 """The records that a round hands from step to step: each is made once and never changed.
 
 Owns: their fields. Never: behaviour. In order of appearance: RoundPlan, the Gradient of
-`train/step.py`, the Submission of `store/entries.py`, Published, Held, Closure.
+`train/step.py`, the Submission of `storage/entries.py`, Published, Held, Closure.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class OwnRoot:
 
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """What the chain asks of one participant in one round.
+    """The duties of one participant in one round, as the chain states them.
 
     `sequences` are the ids to train on, in order; empty unless it is a trainer of this round.
     `previous_included` is the round whose residual its header may carry on (NONE: start at zero).
@@ -42,7 +42,7 @@ class RoundPlan:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A round whose commitments no longer change, and who should get a copy of our payload.
+    """A round whose commitments no longer change, and the holders to offer our payload to.
 
     `holders` are addresses in the order in which to offer it; empty if we committed nothing.
     """
@@ -68,8 +68,9 @@ class Held:
 class Closure:
     """How a round ended on chain: the only thing that decides which payloads are applied.
 
-    `own_residual` is the residual root after that our own included header names; None if ours was
-    not included. `carried` are the rounds whose residuals the trainers may carry on.
+    `own_residual` is the residual root that our own included header names for after the round;
+    None if our payload was not included. `carried` are the rounds whose residuals the trainers may
+    carry on.
     """
 
     round: RoundIndex

@@ -1,8 +1,8 @@
-"""One copy of the model, moved from round to round by what the chain says was included.
+"""One copy of the model, moved from round to round by the payloads that the chain included.
 
 Owns: master weights, round, cursor, state root, and the way back over the last few rounds.
-Never: asks anybody; the caller hands in the closure of a round and its decoded payloads.
-Next: `compression/apply.py` for the exact step, `steps/aggregate.py` for the caller.
+Never: fetches anything; the caller passes the closure of a round and its decoded payloads.
+Next: `compression/apply.py` for the exact step, `steps/await_close.py` for the caller.
 """
 
 from collections import deque
@@ -102,8 +102,8 @@ class Replica:
     def apply(self, closure: Closure, payloads: Sequence[VerifiedPayload | None]) -> None:
         """Move from `closure.round` to the next round (section 5.5).
 
-        One entry per included payload, None for one that fails section 5.4 and adds nothing. No
-        payloads change no weight; round and cursor advance in any case.
+        One entry per included payload; None for one that fails section 5.4 and adds nothing. If no
+        payload is included, the weights stay unchanged; round and cursor always advance.
         """
         self._expect(closure.round)
         self._past.append(_Past(self.round, self.cursor, self._copy(), self._root, closure))

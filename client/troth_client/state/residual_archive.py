@@ -2,13 +2,13 @@
 
 Owns: which of them are kept and for how long. The store has each u on disk, whole, before its round
 is committed to; the newest are in memory as well, up to a limit in bytes.
-Never: changes a u, nor opens one (`openings_store.py` does). Beside it: `residual_state.py`, which
-has M; a stopped process finds its residuals again, none of them released.
+Never: changes a u, nor opens one (`openings_store.py` does). A restarted process finds all its
+residuals again, none of them released. Next: `residual_state.py`, which has M.
 
-A round is kept until `release`, which the audit calls when the seed of that round asked for
-nothing, was lost, or got its opening set; but no longer than its Round account, and at least for
-`keep_rounds` rounds. The u that a kept round builds on is kept with it, and so is whatever M may be
-carried on from after a rewind.
+A round is kept until `release`. The audit calls it when the seed of the round asked for nothing,
+was lost, or got its opening set. No round is kept longer than its Round account, and every round is
+kept for at least `keep_rounds` rounds. A kept round also keeps the u that it builds on, and every u
+from which M may be carried on after a rewind.
 """
 
 from collections import OrderedDict
@@ -54,7 +54,7 @@ class ResidualArchive:
         return sum(u.nbytes for u in self._recent.values())
 
     def put(self, entry: ResidualEntry) -> None:
-        """Take up the u of a proposed round that the store has just saved."""
+        """Add the u of a proposed round that the store has just saved."""
         round_ = RoundIndex(entry.round)
         self._previous[round_] = RoundIndex(entry.previous_round)
         self._recent[round_] = entry.u
@@ -92,7 +92,7 @@ class ResidualArchive:
         return after, self.load(sampled.previous_included, sampled.root_before)
 
     def release(self, round_: RoundIndex) -> None:
-        """Say that the seed of a round asks for nothing more; `tidy` forgets it when it may."""
+        """Mark a round as not needed by its seed; `tidy` forgets it when it may."""
         self._released.add(round_)
 
     def rewind(self, round_: RoundIndex) -> None:
@@ -100,7 +100,7 @@ class ResidualArchive:
         self._released = {r for r in self._released if r < round_}
 
     def tidy(self, closed: RoundIndex, origins: Collection[RoundIndex]) -> None:
-        """Forget what nobody can ask for any more, now that round `closed` is.
+        """Forget every u that nobody can ask for any more, now that round `closed` is closed.
 
         `origins` are the rounds that M may be carried on from (`ResidualState.origins`).
         """

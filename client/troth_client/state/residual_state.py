@@ -1,12 +1,12 @@
-"""The residual of one trainer: which u became momentum, and how to take that back.
+"""The residual of one trainer: the u that became momentum, and how to undo that.
 
-Owns: M, its root, the round it belongs to; the bookkeeping of sections 5.2 and 6 around the rule of
-`compression/residual.py`. Never: lets a payload that was not included leave a trace in M.
-Next: `steps/produce.py` makes u, `steps/settle.py` tells what became of it.
+Owns: M, its root, its round; the bookkeeping of sections 5.2 and 6 around the rule of
+`compression/residual.py`. Never: lets a payload that was not included change M.
+Next: `steps/produce.py`, which makes u; `steps/settle.py`, which reports whether it was included.
 
-A round is settled once. When the weights of a settled round are applied again (a correction that
-does not touch our payload, a replay after a restart), settling it again changes nothing; when our
-own inclusion changed, `rewind` comes first.
+A round is settled once. The weights of a settled round may be applied again, after a correction of
+other payloads or in a replay after a restart. Settling the round again then changes nothing. When
+our own inclusion changed, `rewind` comes first.
 """
 
 from collections import deque
@@ -67,8 +67,9 @@ class ResidualState:
         """Return M for a round whose header may carry on `previous_included` and nothing else.
 
         A proposal that a stopped process left behind is settled first, if it was included after
-        all. Where the chain names another round than M does (a new residual period, a crash that
-        lost M, a correction that took a round back), M is declared zero, as any header may do.
+        all. If the chain names another round than M does, M is declared zero, as any header may do.
+        This happens in a new residual period, after a crash that lost M, or after a correction that
+        removed a round.
         """
         if self.proposal is not None and self.proposal.round == previous_included:
             self._adopt(self.proposal)
@@ -91,8 +92,8 @@ class ResidualState:
     def settle(self, round_: RoundIndex, included: bytes | None) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
 
-        None: our payload was not included, M stays. Where another u than ours was included under
-        our name (this machine lost the one it had committed to), M is declared zero.
+        None: our payload was not included, and M stays. If the chain included another u of ours,
+        which this machine has lost, M is declared zero.
         """
         if round_ <= self._settled or self._is_ahead_of(round_):
             return
@@ -112,7 +113,7 @@ class ResidualState:
         return {momentum.previous for momentum in every} - {RoundIndex(NONE)}
 
     def rewind(self, round_: RoundIndex) -> None:
-        """Take back what `round_` and later rounds have done to M."""
+        """Undo the changes of `round_` and later rounds to M."""
         self.proposal = None
         self._settled = min(self._settled, round_ - 1)
         while self._past and self._past[-1][0] >= round_:
@@ -125,7 +126,7 @@ class ResidualState:
         self.momentum = self._zero
 
     def entry(self) -> ResidualEntry:
-        """Return what goes to disk beside the submission of the proposed round."""
+        """Return the entry that is stored beside the submission of the proposed round."""
         if self.proposal is None:
             raise ValueError("nothing is proposed: call propose() first")
         return ResidualEntry(
@@ -138,7 +139,7 @@ class ResidualState:
         )
 
     def resume(self, entry: ResidualEntry, k: int) -> None:
-        """Take up the residual where a stopped process left it: the entry's round is proposed."""
+        """Restore the residual of a stopped process: the entry's round is proposed."""
         before = torch.from_numpy(entry.before.copy())
         previous = RoundIndex(entry.previous_round)
         self.momentum = Momentum(before, previous, Digest(entry.root_before))

@@ -1,8 +1,8 @@
-"""What a participant holds from round to round.
+"""The state of a participant from round to round.
 
-Owns: the fields, and how the weights get to disk. Never: reads the chain or asks a peer.
-Next: `replica.py` for the weights, `residual_state.py` for the momentum, `work.py` for what is
-computed on them.
+Owns: the fields, and saving the weights. Never: reads the chain or asks another participant.
+Next: `replica.py` for the weights, `residual_state.py` for the momentum, `work.py` for the
+computations on them.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Sequences(Protocol):
 
 @dataclass(slots=True)
 class RoundState:
-    """Weights, residual, store, data: all that rounds build on.
+    """The state that rounds build on: weights, residual, store, data.
 
     `keep_rounds` bounds what is kept on disk and served. `stop` is set when the participant is
     asked to leave.

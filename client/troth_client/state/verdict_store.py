@@ -1,8 +1,8 @@
-"""Verdicts and votes on disk before their commit is sent: a crash before the reveal is no fault.
+"""Verdicts and votes, stored before their commit is sent: a crash before the reveal is no fault.
 
 Owns: one sealed file per (round, target, kind) and stage of judging, the salts, and that the first
-judgement counts. Never: sends, and never changes an entry: what may be on chain must be revealed.
-Next: `judgement.py` makes what is kept here.
+judgement counts. Never: sends, or changes an entry: a hash that may be on chain must be revealed.
+Next: `audit/judgement.py`, which makes the verdicts.
 """
 
 import re
@@ -25,7 +25,7 @@ _NAME = re.compile(r"^(seat|juror)-(\d{20})-(\d{5})-(\d{3})\.record$")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duty:
-    """What a witness is asked to judge: as a seat of an audit, or as a juror of its case.
+    """One duty to judge: as a seat of an audit, or as a juror of its case.
 
     `kind` is that of the audit account: 0 work, 1 payload, 2 root, 3 possession.
     """
@@ -37,14 +37,14 @@ class Duty:
 
     @property
     def file_name(self) -> str:
-        """The file that keeps its entry."""
+        """The name of the file with its entry."""
         who = "juror" if self.is_juror else "seat"
         return f"{who}-{self.round:020d}-{self.target:05d}-{self.kind:03d}.record"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One judgement with its salt: all that a reveal needs.
+    """One judgement with its salt: everything that a reveal needs.
 
     `evidence` is the openings root, zeros without; `sketch` is None for jurors.
     """
@@ -93,19 +93,19 @@ class VerdictStore:
         }
 
     def seal_verdict(self, statement: Statement, sketch: Sketch) -> Entry:
-        """Keep what a seat says of work and return the entry that counts: the first one kept.
+        """Store the verdict of a seat and return the entry that counts: the first one stored.
 
         When it returns, the entry is on the disk and its commit may be sent. Raises DiskFullError.
         """
         duty = Duty(statement.round, statement.target, 0)
-        said = (statement.run, statement.witness, statement.kind, statement.evidence)
-        return self._seal(Entry(duty, *said, sketch, self._salt(duty)))
+        stated = (statement.run, statement.witness, statement.kind, statement.evidence)
+        return self._seal(Entry(duty, *stated, sketch, self._salt(duty)))
 
     def seal_vote(self, vote: Vote) -> Entry:
-        """Keep what a juror says; otherwise as `seal_verdict`."""
+        """Store the vote of a juror; otherwise as `seal_verdict`."""
         duty = Duty(vote.round, vote.target, vote.case_kind, is_juror=True)
-        said = (vote.run, vote.witness, vote.kind, vote.evidence)
-        return self._seal(Entry(duty, *said, None, self._salt(duty)))
+        stated = (vote.run, vote.witness, vote.kind, vote.evidence)
+        return self._seal(Entry(duty, *stated, None, self._salt(duty)))
 
     def find(self, duty: Duty) -> Entry | None:
         """Return the entry of a duty; a damaged file is reported and counts as none."""
@@ -122,7 +122,7 @@ class VerdictStore:
         return _from_record(duty, record)
 
     def duties(self) -> list[Duty]:
-        """Return the duties with an entry, by round: what a restarted process still owes."""
+        """Return the duties with an entry, by round; a restarted process still owes them."""
         return sorted(self._duties)
 
     def drop(self, duty: Duty) -> None:

@@ -1,9 +1,9 @@
-"""What a trainer computes: a gradient, a payload, the openings of a sampled one.
+"""The work of a trainer: a gradient, a payload, and the openings of a sampled payload.
 
 Owns: the port and its honest form. Never: decides when; `steps/produce.py` and
 `audit/show_openings.py` do. Next: `train/step.py`, `residual_state.py`, `openings_store.py`.
 
-Cheats are other forms of the same port (`troth_simulation/cheats`).
+Cheats implement the same port (`troth_simulation/cheats`).
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class HonestWork:
         return self.residual.propose(round_, dct2(tiles).cpu(), self.config.demo.k)
 
     def encode(self, proposal: Proposal) -> bytes:
-        """Encode, and decode once as everybody else will: a malformed payload is a fault."""
+        """Encode, then decode as everybody else will: sending a malformed payload is a fault."""
         payload = codec.encode(proposal.sent)
         codec.decode(payload, self.layout.num_tiles, self.config.demo.k)
         return payload

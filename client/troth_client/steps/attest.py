@@ -1,7 +1,7 @@
-"""Attest: say on chain which payloads we hold, with the proof that we do.
+"""Attest: report on chain which payloads we hold, with the proof that we do.
 
-Owns: the one attestation of a member in a round. Never: vouches for what `gather` did not pass,
-nor attests twice. Next: `await_close.py`.
+Owns: the one attestation of a member in a round. Never: vouches for a submission that `gather` did
+not pass, nor attests twice. Next: `await_close.py`.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ from troth_coordinator.rules.phase import Phase
 async def attest(
     chain: RunChain, own: OwnRoot | None, plan: RoundPlan, held: Mapping[int, Held]
 ) -> None:
-    """Send the attestation of this round; the last one carries the close in the same transaction.
+    """Send the attestation of this round; the last one closes the round in the same transaction.
 
-    `own` is what the close would propose. An attestation that is refused (too late) is reported;
-    the round goes on without it.
+    `own` is the root that the close would propose. An attestation that comes too late is refused
+    and reported; the round goes on without it.
     """
     view = await chain.look()
     round_ = view.round

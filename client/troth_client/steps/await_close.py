@@ -1,6 +1,7 @@
 """Await the close and apply: exactly the payloads that the chain included, nothing else.
 
-Owns: waiting for the close, obtaining every included payload, reporting those that nobody serves.
+Owns: waiting for the close, obtaining every included payload, reporting payloads that nobody
+serves.
 Never: applies a subset. A participant that lacks an included payload keeps fetching (section 4).
 Next: `replay.py` for roots that disagree, `settle.py`.
 """
@@ -23,8 +24,8 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView
 
 REPORT_AFTER_SLOTS = 8
-"""An open round waits this long before we report a missing payload of its base: a holder that
-restarts, or a connection that broke, must not cost those who vouched a strike."""
+"""An open round waits this long before we report a missing payload of the round before. A restart
+of a holder, or a broken connection, must not cost those who vouched a strike."""
 REPORT_AFTER_SHARE = 4
 """Nor do we report before a quarter of the Commit phase has passed."""
 
@@ -62,9 +63,9 @@ async def collect(
 ) -> tuple[Closure, Payloads]:
     """Return the closure of a closed round and its included payloads, in index order.
 
-    Fetches what is missing for as long as it takes; what nobody serves is reported on chain once,
-    and may be struck from the round meanwhile. Raises LaggingError when the ring has dropped the
-    round or the run has ended, StoppedError when we are asked to stop.
+    Fetches missing payloads for as long as it takes. A payload that nobody serves is reported on
+    chain once, and may be struck from the round meanwhile. Raises LaggingError when the ring has
+    dropped the round or the run has ended, StoppedError when we are asked to stop.
     """
     have = dict(held)
     reported: set[int] = set()
@@ -90,7 +91,7 @@ async def collect(
 def closure_of(
     account: RoundView, own: int | None = None, have: Mapping[int, Held] | None = None
 ) -> Closure:
-    """Return how a closed round ended, and what that means for the participant `own`."""
+    """Return how a closed round ended, in general and for the participant `own`."""
     mine = None if own is None or have is None else have.get(own)
     is_mine = mine is not None and bitmap.has(account.included, mine.submission.index)
     return Closure(
@@ -107,7 +108,7 @@ def closure_of(
 
 
 def has_dispersed(view: NetworkView) -> bool:
-    """Tell whether the run has ended and its participants no longer serve anything."""
+    """Return whether the run has ended and its participants no longer serve anything."""
     run = view.run
     return run.phase == Phase.FINISHED and view.slot >= run.finished_slot + LINGER_SLOTS
 
@@ -131,7 +132,7 @@ def _payloads(account: RoundView, have: Mapping[int, Held]) -> tuple[VerifiedPay
 
 
 async def _report(chain: RunChain, view: NetworkView, round_: int, targets: set[int]) -> set[int]:
-    """Say on chain that included payloads cannot be fetched; return those that are reported."""
+    """Report on chain the included payloads that cannot be fetched; return the reported ones."""
     if not _may_report(chain, view, round_):
         return set()
     reported = set()
@@ -152,7 +153,7 @@ async def _report(chain: RunChain, view: NetworkView, round_: int, targets: set[
 
 
 def _may_report(chain: RunChain, view: NetworkView, round_: int) -> bool:
-    """Tell whether the open round builds on `round_`, counts us in, and has waited long enough."""
+    """Return whether the open round builds on `round_`, includes us and has waited enough."""
     current, run = view.round, view.run
     if current is None or run.phase not in (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN):
         return False

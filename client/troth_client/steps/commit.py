@@ -1,7 +1,7 @@
 """Commit: first the disk, then the chain.
 
-Owns: the order of these two, and that a round is committed to once. Never: sends the payload
-anywhere; `publish.py` does, when the chain says that it may.
+Owns: the order of these two, and that a round is committed to once. Never: sends the payload;
+`publish.py` does, once the chain shows that Commit is over.
 Next: `publish.py`.
 """
 
@@ -27,8 +27,8 @@ async def commit(
 ) -> None:
     """Store the submission, then commit to its header's hash and vote for our root.
 
-    The last commit of a round carries the transition to Attest in the same transaction. A commit
-    that comes too late is reported and nothing else: the round goes on without it.
+    The last commit of a round also moves it to Attest, in the same transaction. A commit that comes
+    too late is only reported: the round goes on without it.
     """
     if submission is None:
         return
@@ -67,10 +67,10 @@ async def _send(chain: RunChain, plan: RoundPlan, view: NetworkView, header: Hea
 
 
 def is_current(chain: RunChain, state: RoundState, header: Header) -> bool:
-    """Tell whether a header, perhaps of before a restart, still says what we would say now.
+    """Return whether a stored header is still the one that we would sign now.
 
-    Another session key signs now, or a correction changed the weights: voting for them would be
-    voting for a wrong root.
+    It is not if another session key signs now, or if a correction changed the weights: the header
+    would then vote for a wrong root.
     """
     found = (header.state_root, header.session)
     return found == (state.replica.root(), chain.identity.session_address)

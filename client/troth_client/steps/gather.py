@@ -1,6 +1,6 @@
 """Gather: obtain every committed submission, or as many as there is time for.
 
-Owns: for how long and in which phase; and that copies of our own payload go out meanwhile.
+Owns: for how long and in which phase to fetch; copies of our own payload go out meanwhile.
 Never: checks bytes; `network/submissions.py` does. Next: `attest.py`.
 """
 
@@ -26,8 +26,8 @@ async def gather(
 ) -> dict[int, Held]:
     """Return the submissions that passed every check, by index.
 
-    Ends when all committed ones are held or refused, or when it is time to attest with what there
-    is: a holder that hangs does not make us late.
+    Ends when all committed ones are held or refused, or when it is time to attest with those that
+    arrived. So a holder that hangs does not make us late.
     """
     view = await chain.look()
     collection = _Collection(submissions, published.round)
@@ -53,7 +53,7 @@ async def gather(
 
 
 class _Collection:
-    """What was asked for, what has come, and what is refused for good."""
+    """The submissions that were asked for, those that arrived, and those refused for good."""
 
     def __init__(self, submissions: Submissions, round_: RoundView) -> None:
         self.held: dict[int, Held] = {}
@@ -66,22 +66,22 @@ class _Collection:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing more can come."""
+        """Whether no more submissions can arrive."""
         return not self._missing
 
     @property
     def under_way(self) -> list["asyncio.Task[Held]"]:
-        """The fetches of what is missing."""
+        """The fetches of missing submissions."""
         return list(self._tasks.values())
 
     def ask(self, view: NetworkView) -> None:
-        """Start a fetch for everything that is missing and not being fetched."""
+        """Start a fetch for every missing submission that is not being fetched."""
         for index in sorted(self._missing - self._tasks.keys()):
             fetching = self._submissions.vouchable(self._round, view, index)
             self._tasks[index] = asyncio.create_task(fetching)
 
     def take(self) -> None:
-        """Take in what has come; what nobody serves yet is asked for again."""
+        """Take in finished fetches; submissions that nobody serves yet are asked for again."""
         for index, task in list(self._tasks.items()):
             if not task.done():
                 continue
@@ -96,7 +96,7 @@ class _Collection:
             self._missing.discard(ParticipantIndex(index))
 
     def report(self) -> None:
-        """Say what is still missing, and why it could not be had."""
+        """Report the missing submissions, and why they could not be fetched."""
         for index in sorted(self._missing):
             reason = str(self._failures.get(index, "no answer in time"))
             self._events.emit("fetch_failed", round=self._round.round, index=index, reason=reason)

@@ -1,6 +1,6 @@
-"""Plan: what the chain asks of this participant in the open round.
+"""Plan: the duties of this participant in the open round, as the chain states them.
 
-Owns: reading the plan off the view. Never: chooses; rank and cursor leave no choice (section 4).
+Owns: reading the plan from the view. Never: chooses; rank and cursor leave no choice (section 4).
 Next: `produce.py`.
 """
 

@@ -1,8 +1,9 @@
 """Train and encode: from assigned sequences to a signed payload.
 
-Owns: the order gradient, proposal, bytes, header; and what happens to a gradient that is not finite
-or bytes that we would not accept ourselves: nothing is sent, and the run goes on.
-Never: talks to the chain or to peers. Next: `state/work.py` for the computations, `commit.py`.
+Owns: the order gradient, proposal, bytes, header. If the gradient is not finite, or if we would not
+accept the bytes ourselves, nothing is sent and the run goes on.
+Never: talks to the chain or to other participants.
+Next: `state/work.py` for the computations, `commit.py`.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from troth_coordinator.rules.ids import NONE, Address, Digest
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a header describes: the momentum before, u, the payload, micro-nats per token."""
+    """The contents of a header: the momentum before, u, the payload, micro-nats per token."""
 
     momentum: Momentum
     proposal: Proposal
@@ -40,8 +41,8 @@ class Made:
 async def train(state: RoundState, work: TrainerWork, plan: RoundPlan) -> Gradient | None:
     """Return the clipped gradient of the assigned sequences at w_r.
 
-    None where there is nothing to compute: no trainer, a submission of this round on disk from
-    before a restart, or a gradient that is not finite. The state root is hashed meanwhile.
+    Returns None if we are not a trainer, if a submission of this round is on disk from before a
+    restart, or if the gradient is not finite. The state root is hashed meanwhile.
     """
     if not (plan.is_trainer and plan.is_commit_open):
         return None
@@ -50,7 +51,7 @@ async def train(state: RoundState, work: TrainerWork, plan: RoundPlan) -> Gradie
     batch = await state.runtime.compute(state.data.sequences, plan.sequences)
     learning = state.runtime.compute(work.gradient, batch)
     hashing = state.runtime.compute(state.replica.root)
-    # Both are waited for whatever happens: neither may still read the weights when they change.
+    # Wait for both in every case: neither may still read the weights when they change.
     found, root = await asyncio.gather(learning, hashing, return_exceptions=True)
     if isinstance(found, train_errors.NonFiniteError):
         state.events.emit("gradient_refused", round=plan.round, reason=str(found))

@@ -1,9 +1,9 @@
 """Publish: serve our submission when Commit is over, and hand copies to other holders.
 
-Owns: the moment from which bytes of a round may leave the machine (section 4: not before the chain
-shows the end of its Commit phase), and who is offered a copy.
+Owns: the first moment at which bytes of a round may leave the machine, and the choice of holders.
+That moment is when the chain shows the end of the round's Commit phase (section 4).
 Never: serves a submission that is not the committed one.
-Next: `gather.py`, which hands the copies out while it collects.
+Next: `gather.py`, which pushes the copies while it collects.
 """
 
 from troth_attestation import header as headers
@@ -25,9 +25,9 @@ MIN_HOLDERS = 2
 async def publish(
     chain: RunChain, submissions: Submissions, plan: RoundPlan, submission: Submission | None
 ) -> Published:
-    """Wait until the Commit phase of the round has ended on chain, then serve what we committed.
+    """Wait until the Commit phase of the round has ended on chain, then serve our submission.
 
-    Returns the round as the chain shows it then: its commitments no longer change.
+    Returns the round as the chain shows it at that moment: its commitments no longer change.
     """
     view = await chain.until(lambda view: _is_commit_over(view, plan.round))
     round_ = await _committed_round(chain, plan, view)
@@ -43,7 +43,7 @@ async def publish(
 
 
 class Outbox:
-    """Our payload of a round on its way to `MIN_HOLDERS` others; empty if we committed nothing."""
+    """The copies of our payload for `MIN_HOLDERS` others; empty if we committed nothing."""
 
     def __init__(self, submissions: Submissions, published: Published) -> None:
         self._transport = submissions.transport
@@ -88,6 +88,6 @@ def _is_committed(chain: RunChain, round_: RoundView, submission: Submission) ->
 
 
 def _is_commit_over(view: NetworkView, round_: int) -> bool:
-    """Whether the chain shows it; a node that lags behind shows an earlier round or phase."""
+    """Whether the chain shows it; an RPC node that lags shows an earlier round or phase."""
     run = view.run
     return run.round > round_ or (run.round == round_ and run.phase == Phase.ATTEST)

@@ -1,9 +1,9 @@
-"""Replay: catch up, follow corrections, and find out who is right about a root (section 4).
+"""Replay: catch up, follow corrections, and decide which root is right (section 4).
 
-Owns: moving the replica over closed rounds and over the restart after a halt, rewinding when the
-chain corrected a round, and the two ends of a root that disagrees: replay gives the majority's root
-(heal) or our own (ROOT_DISPUTE).
-Never: loads weights because others have them; a state from our own disk only counts as verified
+Owns: moving the replica over closed rounds and over the restart after a halt, and rewinding when
+the chain corrected a round. When roots disagree, replay gives either the majority's root (heal) or
+our own (ROOT_DISPUTE).
+Never: loads weights because others have them. A state from our own disk counts as verified only
 when the chain names its root. Next: `verified.py`; `participant/rounds.py` calls this.
 """
 
@@ -27,7 +27,7 @@ from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, RunV
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The way of the replica to the round that the chain shows."""
+    """Moves the replica to the round that the chain shows."""
 
     chain: RunChain
     submissions: Submissions
@@ -35,7 +35,7 @@ class Replay:
 
     @property
     def state(self) -> RoundState:
-        """What is moved."""
+        """The replica that is moved."""
         return self.submissions.state
 
     @property
@@ -45,14 +45,14 @@ class Replay:
 
     @property
     def events(self) -> EventSink:
-        """Where it says what it did."""
+        """The sink of its events."""
         return self.chain.events
 
     async def catch_up(self, view: NetworkView) -> NetworkView:
-        """Bring the replica to the round of the run, and return a view of that moment.
+        """Bring the replica to the round of the run, and return the view of that moment.
 
-        Follows corrections first, crosses a restart after Halted by the weights that the run
-        restarted from, and checks each canonical root it passes.
+        Follows corrections first. Crosses a restart after Halted by loading the weights from which
+        the run restarted. Checks each canonical root that it passes.
         """
         await self.follow_corrections(view)
         while self._is_behind(view.run, view.run.round):
@@ -63,8 +63,8 @@ class Replay:
     async def follow_corrections(self, view: NetworkView) -> None:
         """Rewind to the first round whose outcome on chain is not what was applied here.
 
-        A strike by report_missing or a fork does that. What came later is rewound with it, and
-        applied again by whoever brings the replica forward.
+        A strike by report_missing, or a fork, changes an outcome. Later rounds are rewound too, and
+        the caller applies them again when it brings the replica forward.
         """
         past = self.state.replica.applied()
         if not past:
@@ -80,7 +80,7 @@ class Replay:
             return
 
     async def load_stored_root(self, view: NetworkView) -> None:
-        """Bring the replica to the weights of the run's stored root: what Warmup asks for.
+        """Bring the replica to the weights of the run's stored root, as Warmup asks.
 
         Raises RootDisputeError if replay gives another root, LaggingError if it cannot be replayed.
         """
@@ -88,9 +88,9 @@ class Replay:
         await check_root(self, view.run.root)
 
     async def to_round(self, round_: int) -> bytes:
-        """Load the last state that was verified here and apply the chain's bitmaps up to a round.
+        """Load the last verified state and apply the chain's bitmaps up to a round.
 
-        Returns the state root that this gives. Raises LaggingError.
+        Returns the resulting state root. Raises LaggingError.
         """
         replica, view = self.state.replica, await self.chain.look()
         if not await self._load(view, round_):
@@ -139,10 +139,10 @@ class Replay:
         return self.state.replica.round < target or self._must_cross(run, target)
 
     def _must_cross(self, run: RunView, target: int) -> bool:
-        """Tell whether the way to round `target` leads over the run's restart.
+        """Return whether the way to round `target` crosses the run's restart.
 
-        At the restart round itself there are two states: the one that void rounds led to before
-        the halt, and the one that Warmup took up. A replica that did not cross holds the first.
+        At the restart round itself there are two states: the one before the halt, after void
+        rounds, and the one that Warmup loaded. A replica that did not cross holds the first.
         """
         replica = self.state.replica
         is_restarted = run.restart_round not in (run.restart_root_round, replica.restart_round)

@@ -1,4 +1,4 @@
-"""Settle: what the close means for the residual, the store and the served payloads.
+"""Settle: carry the result of the close into the residual, the store and the served payloads.
 
 Owns: the end of a round on this machine. Never: moves a weight (`await_close.py` does).
 Next: `replay.py` for roots that disagree, `participant/rounds.py` for the next round.
@@ -25,8 +25,8 @@ async def settle(
     state.residual.settle(closure.round, closure.own_residual)
     await state.runtime.compute(state.save_weights)
     oldest = max(0, closure.round - state.keep_rounds)
-    # A header is checked against the residual of its maker's last included one, however old; an
-    # open audit needs the weights, headers and payloads of its round.
+    # A header is checked against the residual in its maker's last included header, however old.
+    # An open audit needs the weights, headers and payloads of its round.
     kept = {
         chain.watch.latest.run.root_round,
         state.residual.momentum.previous,

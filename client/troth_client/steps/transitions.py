@@ -1,7 +1,7 @@
-"""Transitions: which instruction moves the run on, as a view shows it.
+"""Transitions: the instruction that moves the run on, given a view.
 
-Owns: which transition is due, and which one our own commit or attestation makes due.
-Never: sends, nor decides what a transition does.
+Owns: the transition that is due, and the one that our own commit or attestation makes due.
+Never: sends, nor decides the effect of a transition.
 Next: `participant/housekeeping.py`, which sends them.
 """
 
@@ -67,7 +67,7 @@ def pending_seeds(view: NetworkView) -> list[int]:
 
 
 def _closing(chain: RunChain, own: OwnRoot | None, view: NetworkView) -> list[Instruction]:
-    """Return what closes the open round: with our own root, or void once nobody else can."""
+    """Return the close of the open round: with our own root, or void once nobody else can."""
     round_, run = view.round, view.run
     if round_ is None or _is_blocked_by_seed(view):
         return []
@@ -86,7 +86,7 @@ def _closing(chain: RunChain, own: OwnRoot | None, view: NetworkView) -> list[In
 
 
 def _candidate(own: OwnRoot | None, round_: RoundView) -> Digest:
-    """Return our root of a round. At another round we have none to offer, but see a void one."""
+    """Return our root of the round; None if our replica is at another round."""
     return own.root if own is not None and own.round == round_.round else ZERO_DIGEST
 
 
@@ -101,6 +101,6 @@ def _close(chain: RunChain, candidate: Digest, view: NetworkView) -> Instruction
 
 
 def _is_blocked_by_seed(view: NetworkView) -> bool:
-    """Tell whether the next round may not open yet: a seed of `keep_rounds` ago is not frozen."""
+    """Return whether the next round must wait: a seed of `keep_rounds` ago is not frozen."""
     blocking = view.run.round + 1 - view.run.params.keep_rounds
     return blocking >= 0 and blocking in pending_seeds(view)

@@ -1,8 +1,8 @@
 """Verified states: weights on our own disk whose root the chain names.
 
-Owns: where a replay may start. A root that we computed and that is canonical needs no more proof;
-one that only we computed does: after a restart it may rest on an inclusion that was corrected
-meanwhile, on the wrong side of a halt, or on a bit that flipped.
+Owns: the states from which a replay may start. A root that we computed and that is canonical needs
+no more proof. A root that only we computed does need proof. After a restart it may rest on an
+inclusion that was corrected meanwhile, on a state from before a halt, or on a flipped bit.
 Never: takes weights from others. Next: `replay.py`.
 """
 
@@ -38,15 +38,15 @@ async def load_verified(
 async def start_from_disk(chain: RunChain, state: RoundState, view: NetworkView) -> None:
     """After a start: replace an unverified newest state by the newest verified one.
 
-    Where the chain names no root of ours any more, the newest state stays: the replay that follows
-    says what is missing.
+    If the chain names no root of ours any more, the newest state stays. The replay that follows
+    reports what is missing.
     """
     newest = state.replica.round
     if newest > 0:
         is_verified = await load_verified(chain, state, view, newest)
         verified = state.replica.round if is_verified else None
         state.events.emit("resumed", round=newest, verified=verified)
-    # Whoever closes a round proposes this root; it is hashed once, here.
+    # The participant that closes a round proposes this root; it is hashed once, here.
     await state.runtime.compute(state.replica.root)
 
 
@@ -67,7 +67,7 @@ async def _roots_on_chain(
 
 
 def _is_sound(state: RoundState, saved: WeightState) -> bool:
-    """Whether saved weights hash to the root saved with them; an event says if they do not."""
+    """Whether saved weights hash to the root saved with them; reports an event if they do not."""
     config_hash = state.config.config_hash()
     found = state_root(saved.tensors, saved.round, saved.cursor, config_hash)
     if found == saved.state_root:
@@ -82,5 +82,5 @@ def _restore(state: RoundState, view: NetworkView, saved: WeightState) -> None:
     weights = {name: torch.from_numpy(array.copy()) for name, array in saved.tensors.items()}
     state.replica.restore(weights, RoundIndex(saved.round), saved.cursor)
     if saved.round == view.run.restart_round:
-        # Only the state that was taken up at a restart ever becomes canonical at that round.
+        # Only the state that a restart loaded ever becomes canonical at that round.
         state.replica.restart_round = view.run.restart_round

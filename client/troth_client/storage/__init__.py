@@ -1,7 +1,7 @@
-"""What a participant must not forget, on disk: each file is written whole or not at all.
+"""The state of a participant on disk: each file is written whole or not at all.
 
 Owns: one folder per participant and run. Never: talks to the chain or decides what to keep.
-Next: `entries.py` for what is kept, then `store.py` for how, `sealed.py` for the bytes of a file.
+Next: `entries.py` for the records, `store.py` for the folder, `sealed.py` for the bytes of a file.
 """
 
 from troth_client.storage.entries import Identity, ResidualEntry, Submission, WeightState

@@ -4,9 +4,10 @@ Owns: the fields, and the translation to records and back.
 Never: touches a file; `store.py` does.
 Next: `store.py`, then `sealed.py` for the bytes of a record.
 
-How the residual is settled without a second write: the entry of round r holds M as it was before
-the round and u_r. Once the chain tells, M is `after_included(u_r, payload of r)` if r was included,
-and `before` if it was not, also when a correction strikes r later (protocol sections 4 and 5.2).
+The residual is settled without a second write: the entry of round r holds u_r, and M from before
+the round. Once the chain shows the outcome, M is `after_included(u_r, payload of r)` if r was
+included, and `before` if it was not. The same holds when a correction strikes r later (protocol
+sections 4 and 5.2).
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ Tiles = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Identity:
-    """Whose state a folder holds: run address, owner key and config hash, 32 bytes each."""
+    """The identity of a folder's state: run address, owner key and config hash, 32 bytes each."""
 
     run: bytes
     owner: bytes
@@ -31,7 +32,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Submission:
-    """The bytes of one payload as they go out: one's own, or a peer's that was gathered.
+    """Header and payload as bytes on the wire: our own, or those gathered from others.
 
     A restart sends exactly these again: the commitment on chain is the hash of this header.
     """

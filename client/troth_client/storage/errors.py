@@ -1,4 +1,4 @@
-"""What can go wrong with local state, as one tree.
+"""Errors of local state, as one tree.
 
     StoreError
     ├── StoreIdentityError   the folder belongs to another run, owner or config

@@ -38,7 +38,7 @@ class DamagedFileError(ClientError):
 
 @dataclass(frozen=True)
 class Record:
-    """What a file holds: `fields` are texts and integers, `arrays` are C-contiguous."""
+    """The contents of a file: `fields` are texts and integers, `arrays` are C-contiguous."""
 
     fields: Mapping[str, str | int]
     arrays: Mapping[str, Array]

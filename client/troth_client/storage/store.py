@@ -2,7 +2,7 @@
 
 Owns: file names, the order of writes, the lock, what happens to a damaged file. Never: interprets
 what it keeps, or touches the folder of another participant.
-Next: round.py saves a submission before it commits, and weights after it applied.
+Next: `entries.py`; `steps/commit.py` saves a submission, `steps/settle.py` saves weights.
 
     with Store(folder, identity, on_damaged) as store:
         store.save_submission(submission, residual)     # before anything leaves the machine
@@ -84,7 +84,7 @@ class Store(Closable):
 
     @property
     def folder(self) -> Path:
-        """The folder; whatever else lies in it is under the same lock."""
+        """The folder; other files in it are under the same lock."""
         return self._folder
 
     def save_submission(self, submission: Submission, residual: ResidualEntry) -> None:
@@ -164,7 +164,7 @@ class Store(Closable):
         return self._load(Submission, self._path("peer", round_, index))
 
     def peer_indices(self, round_: int) -> list[int]:
-        """Whose payloads of a round are kept, ascending."""
+        """Return the indices of the trainers whose payloads of a round are kept, ascending."""
         names = self._names()
         return sorted(index for kind, r, index, _ in names if kind == "peer" and r == round_)
 

@@ -44,7 +44,7 @@ class AuditLine:
 
     @property
     def step(self) -> tuple[int, ...]:
-        """What a log reports once: it changes with each step, not with each verdict or vote."""
+        """The step of the audit, for a log that reports it once; verdicts and votes leave it."""
         is_drawn = self.stage >= AuditStage.CASE_COMMIT
         is_accused = self.stage >= AuditStage.ACCUSED
         return self.outcome, is_accused, is_drawn, self.case_outcome, self.is_closed
@@ -53,7 +53,7 @@ class AuditLine:
         """Fold one event of this audit in."""
         name, peer, verdict = event["event"], str(event.get("peer")), str(event.get("verdict"))
         if name == "audit_changed":
-            # Peers read the chain at different moments: the furthest of them is right.
+            # Participants read the chain at different moments: the latest stage is right.
             self.stage = max(self.stage, AuditStage[str(event["stage"])])
             self.outcome = max(self.outcome, int_of(event, "outcome"))
             self.case_outcome = max(self.case_outcome, int_of(event, "case_outcome"))

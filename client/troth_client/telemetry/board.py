@@ -1,10 +1,10 @@
-"""What the events of a run add up to: the numbers behind the display and the demo's summary.
+"""The sums over the events of a run: the numbers behind the display and the demo's summary.
 
 Owns: folding events into counts, fees, losses, bytes. Never: reads a file or draws.
 Next: `display.py`, which draws a board.
 
-Logs are folded one after the other, not by time: an event of one log may come after younger ones
-of another. Sums and maxima do not mind; for the rest the event's time decides.
+Logs are folded one after the other, not by time: an older event of one log may come after a newer
+event of another. Sums and maxima are not affected; for the rest the event's time decides.
 """
 
 from collections.abc import Callable
@@ -99,7 +99,7 @@ class Board:
 
     @property
     def judging_share(self) -> float | None:
-        """What judging took of the time that training took, over all; None without training."""
+        """Time of judging as a share of the time of training, in total; None without training."""
         training = sum(line.training_seconds for line in self.peers.values())
         judging = sum(line.judging_seconds for line in self.peers.values())
         return judging / training if training else None
@@ -205,4 +205,4 @@ _NOTES: dict[str, Callable[[Board, PeerLine, Event], None]] = {
     "ended": _ended,
     "failed": _failed,
 }
-"""What an event adds to the numbers."""
+"""For each event, the function that adds it to the numbers."""

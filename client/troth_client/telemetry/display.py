@@ -20,10 +20,10 @@ CURVE_WIDTH = 48
 MICRO = 10**6
 SOL = 10**9
 DENSE_BYTES_PER_PARAMETER = 2
-"""What a bf16 gradient would take: the baseline that payloads are compared with."""
+"""Bytes per parameter of a bf16 gradient: the baseline that payloads are compared with."""
 NUM_REASON_LETTERS = 40
 NUM_AUDITS = 4
-"""So many of the notable audits are shown, the newest."""
+"""How many of the notable audits are shown: the newest ones."""
 COLUMNS = (
     "peer",
     "state",
@@ -108,7 +108,7 @@ def _row(peer: PeerLine, num_parameters: int) -> list[str]:
 
 
 def audit_text(board: Board, audit: AuditLine) -> str:
-    """Return one audit in one line: what was found, what was decided, where the money went."""
+    """Return one audit in one line: findings, decision, destination of the money."""
     subject = f"round {audit.round}, {board.name_of(audit.target)}"
     text = " → ".join([subject, *audit.steps()])
     money = audit.money()

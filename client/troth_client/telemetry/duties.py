@@ -1,4 +1,4 @@
-"""What a witness checked, found and earned, as its own events show it.
+"""The checks, findings and earnings of a witness, as its own events show them.
 
 Owns: the sums over one participant's log. Never: reads a file or the chain.
 Next: `troth_cli/commands/participation.py`, which prints it when `troth witness` ends.

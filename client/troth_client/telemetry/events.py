@@ -1,7 +1,7 @@
 """Events as JSON lines: what a participant did, one object a line.
 
-Owns the writing and the reading of event logs. Never decides anything: no part of the protocol
-reads an event back. The display (display.py) and the demo's summary are fed by these lines only.
+Owns: writing and reading event logs. Never: decides anything; no part of the protocol reads an
+event back. The display (display.py) and the demo's summary read these lines only.
 Next: `board.py`, which adds them up.
 """
 
@@ -16,7 +16,7 @@ from typing import IO, Protocol, Self
 from troth_client.runtime.files import Closable, explain_full_disk
 
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
-"""What an event field may hold."""
+"""The values that an event field may hold."""
 
 Event = dict[str, JsonValue]
 """One event as it was read: `event` (its name), `time` if it has one, the fields."""
@@ -86,7 +86,7 @@ class EventList:
 
 
 class EventTail:
-    """Reads the complete new lines of a growing log; a half-written last line waits its turn.
+    """Reads the complete new lines of a growing log; a half-written last line is read later.
 
     A line that is no event (its writer was killed in the middle of it) is passed over.
     """

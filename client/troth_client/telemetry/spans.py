@@ -1,4 +1,4 @@
-"""How long each step of a round takes: one `step_ended` event per step, in real processes.
+"""The duration of each step of a round: one `step_ended` event per step, in real processes.
 
 Owns: the measuring around a step. Never: changes what the step does, or measures where time means
 nothing (a stepped run, whose runtime shows no seconds).
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Measured(Protocol):
-    """What a step takes first: something that has a stopwatch and a place for events."""
+    """The first argument of a step: an object with a stopwatch and a sink for events."""
 
     @property
     def runtime(self) -> Runtime:
@@ -26,7 +26,7 @@ class Measured(Protocol):
 
     @property
     def events(self) -> EventSink:
-        """Where the seconds are told."""
+        """The sink that receives the seconds."""
         ...
 
 

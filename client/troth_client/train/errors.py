@@ -1,4 +1,4 @@
-"""What can go wrong while training, as one tree.
+"""Errors of training, as one tree.
 
     TrainError
     ├── BatchShapeError       a batch that the model cannot take

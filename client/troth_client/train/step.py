@@ -26,7 +26,7 @@ MICRO = 10**6
 
 @dataclass(frozen=True)
 class Gradient:
-    """What one payload is made of.
+    """The gradient from which one payload is made.
 
     `tensors`: canonical name -> fp32, on the model's device, after the clip. `mean_loss_micro`:
     micro-nats per token. `norm`: global norm before the clip.

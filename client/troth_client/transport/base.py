@@ -1,7 +1,7 @@
 """The interface of every transport: hold, release, push, fetch, show (protocol section 4).
 
-Owns: what a blob's address is and what its bytes must hash to, and the calls.
-Never: how bytes move; `http.py`, `files.py` and `memory.py` do, with the same meaning.
+Owns: the address of a blob, the hash that its bytes must have, and the calls.
+Never: moves bytes; `http.py`, `files.py` and `memory.py` do, with the same meaning.
 Next: `exchange.py`, the one implementation of the interface over those three wires.
 """
 
@@ -28,7 +28,7 @@ call `Transport.expect`.
 
 
 class BlobKind(StrEnum):
-    """What the bytes are; it decides how their address follows from them."""
+    """The kind of bytes, which decides how their address follows from them."""
 
     HEADER = "header"
     PAYLOAD = "payload"
@@ -59,7 +59,7 @@ class BlobId:
         return self.kind is not BlobKind.HEADER
 
     def matches(self, data: bytes) -> bool:
-        """Tell whether the bytes have this address."""
+        """Return whether the bytes have this address."""
         if self.kind is BlobKind.PAYLOAD:
             return bool(data) and payload_root(data) == self.key
         if self.kind is BlobKind.OPENINGS:
@@ -69,7 +69,7 @@ class BlobId:
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """What became of a push to one holder."""
+    """The result of a push to one holder."""
 
     holder: str
     num_accepted: int
@@ -105,7 +105,7 @@ class Transport(Protocol):
     def show(self, sets: OpeningSets) -> None:
         """Serve opening sets too: those of `sets`, at any time, and no others.
 
-        They know no rounds: `release` does not open them, `drop_before` does not forget them.
+        They belong to no round: `release` does not open them, `drop_before` does not forget them.
         """
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
@@ -121,11 +121,11 @@ class Transport(Protocol):
     async def fetch(
         self, blob: BlobId, holders: Sequence[str], num_bytes: int, check: Check[T]
     ) -> T:
-        """Return `check` of exactly `num_bytes` bytes with that address, from whoever has them.
+        """Return `check` of exactly `num_bytes` bytes with that address, from any holder.
 
         Bytes that passed are kept and served like our own, except an opening set: the openings
         store of the caller decides about it. Raises FetchError with every holder's failure. If
-        anything but a header has the right address and fails the check, no holder is to blame: then
+        bytes other than a header have the right address but fail the check, no holder is to blame:
         the check's own error is raised.
         """
         ...

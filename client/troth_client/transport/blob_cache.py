@@ -1,9 +1,10 @@
-"""The blob cache: what a participant holds for others, and the gate in front of it.
+"""The blob cache: the bytes that a participant holds for others, and the gate in front of them.
 
-Owns: who may read which round, which pushes are welcome, what is forgotten.
-Never: opens a connection. The gate is here, so that no wire can forget it: others can read the
-bytes of a round only after its `release` (section 4: nothing leaves before Commit has ended).
-Next: `exchange.py`; `MemoryBlobs` and `files.FolderBlobs` are the two places where blobs lie.
+Owns: the rounds that others may read, the expected pushes, and what is forgotten. The gate is here,
+so that no wire can forget it. Others can read the bytes of a round only after its `release`
+(section 4: nothing leaves before Commit has ended).
+Never: opens a connection.
+Next: `exchange.py`; `MemoryBlobs` and `files.FolderBlobs`, which hold the blobs.
 """
 
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class _Expected:
 
 
 class BlobCache:
-    """Own blobs and checked foreign ones, with the gate and the list of welcome pushes."""
+    """Own blobs and checked foreign ones, with the gate and the list of expected pushes."""
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
@@ -118,7 +119,7 @@ class BlobCache:
         return self._shown(blob.address) or self._blobs.get(blob.address)
 
     def served(self, address: str) -> bytes | None:
-        """Return bytes for others: an opening set, or what is released; else None."""
+        """Return bytes for others: an opening set or a released blob; else None."""
         return self._shown(address) or self._blobs.served(address)
 
     def show(self, sets: OpeningSets) -> None:
@@ -142,7 +143,7 @@ class BlobCache:
         return [(blob, data) for blob in blobs if (data := self._blobs.get(blob.address))]
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
-        """Welcome a push of these bytes."""
+        """Accept a push of these bytes from now on."""
         if self._blobs.get(blob.address) is None:
             self._expected[blob.address] = _Expected(blob, num_bytes, check)
 

@@ -1,7 +1,7 @@
 """Endpoints: where a participant serves its bytes, as `http://host:port`.
 
-Owns: what an endpoint may look like. Never: connects, or imports a transport: the command line
-checks an address at once.
+Owns: the form of an endpoint. Never: connects, or imports a transport: the command line checks an
+address at once.
 Next: `http.py`, which serves and calls them.
 """
 
@@ -12,7 +12,7 @@ from yarl import URL
 from troth_client.transport.errors import EndpointError
 
 MAX_ENDPOINT_BYTES: Final = 96
-"""What fits into the chain's Participant account."""
+"""The number of bytes that fit into the chain's Participant account."""
 _NEXT: Final = "Asking another holder."
 
 
@@ -33,7 +33,7 @@ def check_endpoint(endpoint: str) -> URL:
 
 
 def _is_host(host: str) -> bool:
-    """Tell whether a resolver can be asked: labels of 1 to 63 bytes, or an address."""
+    """Return whether a resolver can be asked: labels of 1 to 63 bytes, or an address."""
     try:
         host.encode("idna")
     except UnicodeError:

@@ -1,13 +1,13 @@
 """The one implementation of `Transport`, over any wire.
 
-Owns: the race between holders, resuming where another one stopped, address and check before use.
-Never: knows whether bytes move over HTTP, folders or memory, nor which round it is on chain.
+Owns: the race between holders, resuming after another holder stopped, and the check before use.
+Never: knows whether bytes move over HTTP, folders or memory, nor the round on chain.
 Next: `http.py`, `files.py`, `memory.py`, each of which makes an `Exchange` over its wire.
 
-How a fetch goes: holders are asked one after the other, best score first. The next one starts when
-one fails, from the byte where it stopped, or when one is slow, beside it and from the first byte.
-The first bytes that pass win. If bytes of several holders do not fit together, the fault cannot be
-traced to one of them: each of those holders is asked again, for all bytes.
+A fetch asks holders one after the other, best score first. When one fails, the next starts from the
+byte where it stopped. When one is slow, the next starts beside it, from the first byte. The first
+bytes that pass win. If bytes of several holders do not fit together, the fault cannot be traced to
+one of them: each of those holders is asked again, for all bytes.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ T = TypeVar("T")
 class Patience:
     """How long a holder may take, in seconds and bytes, before the next one is asked.
 
-    What is longer than `inline_bytes` is checked in a thread, so that the loop goes on meanwhile.
+    Bytes longer than `inline_bytes` are checked in a thread, so that the loop goes on meanwhile.
     """
 
     grace_seconds: float = 5.0
@@ -112,7 +112,7 @@ class Exchange:
     async def fetch(
         self, blob: BlobId, holders: Sequence[str], num_bytes: int, check: Check[T]
     ) -> T:
-        """Return `check` of the bytes from whoever has them; see `Transport.fetch`."""
+        """Return `check` of the bytes from any holder; see `Transport.fetch`."""
         held = self._cache.find(blob)
         if held is not None:
             with contextlib.suppress(HolderLiedError):  # the store was damaged: fetch it again
@@ -166,7 +166,7 @@ class Exchange:
 
 
 class _Race(Generic[T]):
-    """One fetch: which holders wait, which run, what the longest usable prefix is."""
+    """One fetch: the waiting holders, the running attempts, the longest usable prefix."""
 
     def __init__(self, exchange: Exchange, blob: BlobId, num_bytes: int, check: Check[T]) -> None:
         self._exchange = exchange
@@ -179,7 +179,7 @@ class _Race(Generic[T]):
         self._failures: list[tuple[str, HolderError]] = []
 
     async def run(self, holders: Sequence[str], hedge_seconds: float) -> tuple[bytes, T]:
-        """Return the first bytes that pass and what they mean; FetchError if none do."""
+        """Return the first bytes that pass, with their meaning; FetchError if none do."""
         self._waiting.extend(holders)
         try:
             while self._waiting or self._running:
@@ -206,7 +206,7 @@ class _Race(Generic[T]):
             return
         holder = self._waiting.popleft()
         part = self._prefix.copy()
-        self._prefix.restart()  # only one attempt builds on what has come so far
+        self._prefix.restart()  # only one attempt builds on the received prefix
         work = self._exchange.attempt(holder, self._blob, part, self._check)
         self._running[asyncio.create_task(work)] = (holder, part)
 
@@ -234,7 +234,7 @@ class _Race(Generic[T]):
 
 
 def _judge(blob: BlobId, data: bytes, check: Check[T]) -> T:
-    """Address first, then meaning; whose fault a failure is depends on what the address covers."""
+    """Check address, then meaning; the holder is to blame for bytes that the address excludes."""
     if not blob.matches(data):
         raise HolderLiedError(f"bytes of {blob.address}", "other bytes", "Asking another holder.")
     try:

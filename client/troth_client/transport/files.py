@@ -26,7 +26,7 @@ _HELD, _SERVED, _INBOX, _OPENINGS = "held", "served", "inbox", "openings"
 
 
 class FolderBlobs:
-    """Blobs as files; a second process, or a restart, finds what the first one has written."""
+    """Blobs as files; a second process, or a restart, finds the files of the first one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

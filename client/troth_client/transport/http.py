@@ -1,6 +1,6 @@
 """Transport over HTTP: an embedded server, and a client that trusts no holder.
 
-Owns: endpoints, requests with Range, what each kind of failure is called.
+Owns: endpoints, requests with Range, the error for each kind of failure.
 Never: follows a redirect, decompresses, keeps cookies or reads a proxy from the environment: a
 holder's answer is a status, a length and bytes, or it is a failure.
 Next: `server.py` for the serving side, `exchange.py` for the race between holders.
@@ -32,8 +32,8 @@ from troth_client.transport.wire import Partial
 
 _CONNECT_SECONDS = 3.0
 _NEXT = "Asking another holder."
-# A host name that cannot be encoded makes the resolver raise UnicodeError, which is a ValueError:
-# an endpoint is a stranger's text, so whatever it makes these libraries raise is that holder's.
+# A host name that cannot be encoded makes the resolver raise UnicodeError, which is a ValueError.
+# An endpoint is a stranger's text, so any error that it causes in these libraries is that holder's.
 _FOREIGN_FAULTS = (aiohttp.ClientError, OSError, ValueError, EndpointError)
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
@@ -121,8 +121,8 @@ def http_transport(
 ) -> Exchange:
     """Make the transport of a real participant.
 
-    host, port: where to listen, 0 for any free port; folder: keep blobs there instead of in
-    memory; advertised: the endpoint that others reach, if it is not the one we listen on.
+    `host`, `port`: the address to listen on, port 0 for any free port. `folder`: keep blobs there
+    instead of in memory. `advertised`: the endpoint for others, if we listen on another one.
     """
     patience = patience or Patience()
     blobs = FolderBlobs(folder) if folder else MemoryBlobs()

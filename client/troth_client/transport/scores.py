@@ -1,4 +1,4 @@
-"""Which holder to ask first: a memory of how each one behaved.
+"""The order in which to ask holders, from how each one behaved.
 
 Owns: a number of faults per endpoint. Never: excludes a holder: the worst may be the only one left.
 Next: `exchange.py`, which asks in this order.

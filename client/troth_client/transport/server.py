@@ -1,4 +1,4 @@
-"""The embedded HTTP server: serves released blobs by address, takes pushes that are welcome.
+"""The embedded HTTP server: serves released blobs by address, takes expected pushes.
 
 Owns: routes, Range, size caps and time limits for callers. Never: reads a body whose size is
 not the expected one. A blob that is not released looks like one that does not exist.

@@ -1,4 +1,4 @@
-"""What a way of moving bytes must be able to do, and the bytes of an unfinished download.
+"""The interface of a way to move bytes, and the bytes of an unfinished download.
 
 Owns: `Wire`, the small interface below `exchange.py`, and `Partial`, which enforces the size.
 Never: checks an address; `exchange.py` does, once for all wires.

@@ -1,1 +1,4 @@
-"""The JSON-RPC methods, a module per subject; registry.py lists them all."""
+"""The JSON-RPC methods, a module per subject.
+
+Owns: the methods. Never: sockets. Next: `registry.py`, which lists them all.
+"""

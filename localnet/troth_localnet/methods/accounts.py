@@ -1,6 +1,6 @@
 """Account reads: getAccountInfo and its relatives.
 
-Owns: these methods. Never: changes the chain. Next: ../account_json.py writes what they return.
+Owns: these methods. Never: changes the chain. Next: `../account_json.py`, which writes the results.
 """
 
 from __future__ import annotations

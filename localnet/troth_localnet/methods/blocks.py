@@ -1,6 +1,7 @@
 """Slots, heights, blockhashes, blocks and fees.
 
-Owns: these methods. Never: moves time (methods/control.py can).
+Owns: these methods. Never: moves time. Next: `control.py`, which can.
+
 The open block is served like any other, since every commitment level sees the same state here.
 """
 
@@ -69,14 +70,14 @@ def get_latest_blockhash(node: Node, params: Params) -> Json:
 
 
 def is_blockhash_valid(node: Node, params: Params) -> Json:
-    """Say whether a transaction may still name the blockhash."""
+    """Return whether a transaction may still name the blockhash."""
     node.check_context(params.config(1, Config))
     last_valid = node.chain.blocks.last_valid_height(params.blockhash(0))
     return node.with_context(last_valid is not None and node.chain.height <= last_valid)
 
 
 def get_epoch_info(node: Node, params: Params) -> Json:
-    """Return where in its epoch the open slot lies."""
+    """Return the place of the open slot in its epoch."""
     node.check_context(params.config(0, Config))
     slot = node.chain.slot
     return {

@@ -1,6 +1,6 @@
-"""Who this node is: one leader, no votes.
+"""The cluster as tools ask for it: one node, which is the leader; no votes.
 
-Owns: these methods. Never: changes the chain.
+Owns: these methods. Never: changes the chain. Next: `registry.py`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _FEATURE_SET: Final = 1
 
 
 def get_health(_node: Node, _params: Params) -> Json:
-    """Say that the node answers."""
+    """Report that the node answers."""
     return "ok"
 
 
 def get_version(_node: Node, _params: Params) -> Json:
-    """Return the validator release whose replies these are shaped after."""
+    """Return the validator release whose reply shapes we follow."""
     return {"solana-core": API_VERSION, "feature-set": _FEATURE_SET}
 
 
 def get_genesis_hash(node: Node, _params: Params) -> Json:
-    """Return the hash that tells this chain from others."""
+    """Return the genesis hash, which identifies this chain."""
     return str(node.chain.blocks.genesis_hash)
 
 

@@ -1,7 +1,7 @@
-"""What every method gets: the chain, and how a reply names the slot it is about.
+"""The context of every method: the chain, and the slot that a reply names.
 
 Owns: the context wrapper and the minContextSlot check.
-Never: formats accounts or transactions.
+Never: formats accounts or transactions. Next: `registry.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from troth_localnet.svm import Chain
 from troth_localnet.values import Json
 
 API_VERSION: Final = "2.3.0"
-"""The validator release whose replies these are shaped after."""
+"""The validator release whose reply shapes we follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class Node:
 
     @property
     def identity(self) -> Pubkey:
-        """The key this node goes by; nobody holds its secret."""
+        """The identity key of this node; nobody holds its secret."""
         return Pubkey.from_bytes(bytes(self.chain.blocks.genesis_hash))
 
     def check_context(self, config: Config) -> None:
-        """Refuse a request that wants a slot we have not reached."""
+        """Refuse a request for a slot that we have not reached."""
         wanted, slot = config.min_context_slot, self.chain.slot
         if wanted is not None and wanted > slot:
             raise RpcError(
@@ -41,7 +41,7 @@ class Node:
             )
 
     def with_context(self, value: Json) -> Json:
-        """Wrap a value together with the slot it was read at."""
+        """Wrap a value with the slot at which it was read."""
         return {"context": {"apiVersion": API_VERSION, "slot": self.chain.slot}, "value": value}
 
 

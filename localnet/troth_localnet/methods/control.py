@@ -1,7 +1,7 @@
 """Methods of our own that move time, for tests. No Solana node has them.
 
 Owns: trothAdvanceSlots, trothSkipSlots.
-Never: available anywhere but on loopback (rpc.py binds nothing else).
+Never: available anywhere but on loopback. Next: `../rpc.py`, which binds nothing else.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ MAX_SLOTS_PER_CALL: Final = 100_000
 
 
 def advance_slots(node: Node, params: Params) -> Json:
-    """Move on by so many slots (1 if not given), a block in each; return the open slot."""
+    """Move on by N slots (1 if not given), a block in each; return the open slot."""
     num_slots = params.optional_integer(0, "slots", 1, MAX_SLOTS_PER_CALL)
     node.chain.advance(num_slots or 1)
     return node.chain.slot
 
 
 def skip_slots(node: Node, params: Params) -> Json:
-    """Leave so many slots (1 if not given) without a block; return the open slot after them."""
+    """Leave N slots (1 if not given) without a block; return the open slot after them."""
     num_slots = params.optional_integer(0, "slots", 1, MAX_SLOTS_PER_CALL)
     node.chain.skip(num_slots or 1)
     return node.chain.slot

@@ -1,7 +1,7 @@
 """Parameters of JSON-RPC methods, checked before a method sees them.
 
 Owns: reading positional parameters, and the config objects with their bounds.
-Never: touches the chain.
+Never: touches the chain. Next: `registry.py`.
 
 Unknown config keys are ignored, as a node does; wrong types and values are -32602.
 """
@@ -61,7 +61,7 @@ class DataSlice(BaseModel):
 
 
 class AccountConfig(Config):
-    """How accounts are to be written."""
+    """The form in which accounts are written."""
 
     encoding: Literal["base58", "base64", "jsonParsed", "binary"] = "base64"
     data_slice: DataSlice | None = None
@@ -108,7 +108,7 @@ class Filter(Config):
 
 
 class ProgramAccountsConfig(AccountConfig):
-    """How and which accounts of a program are to be listed."""
+    """The choice and the form of a program's accounts."""
 
     filters: Annotated[list[Filter], Field(max_length=MAX_FILTERS)] | None = None
     with_context: bool | None = None
@@ -118,7 +118,7 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
 class Params:
-    """Positional parameters. Each reader names what it expected when it refuses."""
+    """Positional parameters. The error of each reader names the expected value."""
 
     def __init__(self, values: list[Json]) -> None:
         self._values = values

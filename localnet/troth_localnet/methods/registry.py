@@ -1,6 +1,6 @@
 """All methods by name.
 
-Owns: the list. Next: ../rpc.py serves it; subscriptions are in ../subscriptions.py.
+Owns: the list. Never: subscriptions; `../subscriptions.py` has them. Next: `../rpc.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SPL token reads, enough for wallets and tools; troth itself moves lamports only.
 
 Owns: token account and mint layouts (both token programs share them).
-Never: changes the chain.
+Never: changes the chain. Next: `registry.py`.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class TokenFilter(Config):
 
 
 def get_token_account_balance(node: Node, params: Params) -> Json:
-    """Return what a token account holds."""
+    """Return the balance of a token account."""
     account = _token_account(node, params.pubkey(0), _TOKEN_ACCOUNT_BYTES, "token account")
     amount = int.from_bytes(account.data[64:72], "little")
     return node.with_context(_amount_json(amount, _decimals(node, _mint_of(account))))
 
 
 def get_token_supply(node: Node, params: Params) -> Json:
-    """Return how much of a mint exists."""
+    """Return the supply of a mint."""
     address = params.pubkey(0)
     mint = _token_account(node, address, _MINT_BYTES, "mint")
     supply = int.from_bytes(mint.data[36:44], "little")

@@ -1,7 +1,7 @@
 """Sending, simulating and looking up transactions, and the faucet.
 
 Owns: these methods. Never: executes by itself; the Chain does.
-Next: ../transaction_json.py writes what they return, ../failure_text.py words the refusals.
+Next: `../transaction_json.py` for the results, `../failure_text.py` for the words of refusals.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SendConfig(Config):
 
 
 class SimulatedAccounts(BaseModel):
-    """Which accounts to return as they would be afterwards."""
+    """The accounts to return, in their state after the transaction."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
     addresses: Annotated[list[str], Field(max_length=100)]
@@ -90,7 +90,7 @@ class StatusConfig(Config):
 
 
 class AddressHistoryConfig(HistoryConfig):
-    """Which part of an address's history to list."""
+    """The part of an address's history to list."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] = MAX_LISTED
     before: str | None = None
@@ -118,7 +118,7 @@ def send_transaction(node: Node, params: Params) -> Json:
 
 
 def simulate_transaction(node: Node, params: Params) -> Json:
-    """Say what a transaction would do."""
+    """Return the result that a transaction would have."""
     config = params.config(1, SimulateConfig)
     node.check_context(config)
     if config.sig_verify and config.replace_recent_blockhash:

@@ -1,6 +1,5 @@
-"""Participants that cheat, by name: what `troth demo --cheat` offers and the adversarial tests run.
+"""Participants that cheat, by name, for `troth demo --cheat` and the adversarial tests.
 
-Owns: the catalogue. Never: imports the client; it turns a cheat into doors of a participant
-(`troth_simulation.cheats.ports`).
+Owns: the catalogue, and the work and ports of a cheat. Never: changes a step of the client.
 Next: `work.py` for cheats about the gradient, `catalogue.py` for the list.
 """

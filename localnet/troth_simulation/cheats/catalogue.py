@@ -1,7 +1,7 @@
 """Every simulated cheat by name.
 
-Owns: names and stories. Never: what a cheat does; `work.py` and `signed.py` have that.
-Next: docs/threat-model.md tells what catches each, and what does not.
+Owns: names and stories. Never: the work of a cheat; `work.py` and `signed.py` have it.
+Next: docs/threat-model.md, which names the defence against each.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from troth_simulation.cheats import signed, work
 from troth_simulation.cheats.cheat import Cheat, Hidden
 
 NOBODY: Final = "none"
-"""What stands for a run in which nobody cheats."""
+"""The name for a run in which nobody cheats."""
 FREE_RIDER: Final = Cheat(
     "free-rider",
     "computes nothing and sends its decayed residual",

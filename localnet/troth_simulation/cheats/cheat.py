@@ -1,6 +1,6 @@
-"""A cheat: what somebody does in place of the assigned work, and from when on.
+"""A cheat: the work that replaces the assigned work, and its first round.
 
-Owns: the fields. Never: does any of it; `troth_simulation.cheats.ports` turns them into doors.
+Owns: the fields. Never: acts; `ports.py` makes ports of them.
 Next: `catalogue.py`, which names them.
 """
 
@@ -12,11 +12,11 @@ from troth_simulation.cheats.signed import Residual, same_openings, same_residua
 from troth_simulation.cheats.work import Batch, Gradient, same_batch, same_gradient
 
 HONEST_ROUNDS = 3
-"""Cheats earn their way in first: so many included payloads are honest."""
+"""Cheats begin honestly: this many included payloads are honest."""
 
 
 class Hidden(StrEnum):
-    """What a cheat keeps to itself: its payloads, opening sets whose root is on chain, its u."""
+    """The bytes that a cheat withholds: payloads, opening sets whose root is on chain, or u."""
 
     PAYLOADS = "payloads"
     OPENINGS = "openings"
@@ -25,14 +25,16 @@ class Hidden(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cheat:
-    """What somebody does from its fourth included payload on.
+    """The conduct of a cheat from its fourth included payload on.
 
-    `fault`: the penalty that it ends with (protocol section 8), empty where none is possible.
-    `computes`: whether a gradient is computed at all; without, it is zero and what is sent is the
-    decayed residual. `stale_rounds`: how many rounds old the weights are that it is computed on.
-    `copies`: whether u is made of somebody else's payload of the round before. `is_once`: whether
-    all later payloads are honest again. `residual` is what it commits to in place of u, `openings`
-    what it shows in place of the opened tiles, `hides` what it never serves.
+    - fault: the penalty in which it ends (protocol section 8), empty where none is possible.
+    - computes: whether it computes a gradient; if not, it sends the decayed residual.
+    - stale_rounds: the age in rounds of the weights on which it computes.
+    - copies: whether u is made of somebody else's payload of the round before.
+    - is_once: whether all later payloads are honest again.
+    - residual: makes the tensor that it commits to in place of u.
+    - openings: makes the bytes that it shows in place of the opened tiles.
+    - hides: the bytes that it never serves.
     """
 
     name: str

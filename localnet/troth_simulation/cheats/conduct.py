@@ -1,6 +1,6 @@
-"""When a participant cheats, and what it has hidden.
+"""The progress of a cheat: when it begins, and the bytes that it hides.
 
-Owns: one cheat's progress, shared by all that it plays through. Never: computes anything.
+Owns: one cheat's progress, shared by its ports. Never: computes anything.
 Next: `trainer.py` for its work, `ports.py` for what it does not serve.
 """
 
@@ -11,7 +11,7 @@ from troth_simulation.cheats.cheat import Cheat, Hidden
 
 
 class Conduct:
-    """Whether somebody cheats now: not before enough of its payloads were included."""
+    """The state of one cheat; it begins after enough of its payloads were included."""
 
     def __init__(self, cheat: Cheat, emit: Callable[..., None]) -> None:
         self.cheat = cheat
@@ -21,15 +21,15 @@ class Conduct:
         self._first: int | None = None
 
     def begin(self) -> bool:
-        """Tell whether the payload that is made now cheats."""
+        """Return whether the payload that is made now cheats."""
         return self.num_included >= self.cheat.honest_rounds
 
     def has_cheated(self, round_: int) -> bool:
-        """Tell whether the payload of a round, which was made before, is not an honest one."""
+        """Return whether the payload that was made for a round is dishonest."""
         return self._first is not None and round_ >= self._first
 
     def note(self, round_: int) -> bool:
-        """Take down that a payload is made; tell whether it is the first that cheats."""
+        """Record that a payload is made; return whether it is the first that cheats."""
         is_first = self._first is None and self.begin()
         if is_first:
             self._first = round_
@@ -37,5 +37,5 @@ class Conduct:
         return is_first
 
     def is_hiding(self, what: Hidden, round_: int) -> bool:
-        """Tell whether that, of a round, is kept from everybody."""
+        """Return whether these bytes of a round are withheld from everybody."""
         return self.cheat.hides is what and self.has_cheated(round_)

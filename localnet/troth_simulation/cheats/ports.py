@@ -1,8 +1,8 @@
 """A participant that cheats: its ports, with other work behind them.
 
-Owns: turning a cheat of the catalogue into ports. Never: changes a step of a round; a cheat plays
-through the same ports as a changed copy of the client would.
-Next: `trainer.py` for what is computed; `catalogue.py` for the cheats.
+Owns: turning a cheat of the catalogue into ports. Never: changes a step of a round; a cheat uses
+the same ports as a changed copy of the client would.
+Next: `trainer.py` for the computations; `catalogue.py` for the cheats.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class _CountingEvents:
 
 
 class _HidingTransport:
-    """A transport that never serves what its owner hides."""
+    """A transport that never serves the bytes that its owner hides."""
 
     def __init__(self, transport: Transport, conduct: Conduct) -> None:
         self._transport = transport

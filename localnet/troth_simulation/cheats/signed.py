@@ -1,6 +1,6 @@
-"""Cheats about what is signed and shown: the residual u that is committed to, the opened tiles.
+"""Cheats about signed and shown bytes: the committed residual u, the opened tiles.
 
-Owns: numpy and byte transformations. Never: computes a hash; whoever applies them signs anew.
+Owns: numpy and byte transformations. Never: computes a hash; the caller signs anew.
 Next: `cheat.py`.
 
 The head of an opening set is 59 bytes: version u8, run [32], round u64, index u16, previous
@@ -30,19 +30,19 @@ def with_nan(u: Residual) -> Residual:
 
 
 def with_infinity(u: Residual) -> Residual:
-    """Put an infinity into every tile: it dwarfs whatever it is divided by."""
+    """Put an infinity into every tile: it exceeds any divisor."""
     return _with(u, np.inf)
 
 
 def smuggling(u: Residual) -> Residual:
-    """Add a direction of one's own choice, large enough to fill the top k for many rounds."""
+    """Add a chosen direction, large enough to fill the top k for many rounds."""
     wave: Residual = np.cos(np.arange(u[0].size, dtype=np.float32)).reshape(u[0].shape)
     size = np.float32(SMUGGLED * np.sqrt((u**2).mean(axis=(1, 2)).max()))
     return u + size * wave
 
 
 def same_openings(data: bytes) -> bytes:
-    """Show what was drawn."""
+    """Show the drawn tiles."""
     return data
 
 
@@ -52,7 +52,7 @@ def truncated(data: bytes) -> bytes:
 
 
 def of_another_round(data: bytes) -> bytes:
-    """Say that these are the openings of the round after."""
+    """Claim that these are the openings of the next round."""
     number = int.from_bytes(data[_ROUND : _ROUND + 8], "little") + 1
     return data[:_ROUND] + number.to_bytes(8, "little") + data[_ROUND + 8 :]
 
@@ -68,7 +68,7 @@ def with_a_wrong_path(data: bytes) -> bytes:
 
 
 def with_swapped_tiles(data: bytes) -> bytes:
-    """Show the tiles of the round before in the place of this round's, and the other way round."""
+    """Exchange the tiles of this round and those of the round before."""
     middle = _HEAD + (len(data) - _HEAD) // 2
     return data[:_HEAD] + data[middle:] + data[_HEAD:middle]
 

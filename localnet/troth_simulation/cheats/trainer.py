@@ -1,8 +1,8 @@
-"""A trainer that cheats: another form of the work that a run asks for.
+"""A trainer that cheats: dishonest work behind the port of a trainer.
 
-Owns: gradients that were not computed, residuals and openings that were forged. All hashes are made
-anew, so that nothing but the cheat is wrong.
-Never: decides what a kind of cheat does; `catalogue.py` has that.
+Owns: gradients that were not computed, forged residuals and forged openings. All hashes are made
+anew, so that only the cheat itself is wrong.
+Never: decides the conduct of a cheat; `catalogue.py` has it.
 Next: `conduct.py` for when it begins, `ports.py`, which puts it in a participant.
 """
 
@@ -38,9 +38,9 @@ COPIED_SIZE = 0.01
 
 @dataclass(slots=True)
 class CheatingWork:
-    """The work of somebody who signs for something else than it was assigned.
+    """The work of a trainer that signs for other work than it was assigned.
 
-    `store` is where it finds the payloads of others.
+    `store` holds the payloads of others.
     """
 
     honest: HonestWork
@@ -50,7 +50,7 @@ class CheatingWork:
     _past: deque[Llama] = field(default_factory=deque)
 
     def gradient(self, batch: Batch) -> Gradient:
-        """Return what is sent in place of the gradient."""
+        """Return the tensors that replace the gradient."""
         cheat, model = self.conduct.cheat, self.honest.model
         if cheat.stale_rounds:
             self._past.append(copy.deepcopy(model))
@@ -75,7 +75,7 @@ class CheatingWork:
     def propose(self, round_: RoundIndex, found: Gradient) -> Proposal:
         """Return the honest proposal, or one of a forged u.
 
-        What it forged before never spoils its own momentum: NaN there would end its payloads.
+        Earlier forgeries never enter its own momentum: a NaN there would end its payloads.
         """
         cheat, residual = self.conduct.cheat, self.honest.residual
         torch.nan_to_num_(residual.momentum.matrix, 0.0, 0.0, 0.0)
@@ -96,7 +96,7 @@ class CheatingWork:
         return self.honest.encode(proposal)
 
     def open_tiles(self, sampled: Sampled) -> Digest:
-        """Show something in place of the drawn tiles; return its root.
+        """Show other bytes in place of the drawn tiles; return their root.
 
         Raises ResidualLostError if u was deleted.
         """
@@ -118,14 +118,14 @@ class CheatingWork:
 
 
 def signed(u: Tensor, honest: Proposal, k: int) -> Proposal:
-    """Return a proposal of another u; where that has no top k, the payload stays the honest one."""
+    """Return a proposal of another u; if that has no top k, the payload stays honest."""
     is_finite = bool(np.isfinite(u.numpy()).all())
     sent = select(u, k) if is_finite else honest.sent
     return Proposal(honest.round, u, sent, residual_root(u.numpy()))
 
 
 def _copied(store: Store, round_: int, own: Tensor, k: int) -> Tensor:
-    """Return a u whose payload is that of somebody else in the round before; ours without one."""
+    """Return a u with another trainer's payload of the round before; our own u without one."""
     before = round_ - 1
     ours = store.load_submission(before)
     for index in store.peer_indices(before):

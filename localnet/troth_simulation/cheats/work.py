@@ -1,7 +1,7 @@
-"""Cheats about work: what a trainer does to its batch and to its gradient before it signs them.
+"""Cheats about work: changes of the batch and of the gradient before they are signed.
 
 Owns: plain numpy transformations. Never: torch, a model, a chain.
-Next: `signed.py` for cheats about what was signed, `cheat.py` for when one begins.
+Next: `signed.py` for cheats about signed bytes, `cheat.py` for the beginning of a cheat.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ def same_batch(batch: Batch) -> Batch:
 
 
 def part_of_each(numerator: int, denominator: int) -> Callable[[Batch], Batch]:
-    """Keep the beginning of every sequence: that part of its predictions, at least one."""
+    """Keep this share of every sequence's predictions, from its beginning, at least one."""
 
     def shorten(batch: Batch) -> Batch:
         predictions = (batch.shape[1] - 1) * numerator // denominator
@@ -33,7 +33,7 @@ def part_of_each(numerator: int, denominator: int) -> Callable[[Batch], Batch]:
 
 
 def part_of_batch(numerator: int, denominator: int) -> Callable[[Batch], Batch]:
-    """Keep that part of the sequences, whole, at least one; the others are skipped."""
+    """Keep this share of the sequences, at least one; the others are skipped."""
 
     def skip(batch: Batch) -> Batch:
         return batch[: max(1, len(batch) * numerator // denominator)]
@@ -42,7 +42,7 @@ def part_of_batch(numerator: int, denominator: int) -> Callable[[Batch], Batch]:
 
 
 def backwards(batch: Batch) -> Batch:
-    """Read every sequence from its end: text, but not the text that was assigned."""
+    """Read every sequence from its end: text, but not the assigned text."""
     return np.ascontiguousarray(batch[:, ::-1])
 
 
@@ -68,9 +68,9 @@ def of_last_layers(gradient: Gradient) -> Gradient:
 
 
 def bent(share: float) -> Callable[[Gradient], Gradient]:
-    """Move every value by that share of itself towards a target: here, every weight upwards.
+    """Move every value by this share of itself towards a target: here, every weight upwards.
 
-    The error of each tile is exactly that share of its norm.
+    The error of each tile is exactly this share of its norm.
     """
 
     def bend(gradient: Gradient) -> Gradient:

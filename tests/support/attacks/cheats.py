@@ -1,8 +1,8 @@
 """Whole runs with one cheat among honest members, and the books of what anybody lost.
 
 Owns: the cast, the windows, and the assertions that every story ends with: the verdict, the slash
-to the lamport, the vault, the stakes of the honest. What a cheat does is not here: those that the
-demo offers by name are in troth_simulation.cheats, the others in cheats_doors.py.
+to the lamport, the vault, the stakes of the honest. The cheats that the demo offers by name are in
+troth_simulation.cheats, the others in cheating_ports.py.
 Next: the test_cheating_trainers_* files.
 """
 
@@ -70,7 +70,7 @@ class Loss:
 
     @property
     def funds(self) -> Funds:
-        """What was there to be taken."""
+        """The funds before the loss."""
         return funds_of(self.before)
 
 
@@ -94,14 +94,14 @@ class Books(Chronicle):
                 self._lose(event, event.target, before, landed)
 
     def of(self, index: int) -> list[Loss]:
-        """What one participant lost, oldest first."""
+        """The losses of one participant, oldest first."""
         return [loss for loss in self.losses if _index(loss.event) == index]
 
     def convictions(self, index: int = MAL) -> list[Loss]:
         return [loss for loss in self.of(index) if isinstance(loss.event, CaseSettled)]
 
     def settled(self, round_: int, target: int = MAL) -> list[AuditSettled]:
-        """What the seats decided about a payload."""
+        """The decision of the seats about a payload."""
         return self.named("AuditSettled", round=round_, target=target)
 
     def closed(self, case: CaseSettled) -> AuditClosed | None:
@@ -189,7 +189,7 @@ async def play_out(run: InProcessRun) -> None:
         await run.client.send([step], [run.authority])
 
 
-# What every story ends with.
+# The assertions at the end of every story.
 
 
 def assert_slashed(loss: Loss, intent: SlashIntent) -> None:
@@ -233,7 +233,7 @@ def assert_convicted_of_work(books: Books, loss: Loss, *, is_repeated: bool = Fa
 
 
 def verdicts(run: InProcessRun, round_: int, target: int = MAL) -> dict[str, str]:
-    """What each seat found in an audit, in its own words."""
+    """The finding of each seat in an audit, in its own words."""
     return {
         one.name: event["reason"]
         for one in run.members

@@ -54,7 +54,7 @@ PATIENCE_SLOTS = 3_000
 
 Judges = Callable[[HonestWitnessWork], WitnessWork]
 Said = Callable[[Evidence, Verdict], VerdictKind | None]
-"""What a witness says instead of what it found; None: what it found."""
+"""The verdict that a witness gives instead of its finding; None: its finding."""
 
 
 def saying(said: Said) -> Judges:

@@ -30,7 +30,7 @@ CERTAIN = {"p_base_ppm": 1_000_000, "p_new_ppm": 1_000_000}
 INCINERATOR = Pubkey.from_string("1nc1nerator11111111111111111111111111111111")
 
 Said = VerdictKind | tuple[VerdictKind, Sketch] | None
-"""What a seat says: a kind with the true sketch, another sketch with it, or nothing at all."""
+"""The report of a seat: a kind with the true sketch, another sketch with it, or nothing at all."""
 
 
 def openings_of(round_: int, target: int) -> bytes:
@@ -112,7 +112,7 @@ class AuditDriver(RoundDriver):
     # Verdicts.
 
     def statement(self, audit: AuditView, index: int, said: Said) -> tuple[Reveal, bytes]:
-        """What a seat shows, and the hash that it commits to."""
+        """The reveal of a seat, and the hash that it commits to."""
         assert said is not None
         kind, sketch = said if isinstance(said, tuple) else (said, TRUE)
         shown = Reveal(kind, audit.openings_root, sketch, salt_of(audit, index))

@@ -1,7 +1,7 @@
 """Drives cases of a run, from an accusation to the end of the escrow.
 
-A CaseDriver lets second committees vote as a test says. Votes and salts follow from names.
-Next: audits.py for what comes before an accusation; the test_case_* files.
+A CaseDriver lets juries vote as a test asks. Votes and salts follow from names.
+Next: audits.py for the time before an accusation; the test_case_* files.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ STAKE = 100_000
 FEE = 200
 BOND = 5_000
 ACCUSED: Sequence[Said] = (MISMATCH, MISMATCH, MISMATCH, OK, OK)
-"""What five seats say of somebody whom they accuse."""
+"""The reports of five seats that accuse somebody."""
 CLEARED: Sequence[Said] = (OK, OK, OK)
 WORK, PAYLOAD, ROOT, POSSESSION = AuditKind
 
 
 class CaseDriver(AuditDriver):
-    """A run whose accused come before a second committee."""
+    """A run whose accused come before a jury."""
 
     @classmethod
     def started(cls, num: int = 12, rounds: int = 1, **changes: int | str) -> Self:
@@ -66,7 +66,7 @@ class CaseDriver(AuditDriver):
         """Somebody accuses with a bond."""
         return self.send(self.challenge_instruction(who, round_, target, kind, subject), who)
 
-    # The second committee.
+    # The jury.
 
     def draw_instruction(self, case: AuditView) -> Instruction:
         return make.draw_jury(self.at, self.cranker.pubkey(), case)

@@ -39,7 +39,7 @@ NO_INDEX = 65_535
 MAX_UNITS = 1_400_000
 View = TypeVar("View")
 COMPUTE_BUDGET_UNITS = 150
-"""What the instruction that sets the limit costs in each transaction."""
+"""Compute units of the instruction that sets the limit in each transaction."""
 
 
 @dataclass(frozen=True)

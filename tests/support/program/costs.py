@@ -171,7 +171,7 @@ def _lost_seeds() -> RoundDriver:
 
 
 def _small_steps() -> RoundDriver:
-    """What concerns one participant or one parameter."""
+    """Instructions about one participant or one parameter."""
     driver = RoundDriver(3, admission="allowlist", checkpoint_every=1)
     driver.start()
     driver.play(2)

@@ -19,7 +19,7 @@ from troth_coordinator.rules.view import Status
 REWARD = 1_000
 RECOMPUTE = 1_000
 TX_FEE = 5_000
-"""What a transaction with one signature costs its payer."""
+"""The fee of a transaction with one signature."""
 
 
 def seats_of(audit: AuditView) -> list[int]:
@@ -51,7 +51,7 @@ def wealth(driver: CaseDriver, index: int) -> int:
 
 
 def fees_of(driver: CaseDriver, index: int) -> int:
-    """What a participant was paid for judging so far."""
+    """The pay of a participant for judging so far."""
     ends = [e for e in driver.ledger.events if e.name in ("AuditSettled", "CaseSettled")]
     return sum(event.fee for event in ends if event.paid >> index & 1)
 

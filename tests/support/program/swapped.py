@@ -211,8 +211,8 @@ def check(runs: TwoRuns, name: str) -> None:
     case, driver = runs.drive(name), runs.driver
     # As it stands the instruction succeeds, so that each refusal below is due to the swap.
     raw = driver._signed(case.instruction, [case.signer])
-    told = driver.chain.simulate(VersionedTransaction.from_bytes(raw))
-    assert told.error is None, told.logs
+    reported = driver.chain.simulate(VersionedTransaction.from_bytes(raw))
+    assert reported.error is None, reported.logs
     for place, slot in enumerate(idl.INSTRUCTIONS[name]["accounts"]):
         if slot.get("signer") or (name, slot["name"]) in UNUSED:
             continue

@@ -63,19 +63,19 @@ class Walk:
         driver, name = self.driver, program_codec().instruction_names[bytes(instruction.data[:8])]
         self.tried[name] += 1
         raw = driver._signed(instruction, signers)
-        told = driver.chain.simulate(VersionedTransaction.from_bytes(raw))
-        if told.error is None:
+        reported = driver.chain.simulate(VersionedTransaction.from_bytes(raw))
+        if reported.error is None:
             self.landed.update(driver.send(instruction, *signers).names())
             return
-        match told.error:
+        match reported.error:
             case {"InstructionError": [_, {"Custom": code}]}:
                 known = driver._errors.get(code)
                 # Refusals of Anchor itself here: an owner without a participant account, a round
                 # without a checkpoint.
                 error = known.name if known else {3012: "AccountNotInitialized"}[code]
             case other:
-                raise AssertionError(f"{other}\n" + "\n".join(told.logs))
-        assert error not in NEVER, "\n".join(told.logs)
+                raise AssertionError(f"{other}\n" + "\n".join(reported.logs))
+        assert error not in NEVER, "\n".join(reported.logs)
         self.refused[error] += 1
 
     @property
@@ -88,7 +88,7 @@ class Walk:
         self.phases.add(Phase(self.driver.run.phase))
         self.stages |= {AuditStage(audit.stage) for audit in self.driver.audits}
 
-    # Who and what.
+    # People and clock.
 
     @property
     def clock(self) -> int:
@@ -108,7 +108,7 @@ class Walk:
         return self.dice.choice(self.driver.owners)
 
     def payer_of(self, owner: Keypair) -> Pubkey:
-        """Who paid the rent of an owner's participant account: whoever admitted it."""
+        """The payer of the rent of an owner's participant account: the key that admitted it."""
         is_listed = self.driver.params.admission == Admission.ALLOWLIST
         return (self.driver.authority if is_listed else owner).pubkey()
 
@@ -133,7 +133,7 @@ class Walk:
 
 
 def move_on(walk: Walk) -> None:
-    """What honest people would do now: mostly everybody acts, then somebody cranks."""
+    """The honest actions of this moment: mostly everybody acts, then somebody cranks."""
     driver, run = walk.driver, walk.driver.run
     everybody = walk.dice.random() < 0.8
     for index, entry in enumerate(driver.entries[: driver.params.capacity]):

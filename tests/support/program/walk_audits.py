@@ -41,7 +41,7 @@ TRIED: dict[str, int] = {
 
 
 SPARE = 30_000
-"""What people have at stake beyond the minimum, so that one fault does not end a membership."""
+"""Stake of each participant beyond the minimum, so that one fault does not end a membership."""
 
 
 class AuditWalk(Walk):
@@ -56,7 +56,7 @@ class AuditWalk(Walk):
 
 
 def said(audit: AuditView, index: int) -> tuple[VerdictKind, Sketch] | None:
-    """What a judge says of an audit whenever it is asked: targets differ in how they are seen."""
+    """The lasting answer of a judge in an audit; it differs between targets."""
     dice = random.Random(f"{audit.key} {index}")
     mood = random.Random(str(audit.key)).choice((OK, OK, OK, MISMATCH, MISMATCH, UNAVAILABLE))
     if audit.stage in (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL):
@@ -90,7 +90,7 @@ def oversleep(walk: Walk) -> None:
 
 
 def recover(walk: Walk) -> None:
-    """Whoever was slashed below the minimum tops up and comes back."""
+    """Participants slashed below the minimum top up and come back."""
     driver = walk.driver
     for index, entry in enumerate(driver.entries):
         owner = walk.known.get(entry.owner)

@@ -18,7 +18,7 @@ def cells(line):
 
 
 def formulas(line):
-    """What a row says before anything is played: it depends on no seed and no number of rounds."""
+    """The fixed cells of a row: they depend on no seed and no number of rounds."""
     found = cells(line)
     return [found[column] for column in (0, 1, 2, 4, 7)]
 

@@ -1,4 +1,4 @@
-"""What a command imports before it answers, and an early Ctrl-C, in real processes."""
+"""The imports of a command before it answers, and an early Ctrl-C, in real processes."""
 
 import subprocess
 import sys

@@ -45,7 +45,7 @@ def test_extremes_are_extreme():
     assert np.abs(counts).max() == 64
     assert np.abs(q[0]).max() == largest
     assert 2**39 < largest < 2**40
-    assert np.abs(counts[2]).sum() == 64 * 64  # what 64 senders with k = 64 can do
+    assert np.abs(counts[2]).sum() == 64 * 64  # as much as 64 senders with k = 64 reach
     assert not np.diagonal(q[6]).any()
     assert q[6].any()
 

@@ -1,4 +1,4 @@
-"""Who works on which sequences: no overlap, no gap, no choice."""
+"""The sequences of each trainer: no overlap, no gap, no choice."""
 
 import pytest
 from hypothesis import given, settings

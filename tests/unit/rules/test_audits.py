@@ -1,4 +1,4 @@
-"""Whose turn it is in an audit or case, slot by slot: windows, early ends, pauses, requests."""
+"""Duties in an audit or case, slot by slot: windows, early ends, pauses, requests."""
 
 from dataclasses import replace
 

@@ -70,7 +70,7 @@ def sysvar(entries):
 
 @given(st.sets(st.integers(1, 60), min_size=1), st.integers(1, 60), st.integers(1, 59))
 def test_the_seed_depends_on_neither_caller_nor_moment(slots, wanted, length):
-    """Whatever part of the history is listed when someone asks, the answer is the same or none."""
+    """For any listed part of the history, the answer is the same or none."""
     newest_first = sorted(slots, reverse=True)
     answers = set()
     for at in range(len(newest_first)):

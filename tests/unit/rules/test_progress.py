@@ -1,4 +1,4 @@
-"""What is due, phase by phase."""
+"""The due transitions, phase by phase."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the display shows of an audit: findings, accusation, decision, money, in that order."""
+"""The display's line of an audit: findings, accusation, decision, money, in that order."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a viewer sees: every number of a board, in any state of a run."""
+"""The display: every number of a board, in any state of a run."""
 
 import io
 

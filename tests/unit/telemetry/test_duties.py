@@ -1,4 +1,4 @@
-"""What a witness did, from its own log."""
+"""The duties of a witness, from its own log."""
 
 from troth_client.telemetry.duties import Duties
 

@@ -1,4 +1,4 @@
-"""What every transport promises, whatever moves the bytes: memory, folders, HTTP on loopback."""
+"""The contract of every transport: memory, folders, HTTP on loopback."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""What every transport promises about opening sets: it shows those of the openings store only."""
+"""The contract of every transport for opening sets: it shows those of the openings store only."""
 
 import contextlib
 from dataclasses import dataclass, replace
