@@ -15,7 +15,7 @@ from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.recompute import named_sequences
 from troth_client.audit.witness import Witness
-from troth_client.runtime.base import end
+from troth_client.runtime.base import Runtime, end
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage.entries import Submission
 from troth_client.transport.errors import TransportError
@@ -26,6 +26,14 @@ from troth_coordinator.rules.view import NetworkView
 
 LAST_SHARE = 3
 """In the last third of its window, a judge says that nobody served the openings."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnGradient:
+    """Our own D(g), fp32 [tiles, 64, 64], and the seconds that it took; None without a stopwatch."""
+
+    tiles: Float32
+    seconds: float | None = None
 
 
 @dataclass(slots=True)
@@ -126,8 +134,8 @@ async def find_openings(
     return await store.fetch(transport, sampled, audit.openings_root, holders)
 
 
-async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evidence) -> Float32:
-    """Return our own D(g), fp32 [tiles, 64, 64], of the sequences that the target had to take.
+async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evidence) -> OwnGradient:
+    """Return our own D(g) of the sequences that the target had to take.
 
     Waits for its weights as long as the caller does: after a restart they are replayed first.
     """
@@ -140,21 +148,30 @@ async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evide
 
 
 async def recompute_in_reference(witness: Witness, audit: AuditView, evidence: Evidence) -> Float32:
-    """Return the same in reference mode, as jurors compare it. Raises WeightsLostError."""
-    return await _recomputed(witness, audit, evidence, in_reference=True)
+    """Return its tiles in reference mode, as jurors compare them. Raises WeightsLostError."""
+    return (await _recomputed(witness, audit, evidence, in_reference=True)).tiles
 
 
 async def _recomputed(
     witness: Witness, audit: AuditView, evidence: Evidence, *, in_reference: bool
-) -> Float32:
-    compute, kept, work = witness.chain.runtime.compute, witness.audits.kept, witness.work
+) -> OwnGradient:
+    runtime, kept, work = witness.chain.runtime, witness.audits.kept, witness.work
+    compute = runtime.compute
     # Two recomputations at once would each take twice as long.
     async with witness.audits.turn:
+        begun = runtime.seconds()
         saved = await compute(kept.load, audit.round, audit.canonical_root)
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
         batch = await compute(witness.state.data.sequences, ids)
         function = work.reference_gradient if in_reference else work.gradient
-        return await compute(function, saved.tensors, batch)
+        tiles = await compute(function, saved.tensors, batch)
+        return OwnGradient(tiles, seconds_since(begun, runtime))
+
+
+def seconds_since(begun: float | None, runtime: Runtime) -> float | None:
+    """Return what a stopwatch that was read as `begun` has counted; None without one."""
+    now = runtime.seconds()
+    return None if begun is None or now is None else now - begun
 
 
 async def assigned_sequences(
