@@ -17,13 +17,15 @@ from troth_client.audit.verdicts import (
     seal_verdict,
 )
 from troth_client.audit.votes import commit_vote, judge_case, reveal_vote, seal_vote
-from troth_client.audit.witness import Witness, recall
+from troth_client.audit.witness import Witness, has_committed, recall
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
 
 
 async def judge_as_witness(witness: Witness, audit: AuditView) -> None:
     """Judge one sampled payload from a seat: from its evidence to the revealed verdict."""
     statement = recall(witness, audit)
+    if statement is None and has_committed(witness, audit):
+        return  # what was committed to is lost with its file: nothing else can be revealed
     if statement is None:
         window = witness.audits.tracker.view.run.params.verdict_commit_slots
         # The target owes its openings; a payload that we alone lack is no fault of its own.
@@ -43,6 +45,8 @@ async def judge_as_witness(witness: Witness, audit: AuditView) -> None:
 async def vote_as_juror(witness: Witness, case: AuditView) -> None:
     """Judge one case from the jury: recompute in reference mode, commit a vote, reveal it."""
     statement = recall(witness, case, is_juror=True)
+    if statement is None and has_committed(witness, case, is_juror=True):
+        return  # as above
     if statement is None:
         window = witness.audits.tracker.view.run.params.committee_commit_slots
         is_root = case.kind == AuditKind.ROOT
