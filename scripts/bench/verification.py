@@ -14,22 +14,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import torch
-from troth_client.runtime.runtime import Clock, Work
 from whole_runs import prepared, settings_on
 
 from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
 from troth_client.participant.assembly import Ports
+from troth_client.runtime.base import Runtime
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
-from troth_simulation.in_process import InProcessRun, Member, run_members
+from troth_simulation.in_process import InProcessRun, SimulatedMember, run_members
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,16 +40,15 @@ SAMPLED = {"p_base_ppm": 250_000, "p_new_ppm": 1_000_000, "audit_cap": 4}
 RATE, SEATS = 0.05, 3
 OF_A_SEAT = {
     "KeptWeights.load": "a seat: w_r from disk, its root",
-    "recompute": "a seat: gradient and DCT",
-    "judge_work": "a seat: verdict",
-    "sketch": "a seat: sketch",
+    "HonestWitnessWork.gradient": "a seat: gradient and DCT",
+    "HonestWitnessWork.judge": "a seat: verdict",
+    "HonestWitnessWork.sketch": "a seat: sketch",
 }
 OF_A_TARGET = {
-    "ResidualArchive.pair": "the target: u and its tree, twice",
-    "OpeningsStore.make": "the target: the opening set",
+    "HonestWork.open_tiles": "the target: u and its tree, twice, and the opening set",
 }
 OF_AUDITS = OF_A_SEAT | OF_A_TARGET
-GRADIENT = "gradient"
+GRADIENT = "HonestWork.gradient"
 TARGET_SHARE = 0.15
 
 
@@ -60,9 +59,10 @@ class Meter:
         self.seconds: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
 
-    def wrap(self, _member: Member, doors: Ports) -> Ports:
-        """Put the meter on a member's clock."""
-        return replace(doors, clock=_MeteredClock(doors.runtime, self))
+    def wrap(self, _member: SimulatedMember, ports: Ports) -> Ports:
+        """Put the meter on a member's runtime."""
+        metered: Any = _MeteredRuntime(ports.runtime, self)
+        return replace(ports, runtime=metered)
 
     def each(self, names: Iterable[str]) -> float:
         """Return the seconds that one call of each of these functions takes."""
@@ -80,29 +80,23 @@ class Meter:
         return sum(self.seconds[name] for name in names) / self.calls[GRADIENT]
 
 
-class _MeteredClock:
-    """A clock that notes what it computes."""
+class _MeteredRuntime:
+    """A runtime that notes what it computes."""
 
-    def __init__(self, clock: Clock, meter: Meter) -> None:
-        self._clock = clock
+    def __init__(self, runtime: Runtime, meter: Meter) -> None:
+        self._runtime = runtime
         self._meter = meter
 
-    async def wait(self, work: Work[T] = ()) -> None:
-        await self._clock.wait(work)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         begun = time.thread_time()
         try:
-            return await self._clock.compute(function, *args, **kwargs)
+            return await self._runtime.compute(function, *args, **kwargs)
         finally:
             self._meter.seconds[function.__qualname__] += time.thread_time() - begun
             self._meter.calls[function.__qualname__] += 1
-
-    async def beside(self, work: Awaitable[T]) -> T:
-        return await self._clock.beside(work)
-
-    def seconds(self) -> float | None:
-        return self._clock.seconds()
 
 
 def settings_of(data: TokenData, rounds: int, sequences: int) -> RunSettings:
