@@ -8,7 +8,7 @@ nobody else.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable, Iterator
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -21,12 +21,13 @@ from troth_client.network.watch import NODE_FAILURES
 from troth_client.participant.housekeeping import JUDGED
 from troth_client.runtime.base import end
 from troth_client.steps.transitions import pending_seeds
-from troth_coordinator.rules.audit_view import AuditStage, AuditView, SeatFlag
+from troth_coordinator.rules.audit_view import AuditStage, AuditView, JurorView, SeatFlag, SeatView
 from troth_coordinator.rules.audits import acting_seats, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 SITTING = (AuditStage.COMMIT, AuditStage.REVEAL)
+BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
 IN_JURY = (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
 
 
@@ -106,13 +107,24 @@ def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:
 
 
 def _sits(member: Member, audit: AuditView) -> bool:
-    seats = [seat for seat in acting_seats(audit) if seat.index == member.chain.index]
-    return audit.stage in SITTING and any(not seat.flags & SeatFlag.REVEALED for seat in seats)
+    return _is_awaited(member, audit, acting_seats(audit), SITTING)
 
 
 def _is_juror(member: Member, audit: AuditView) -> bool:
-    own = [juror for juror in audit.jurors if juror.index == member.chain.index]
-    return audit.stage in IN_JURY and any(not juror.flags & SeatFlag.REVEALED for juror in own)
+    return _is_awaited(member, audit, audit.jurors, IN_JURY)
+
+
+def _is_awaited(
+    member: Member,
+    audit: AuditView,
+    places: Sequence[SeatView | JurorView],
+    stages: tuple[AuditStage, AuditStage],
+) -> bool:
+    """Whether our place may still commit, or has committed and may still reveal."""
+    own = [place.flags for place in places if place.index == member.chain.index]
+    if audit.stage == stages[0]:
+        return bool(own)
+    return audit.stage == stages[1] and any(flags & BOTH == SeatFlag.COMMITTED for flags in own)
 
 
 def _is_owed(member: Member, view: NetworkView, audit: AuditView, duty: Duty) -> bool:
