@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -26,7 +26,7 @@ from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
 from troth_client.participant.assembly import Ports
-from troth_client.runtime.base import Runtime
+from troth_client.runtime.base import Runtime, Work
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
 from troth_simulation.in_process import InProcessRun, SimulatedMember, run_members
@@ -61,8 +61,7 @@ class Meter:
 
     def wrap(self, _member: SimulatedMember, ports: Ports) -> Ports:
         """Put the meter on a member's runtime."""
-        metered: Any = _MeteredRuntime(ports.runtime, self)
-        return replace(ports, runtime=metered)
+        return replace(ports, runtime=_MeteredRuntime(ports.runtime, self))
 
     def each(self, names: Iterable[str]) -> float:
         """Return the seconds that one call of each of these functions takes."""
@@ -87,8 +86,17 @@ class _MeteredRuntime:
         self._runtime = runtime
         self._meter = meter
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._runtime, name)
+    async def wait(self, work: Work[T] = ()) -> None:
+        await self._runtime.wait(work)
+
+    async def wait_for_others(self, *futures: "asyncio.Future[Any]") -> None:
+        await self._runtime.wait_for_others(*futures)
+
+    def start(self, work: Coroutine[Any, Any, T], name: str) -> "asyncio.Task[T]":
+        return self._runtime.start(work, name)
+
+    def seconds(self) -> float | None:
+        return self._runtime.seconds()
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         begun = time.thread_time()

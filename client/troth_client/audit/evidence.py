@@ -30,7 +30,7 @@ LAST_SHARE = 3
 
 @dataclass(frozen=True, slots=True)
 class OwnGradient:
-    """Our own D(g), fp32 [tiles, 64, 64], and the seconds that it took; None without a stopwatch."""
+    """Our own D(g), fp32 [tiles, 64, 64], and its seconds; None without a stopwatch."""
 
     tiles: Float32
     seconds: float | None = None
