@@ -102,6 +102,20 @@ async def test_a_cancelled_listener_leaves_and_lets_time_go_on(slots):
     assert slots.passed == 2
 
 
+async def test_a_listener_that_is_gone_stands_in_for_no_busy_task(slots):
+    """Counted on, it would let the slot pass before a judge that still works."""
+    news = asyncio.get_running_loop().create_future()
+    listening = slots.runtime.start(slots.runtime.wait_for_others(news), "listen")
+    await settle()
+    await end(listening)
+    busy = slots.runtime.start(asyncio.Event().wait(), "busy")
+    waiting = asyncio.create_task(slots.runtime.wait())
+    await settle()
+    assert slots.passed == 0
+    await end(busy)
+    await waiting
+
+
 async def test_a_task_that_is_cancelled_before_its_first_step_leaves(slots):
     task = slots.runtime.start(asyncio.Event().wait(), "never")
     await end(task)

@@ -1,9 +1,9 @@
 """A seat: says the same again after a restart, judges anew after a fork, knows when it is late."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
-from support import opened
 from support.audit_driver import (
     AUDIT,
     FROZEN_AT,
@@ -13,7 +13,6 @@ from support.audit_driver import (
     SKETCH,
     AuditDriver,
     Holders,
-    closed_round,
     settle,
     view_at,
 )
@@ -22,14 +21,12 @@ from support.views import PARAMS, RUN_ADDRESS
 
 from troth_attestation.header import header_hash
 from troth_attestation.sketch import sketch_hash
-from troth_attestation.state import data_root
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
-from troth_client.audit.evidence import LAST_SHARE, assigned_sequences, find_submission
+from troth_client.audit.evidence import LAST_SHARE
 from troth_client.audit.witness import recall
 from troth_client.audit_round import judge_as_witness
 from troth_client.state.audit_tracker import PATIENCE_SLOTS
 from troth_coordinator.chain.errors import InsufficientFundsError
-from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
 
 WITNESS = 1
@@ -226,55 +223,6 @@ async def test_a_seat_that_owes_nothing_sends_nothing(driver, audit):
     assert driver.node.sent == []
 
 
-async def test_the_submission_on_disk_is_used_where_it_is_the_audited_one(driver):
-    saved = driver.save_payload()
-    found = await find_submission(driver.witness, view_at(), shown(), INDEX)
-    assert found == saved
-
-
-async def test_a_submission_that_a_fork_took_back_is_not_judged(driver):
-    driver.save_payload()
-    other = opened.opened(ROUND, INDEX, 7, b"t" * 32)
-    named = replace(other.header, salt=b"z" * 32)
-    audit = audit_view(header_hash=header_hash(named))
-    assert await find_submission(driver.witness, view_at(), audit, INDEX) is None
-
-
-async def test_a_submission_that_left_the_ring_and_the_disk_is_out_of_reach(driver):
-    driver.node.rounds = {}
-    assert await find_submission(driver.witness, view_at(), audit_view(), INDEX) is None
-
-
-ORDER = SequenceOrder(100, b"m" * 32)
-IDS = [ORDER.sequences(700 + 2 * rank, 2) for rank in range(6)]
-"""What ranks 0 to 5 of round 9 have to take."""
-
-
-async def test_the_chain_says_on_which_data_the_work_must_be_whatever_the_header_says(driver):
-    """The target signed the data root of another rank, and copied that trainer's gradient."""
-    driver.node.rounds[ROUND] = closed_round(cursor=700)
-    copied = replace(AUDIT.header, data_root=data_root(IDS[2]))
-    await driver.tracker.refresh(view_at(round_=ROUND))
-    unread = await assigned_sequences(driver.witness, audit_view(), copied, 700)
-    assert unread == IDS[INDEX]
-    await driver.tracker.refresh(view_at(sequence=2))
-    assert driver.tracker.round(ROUND) is not None
-    known = await assigned_sequences(driver.witness, audit_view(), copied, 700)
-    assert known == IDS[INDEX]
-
-
-@pytest.mark.parametrize(
-    ("root", "expected"), [(data_root(IDS[3]), IDS[3]), (b"?" * 32, IDS[0])], ids=["named", "none"]
-)
-async def test_beyond_the_ring_the_header_names_the_data_and_no_rank_is_a_mismatch(
-    driver, root, expected
-):
-    """Judges that said nothing about a false data root would pay for their silence."""
-    driver.node.rounds = {}
-    header = replace(AUDIT.header, data_root=root)
-    assert await assigned_sequences(driver.witness, audit_view(), header, 700) == expected
-
-
 async def test_a_seat_whose_openings_never_come_says_so_in_time(driver):
     """The target took the second call and has not answered yet; the window is nearly over."""
     driver.save_payload()
@@ -296,15 +244,14 @@ async def test_a_seat_whose_openings_never_come_says_so_in_time(driver):
 
 
 async def test_a_search_that_is_given_up_is_ended(driver):
+    """A holder that never answers would otherwise keep a connection for ever."""
     driver.save_payload()
     driver.holders = Holders(None)
     await begin(driver, shown())
+    await see(driver, LATE - 1)
+    assert "search" in {task.get_name() for task in asyncio.all_tasks()}
     await see(driver, LATE)
-    await driver.pass_slot()
-    assert driver.slots > 0, "nothing is under way that would keep the slot from passing"
-    before = driver.slots
-    await driver.pass_slot()
-    assert driver.slots == before, "no sleeper is left either"
+    assert "search" not in {task.get_name() for task in asyncio.all_tasks()}
 
 
 async def test_a_seat_that_comes_late_asks_before_it_says_that_nothing_was_served(driver):
