@@ -25,7 +25,8 @@ async def judge_as_witness(witness: Witness, audit: AuditView) -> None:
     """Judge one sampled payload from a seat: from its evidence to the revealed verdict."""
     statement = recall(witness, audit)
     if statement is None and has_committed(witness, audit):
-        return  # what was committed to is lost with its file: nothing else can be revealed
+        # The statement that we committed to is lost with its file; no other can be revealed.
+        return
     if statement is None:
         window = witness.audits.tracker.view.run.params.verdict_commit_slots
         # The target owes its openings; a payload that we alone lack is no fault of its own.

@@ -86,7 +86,7 @@ def closed_round(number: int = ROUND, **changes: Any) -> RoundView:
 def view_at(
     slot: int = FROZEN_AT + 1, sequence: int = 1, round_: int = ROUND + 2, **changes: Any
 ) -> NetworkView:
-    """What the chain shows of the run at a slot; another sequence says that something happened."""
+    """A look at the run at a slot; another sequence says that something happened."""
     about = {"round": round_, "event_sequence": sequence, "num_audits": 1}
     return network(slot=slot, run=run_view(**(about | changes)))
 
