@@ -18,13 +18,16 @@ from troth_client.audit.verdicts import (
     seal_verdict,
 )
 from troth_client.audit.votes import commit_vote, judge_case, reveal_vote, seal_vote
-from troth_client.audit.witness import Witness, recall
+from troth_client.audit.witness import Witness, has_committed, recall
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
 
 
 async def judge_as_witness(witness: Witness, audit: AuditView) -> None:
     """Judge one sampled payload from a seat: from its evidence to the revealed verdict."""
     statement = recall(witness, audit)
+    if statement is None and has_committed(witness, audit):
+        # The statement that we committed to is lost with its file; no other can be revealed.
+        return
     if statement is None:
         statement = seal_verdict(witness, audit, await find_verdict(witness, audit))
     await commit_verdict(witness, audit, statement)
@@ -47,6 +50,8 @@ async def find_verdict(witness: Witness, audit: AuditView) -> Finding:
 async def vote_as_juror(witness: Witness, case: AuditView) -> None:
     """Judge one case from the jury: recompute in reference mode, commit a vote, reveal it."""
     statement = recall(witness, case, is_juror=True)
+    if statement is None and has_committed(witness, case, is_juror=True):
+        return  # as above
     if statement is None:
         window = witness.audits.tracker.view.run.params.jury_commit_slots
         is_root = case.kind == AuditKind.ROOT

@@ -39,7 +39,7 @@ from troth_coordinator.rules.view import NetworkView, Role
 from troth_localnet.history import LandedTransaction
 from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.ports import cheating
-from troth_simulation.in_process import InProcessRun, Member
+from troth_simulation.in_process import InProcessRun, SimulatedMember
 
 PPM = 10**6
 WORDS = ("slot", "round", "peer", "root", "vote", "stake", "seed", "tile", "holds", "gives", "not")
@@ -132,7 +132,7 @@ async def play(data: TokenData, kind: str, sampling: str, seed: int) -> Trial:
     return replace(found, seconds=round(time.monotonic() - begun, 1))
 
 
-async def follow(run: InProcessRun, culprit: Member, unknown: Trial) -> Trial:
+async def follow(run: InProcessRun, culprit: SimulatedMember, unknown: Trial) -> Trial:
     """Let slots pass until it is over; return what happened to the cheat."""
     cheat = CHEATS[unknown.kind]
     most = MOST_ROUNDS[unknown.sampling] if cheat.fault else ENOUGH_ROUNDS

@@ -29,7 +29,7 @@ from troth_client.participant.assembly import Ports
 from troth_client.runtime.base import Runtime, Work
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
-from troth_simulation.in_process import InProcessRun, Member, run_members
+from troth_simulation.in_process import InProcessRun, SimulatedMember, run_members
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class Meter:
         self.seconds: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
 
-    def wrap(self, _member: Member, ports: Ports) -> Ports:
+    def wrap(self, _member: SimulatedMember, ports: Ports) -> Ports:
         """Put the meter on a member's runtime."""
         return replace(ports, runtime=_MeteredRuntime(ports.runtime, self))
 

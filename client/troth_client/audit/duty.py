@@ -8,7 +8,7 @@ Next: `rules/audits.py` for the duties; `verdicts.py`, `votes.py`, which act on 
 from collections.abc import AsyncIterator, Callable
 
 from troth_client.audit.witness import Witness
-from troth_coordinator.rules.audit_view import AuditKey, AuditStage, AuditView
+from troth_coordinator.rules.audit_view import AuditStage, AuditView
 from troth_coordinator.rules.audits import Act, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
@@ -29,20 +29,23 @@ def owed(witness: Witness, view: NetworkView, audit: AuditView, duty: Duty) -> A
 
 
 async def while_owed(
-    witness: Witness, key: AuditKey, duty: Duty, act: Act
+    witness: Witness, audit: AuditView, duty: Duty, act: Act
 ) -> AsyncIterator[tuple[NetworkView, AuditView]]:
     """Yield the audit at each view in which we owe `act`, until we no longer owe it.
 
-    For a reveal, waits while others may still commit.
+    A reveal is waited for while others may still commit. A commit is owed no longer once a fork
+    shows other openings than those of `audit`: what we say speaks of those.
     """
     tracker = witness.audits.tracker
     while True:
-        view, audit = tracker.view, tracker.current(key)
-        if audit is None:
+        view, found = tracker.view, tracker.current(audit.key)
+        if found is None:
             return
-        now = owed(witness, view, audit, duty)
+        if act is Act.COMMIT and found.openings_root != audit.openings_root:
+            return
+        now = owed(witness, view, found, duty)
         if now is act:
-            yield view, audit
-        elif act is Act.COMMIT or now is not None or audit.stage != COMMITTING[duty]:
+            yield view, found
+        elif act is Act.COMMIT or now is not None or found.stage != COMMITTING[duty]:
             return
         await tracker.next()

@@ -16,7 +16,7 @@ from troth_client.audit.judgement import Evidence
 from troth_client.audit.recompute import named_sequences
 from troth_client.audit.witness import Witness
 from troth_client.network.watch import RPC_FAILURES
-from troth_client.runtime.base import end
+from troth_client.runtime.base import Runtime, end
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage.entries import Submission
 from troth_client.transport.errors import TransportError
@@ -31,10 +31,10 @@ LAST_SHARE = 3
 
 @dataclass(frozen=True, slots=True)
 class OwnGradient:
-    """Our own D(g), fp32 [tiles, 64, 64], and what the stopwatch showed when we began with it."""
+    """Our own D(g), fp32 [tiles, 64, 64], and its seconds; None without a stopwatch."""
 
-    values: Float32
-    begun: float | None
+    tiles: Float32
+    seconds: float | None = None
 
 
 @dataclass(slots=True)
@@ -157,11 +157,9 @@ async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evide
             await witness.audits.tracker.next()
 
 
-async def recompute_in_reference(
-    witness: Witness, audit: AuditView, evidence: Evidence
-) -> OwnGradient:
-    """Return the same in reference mode, as jurors compare it. Raises WeightsLostError."""
-    return await _recomputed(witness, audit, evidence, in_reference=True)
+async def recompute_in_reference(witness: Witness, audit: AuditView, evidence: Evidence) -> Float32:
+    """Return its tiles in reference mode, as jurors compare them. Raises WeightsLostError."""
+    return (await _recomputed(witness, audit, evidence, in_reference=True)).tiles
 
 
 async def _recomputed(
@@ -175,8 +173,14 @@ async def _recomputed(
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
         batch = await runtime.compute(witness.state.data.sequences, ids)
         function = work.reference_gradient if in_reference else work.gradient
-        values = await runtime.compute(function, saved.tensors, batch)
-        return OwnGradient(values, begun)
+        tiles = await runtime.compute(function, saved.tensors, batch)
+        return OwnGradient(tiles, seconds_since(begun, runtime))
+
+
+def seconds_since(begun: float | None, runtime: Runtime) -> float | None:
+    """Return what a stopwatch that was read as `begun` has counted; None without one."""
+    now = runtime.seconds()
+    return None if begun is None or now is None else now - begun
 
 
 async def assigned_sequences(

@@ -27,7 +27,7 @@ class Purpose:
 async def send(
     chain: RunChain, tracker: AuditTracker, view: NetworkView, step: Instruction, purpose: Purpose
 ) -> None:
-    """Send `step`, signed by the session, unless it failed lately.
+    """Send `step`, signed by the session, unless it failed lately or landed after `view`.
 
     Emits the event, or `<event>_refused` with the error's name. Raises RpcError.
     """
@@ -48,4 +48,5 @@ async def _send(
         tracker.refuse(purpose.key, purpose.event, view)
         chain.events.emit(f"{purpose.event}_refused", **about, name=name)
     else:
+        tracker.landed(purpose.key, purpose.event, sent.slot)
         chain.events.emit(purpose.event, **about, fee=sent.fee_lamports)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from troth_attestation.sketch import NUM_BUCKETS, Sketch, sketch_hash
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
 from troth_client.audit.duty import while_owed
-from troth_client.audit.evidence import OwnGradient
+from troth_client.audit.evidence import OwnGradient, seconds_since
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.sending import Purpose, send
 from troth_client.audit.witness import Witness
@@ -34,15 +34,16 @@ NOT_SERVED = Finding(Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED), (0,) *
 
 
 async def judge_gradient(
-    witness: Witness, audit: AuditView, evidence: Evidence, gradient: OwnGradient
+    witness: Witness, audit: AuditView, evidence: Evidence, own: OwnGradient
 ) -> Finding:
-    """Compare the payload with our own gradient, and sketch that."""
+    """Compare the payload with our own D(g), and sketch that."""
     runtime, work = witness.chain.runtime, witness.work
-    verdict = await runtime.compute(work.judge, evidence, gradient.values)
-    proof = await runtime.compute(work.sketch, gradient.values, audit.seed, audit.target)
-    begun, ended = gradient.begun, runtime.seconds()
-    took = None if begun is None or ended is None else round(ended - begun, 4)
-    return Finding(verdict, proof, took)
+    begun = runtime.seconds()
+    verdict = await runtime.compute(work.judge, evidence, own.tiles)
+    proof = await runtime.compute(work.sketch, own.tiles, audit.seed, audit.target)
+    took = seconds_since(begun, runtime)
+    seconds = None if took is None or own.seconds is None else round(own.seconds + took, 4)
+    return Finding(verdict, proof, seconds)
 
 
 def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
@@ -74,7 +75,7 @@ def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
 async def commit_verdict(witness: Witness, audit: AuditView, statement: Entry) -> None:
     """Send the hash of our verdict until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
-    async for view, now in while_owed(witness, audit.key, seat_duty, Act.COMMIT):
+    async for view, now in while_owed(witness, audit, seat_duty, Act.COMMIT):
         step = make.commit_verdict(chain.at, chain.payer, now, chain.index, statement.commit())
         await send(chain, tracker, view, step, Purpose("verdict_committed", now.key))
 
@@ -83,6 +84,6 @@ async def reveal_verdict(witness: Witness, audit: AuditView, statement: Entry) -
     """Show our verdict once all may, until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     shown = Reveal(int(statement.kind), statement.evidence, statement.sketch or (), statement.salt)
-    async for view, now in while_owed(witness, audit.key, seat_duty, Act.REVEAL):
+    async for view, now in while_owed(witness, audit, seat_duty, Act.REVEAL):
         step = make.reveal_verdict(chain.at, chain.payer, now, chain.index, shown)
         await send(chain, tracker, view, step, Purpose("verdict_revealed", now.key))

@@ -37,7 +37,7 @@ async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | Non
         gradient = await recompute_in_reference(witness, case, evidence)
     except WeightsLostError as error:
         return Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING, detail=str(error))
-    return await witness.chain.runtime.compute(witness.work.judge, evidence, gradient.values)
+    return await witness.chain.runtime.compute(witness.work.judge, evidence, gradient)
 
 
 def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:
@@ -66,7 +66,7 @@ def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:
 async def commit_vote(witness: Witness, case: AuditView, statement: Entry) -> None:
     """Send the hash of our vote until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
-    async for view, now in while_owed(witness, case.key, juror_duty, Act.COMMIT):
+    async for view, now in while_owed(witness, case, juror_duty, Act.COMMIT):
         step = make.commit_vote(chain.at, chain.payer, now, chain.index, statement.commit())
         await send(chain, tracker, view, step, Purpose("vote_committed", now.key))
 
@@ -75,7 +75,7 @@ async def reveal_vote(witness: Witness, case: AuditView, statement: Entry) -> No
     """Show our vote once all may, until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     shown = (int(statement.kind), statement.evidence, statement.salt)
-    async for view, now in while_owed(witness, case.key, juror_duty, Act.REVEAL):
+    async for view, now in while_owed(witness, case, juror_duty, Act.REVEAL):
         step = make.reveal_vote(chain.at, chain.payer, now, chain.index, shown)
         await send(chain, tracker, view, step, Purpose("vote_revealed", now.key))
 

@@ -97,9 +97,14 @@ def recall(witness: Witness, audit: AuditView, *, is_juror: bool = False) -> Ent
     found = verdicts.find(duty)
     if found is None or found.evidence == audit.openings_root:
         return found
-    places = audit.jurors if is_juror else audit.seats
-    own = [place for place in places if place.index == witness.chain.index]
-    if any(place.flags & SeatFlag.COMMITTED for place in own):
+    if has_committed(witness, audit, is_juror=is_juror):
         return found
     verdicts.drop(duty)
     return None
+
+
+def has_committed(witness: Witness, audit: AuditView, *, is_juror: bool = False) -> bool:
+    """Tell whether the chain has a commit of ours in this audit."""
+    places = audit.jurors if is_juror else audit.seats
+    own = [place for place in places if place.index == witness.chain.index]
+    return any(place.flags & SeatFlag.COMMITTED for place in own)

@@ -46,7 +46,7 @@ class AuditTracker:
         self._audits: dict[AuditKey, AuditView] = {}
         self._rounds: dict[int, RoundView] = {}
         self._settled: set[int] = set()
-        self._refused: dict[tuple[AuditKey, str], int] = {}
+        self._rests: dict[tuple[AuditKey, str], int] = {}
 
     async def refresh(self, view: NetworkView) -> None:
         """Read the changes since the last call.
@@ -61,6 +61,7 @@ class AuditTracker:
                 found = await self._chain.find_audits(self._at.run) if view.run.num_audits else []
                 self._report({audit.key: audit for audit in found})
                 self._seen, self._next_look = seen, view.slot + REREAD_SLOTS
+            self._rests = {about: end for about, end in self._rests.items() if end > view.slot}
             self._view = view
         waiting, self._next = self._next, None
         if waiting is not None and not waiting.done():
@@ -135,12 +136,15 @@ class AuditTracker:
     def refuse(self, key: AuditKey, step: str, view: NetworkView) -> None:
         """Remember that a step of an audit was refused, so that it is not sent at every slot."""
         until = view.slot + PATIENCE_SLOTS
-        self._refused = {about: end for about, end in self._refused.items() if end > view.slot}
-        self._refused[key, step] = until
+        self._rests[key, step] = until
+
+    def landed(self, key: AuditKey, step: str, slot: int) -> None:
+        """Remember that a step of an audit landed: views up to its slot need not show it."""
+        self._rests[key, step] = slot + 1
 
     def may_try(self, key: AuditKey, step: str, view: NetworkView) -> bool:
-        """Return whether a step was not refused lately."""
-        return self._refused.get((key, step), 0) <= view.slot
+        """Tell whether a step was not refused lately, and has not landed since the view."""
+        return self._rests.get((key, step), 0) <= view.slot
 
     @property
     def held_rounds(self) -> frozenset[int]:

@@ -1,15 +1,15 @@
-"""What a participant that stops is told: what audits wait for, until when, at what price."""
+"""The debts of a participant that stops: what audits wait for, until when, at what price."""
 
 from dataclasses import replace
 
 import pytest
-from support.audit_views import STAGE_END
+from support.audit_driver import INDEX, ROUND, AuditDriver, view_at
+from support.audit_views import STAGE_END, audit_view, juror, seat
+from support.fields import assert_records
 from support.views import PARAMS, entry, roster
 
 from troth_client.audit.debts import debts
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
-
-from .scene import INDEX, ROUND, Scene, audit_view, juror, seat, view_at
 
 WITNESS, LEFT = 1, 10
 STAKE = 10 * PARAMS.recompute_cost * 20
@@ -26,13 +26,17 @@ async def owed(folder, audit, index=WITNESS):
     others = [entry(number + 1) for number in range(6)]
     view = view_at(STAGE_END - LEFT)
     view = replace(view, entries=roster(*others[:index], rich, *others[index + 1 :]))
-    scene = Scene(folder, index=index)
-    scene.node.audits = [audit]
-    await scene.peer.tracker.refresh(view)
-    found = list(debts(scene.peer, view))
-    scene.close()
-    assert all((one.round, one.target, one.slots) == (ROUND, INDEX, LEFT) for one in found)
-    return [(one.what, one.lamports) for one in found]
+    driver = AuditDriver(folder, index=index)
+    driver.node.audits = [audit]
+    await driver.tracker.refresh(view)
+    found = list(debts(driver.tracker, index, view))
+    await driver.close()
+    return found
+
+
+def due(what, lamports):
+    """The one debt of an audit."""
+    return {"round": ROUND, "target": INDEX, "what": what, "slots": LEFT, "lamports": lamports}
 
 
 def seated(stage, flags=0, **changes):
@@ -61,7 +65,7 @@ def tried(stage, flags=0):
     ],
 )
 async def test_a_judge_owes_its_word(tmp_path, audit, expected):
-    assert await owed(tmp_path, audit) == expected
+    assert_records(await owed(tmp_path, audit), [due(*one) for one in expected])
 
 
 @pytest.mark.parametrize(
@@ -76,7 +80,7 @@ async def test_a_judge_owes_its_word(tmp_path, audit, expected):
 async def test_a_target_owes_its_openings_for_as_long_as_they_may_be_asked_for(
     tmp_path, audit, expected
 ):
-    assert await owed(tmp_path, audit, INDEX) == expected
+    assert_records(await owed(tmp_path, audit, INDEX), [due(*one) for one in expected])
 
 
 async def test_who_is_not_named_owes_nothing(tmp_path):

@@ -2,6 +2,7 @@
 
 import pytest
 from support import opened
+from support.fields import assert_fields
 from support.views import round_view
 
 from troth_attestation import sampling
@@ -33,4 +34,4 @@ def test_the_draw_is_the_protocols_and_the_roots_are_the_headers():
     assert sampled.draws == sampling.tile_draws(SEED, 5, opened.NUM_TILES)
     assert sampled.root_after == audit.after.tree.root
     assert sampled.root_before == audit.before.tree.root
-    assert (sampled.round, sampled.index, sampled.previous_included) == (9, 5, 7)
+    assert_fields(sampled, round=9, index=5, previous_included=7)

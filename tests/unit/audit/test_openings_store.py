@@ -1,4 +1,4 @@
-"""The desk: whole files found again by a new process, damage never shown, only drawn tiles."""
+"""The openings store: whole files found again, damage never shown, only drawn tiles."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import opened
 
-import troth_client.state.openings_store as desk_module
+import troth_client.state.openings_store as store_module
 from troth_attestation import openings
 from troth_attestation.errors import OpeningFieldError, OpeningPathError
 from troth_client.runtime.files import DiskFullError
@@ -19,8 +19,8 @@ from troth_client.transport.memory import MemoryNetwork, memory_transport
 AUDIT = opened.opened()
 
 
-def made(desk, audit=AUDIT):
-    return desk.make(audit.sampled, audit.after, audit.before)
+def made(store, audit=AUDIT):
+    return store.make(audit.sampled, audit.after, audit.before)
 
 
 def files(folder):
@@ -28,8 +28,8 @@ def files(folder):
 
 
 def test_a_set_holds_the_drawn_tiles_and_nothing_else(tmp_path):
-    desk = OpeningsStore(tmp_path)
-    data = desk.shown(made(desk))
+    store = OpeningsStore(tmp_path)
+    data = store.shown(made(store))
     assert len(data) == openings.size(AUDIT.sampled)
     inside = {tile for tile in range(opened.NUM_TILES) if AUDIT.after.u[tile].tobytes() in data}
     assert inside == set(AUDIT.sampled.draws)
@@ -49,8 +49,8 @@ def test_a_new_process_finds_what_an_older_one_made(tmp_path):
 
 @pytest.mark.parametrize("damage", ["a bit", "cut", "longer", "empty", "gone"])
 def test_a_damaged_set_is_not_shown_and_is_made_again(tmp_path, damage):
-    desk = OpeningsStore(tmp_path)
-    root = made(desk)
+    store = OpeningsStore(tmp_path)
+    root = made(store)
     path = tmp_path / f"9-5-{root.hex()}"
     data = bytearray(path.read_bytes())
     data[40_000] ^= 1
@@ -59,33 +59,34 @@ def test_a_damaged_set_is_not_shown_and_is_made_again(tmp_path, damage):
         path.unlink()
     else:
         path.write_bytes(changed[damage])
-    for one in (desk, OpeningsStore(tmp_path)):
+    for one in (store, OpeningsStore(tmp_path)):
         assert one.shown(root) is None
         assert one.find(9, 5) is None
-    assert made(desk) == root
-    assert desk.find(9, 5) == root
+    assert made(store) == root
+    assert store.find(9, 5) == root
 
 
 def test_a_u_that_was_not_signed_is_not_opened(tmp_path):
-    desk = OpeningsStore(tmp_path)
+    store = OpeningsStore(tmp_path)
     with pytest.raises(OpeningPathError):
-        desk.make(AUDIT.sampled, opened.residual(8), AUDIT.before)
+        store.make(AUDIT.sampled, opened.residual(8), AUDIT.before)
     with pytest.raises(OpeningFieldError):
-        desk.make(AUDIT.sampled, AUDIT.after, None)
+        store.make(AUDIT.sampled, AUDIT.after, None)
     assert files(tmp_path) == []
 
 
 def test_settled_audits_and_undone_rounds_are_forgotten(tmp_path):
-    desk = OpeningsStore(tmp_path)
+    store = OpeningsStore(tmp_path)
     every = [opened.opened(round_, index) for round_, index in ((8, 1), (9, 1), (9, 2), (10, 1))]
     for one in every:
-        made(desk, one)
-    desk.settle(9, 2)
-    desk.settle(9, 2)
-    assert desk.find(9, 1) == every[1].root
-    desk.rewind(9)
-    assert [desk.find(*key) for key in ((9, 1), (9, 2), (10, 1))] == [None] * 3
-    assert desk.find(8, 1) == every[0].root
+        made(store, one)
+    store.settle(9, 2)
+    store.settle(9, 2)
+    assert store.find(9, 1) == every[1].root
+    store.rewind(9)
+    for key in ((9, 1), (9, 2), (10, 1)):
+        assert store.find(*key) is None, f"round and target {key}"
+    assert store.find(8, 1) == every[0].root
     assert len(files(tmp_path)) == 1
 
 
@@ -100,7 +101,7 @@ async def test_a_full_disk_costs_a_trainer_its_set_but_a_seat_nothing(tmp_path, 
         def full(*_):
             raise DiskFullError("room", "none", "")
 
-        monkeypatch.setattr(desk_module, "atomic_write", full)
+        monkeypatch.setattr(store_module, "atomic_write", full)
         assert await seat.fetch(b, AUDIT.sampled, root, ["a"]) == AUDIT.data
         assert seat.find(9, 5) is None
         with pytest.raises(DiskFullError):
@@ -112,24 +113,24 @@ import sys
 from pathlib import Path
 from support import opened
 from troth_client.state.openings_store import OpeningsStore
-desk = OpeningsStore(Path(sys.argv[1]))
+store = OpeningsStore(Path(sys.argv[1]))
 print("ready", flush=True)
 for number in range(100_000):
     audit = opened.opened(round_=9 + number % 3, previous=7)
-    print(9 + number % 3, desk.make(audit.sampled, audit.after, audit.before).hex(), flush=True)
+    print(9 + number % 3, store.make(audit.sampled, audit.after, audit.before).hex(), flush=True)
 """
 
 
 @pytest.mark.parametrize("sets", [1, 2, 4])
 def test_kill_9_leaves_whole_sets_only(tmp_path, sets):
     paths = os.pathsep.join([str(Path(opened.__file__).parent), *sys.path])
-    command = [sys.executable, "-c", MAKER, str(tmp_path / "desk")]
+    command = [sys.executable, "-c", MAKER, str(tmp_path / "store")]
     environment = {**os.environ, "PYTHONPATH": paths}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as maker:
         lines = [maker.stdout.readline() for _ in range(1 + sets)]
         maker.send_signal(signal.SIGKILL)
-    desk = OpeningsStore(tmp_path / "desk")
+    store = OpeningsStore(tmp_path / "store")
     for line in lines[1:]:
         round_, root = line.split()
-        assert desk.find(int(round_), 5).hex() == root
-    assert all(desk.shown(bytes.fromhex(n.rsplit("-", 1)[1])) for n in files(tmp_path / "desk"))
+        assert store.find(int(round_), 5).hex() == root
+    assert all(store.shown(bytes.fromhex(n.rsplit("-", 1)[1])) for n in files(tmp_path / "store"))

@@ -1,6 +1,7 @@
 """What is sent for audits: a failure is an event and a pause, never the end of a participant."""
 
 import pytest
+from support.audit_driver import FROZEN_AT, INDEX, ROUND, AuditDriver, view_at
 
 from troth_client.audit.sending import Purpose, send
 from troth_client.state.audit_tracker import PATIENCE_SLOTS
@@ -10,52 +11,56 @@ from troth_coordinator.chain.errors import (
     RpcTimeoutError,
 )
 
-from .scene import FROZEN_AT, INDEX, ROUND, Scene, view_at
-
 PURPOSE = Purpose("verdict_committed", (ROUND, INDEX, 0))
 
 
 @pytest.fixture
-def scene(tmp_path):
-    one = Scene(tmp_path)
+async def driver(tmp_path):
+    one = AuditDriver(tmp_path)
     yield one
-    one.close()
+    await one.close()
 
 
-async def test_what_lands_is_told_with_its_fee(scene):
-    await send(scene.peer, view_at(), "step", PURPOSE)
-    (told,) = scene.named("verdict_committed")
-    assert (told["round"], told["target"], told["fee"]) == (ROUND, INDEX, 5_000)
+async def attempt(driver, view, purpose=PURPOSE):
+    await send(driver.chain, driver.tracker, view, "step", purpose)
+
+
+async def test_what_lands_is_reported_with_its_fee(driver):
+    await attempt(driver, view_at())
+    (reported,) = driver.named("verdict_committed")
+    assert reported["round"] == ROUND
+    assert reported["target"] == INDEX
+    assert reported["fee"] == 5_000
 
 
 @pytest.mark.parametrize(
     "failure", [InsufficientFundsError("purse", "1 lamport"), BlockhashExpiredError(3)]
 )
-async def test_a_failure_is_an_event_and_not_sent_again_at_once(scene, failure):
-    scene.node.failure = failure
-    await send(scene.peer, view_at(), "step", PURPOSE)
-    (told,) = scene.named("verdict_committed_refused")
-    assert told["name"] == type(failure).__name__
+async def test_a_failure_is_an_event_and_not_sent_again_at_once(driver, failure):
+    driver.node.failure = failure
+    await attempt(driver, view_at())
+    (reported,) = driver.named("verdict_committed_refused")
+    assert reported["name"] == type(failure).__name__
     for later in range(PATIENCE_SLOTS):
-        await send(scene.peer, view_at(FROZEN_AT + 1 + later), "step", PURPOSE)
-    assert len(scene.node.sent) == 1
-    scene.node.failure = None
-    await send(scene.peer, view_at(FROZEN_AT + 1 + PATIENCE_SLOTS), "step", PURPOSE)
-    assert len(scene.node.sent) == 2
-    assert len(scene.named("verdict_committed")) == 1
+        await attempt(driver, view_at(FROZEN_AT + 1 + later))
+    assert len(driver.node.sent) == 1
+    driver.node.failure = None
+    await attempt(driver, view_at(FROZEN_AT + 1 + PATIENCE_SLOTS))
+    assert len(driver.node.sent) == 2
+    assert len(driver.named("verdict_committed")) == 1
 
 
-async def test_one_audit_that_fails_holds_up_no_other(scene):
-    scene.node.failure = InsufficientFundsError("purse", "1 lamport")
-    await send(scene.peer, view_at(), "step", PURPOSE)
-    scene.node.failure = None
-    await send(scene.peer, view_at(), "step", Purpose("verdict_committed", (ROUND, 1, 0)))
-    await send(scene.peer, view_at(), "step", Purpose("verdict_revealed", PURPOSE.key))
-    assert len(scene.node.sent) == 3
+async def test_one_audit_that_fails_holds_up_no_other(driver):
+    driver.node.failure = InsufficientFundsError("purse", "1 lamport")
+    await attempt(driver, view_at())
+    driver.node.failure = None
+    await attempt(driver, view_at(), Purpose("verdict_committed", (ROUND, 1, 0)))
+    await attempt(driver, view_at(), Purpose("verdict_revealed", PURPOSE.key))
+    assert len(driver.node.sent) == 3
 
 
-async def test_a_node_that_is_silent_is_the_supervisors_matter(scene):
-    scene.node.failure = RpcTimeoutError("http://node", "nothing")
+async def test_a_node_that_is_silent_is_the_supervisors_matter(driver):
+    driver.node.failure = RpcTimeoutError("http://node", "nothing")
     with pytest.raises(RpcTimeoutError):
-        await send(scene.peer, view_at(), "step", PURPOSE)
-    assert scene.peer.tracker.may_try(PURPOSE.key, PURPOSE.event, view_at())
+        await attempt(driver, view_at())
+    assert driver.tracker.may_try(PURPOSE.key, PURPOSE.event, view_at())

@@ -1,0 +1,273 @@
+"""Housekeeping: one send for each purpose, none of which holds up another; lost races; tidying."""
+
+import asyncio
+import gc
+from dataclasses import replace
+
+import pytest
+from support.audit_driver import (
+    AUDIT,
+    INDEX,
+    ROUND,
+    AuditDriver,
+    closed_round,
+    complaints,
+    settle,
+    view_at,
+)
+from support.audit_views import audit_view
+from support.views import PARAMS, RUN_ADDRESS, round_view
+
+from troth_attestation.verdict import Statement, VerdictKind
+from troth_client.participant.audits import is_needed, run_audits
+from troth_client.participant.housekeeping import SEED_HISTORY_SLOTS, keep_house, tidy
+from troth_client.runtime.base import end
+from troth_client.state.verdict_store import Duty
+from troth_coordinator.chain.errors import (
+    InsufficientFundsError,
+    ProgramRefusedError,
+    RpcTimeoutError,
+)
+from troth_coordinator.chain.failure import TransactionFailure
+from troth_coordinator.rules.audit_view import AuditStage
+from troth_coordinator.rules.phase import Phase
+
+LATE = 2_000
+"""A slot at which the Commit phase of the views is over: a tick is due."""
+AWAY = RpcTimeoutError("http://node", "nothing")
+TOO_LATE = ProgramRefusedError(
+    "WrongPhase",
+    6_001,
+    "wrong phase",
+    "Look again.",
+    TransactionFailure("InstructionError", 0, "Custom", 6_001),
+)
+SEEDS = 1 << ROUND
+
+
+class Always:
+    """Draws that always, or never, make it our turn."""
+
+    def __init__(self, value=0.0):
+        self.value = value
+
+    def random(self):
+        return self.value
+
+
+@pytest.fixture
+async def driver(tmp_path):
+    one = AuditDriver(tmp_path)
+    one.node.rounds = {}
+    one.submissions.random = Always()
+    yield one
+    await one.close()
+
+
+async def begin(driver):
+    """Start housekeeping; it acts on looks from now on."""
+    task = driver.start(keep_house(driver.member))
+    await settle()
+    return task
+
+
+def due(target=INDEX, **changes):
+    """An audit that anyone may end: its escrow is due for release."""
+    return audit_view(AuditStage.SETTLED, target=target, **changes)
+
+
+async def test_what_is_due_is_sent_once_while_it_is_under_way(driver):
+    driver.node.hangs = asyncio.Event()
+    await begin(driver)
+    for slot in range(LATE, LATE + 4):
+        await driver.see(view_at(slot, phase=Phase.COMMIT), due())
+    assert len(driver.node.sent) == 2, "a tick and a release"
+    driver.node.hangs.set()
+    await settle()
+    assert len(driver.named("cranked")) == 1
+    assert len(driver.named("escrow_released")) == 1
+
+
+async def test_a_send_that_hangs_holds_up_no_other(driver):
+    driver.node.hangs = asyncio.Event()
+    await begin(driver)
+    await driver.see(view_at(LATE, phase=Phase.COMMIT))
+    assert len(driver.node.sent) == 1
+    driver.node.hangs = None
+    await driver.see(view_at(LATE + 1, sequence=2), due(2), due(3))
+    assert len(driver.named("escrow_released")) == 2
+    assert driver.named("cranked") == []
+
+
+async def test_what_was_done_and_is_due_again_is_sent_again(driver):
+    """A fork took it back, or the round after asks for the same."""
+    await begin(driver)
+    for slot in (LATE, LATE + 1):
+        await driver.see(view_at(slot, phase=Phase.COMMIT))
+    assert len(driver.named("cranked")) == 2
+
+
+async def test_a_lost_race_is_an_event_and_no_error(driver):
+    driver.node.failure = TOO_LATE
+    running = await begin(driver)
+    await driver.see(view_at(LATE, phase=Phase.COMMIT), due())
+    (refused,) = driver.named("crank_refused")
+    assert refused["name"] == "WrongPhase"
+    (released,) = driver.named("escrow_released_refused")
+    assert released["name"] == "WrongPhase"
+    await driver.see(view_at(LATE + 1, phase=Phase.COMMIT))
+    assert not running.done()
+    assert len(driver.named("crank_refused")) == 2
+    assert len(driver.named("escrow_released_refused")) == 1, "an audit's step has patience"
+
+
+async def test_a_node_that_is_away_is_reported_and_the_send_repeated(driver):
+    driver.node.failure = AWAY
+    running = await begin(driver)
+    await driver.see(view_at(LATE, phase=Phase.COMMIT))
+    driver.node.failure = None
+    await driver.see(view_at(LATE + 1, phase=Phase.COMMIT))
+    assert driver.named("chain_unreachable")
+    assert len(driver.named("cranked")) == 1
+    assert not running.done()
+
+
+async def test_an_error_that_is_none_of_the_nodes_ends_housekeeping(driver):
+    """An empty session key cannot be endured: the participant ends and says so."""
+    driver.node.failure = InsufficientFundsError("session", "1 lamport")
+    running = await begin(driver)
+    for slot in (LATE, LATE + 1):
+        await driver.see(view_at(slot, phase=Phase.COMMIT))
+    with pytest.raises(InsufficientFundsError):
+        await running
+
+
+async def test_what_is_not_our_turn_is_left_to_others(driver):
+    driver.submissions.random = Always(0.99)
+    await begin(driver)
+    await driver.see(view_at(LATE, phase=Phase.COMMIT), due())
+    assert driver.node.sent == []
+
+
+async def test_an_audit_that_nobody_has_opened_is_opened(driver):
+    driver.node.rounds = {ROUND: closed_round()}
+    await begin(driver)
+    await driver.see(view_at())
+    assert len(driver.named("audit_opened")) == 1
+
+
+async def test_an_opened_audit_that_landed_is_not_opened_again_at_an_older_look(driver):
+    driver.node.rounds = {ROUND: closed_round()}
+    await begin(driver)
+    for _ in range(2):
+        await driver.see(view_at())
+    assert len(driver.node.sent) == 1
+
+
+def discriminators(driver):
+    return [bytes(instruction.data)[:8] for (instruction,) in driver.node.sent]
+
+
+def pending(driver, slot):
+    """A look at which the seed of round 9 is due and nothing else is."""
+    driver.node.rounds = {ROUND: round_view(round=ROUND, seed_slot=1_000)}
+    return view_at(slot, seeds_pending=SEEDS, phase=Phase.FINISHED)
+
+
+async def test_a_seed_is_frozen_once_its_slot_is_over(driver):
+    await begin(driver)
+    await driver.see(pending(driver, 1_000))
+    assert driver.node.sent == []
+    await driver.see(pending(driver, 1_001))
+    assert len(driver.named("cranked")) == 1
+
+
+async def test_a_seed_whose_slot_has_left_the_list_is_retargeted(driver):
+    driver.node.failure = TOO_LATE
+    await begin(driver)
+    await driver.see(pending(driver, 1_000 + SEED_HISTORY_SLOTS))
+    assert len(driver.node.sent) == 1, "it may still be frozen"
+    await driver.see(pending(driver, 1_001 + SEED_HISTORY_SLOTS))
+    freeze, again, retarget = discriminators(driver)
+    assert freeze == again
+    assert retarget != freeze
+
+
+async def test_a_seed_that_waits_for_a_slow_node_holds_up_no_transition(driver):
+    await begin(driver)
+    view = view_at(LATE, seeds_pending=SEEDS)
+    await driver.tracker.refresh(view)
+
+    async def never(_run, _numbers):
+        await asyncio.Event().wait()
+
+    driver.node.read_rounds = never
+    await settle()
+    assert len(driver.named("cranked")) == 1, "the tick"
+    assert len(driver.node.sent) == 1
+
+
+async def test_closing_ends_what_is_under_way_and_nobody_complains(driver):
+    driver.node.hangs = asyncio.Event()
+    running = await begin(driver)
+    with complaints() as found:
+        await driver.see(view_at(LATE, phase=Phase.COMMIT), due())
+        await end(running)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        gc.collect()
+        await settle()
+    assert found == []
+
+
+async def test_a_cleared_trainer_serves_its_openings_while_anybody_may_contest_that(driver):
+    """Somebody waits for an honest member's process to end, opens a bonded case, and has it fined.
+
+    A jury that is served nothing says so, and that is a refusal. So members stay, with the opening
+    set in their store, until no case may follow. Threat T22.
+    """
+    driver.submissions.random = Always(0.99)
+    driver.node.rounds = {ROUND: closed_round()}
+    driver.propose()
+    await begin(driver)
+    driver.start(run_audits(driver.member))
+    await settle()
+    await driver.look(view_at())
+    held = driver.audits.openings
+    assert held.find(ROUND, INDEX) == AUDIT.root
+    cleared = audit_view(AuditStage.SETTLED, openings_root=AUDIT.root, stage_end=5_000)
+    await driver.look(view_at(5_000, sequence=2), cleared)
+    assert await is_needed(driver.member, view_at(5_000, sequence=3))
+    assert held.shown(AUDIT.root) is not None
+    case = replace(cleared, stage=AuditStage.CASE_COMMIT, stage_end=6_000)
+    await driver.look(view_at(5_100, sequence=4), case)
+    assert await is_needed(driver.member, view_at(5_100, sequence=5))
+    assert held.shown(AUDIT.root) is not None
+    driver.node.audits = []
+    await driver.look(view_at(6_200, sequence=6))
+    assert not await is_needed(driver.member, view_at(6_200, sequence=7))
+    assert held.held == []
+
+
+def seal(driver):
+    about = (RUN_ADDRESS, ROUND, 2, INDEX, VerdictKind.OK, AUDIT.root, bytes(32))
+    driver.audits.verdicts.seal_verdict(Statement(*about), (0,) * 64)
+    return Duty(ROUND, 2, 0)
+
+
+async def test_a_verdict_is_kept_while_its_round_may_be_asked_for(driver):
+    duty = seal(driver)
+    for round_, is_kept in ((ROUND + PARAMS.ring, True), (ROUND + PARAMS.ring + 1, False)):
+        view = view_at(round_=round_)
+        await driver.tracker.refresh(view)
+        tidy(driver.audits, view)
+        assert (duty in driver.audits.verdicts.duties()) is is_kept, f"round {round_}"
+
+
+@pytest.mark.parametrize(("stage", "is_kept"), [("REVEAL", True), ("SETTLED", False)])
+async def test_a_verdict_of_an_open_audit_is_kept_however_old(driver, stage, is_kept):
+    duty = seal(driver)
+    driver.node.audits = [audit_view(AuditStage[stage], target=2)]
+    view = view_at(round_=ROUND + PARAMS.ring + 1)
+    await driver.tracker.refresh(view)
+    tidy(driver.audits, view)
+    assert (duty in driver.audits.verdicts.duties()) is is_kept

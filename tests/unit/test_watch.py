@@ -1,0 +1,139 @@
+"""The watcher of the chain: one look serves all who wait; patience with a node has an end."""
+
+import asyncio
+
+import pytest
+from support.audit_driver import AuditDriver, settle, view_at
+
+from troth_client.network.watch import MAX_FAILURES
+from troth_client.runtime.base import end
+from troth_coordinator.chain.errors import RpcTimeoutError
+
+AWAY = RpcTimeoutError("http://node", "nothing")
+
+
+@pytest.fixture
+async def driver(tmp_path):
+    one = AuditDriver(tmp_path)
+    yield one
+    await one.close()
+
+
+@pytest.fixture
+def watch(driver):
+    return driver.chain.watch
+
+
+async def test_one_look_is_handed_to_everybody_who_waits(driver, watch):
+    waiting = [driver.start(watch.next()) for _ in range(3)]
+    await settle()
+    found = await watch.look()
+    for task in waiting:
+        assert await task is found
+    assert driver.node.num_looks == 1
+    assert watch.latest is found
+
+
+async def test_a_waiter_that_is_cancelled_takes_nothing_from_the_others(driver, watch):
+    first, second = (driver.start(watch.next()) for _ in range(2))
+    await settle()
+    await end(first)
+    found = await watch.look()
+    assert await second is found
+
+
+async def test_what_was_seen_before_is_not_handed_out_again(driver, watch):
+    await watch.look()
+    waiting = driver.start(watch.next())
+    await settle()
+    assert not waiting.done()
+    driver.node.view = view_at(2_000)
+    await watch.look()
+    assert (await waiting).slot == 2_000
+
+
+async def test_a_condition_is_asked_of_a_fresh_look_first(driver, watch):
+    found = await watch.until(lambda view: True)
+    assert driver.node.num_looks == 1
+    assert found is driver.node.view
+
+
+async def test_a_condition_is_asked_again_of_every_look(driver, watch):
+    waiting = driver.start(watch.until(lambda view: view.slot >= 2_002))
+    await settle()
+    for slot in (2_001, 2_002):
+        assert not waiting.done()
+        await driver.look(view_at(slot))
+    assert (await waiting).slot == 2_002
+
+
+async def test_a_look_that_fails_is_the_callers_and_wakes_nobody(driver, watch):
+    waiting = driver.start(watch.next())
+    await settle()
+    driver.node.read_failure = AWAY
+    with pytest.raises(RpcTimeoutError):
+        await watch.look()
+    await settle()
+    assert not waiting.done()
+    driver.node.read_failure = None
+    assert await watch.look() is await waiting
+
+
+async def fail(driver, times):
+    """Let so many looks of the follower fail."""
+    driver.node.read_failure = AWAY
+    for _ in range(times):
+        await driver.pass_slot()
+
+
+async def test_the_chain_is_read_once_a_slot(driver, watch):
+    driver.start(watch.follow())
+    await settle()
+    for num_looks in (1, 2, 3):
+        await driver.pass_slot()
+        assert driver.node.num_looks == num_looks
+
+
+async def test_patience_ends_with_the_nodes_own_error(driver, watch):
+    following = driver.start(watch.follow())
+    await settle()
+    await fail(driver, MAX_FAILURES)
+    assert not following.done()
+    counts = [event["count"] for event in driver.named("chain_unreachable")]
+    assert counts == list(range(1, MAX_FAILURES + 1))
+    await fail(driver, 1)
+    with pytest.raises(RpcTimeoutError):
+        await following
+
+
+async def test_a_look_that_succeeds_renews_the_patience(driver, watch):
+    """Whoever's look it is: the node is there."""
+    following = driver.start(watch.follow())
+    await settle()
+    for _ in range(2):
+        await fail(driver, MAX_FAILURES)
+        driver.node.read_failure = None
+        await watch.look()
+    assert not following.done()
+
+
+async def test_an_error_that_is_none_of_the_nodes_is_raised_at_once(driver, watch):
+    following = driver.start(watch.follow())
+    await settle()
+    driver.node.read_failure = OSError("disk full")
+    await driver.pass_slot()
+    with pytest.raises(OSError, match="disk full"):
+        await following
+
+
+async def test_two_looks_at_once_do_not_disturb_each_other(driver, watch):
+    waiting = driver.start(watch.next())
+    await settle()
+    first, second = await asyncio.gather(watch.look(), watch.look())
+    assert await waiting is first
+    assert watch.latest is second
+
+
+def test_the_latest_view_is_asked_for_before_any_look(watch):
+    with pytest.raises(RuntimeError, match="look"):
+        _ = watch.latest
