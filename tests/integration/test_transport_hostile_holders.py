@@ -81,7 +81,7 @@ async def test_a_hostile_holder_costs_a_try_and_is_named(what):
     async with Hostile(behave) as bad, http_transport("127.0.0.1", 0, patience=QUICK) as taker:
         with pytest.raises(FetchError) as found:
             await taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes)
-        assert blobs.reasons(found.value) == [(bad.endpoint, error)]
+        assert blobs.reasons(found.value) == {bad.endpoint: error}
         assert taker.scores.faults(bad.endpoint) > 0
 
 
@@ -131,7 +131,7 @@ async def test_two_holders_that_fail_side_by_side_are_both_named():
     ):
         with pytest.raises(FetchError) as found:
             await taker.fetch(BLOB, [slow.endpoint, broken.endpoint], len(DATA), bytes)
-    assert {name for _, name in blobs.reasons(found.value)} == {
+    assert set(blobs.reasons(found.value).values()) == {
         "HolderSilentError",
         "HolderLiedError",
     }
@@ -146,7 +146,7 @@ async def test_a_stall_ends_long_before_the_time_for_the_whole_blob():
         async with asyncio.timeout(5):
             with pytest.raises(FetchError) as found:
                 await taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes)
-    assert blobs.reasons(found.value) == [(bad.endpoint, "HolderSilentError")]
+    assert blobs.reasons(found.value) == {bad.endpoint: "HolderSilentError"}
 
 
 async def test_large_payloads_are_hashed_beside_the_event_loop():
@@ -237,7 +237,7 @@ async def test_a_false_content_range_is_a_lie(span):
     ):
         with pytest.raises(FetchError) as found:
             await taker.fetch(BLOB, [first.endpoint, second.endpoint], len(DATA), bytes)
-    holder, reason = blobs.reasons(found.value)[-1]
+    holder, reason = list(blobs.reasons(found.value).items())[-1]
     assert holder == second.endpoint
     assert reason == "HolderLiedError"
 

@@ -91,7 +91,7 @@ async def test_a_hostile_holder_costs_a_try_and_leaves_nothing(what, tmp_path):
     async with Hostile(behave) as bad, participant(tmp_path) as (transport, store):
         with pytest.raises(FetchError) as found:
             await fetch(transport, store, bad.endpoint)
-        assert blobs.reasons(found.value) == [(bad.endpoint, error)]
+        assert blobs.reasons(found.value) == {bad.endpoint: error}
         assert list(tmp_path.iterdir()) == []
         (head,) = bad.heads
         assert head.startswith(f"GET /v1/openings/{AUDIT.root.hex()} HTTP/1.1\r\n")

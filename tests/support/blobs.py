@@ -31,5 +31,5 @@ def signed(data):
 
 
 def reasons(error):
-    """Holder and class of each failure of a FetchError."""
-    return [(holder, type(failure).__name__) for holder, failure in error.failures]
+    """The class of each failure of a FetchError, by holder, in the order of the attempts."""
+    return {holder: type(failure).__name__ for holder, failure in error.failures}

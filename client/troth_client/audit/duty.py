@@ -13,7 +13,7 @@ from troth_coordinator.rules.audits import Act, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
 Duty = Callable[[AuditView, int, int], Act | None]
-"""What a participant owes in an audit at a moment: `seat_duty` or `juror_duty`."""
+"""Returns the act that a participant owes in an audit now: `seat_duty` or `juror_duty`."""
 JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
 """Stages in which nobody owes a verdict or a vote."""
 COMMITTING: dict[Duty, AuditStage] = {

@@ -22,7 +22,7 @@ from troth_coordinator.rules.audits import Act, seat_duty
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a seat says, with the sketch of its gradient and the seconds from recomputing on."""
+    """The verdict of a seat, the sketch of its gradient, the seconds of recomputing and judging."""
 
     verdict: Verdict
     sketch: Sketch

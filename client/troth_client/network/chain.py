@@ -99,7 +99,7 @@ class RunChain:
     async def finish(self, send: Coroutine[Any, Any, T]) -> T:
         """Do a send and what follows from it to the end, even if the caller is cancelled meanwhile.
 
-        What was sent may have landed: its event and fee must not be lost with the one that waited.
+        A transaction may have landed already: its event and fee must not be lost.
         """
         task = self.runtime.start(send, "send")
         self.sends.add(task)

@@ -1,8 +1,8 @@
-"""Tasks by name, at most one of each: what a participant has under way beside its rounds.
+"""Asyncio tasks by name, at most one of each, beside the rounds of a participant.
 
-Owns: starting, ending, and what a task raised: a node that was away is reported, and whoever wants
-the task starts it again; anything else is raised to the owner at once.
-Never: knows what the tasks do. Next: `participant/audits.py`, `participant/housekeeping.py`.
+Owns: starting and ending them, and their errors. An RPC failure is reported, and the owner may
+start the same name again. Any other error is raised to the owner at once.
+Never: knows what they do. Next: `participant/audits.py`, `participant/housekeeping.py`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 class NamedTasks:
-    """The tasks of one owner, which awaits them by `until`."""
+    """The asyncio tasks of one owner, which learns of their errors in `until`."""
 
     def __init__(self, chain: RunChain, kind: str) -> None:
         self._chain = chain
@@ -25,25 +25,28 @@ class NamedTasks:
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
 
     def start(self, name: Hashable, work: Work) -> None:
-        """Start a task unless one of that name is under way."""
+        """Start this work unless its name is under way."""
         if name not in self._tasks:
             self._tasks[name] = self._chain.runtime.start(work(), self._kind)
 
     async def keep(self, names: Collection[Hashable]) -> None:
-        """End every task whose name is not among these."""
+        """End everything whose name is not among these."""
         self._forget_ended()
         over = [name for name in self._tasks if name not in names]
         await end(*(self._tasks.pop(name) for name in over))
 
     async def until(self, *futures: "asyncio.Future[Any]") -> None:
-        """Wait for one of the futures. Raises what ends a task meanwhile, unless the node did."""
+        """Wait for one of the futures. Raises the error of work that failed meanwhile.
+
+        RPC failures are reported instead.
+        """
         self._forget_ended()
         while not any(future.done() for future in futures):
             await self._chain.runtime.wait_for_others(*futures, *self._tasks.values())
             self._forget_ended()
 
     async def close(self) -> None:
-        """End all tasks, whatever they came to."""
+        """End everything, whatever it came to."""
         tasks, self._tasks = list(self._tasks.values()), {}
         await end(*tasks)
 

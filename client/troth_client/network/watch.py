@@ -78,10 +78,10 @@ class ChainWatcher:
         return view
 
     async def follow(self) -> NoReturn:
-        """Look once a slot, for ever. Raises what the node raised when its patience is over.
+        """Look once a slot, for ever. When patience is over, raises the RPC node's last error.
 
-        Patience is spent only while a round waits for the chain: during a long gradient a node may
-        be away for as long as that takes.
+        Only failures while a round waits for the chain count. During a long gradient the RPC node
+        may be away for as long as the gradient takes.
         """
         while True:
             await self._runtime.wait()
@@ -94,5 +94,5 @@ class ChainWatcher:
                 self.report(error, self._num_failures)
 
     def report(self, error: Exception, count: int = 1) -> None:
-        """Say that the node failed, so often in a row; what was tried is tried again later."""
+        """Report that the RPC node failed `count` times in a row; the caller tries again later."""
         self._events.emit("chain_unreachable", count=max(1, count), reason=str(error))

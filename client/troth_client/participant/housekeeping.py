@@ -46,7 +46,7 @@ async def keep_house(member: Member) -> NoReturn:
 
 
 class _House:
-    """What is begun at a look: sends, at most one under way for each purpose.
+    """Begins the sends that a view makes due, at most one for each purpose at a time.
 
     Several looks may fall in one slot. Only the first counts, so that each participant draws once.
     """

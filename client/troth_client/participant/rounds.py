@@ -26,7 +26,7 @@ OPEN = (Phase.COMMIT, Phase.ATTEST)
 
 
 async def begin(member: Member) -> None:
-    """Start from what is on disk, once the node answers."""
+    """Start from what is on disk, once the RPC node answers."""
     num_failures = 0
     while True:
         try:
@@ -63,7 +63,7 @@ async def run_rounds(member: Member) -> NetworkView:
 
 
 async def _endure(member: Member, error: Exception, num_failures: int) -> None:
-    """Wait for a node that does not answer; raise its error when that was too often in a row."""
+    """Wait for an RPC node that does not answer; raise its error after too many in a row."""
     if num_failures > MAX_FAILURES:
         raise error
     member.chain.watch.report(error, num_failures)
@@ -71,9 +71,9 @@ async def _endure(member: Member, error: Exception, num_failures: int) -> None:
 
 
 class _Phases:
-    """What was last reported of the phase and of our stake; a view that is still to be used.
+    """One turn after another: remembers the last reported phase and stake.
 
-    `num_failures` counts how often in a row the node failed since it last answered a look.
+    `num_failures` counts the failures of the RPC node since it last answered a look.
     """
 
     def __init__(self, member: Member) -> None:

@@ -1,4 +1,4 @@
-"""Taking turns: one task at a time does something heavy, first come, first served.
+"""Taking turns at something heavy: one at a time, first come, first served.
 
 Owns: the line of those who wait. Never: computes. Unlike `asyncio.Lock`, waiting here is idle for
 the runtime, so stepped time goes on while somebody else has the turn.
@@ -13,7 +13,7 @@ from troth_client.runtime.base import Runtime
 
 
 class Turn:
-    """What one task holds at a time."""
+    """A permit that one holder has at a time."""
 
     def __init__(self) -> None:
         self._is_taken = False

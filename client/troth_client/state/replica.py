@@ -82,7 +82,7 @@ class Replica:
 
     @property
     def known_root(self) -> OwnRoot | None:
-        """The root of the weights if it has been hashed; safe to read while another task works."""
+        """The root of the weights if it has been hashed; safe to read from other threads."""
         return self._known_root
 
     def root(self) -> Digest:

@@ -262,7 +262,7 @@ def test_the_packaged_idl_converts_and_anchorpy_reads_it():
     assert [re.sub("[A-Z]", r"_\g<0>", each.name).lower() for each in read.instructions] == names
     assert sorted(program_codec().instruction_names.values()) == sorted(names)
     errors = [(error["code"], error["name"]) for error in idl["errors"]]
-    assert [(each.code, each.name) for each in read.errors] == errors
+    assert {each.code: each.name for each in read.errors} == dict(errors)
     assert {event.name for event in read.events} == {event["name"] for event in idl["events"]}
 
 

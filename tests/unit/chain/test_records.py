@@ -46,14 +46,19 @@ def test_other_strings_are_refused(text):
 
 def test_bytes_between_the_chosen_fields_are_skipped_in_every_record():
     data = b"".join(struct.pack("<BxxHx", number, 10 * number) for number in (1, 2, 3))
-    assert read([(0, "u1"), (3, "<u2")], 6, data, 3) == [(1, 10), (2, 20), (3, 30)]
-    assert read([(3, "<u2")], 6, data, 2) == [(10,), (20,)]
+    first, second = zip(*read([(0, "u1"), (3, "<u2")], 6, data, 3), strict=True)
+    assert list(first) == [1, 2, 3]
+    assert list(second) == [10, 20, 30]
+    assert [value for (value,) in read([(3, "<u2")], 6, data, 2)] == [10, 20]
 
 
 def test_values_come_in_the_order_asked_for():
     data = struct.pack("<BHHB", 1, 2, 3, 4)
     fields = [(5, "u1"), (1, "(2,)<u2"), (0, "u1")]
-    assert read(fields, 6, data) == [(4, (2, 3), 1)]
+    ((last, pair, first),) = read(fields, 6, data)
+    assert last == 4
+    assert list(pair) == [2, 3]
+    assert first == 1
 
 
 def test_fewer_records_than_asked_for_are_an_error():

@@ -43,7 +43,7 @@ NOWHERE = {"memory": "nobody", "files": "/nowhere/at/all", "http": "http://127.0
 async def lacks(taker, blob, holder, data):
     with pytest.raises(FetchError) as found:
         await taker.fetch(blob, [holder.endpoint], len(data), bytes)
-    assert blobs.reasons(found.value) == [(holder.endpoint, "HolderLacksError")]
+    assert blobs.reasons(found.value) == {holder.endpoint: "HolderLacksError"}
 
 
 async def test_nothing_of_a_round_is_readable_before_its_release(make):

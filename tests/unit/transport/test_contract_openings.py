@@ -57,7 +57,7 @@ async def make(request, tmp_path):
 async def lacks(taker, audit, holder):
     with pytest.raises(FetchError) as found:
         await taker.fetch(audit, holder)
-    assert blobs.reasons(found.value) == [(holder.endpoint, "HolderLacksError")]
+    assert blobs.reasons(found.value) == {holder.endpoint: "HolderLacksError"}
 
 
 async def test_a_set_is_read_from_the_trainers_store_and_from_there_to_the_other_seats(make):

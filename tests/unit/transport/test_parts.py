@@ -80,7 +80,7 @@ async def test_a_bad_endpoint_among_the_holders_is_one_failure():
     async with http_transport("127.0.0.1", 0) as taker:
         with pytest.raises(FetchError) as found:
             await taker.fetch(blob, ["file:///etc/passwd", "nonsense"], len(data), bytes)
-    assert [name for _, name in blobs.reasons(found.value)] == ["HolderUnreachableError"] * 2
+    assert list(blobs.reasons(found.value).values()) == ["HolderUnreachableError"] * 2
 
 
 async def test_an_advertised_endpoint_is_announced_and_checked():
@@ -190,7 +190,7 @@ async def test_a_file_that_is_too_long_is_a_lie(tmp_path):
         file.write_bytes(data + b"x")
         with pytest.raises(FetchError) as found:
             await b.fetch(blob, [a.endpoint], len(data), bytes)
-        assert blobs.reasons(found.value) == [(a.endpoint, "HolderLiedError")]
+        assert blobs.reasons(found.value) == {a.endpoint: "HolderLiedError"}
 
 
 def test_a_blob_cache_forgets_what_it_expected_once_it_has_it():
