@@ -16,8 +16,11 @@ import check_prose
 import check_threat_model
 import check_words
 
+NAMED = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|rs|toml|sh))`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 PYTHON_FILE = re.compile(r"(?<![\w*<./-])((?:\.\.?/)*\w[\w./-]*\.py)\b(?![\w*])")
+FOLLOWS_ITS_TIME = ("CHANGELOG.md",)
+"""Pages that may name files which were renamed since."""
 GENERATORS = (
     "cli_reference.py",
     "config_reference.py",
@@ -37,6 +40,7 @@ def main() -> int:
     problems = [
         *broken_links(root),
         *missing_files(root),
+        *unknown_files(root),
         *stale_references(root),
         *check_threat_model.problems(root),
         *check_prose.problems(),
@@ -92,6 +96,19 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, kinds) and (text := ast.get_docstring(node)):
             yield node.body[0].lineno, text
+
+
+def unknown_files(root: Path) -> Iterator[str]:
+    """Yield the source files that a page names and that the repository does not have.
+
+    `run.toml` is the file that `troth run create` writes.
+    """
+    listed = check_words.tracked("*.py", "*.rs", "*.toml", "*.sh")
+    endings = {tail for name in listed for tail in path_tails(name)}
+    for page in (name for name in check_prose.page_names() if name not in FOLLOWS_ITS_TIME):
+        for named in NAMED.findall((root / page).read_text(encoding="utf-8")):
+            if named not in endings and named != "run.toml":
+                yield f"{page}: no source file is named {named}"
 
 
 def stale_references(root: Path) -> Iterator[str]:
