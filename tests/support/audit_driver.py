@@ -323,6 +323,7 @@ class AuditDriver:
 
     async def close(self) -> None:
         await end(*self.tasks)
+        await end(*self.chain.sends)
         self.tasks.clear()
         self.store.close()
 

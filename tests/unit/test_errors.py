@@ -4,6 +4,7 @@ import importlib
 import inspect
 
 import pytest
+from support.fields import assert_fields
 
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
@@ -19,8 +20,8 @@ MODULES = [
     "troth_client.compression.errors",
     "troth_client.data.errors",
     "troth_client.model.errors",
+    "troth_client.network.errors",
     "troth_client.state.errors",
-    "troth_client.steps.errors",
     "troth_client.storage.errors",
     "troth_client.train.errors",
     "troth_client.transport.errors",
@@ -47,14 +48,14 @@ def test_every_error_has_the_one_base(name):
 def test_an_error_without_a_subject_is_two_sentences(kind):
     error = kind("a file", 3, "Check the path.")
     assert str(error) == "expected a file, found 3. Check the path."
-    assert (error.subject, error.expected, error.found) == ("", "a file", "3")
+    assert_fields(error, subject="", expected="a file", found="3")
 
 
 @pytest.mark.parametrize("kind", [RulesError, ChainError, AttestationError])
 def test_an_error_with_a_subject_names_it_first(kind):
     error = kind("ring", "at least 1", 0, "read it from the run")
     assert str(error) == "ring: expected at least 1, found 0. Read it from the run."
-    assert (error.subject, error.next_step) == ("ring", "read it from the run")
+    assert_fields(error, subject="ring", next_step="read it from the run")
 
 
 def test_a_question_keeps_its_mark():

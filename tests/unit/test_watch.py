@@ -96,6 +96,7 @@ async def test_the_chain_is_read_once_a_slot(driver, watch):
 
 async def test_patience_ends_with_the_nodes_own_error(driver, watch):
     following = driver.start(watch.follow())
+    driver.start(watch.next())
     await settle()
     await fail(driver, MAX_FAILURES)
     assert not following.done()
@@ -106,11 +107,47 @@ async def test_patience_ends_with_the_nodes_own_error(driver, watch):
         await following
 
 
+@pytest.mark.parametrize("wait", [None, "cancelled", "upcoming"])
+async def test_patience_is_spent_only_while_somebody_waits(driver, watch, wait):
+    """A node that is away during a long gradient ends no participant that needs nothing."""
+    following = driver.start(watch.follow())
+    if wait == "cancelled":
+        waiting = driver.start(watch.next())
+        await settle()
+        await end(waiting)
+    elif wait == "upcoming":
+        # Audits and housekeeping only listen: they can wait for as long as the node is away.
+        watch.upcoming()
+    await settle()
+    await fail(driver, MAX_FAILURES + 2)
+    assert not following.done()
+    counts = [event["count"] for event in driver.named("chain_unreachable")]
+    assert counts == [1] * (MAX_FAILURES + 2)
+
+
+async def test_a_condition_that_is_waited_for_spends_patience(driver, watch):
+    following = driver.start(watch.follow())
+    driver.start(watch.until(lambda view: False))
+    await settle()
+    await fail(driver, MAX_FAILURES + 1)
+    with pytest.raises(RpcTimeoutError):
+        await following
+
+
+async def test_a_failure_is_reported_with_its_reason_and_count(driver, watch):
+    watch.report(AWAY)
+    watch.report(AWAY, 7)
+    reported = driver.named("chain_unreachable")
+    assert [one["count"] for one in reported] == [1, 7]
+    assert {one["reason"] for one in reported} == {str(AWAY)}
+
+
 async def test_a_look_that_succeeds_renews_the_patience(driver, watch):
     """Whoever's look it is: the node is there."""
     following = driver.start(watch.follow())
-    await settle()
     for _ in range(2):
+        driver.start(watch.next())
+        await settle()
         await fail(driver, MAX_FAILURES)
         driver.node.read_failure = None
         await watch.look()

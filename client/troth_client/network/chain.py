@@ -109,8 +109,9 @@ class RunChain:
 
     async def all_sent(self) -> None:
         """Wait for the sends under way; each gives up by itself."""
-        while self.sends:
-            await self.runtime.wait_for_others(*self.sends)
+        # One that has ended may still be listed: waiting for it would return at once, for ever.
+        while under_way := [send for send in self.sends if not send.done()]:
+            await self.runtime.wait_for_others(*under_way)
 
     def _forget_send(self, task: "asyncio.Task[Any]") -> None:
         self.sends.discard(task)

@@ -367,7 +367,8 @@ async def test_what_judging_raises_ends_the_seat_and_is_not_swallowed(driver):
     task = await begin(driver, shown())
     with pytest.raises(OSError, match="disk full"):
         await task
-    assert not driver.audits.turn.locked()
+    async with driver.audits.turn.take(driver.runtime):
+        assert driver.slots == 0, "nobody holds the turn: it is had at once"
 
 
 async def test_the_seconds_of_a_verdict_are_those_of_recomputing_and_judging(driver, monkeypatch):

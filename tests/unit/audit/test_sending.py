@@ -1,9 +1,12 @@
 """What is sent for audits: a failure is an event and a pause, never the end of a participant."""
 
+import asyncio
+
 import pytest
-from support.audit_driver import FROZEN_AT, INDEX, ROUND, AuditDriver, view_at
+from support.audit_driver import FROZEN_AT, INDEX, ROUND, AuditDriver, settle, view_at
 
 from troth_client.audit.sending import Purpose, send
+from troth_client.runtime.base import end
 from troth_client.state.audit_tracker import PATIENCE_SLOTS
 from troth_coordinator.chain.errors import (
     BlockhashExpiredError,
@@ -64,3 +67,33 @@ async def test_a_node_that_is_silent_is_the_supervisors_matter(driver):
     with pytest.raises(RpcTimeoutError):
         await attempt(driver, view_at())
     assert driver.tracker.may_try(PURPOSE.key, PURPOSE.event, view_at())
+
+
+async def begin_and_cancel(driver):
+    """Send, and cancel the sender before the node confirms."""
+    driver.node.hangs = asyncio.Event()
+    sending = driver.start(attempt(driver, view_at()))
+    await settle()
+    await end(sending)
+    assert len(driver.node.sent) == 1
+
+
+async def test_what_lands_after_its_sender_was_cancelled_is_reported_and_not_sent_again(driver):
+    await begin_and_cancel(driver)
+    assert driver.named("verdict_committed") == []
+    driver.node.view = view_at(FROZEN_AT + 3)
+    driver.node.hangs.set()
+    await settle()
+    assert [one["fee"] for one in driver.named("verdict_committed")] == [5_000]
+    await attempt(driver, view_at(FROZEN_AT + 3))
+    assert len(driver.node.sent) == 1, "the view may be older than what landed"
+
+
+async def test_what_fails_after_its_sender_was_cancelled_rests_too(driver):
+    await begin_and_cancel(driver)
+    driver.node.failure = InsufficientFundsError("purse", "1 lamport")
+    driver.node.hangs.set()
+    await settle()
+    assert len(driver.named("verdict_committed_refused")) == 1
+    await attempt(driver, view_at())
+    assert len(driver.node.sent) == 1

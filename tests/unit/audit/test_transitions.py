@@ -61,7 +61,7 @@ async def name_of(driver, audit, view):
     [
         (audit_view(AuditStage.OPENINGS), END + 1, "audit_unopened"),
         (audit_view(AuditStage.REVEAL, seats=heard(1, 1, 1)), END, "audit_heard"),
-        (audit_view(AuditStage.ACCUSED, case_seed_slot=FROZEN_AT), END, "committee_drawn"),
+        (audit_view(AuditStage.ACCUSED, case_seed_slot=FROZEN_AT), END, "jury_drawn"),
         (audit_view(AuditStage.CASE_REVEAL, jurors=(juror(1),)), END, "case_settled"),
         (audit_view(AuditStage.SETTLED), END + 1, "escrow_released"),
         (audit_view(AuditStage.REQUESTED), END + 1, "audit_forgone"),

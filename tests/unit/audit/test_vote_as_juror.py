@@ -34,8 +34,8 @@ from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
 
 JUROR = 2
-END = FROZEN_AT + PARAMS.committee_commit_slots
-EARLY, LATE = FROZEN_AT + 1, END - PARAMS.committee_commit_slots // 3
+END = FROZEN_AT + PARAMS.jury_commit_slots
+EARLY, LATE = FROZEN_AT + 1, END - PARAMS.jury_commit_slots // 3
 KINDS = (AuditKind.WORK, AuditKind.PAYLOAD, AuditKind.POSSESSION)
 BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
 
@@ -44,6 +44,7 @@ BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
 async def driver(tmp_path):
     one = AuditDriver(tmp_path, index=JUROR)
     one.node.rounds = {}
+    one.state.replica.round = ROUND
     yield one
     await one.close()
 
@@ -153,6 +154,54 @@ async def test_lost_weights_are_inconclusive_at_once(driver):
     (judged,) = driver.named("judged_case")
     assert judged["verdict"] == "INCONCLUSIVE"
     assert "weights of round 9" in judged["reason"]
+
+
+async def test_a_juror_whose_weights_are_still_replayed_waits_for_them(driver):
+    """After a restart it could only say inconclusive, and a cheat would go free."""
+    ready(driver, AUDIT.data)
+    driver.state.replica.round = ROUND - 1
+    await begin(driver, known_case(), EARLY)
+    await see(driver, LATE - 1)
+    assert driver.named("judged_case") == []
+    assert driver.node.sent == []
+    driver.state.replica.round = ROUND
+    await see(driver, LATE - 1)
+    assert [one["verdict"] for one in driver.named("judged_case")] == ["OK"]
+    assert len(driver.named("vote_committed")) == 1
+
+
+async def test_a_juror_whose_weights_come_too_late_says_so_in_time(driver):
+    """Its silence would be fined."""
+    driver.state.replica.round = ROUND - 1
+    ready(driver, AUDIT.data)
+    await begin(driver, known_case(canonical_root=b"?" * 32), EARLY)
+    await see(driver, LATE - 1)
+    assert driver.named("judged_case") == []
+    await see(driver, LATE)
+    assert [one["verdict"] for one in driver.named("judged_case")] == ["INCONCLUSIVE"]
+    assert len(driver.named("vote_committed")) == 1
+
+
+async def test_a_case_about_a_root_waits_for_our_own_replay(driver):
+    ours = b"w" * 32
+    driver.state.replica.round = ROUND - 1
+    true = root_vote(RUN_ADDRESS, ROUND, audit_view().owner, ours)
+    await begin(driver, case(AuditKind.ROOT, root_vote=true), EARLY)
+    await see(driver, EARLY + 1)
+    assert driver.named("judged_case") == []
+    driver.store.save_weights(WeightState(ROUND, 0, ours, WEIGHTS))
+    driver.state.replica.round = ROUND
+    await see(driver, EARLY + 2)
+    assert [one["verdict"] for one in driver.named("judged_case")] == ["OK"]
+
+
+@pytest.mark.parametrize("kind", [AuditKind.PAYLOAD, AuditKind.POSSESSION])
+async def test_a_case_that_needs_no_weights_waits_for_no_replay(driver, kind):
+    driver.state.replica.round = ROUND - 1
+    driver.save_payload()
+    about = {"header_hash": header_hash(AUDIT.header), "subject": INDEX}
+    await begin(driver, case(kind, **about), EARLY)
+    assert len(driver.named("judged_case")) == 1
 
 
 @pytest.fixture

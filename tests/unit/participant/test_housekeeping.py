@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from support.audit_driver import (
     AUDIT,
+    FROZEN_AT,
     INDEX,
     ROUND,
     AuditDriver,
@@ -71,6 +72,16 @@ async def begin(driver):
     return task
 
 
+async def see(driver, view, *audits):
+    """Show a look at the chain, and the audits as read after it; let everybody act on both."""
+    if audits:
+        driver.node.audits = list(audits)
+    driver.node.view = view
+    await driver.chain.watch.look()
+    await driver.tracker.refresh(view)
+    await settle()
+
+
 def due(target=INDEX, **changes):
     """An audit that anyone may end: its escrow is due for release."""
     return audit_view(AuditStage.SETTLED, target=target, **changes)
@@ -80,7 +91,7 @@ async def test_what_is_due_is_sent_once_while_it_is_under_way(driver):
     driver.node.hangs = asyncio.Event()
     await begin(driver)
     for slot in range(LATE, LATE + 4):
-        await driver.see(view_at(slot, phase=Phase.COMMIT), due())
+        await see(driver, view_at(slot, phase=Phase.COMMIT), due())
     assert len(driver.node.sent) == 2, "a tick and a release"
     driver.node.hangs.set()
     await settle()
@@ -91,10 +102,10 @@ async def test_what_is_due_is_sent_once_while_it_is_under_way(driver):
 async def test_a_send_that_hangs_holds_up_no_other(driver):
     driver.node.hangs = asyncio.Event()
     await begin(driver)
-    await driver.see(view_at(LATE, phase=Phase.COMMIT))
+    await see(driver, view_at(LATE, phase=Phase.COMMIT))
     assert len(driver.node.sent) == 1
     driver.node.hangs = None
-    await driver.see(view_at(LATE + 1, sequence=2), due(2), due(3))
+    await see(driver, view_at(LATE + 1, sequence=2), due(2), due(3))
     assert len(driver.named("escrow_released")) == 2
     assert driver.named("cranked") == []
 
@@ -103,19 +114,19 @@ async def test_what_was_done_and_is_due_again_is_sent_again(driver):
     """A fork took it back, or the round after asks for the same."""
     await begin(driver)
     for slot in (LATE, LATE + 1):
-        await driver.see(view_at(slot, phase=Phase.COMMIT))
+        await see(driver, view_at(slot, phase=Phase.COMMIT))
     assert len(driver.named("cranked")) == 2
 
 
 async def test_a_lost_race_is_an_event_and_no_error(driver):
     driver.node.failure = TOO_LATE
     running = await begin(driver)
-    await driver.see(view_at(LATE, phase=Phase.COMMIT), due())
+    await see(driver, view_at(LATE, phase=Phase.COMMIT), due())
     (refused,) = driver.named("crank_refused")
     assert refused["name"] == "WrongPhase"
     (released,) = driver.named("escrow_released_refused")
     assert released["name"] == "WrongPhase"
-    await driver.see(view_at(LATE + 1, phase=Phase.COMMIT))
+    await see(driver, view_at(LATE + 1, phase=Phase.COMMIT))
     assert not running.done()
     assert len(driver.named("crank_refused")) == 2
     assert len(driver.named("escrow_released_refused")) == 1, "an audit's step has patience"
@@ -124,9 +135,9 @@ async def test_a_lost_race_is_an_event_and_no_error(driver):
 async def test_a_node_that_is_away_is_reported_and_the_send_repeated(driver):
     driver.node.failure = AWAY
     running = await begin(driver)
-    await driver.see(view_at(LATE, phase=Phase.COMMIT))
+    await see(driver, view_at(LATE, phase=Phase.COMMIT))
     driver.node.failure = None
-    await driver.see(view_at(LATE + 1, phase=Phase.COMMIT))
+    await see(driver, view_at(LATE + 1, phase=Phase.COMMIT))
     assert driver.named("chain_unreachable")
     assert len(driver.named("cranked")) == 1
     assert not running.done()
@@ -136,8 +147,8 @@ async def test_an_error_that_is_none_of_the_nodes_ends_housekeeping(driver):
     """An empty session key cannot be endured: the participant ends and says so."""
     driver.node.failure = InsufficientFundsError("session", "1 lamport")
     running = await begin(driver)
-    for slot in (LATE, LATE + 1):
-        await driver.see(view_at(slot, phase=Phase.COMMIT))
+    await see(driver, view_at(LATE, phase=Phase.COMMIT))
+    assert running.done(), "at once, not at the next look"
     with pytest.raises(InsufficientFundsError):
         await running
 
@@ -145,23 +156,66 @@ async def test_an_error_that_is_none_of_the_nodes_ends_housekeeping(driver):
 async def test_what_is_not_our_turn_is_left_to_others(driver):
     driver.submissions.random = Always(0.99)
     await begin(driver)
-    await driver.see(view_at(LATE, phase=Phase.COMMIT), due())
+    await see(driver, view_at(LATE, phase=Phase.COMMIT), due())
     assert driver.node.sent == []
 
 
 async def test_an_audit_that_nobody_has_opened_is_opened(driver):
     driver.node.rounds = {ROUND: closed_round()}
     await begin(driver)
-    await driver.see(view_at())
+    await see(driver, view_at())
     assert len(driver.named("audit_opened")) == 1
 
 
 async def test_an_opened_audit_that_landed_is_not_opened_again_at_an_older_look(driver):
     driver.node.rounds = {ROUND: closed_round()}
     await begin(driver)
-    for _ in range(2):
-        await driver.see(view_at())
+    driver.node.view = view_at(FROZEN_AT + 3)
+    for slot in (FROZEN_AT + 1, FROZEN_AT + 2):
+        await driver.tracker.refresh(view_at(slot))
+        await settle()
     assert len(driver.node.sent) == 1
+    await driver.tracker.refresh(view_at(FROZEN_AT + 4))
+    await settle()
+    assert len(driver.node.sent) == 2, "a later look without it: a fork took it back"
+
+
+class Counted(Always):
+    """Draws that are counted."""
+
+    num_draws = 0
+
+    def random(self):
+        self.num_draws += 1
+        return super().random()
+
+
+async def test_many_looks_in_one_slot_are_one_draw(driver):
+    """Else each further look would draw again, and more than two of n would send."""
+    driver.submissions.random = Counted(0.99)
+    await begin(driver)
+    for _ in range(3):
+        await see(driver, view_at(LATE, phase=Phase.COMMIT), due())
+    assert driver.submissions.random.num_draws == 2, "one for the run, one for the audit"
+    await see(driver, view_at(LATE + 1, phase=Phase.COMMIT))
+    assert driver.submissions.random.num_draws == 4
+
+
+async def test_the_run_is_moved_on_although_no_audit_can_be_read(driver):
+    """A node that refuses only the long read of audits must not stop the rounds."""
+    audits = driver.start(run_audits(driver.member))
+    running = await begin(driver)
+
+    async def away(_run):
+        raise AWAY
+
+    driver.node.find_audits = away
+    for slot in (LATE, LATE + 1):
+        await driver.look(view_at(slot, phase=Phase.COMMIT))
+    assert len(driver.named("cranked")) == 2
+    assert len(driver.named("chain_unreachable")) == 2
+    assert not running.done()
+    assert not audits.done()
 
 
 def discriminators(driver):
@@ -176,18 +230,18 @@ def pending(driver, slot):
 
 async def test_a_seed_is_frozen_once_its_slot_is_over(driver):
     await begin(driver)
-    await driver.see(pending(driver, 1_000))
+    await see(driver, pending(driver, 1_000))
     assert driver.node.sent == []
-    await driver.see(pending(driver, 1_001))
+    await see(driver, pending(driver, 1_001))
     assert len(driver.named("cranked")) == 1
 
 
 async def test_a_seed_whose_slot_has_left_the_list_is_retargeted(driver):
     driver.node.failure = TOO_LATE
     await begin(driver)
-    await driver.see(pending(driver, 1_000 + SEED_HISTORY_SLOTS))
+    await see(driver, pending(driver, 1_000 + SEED_HISTORY_SLOTS))
     assert len(driver.node.sent) == 1, "it may still be frozen"
-    await driver.see(pending(driver, 1_001 + SEED_HISTORY_SLOTS))
+    await see(driver, pending(driver, 1_001 + SEED_HISTORY_SLOTS))
     freeze, again, retarget = discriminators(driver)
     assert freeze == again
     assert retarget != freeze
@@ -195,28 +249,37 @@ async def test_a_seed_whose_slot_has_left_the_list_is_retargeted(driver):
 
 async def test_a_seed_that_waits_for_a_slow_node_holds_up_no_transition(driver):
     await begin(driver)
-    view = view_at(LATE, seeds_pending=SEEDS)
-    await driver.tracker.refresh(view)
 
     async def never(_run, _numbers):
         await asyncio.Event().wait()
 
     driver.node.read_rounds = never
-    await settle()
+    await driver.look(view_at(LATE, seeds_pending=SEEDS))
     assert len(driver.named("cranked")) == 1, "the tick"
     assert len(driver.node.sent) == 1
 
 
-async def test_closing_ends_what_is_under_way_and_nobody_complains(driver):
+def names():
+    """Return the names of the tasks that are under way beside the test's."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    return sorted(task.get_name() for task in tasks)
+
+
+async def test_closing_leaves_only_sends_which_are_reported_when_they_land(driver):
     driver.node.hangs = asyncio.Event()
     running = await begin(driver)
     with complaints() as found:
-        await driver.see(view_at(LATE, phase=Phase.COMMIT), due())
+        await see(driver, view_at(LATE, phase=Phase.COMMIT), due())
         await end(running)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert names() == ["send", "send"]
+        driver.node.hangs.set()
+        await settle()
+        assert names() == []
         gc.collect()
         await settle()
     assert found == []
+    assert [one["fee"] for one in driver.named("cranked")] == [5_000]
+    assert [one["fee"] for one in driver.named("escrow_released")] == [5_000]
 
 
 async def test_a_cleared_trainer_serves_its_openings_while_anybody_may_contest_that(driver):

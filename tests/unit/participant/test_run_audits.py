@@ -11,6 +11,7 @@ from support.audit_driver import (
     INDEX,
     ROOT,
     ROUND,
+    SKETCH,
     AuditDriver,
     Holders,
     closed_round,
@@ -19,10 +20,12 @@ from support.audit_driver import (
     view_at,
 )
 from support.audit_views import audit_view, juror, seat
-from support.views import PARAMS
+from support.views import PARAMS, RUN_ADDRESS
 
 from troth_attestation import openings
 from troth_attestation.header import encode, header_hash
+from troth_attestation.sketch import sketch_hash
+from troth_attestation.verdict import Statement, VerdictKind
 from troth_client.audit.drawn import sampled_payload
 from troth_client.participant.audits import run_audits
 from troth_client.runtime.base import end
@@ -185,6 +188,24 @@ async def test_a_node_that_is_away_for_a_send_is_reported_and_the_duty_begun_aga
     assert len(driver.node.sent) == 2
     assert driver.judge.num_gradients == 1, "what was judged is on disk"
     assert not running.done()
+
+
+async def test_a_reveal_that_is_confirmed_after_its_duty_is_over_is_reported(driver):
+    """A look shows the reveal before the node confirms it; its event and fee count all the same."""
+    about = (RUN_ADDRESS, ROUND, INDEX, WITNESS, VerdictKind.OK, AUDIT.root, sketch_hash(SKETCH))
+    driver.audits.verdicts.seal_verdict(Statement(*about), SKETCH)
+    driver.node.hangs = asyncio.Event()
+    await begin(driver)
+    await driver.look(view_at(), seated(flags=SeatFlag.COMMITTED, stage=AuditStage.REVEAL))
+    assert names() == ["audit", "driven", "send"]
+    shown = seated(flags=BOTH, stage=AuditStage.REVEAL)
+    await driver.look(view_at(FROZEN_AT + 3, sequence=2), shown)
+    assert names() == ["driven", "send"], "the duty is over, its send is not"
+    driver.node.hangs.set()
+    await settle()
+    (revealed,) = driver.named("verdict_revealed")
+    assert revealed["fee"] == 5_000
+    assert names() == ["driven"]
 
 
 async def test_a_node_that_is_away_for_a_look_at_the_audits_is_reported(driver):

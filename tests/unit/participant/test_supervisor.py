@@ -144,6 +144,55 @@ async def test_a_participant_that_stops_reports_what_audits_still_wait_for(drive
     assert owed["lamports"] > 0
 
 
+@pytest.fixture
+async def confirmed(driver, parts, monkeypatch):
+    """A send of housekeeping that the node has taken and confirms when this future is done."""
+    confirmed = asyncio.get_running_loop().create_future()
+
+    async def send():
+        await driver.runtime.wait_for_others(confirmed)
+        driver.events.emit("cranked", fee=5_000)
+
+    async def keep_house(member):
+        await member.chain.finish(send())
+
+    monkeypatch.setattr(supervisor, "keep_house", keep_house)
+    return confirmed
+
+
+async def test_at_a_normal_end_the_sends_under_way_are_awaited(driver, parts, confirmed):
+    """The last reveals of a run landed, and their events and fees were lost with the process."""
+    running = await begin(driver)
+    await pass_slots(driver)
+    parts.finished.set()
+    await pass_slots(driver)
+    assert not running.done()
+    assert parts.ended == ["run_audits"], "nothing new is begun meanwhile"
+    confirmed.set_result(None)
+    await settle()
+    assert running.done()
+    assert [one["fee"] for one in driver.named("cranked")] == [5_000]
+    assert num_tasks() == 0
+
+
+async def test_an_error_waits_for_no_send(driver, parts, confirmed):
+    """A node that never answers must not hide why the participant ended."""
+    running = await begin(driver)
+    await pass_slots(driver)
+    parts.failing["run_rounds"] = OSError("disk full")
+    await pass_slots(driver)
+    with pytest.raises(OSError, match="disk full"):
+        await running
+    assert num_tasks() == 0
+
+
+async def test_a_supervisor_that_is_cancelled_waits_for_no_send(driver, parts, confirmed):
+    running = await begin(driver)
+    await pass_slots(driver)
+    await end(running)
+    assert num_tasks() == 0
+
+
 async def test_slots_pass_while_all_tasks_wait(driver, parts):
     """The supervisor and its siblings only listen: none of them holds the slot."""
     await begin(driver)
