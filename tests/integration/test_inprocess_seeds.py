@@ -67,7 +67,8 @@ async def test_a_refused_seed_does_not_hold_up_the_transition(run_factory):
         ada.events.events.clear()
         await settle_seeds(ada.here.chain, view)
         assert await try_send(ada.here.chain, view, due(view))
-        refused, cranked = ada.events.events
+        said = [one for one in ada.events.events if one["event"].startswith("crank")]
+        refused, cranked = said
         assert refused["event"] == "crank_refused"
         assert refused["name"] == "SeedNotPending"
         assert cranked["event"] == "cranked"
