@@ -1,4 +1,4 @@
-"""Turns: one task at a time, first come, first served; who is cancelled keeps no turn."""
+"""Turns: one task at a time, first come, first served; a cancelled task keeps no turn."""
 
 import asyncio
 

@@ -143,7 +143,7 @@ async def test_a_failure_is_reported_with_its_reason_and_count(driver, watch):
 
 
 async def test_a_look_that_succeeds_renews_the_patience(driver, watch):
-    """Whoever's look it is: the node is there."""
+    """Anybody's look shows that the node is there."""
     following = driver.start(watch.follow())
     for _ in range(2):
         driver.start(watch.next())
