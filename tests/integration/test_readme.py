@@ -1,15 +1,17 @@
 """The commands of README and the guides exist: `troth` lines with their flags, `make` targets."""
 
-import os
+import contextlib
+import io
 import re
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-PLAIN = {"PATH": "/usr/bin:/bin", "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+from troth_cli.main import run
+
+PLAIN = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text()
 GUIDES = [path.read_text() for path in sorted((REPOSITORY / "docs/guide").glob("*.md"))]
@@ -46,18 +48,19 @@ def by_hand():
 def help_of(*words):
     """The help of the longest command that these words begin with, and its words."""
     for length in range(len(words), 0, -1):
-        command = [sys.executable, "-m", "troth_cli", *words[:length], "--help"]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            env={**PLAIN, "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-        )
-        if done.returncode == 0:
-            return words[:length], done.stdout
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(io.StringIO()):
+            code = run([*words[:length], "--help"])
+        if code == 0:
+            return words[:length], shown.getvalue()
     raise AssertionError(f"no such command: troth {' '.join(words)}")
+
+
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch):
+    """Help as a script sees it: no colours, lines long enough for every option."""
+    for name, value in PLAIN.items():
+        monkeypatch.setenv(name, value)
 
 
 def test_readme_shows_both_ways():
