@@ -205,6 +205,7 @@ def test_a_margin_that_is_missed_is_a_failure(repeated):
     assert list(kept.glob("weights-*.record")), "the state of a failed demo is kept"
 
 
+@pytest.mark.nightly(reason="a second whole demo; test_processes.py kills in make test, too")
 def test_the_others_go_on_when_one_is_killed(killed):
     """kill -9 half-way: the round in which it happens loses one payload, not the run."""
     summary, view, rounds = killed.summary, killed.view, killed.rounds
