@@ -22,6 +22,7 @@ from troth_coordinator.chain.rpc import (
     MAX_ACCOUNTS_PER_CALL,
     Account,
     BytesAt,
+    InnerCall,
     Status,
     TransactionRecord,
 )
@@ -31,6 +32,7 @@ from troth_localnet.errors import (
     InvalidTransactionError,
     RefusedTransactionError,
 )
+from troth_localnet.history import LandedTransaction
 from troth_localnet.svm import Chain
 
 _INVALID_PARAMS = -32_602
@@ -100,15 +102,7 @@ class DirectRpc:
     async def transaction(self, signature: Signature) -> TransactionRecord | None:
         """Return what landed under the signature, or None."""
         landed = self.chain.history.get(signature)
-        if landed is None:
-            return None
-        return TransactionRecord(
-            slot=landed.slot,
-            failure=TransactionFailure.from_json(landed.outcome.error),
-            logs=landed.outcome.logs,
-            fee_lamports=landed.fee_lamports,
-            compute_units=landed.outcome.compute_units,
-        )
+        return None if landed is None else record_of(landed)
 
     async def signatures(
         self, address: Pubkey, *, before: Signature | None = None
@@ -130,6 +124,27 @@ class DirectRpc:
             return None
         failure = TransactionFailure.from_json(landed.outcome.error)
         return Status(landed.slot, failure, "finalized")
+
+
+def record_of(landed: LandedTransaction) -> TransactionRecord:
+    """Return a transaction of the chain's history as clients see it."""
+    keys = landed.keys.all
+    return TransactionRecord(
+        slot=landed.slot,
+        failure=TransactionFailure.from_json(landed.outcome.error),
+        logs=landed.outcome.logs,
+        fee_lamports=landed.fee_lamports,
+        compute_units=landed.outcome.compute_units,
+        inner_calls=tuple(
+            InnerCall(
+                keys[call.program_index],
+                tuple(keys[index] for index in call.account_indexes),
+                call.data,
+            )
+            for calls in landed.outcome.inner_calls
+            for call in calls
+        ),
+    )
 
 
 def _account(account: ChainAccount) -> Account:

@@ -6,6 +6,7 @@ import pytest
 from solana.rpc.commitment import Confirmed
 from solana.rpc.types import DataSliceOpts, MemcmpOpts, TokenAccountOpts
 from solders.account import Account
+from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.message import Message
@@ -13,7 +14,10 @@ from solders.pubkey import Pubkey
 from solders.system_program import CreateAccountParams, create_account
 from solders.transaction import VersionedTransaction
 from support import served
-from support.localnet import SOL
+from support.localnet import SOL, put_table, signed_v0
+
+from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_localnet.direct import DirectRpc
 
 refused = served.refused
 server, client, chain, wallet, call = served.FIXTURES
@@ -129,6 +133,24 @@ async def test_inner_instructions_are_listed(client, chain, wallet):
         assert len(group.instructions) >= 3
     block = (await client.get_block(chain.slot, max_supported_transaction_version=0)).value
     assert len(block.transactions) == len(chain.blocks.open.signatures)
+
+
+async def test_our_client_resolves_inner_instructions(server, chain, wallet):
+    """Over HTTP and in process alike, in a transaction that loads accounts from a table."""
+    mint = await make_mint(chain, wallet, decimals=6)
+    account, create = make_token_account(wallet.pubkey, mint)
+    table = Pubkey.new_unique()
+    put_table(chain, table, [account, mint])
+    chain.advance(2)
+    blockhash, _ = chain.latest_blockhash()
+    tables = [AddressLookupTableAccount(table, [account, mint])]
+    signature = chain.send(bytes(signed_v0([create], [wallet.key], tables, blockhash)))
+    assert chain.history.get(signature).keys.loaded_writable
+    async with HttpRpc(server.rpc_url) as rpc:
+        found = await rpc.transaction(signature)
+    assert found == await DirectRpc(chain).transaction(signature)
+    assert [call.program for call in found.inner_calls].count(TOKEN) >= 3
+    assert account in {key for call in found.inner_calls for key in call.accounts}
 
 
 async def test_token_balances(client, call, chain, wallet):

@@ -17,6 +17,8 @@ from troth_coordinator.chain.errors import ChainError
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.rules.view import RunView
 
+_EVENT_AUTHORITY_SEED = b"__event_authority"
+
 
 def run_address(run_id: bytes, program: Pubkey | None = None) -> Pubkey:
     """Return the Run account of a 32-byte run id. `program` defaults to the packaged id."""
@@ -61,6 +63,11 @@ def audit_address(
     """Return the Audit account of a target (u16) in a round (u64), by kind (u8)."""
     parts = [_little("round", round_, 8), _little("target", target, 2), _little("kind", kind, 1)]
     return _derive("audit", [bytes(run), *parts], program)
+
+
+def event_authority_address(program: Pubkey | None = None) -> Pubkey:
+    """Return the address that signs the program's event calls; Anchor fixes its seed."""
+    return _find((_EVENT_AUTHORITY_SEED,), _program(program))
 
 
 @dataclass(frozen=True, slots=True)

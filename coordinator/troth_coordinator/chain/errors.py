@@ -6,7 +6,8 @@
     │   ├── RpcUnreachableError    refused, reset, HTTP status, answer too large
     │   │   └── RpcTimeoutError    no answer in time
     │   ├── RpcRefusedError        a JSON-RPC error object (code, text)
-    │   └── MalformedReplyError    an answer that is not what the method promises
+    │   ├── MalformedReplyError    an answer that is not what the method promises
+    │   └── EventsMissingError     the node does not keep the inner calls, which carry events
     ├── ProgramIdError             the program itself
     │   ├── ProgramMissingError    nothing at the program id
     │   └── ForeignProgramError    something else at the program id
@@ -97,6 +98,19 @@ class MalformedReplyError(RpcError):
             "the address may not be a Solana RPC, or it is broken: try another node",
         )
         self.method = method
+
+
+class EventsMissingError(RpcError):
+    """The node keeps a transaction without its inner calls, so its events cannot be read."""
+
+    def __init__(self, signature: str) -> None:
+        super().__init__(
+            f"transaction {signature}",
+            "its inner instructions, which carry the events",
+            "null: the node does not keep them",
+            "ask a node that keeps extended transaction metadata",
+        )
+        self.signature = signature
 
 
 class ProgramIdError(ChainError):

@@ -33,6 +33,7 @@ from troth_coordinator.chain.errors import (
     TransactionRejectedError,
 )
 from troth_coordinator.chain.failure import TransactionFailure
+from troth_coordinator.chain.record_json import read_record
 from troth_coordinator.chain.rpc import (
     MAX_ACCOUNTS_PER_CALL,
     Account,
@@ -171,7 +172,9 @@ class HttpRpc:
             lambda: self._client.get_transaction(
                 signature, encoding="base64", max_supported_transaction_version=0
             ),
-            lambda reply: None if reply.value is None else _record(json.loads(reply.to_json())),
+            lambda reply: (
+                None if reply.value is None else read_record(json.loads(reply.to_json())["result"])
+            ),
         )
 
     async def signatures(
@@ -312,20 +315,6 @@ def _status(value: Mapping[str, object]) -> Status:
     if not isinstance(slot, int) or finality not in levels:
         raise MalformedReplyError("getSignatureStatuses", repr(value)[:200])
     return Status(slot, TransactionFailure.from_json(value.get("err")), levels[finality])
-
-
-def _record(reply: Mapping[str, Mapping[str, object]]) -> TransactionRecord:
-    result = reply["result"]
-    slot, meta = result["slot"], result["meta"]
-    if not isinstance(slot, int) or not isinstance(meta, Mapping):
-        raise MalformedReplyError("getTransaction", "no slot or no meta")
-    return TransactionRecord(
-        slot=slot,
-        failure=TransactionFailure.from_json(meta.get("err")),
-        logs=tuple(str(line) for line in meta.get("logMessages") or ()),
-        fee_lamports=int(meta["fee"]),
-        compute_units=int(meta.get("computeUnitsConsumed") or 0),
-    )
 
 
 def _base58(value: bytes) -> str:

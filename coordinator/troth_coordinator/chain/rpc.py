@@ -44,14 +44,27 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class InnerCall:
+    """An instruction that a program sent: to which program, with which accounts and bytes."""
+
+    program: Pubkey
+    accounts: tuple[Pubkey, ...]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionRecord:
-    """A transaction that landed: fee in lamports, compute units spent, program log lines."""
+    """A transaction that landed: fee in lamports, compute units spent, program log lines.
+
+    inner_calls: in order of execution, those of all depths; None where the node keeps none.
+    """
 
     slot: int
     failure: TransactionFailure | None
     logs: tuple[str, ...]
     fee_lamports: int
     compute_units: int
+    inner_calls: tuple[InnerCall, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,7 @@ async def test_an_honest_answer_is_read(method):
         assert found.logs == ("Program log: x",)
         assert found.fee_lamports == 5000
         assert found.compute_units == 77
+        assert found.inner_calls == ()
     elif method == "getLatestBlockhash":
         blockhash, last_valid_height = found
         assert blockhash == Hash.from_bytes(bytes(KEY))

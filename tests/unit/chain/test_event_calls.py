@@ -1,0 +1,118 @@
+"""Inner calls to events: ours, in order; what others send does not count, nor what is missing."""
+
+import struct
+from dataclasses import replace
+
+import pytest
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.addresses import event_authority_address
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.errors import ArtifactError
+from troth_coordinator.chain.event_types_life import RunFunded
+from troth_coordinator.chain.events import EVENT_TAG, EventReader
+from troth_coordinator.chain.failure import TransactionFailure
+from troth_coordinator.chain.idl import discriminator
+from troth_coordinator.chain.rpc import InnerCall, TransactionRecord
+
+READER = EventReader(program_codec())
+OURS = program_codec().program_id
+AUTHORITY = event_authority_address()
+MEMO = Pubkey.from_string("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
+RUN = Pubkey.from_bytes(bytes(range(32)))
+
+
+def body_of(sequence):
+    return bytes(RUN) + struct.pack("<QQ", sequence, 7) + bytes(RUN) + struct.pack("<QQ", 5, 6)
+
+
+def funded(sequence):
+    return discriminator("event", "RunFunded") + body_of(sequence)
+
+
+def packed(*events):
+    return EVENT_TAG + b"".join(struct.pack("<H", len(event)) + event for event in events)
+
+
+def call(data, *, program=OURS, accounts=(AUTHORITY,)):
+    return InnerCall(program, accounts, data)
+
+
+def record(*calls, logs=()):
+    return TransactionRecord(7, None, logs, 5_000, 100, calls)
+
+
+def sequences(*calls):
+    return [event.sequence for event in READER.read(record(*calls)).events]
+
+
+def test_an_event_with_its_body():
+    parsed = READER.read(record(call(packed(funded(3)))))
+    assert parsed.is_complete
+    (event,) = parsed.events
+    assert event == RunFunded(
+        run=RUN, sequence=3, slot=7, funder=RUN, lamports=5, reward_pool=6, body=body_of(3)
+    )
+
+
+def test_order_is_kept_inside_a_call_and_over_calls():
+    first, second = call(packed(funded(1), funded(2))), call(packed(funded(3)))
+    assert sequences(first, second) == [1, 2, 3]
+
+
+def test_a_call_without_events():
+    assert READER.read(record(call(EVENT_TAG))).events == ()
+
+
+@pytest.mark.parametrize(
+    "fake",
+    [
+        call(packed(funded(66)), program=MEMO),
+        call(packed(funded(66)), accounts=()),
+        call(packed(funded(66)), accounts=(RUN,)),
+        call(packed(funded(66)), accounts=(AUTHORITY, AUTHORITY)),
+        call(b"\0" + packed(funded(66))),
+        call(packed(funded(66))[8:]),
+    ],
+    ids=["foreign program", "no account", "other account", "two accounts", "other tag", "no tag"],
+)
+def test_only_calls_of_our_program_signed_by_its_authority_count(fake):
+    assert sequences(fake, call(packed(funded(1))), fake) == [1]
+
+
+def test_log_lines_neither_hide_nor_make_events():
+    """Memos fill the log of a transaction; a line that looks like an event is only a line."""
+    logs = (*["Program log: Memo (len 0)"] * 400, "Log truncated")
+    parsed = READER.read(record(call(packed(funded(1))), logs=logs))
+    assert [event.sequence for event in parsed.events] == [1]
+    assert parsed.is_complete
+
+
+def test_a_node_without_inner_calls_is_no_transaction_without_events():
+    parsed = READER.read(replace(record(), inner_calls=None))
+    assert parsed.events == ()
+    assert not parsed.is_complete
+
+
+def test_a_failed_transaction_has_no_events():
+    """Nodes list the calls of failed transactions too, up to the one that failed."""
+    failure = TransactionFailure("InstructionError", 1, "Custom", 6003)
+    parsed = READER.read(replace(record(call(packed(funded(1)))), failure=failure))
+    assert parsed.events == ()
+    assert parsed.is_complete
+
+
+@pytest.mark.parametrize("unknown", [b"", b"12", bytes(8), bytes(300)])
+def test_an_unknown_event_is_skipped(unknown):
+    assert sequences(call(packed(funded(1), unknown, funded(2)))) == [1, 2]
+
+
+@pytest.mark.parametrize("cut", [1, 100, len(funded(1)) + 1])
+def test_a_length_beyond_the_call_is_an_error(cut):
+    with pytest.raises(ArtifactError, match="event call"):
+        READER.read(record(call(packed(funded(1))[:-cut])))
+
+
+def test_a_known_event_that_is_too_short_is_an_error():
+    with pytest.raises(ArtifactError, match="RunFunded"):
+        READER.read(record(call(packed(funded(1)[:-1]))))
