@@ -9,7 +9,7 @@ previous included round u64, tile count u64. Then comes one record of u_r per dr
 each tile once. Last come the same records of the u of the previous included round, unless that is
 NONE. A record is the tile's number u64, its leaf (16 KiB) and its Merkle path, bottom first. The
 number of siblings follows from the tile and the tile count. So head and draw fix the length: about
-1 MiB.
+2 MiB with 64 tiles.
 """
 
 import struct
@@ -40,7 +40,7 @@ from troth_coordinator.rules.ids import (
 _HEAD = struct.Struct("<B32sQHQQ")
 _HEAD_FIELDS = ("version", "run", "round", "index", "previous_included", "num_tiles")
 _TILE_NUMBER = struct.Struct("<Q")
-VERSION = 1
+VERSION = 2
 PIECE_BYTES = TILE_BYTES
 """Leaves of the openings root: holders can check a transfer piece by piece."""
 
@@ -49,8 +49,8 @@ PIECE_BYTES = TILE_BYTES
 class Sampled:
     """One sampled payload as the chain, the header and the seed describe it.
 
-    `draws` are the 32 tiles of `sampling.tile_draws`. The residual roots are those of the header;
-    `root_before` means nothing if `previous_included` is NONE (zero residual).
+    `tiles` are those of `sampling.drawn_tiles`, ascending, each once. The residual roots are those
+    of the header; `root_before` means nothing if `previous_included` is NONE (zero residual).
     """
 
     run: Address
@@ -58,14 +58,9 @@ class Sampled:
     index: ParticipantIndex
     previous_included: RoundIndex
     num_tiles: int
-    draws: tuple[int, ...]
+    tiles: tuple[int, ...]
     root_after: Digest
     root_before: Digest
-
-    @property
-    def tiles(self) -> tuple[int, ...]:
-        """The drawn tiles, ascending, each once."""
-        return tuple(sorted(set(self.draws)))
 
     @property
     def has_previous(self) -> bool:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from troth_coordinator.rules import bitmap as bitmaps
+from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.audits import FIRST_SEATS
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.hashing import H, b32, u8, u16, u64
@@ -25,9 +26,6 @@ MAX_SEATS: Final = 5
 JURY_SEATS: Final = 7
 KEEP_WITHOUT_SEATS: Final = 5
 """The first seats are not on the jury if at least this many others remain."""
-STRATA: Final = 32
-"""Draws of opened tiles, one per stratum."""
-
 Indices = tuple[ParticipantIndex, ...]
 
 
@@ -125,20 +123,16 @@ def jury(seed: bytes, eligible: int, barred: Iterable[int], seats: Iterable[int]
     return ordered[:JURY_SEATS] if len(ordered) >= FIRST_SEATS else ()
 
 
-def tile_draws(sigma: bytes, target: int, num_tiles: int) -> tuple[int, ...]:
-    """Return the 32 opened tiles: floor((j + x_j / 2^64) * tiles / 32) with x("troth:tile", i, j).
+def drawn_tiles(sigma: bytes, target: int, num_tiles: int, count: int) -> tuple[int, ...]:
+    """Return the opened tiles of a target, ascending: `count` of them, or all if there are fewer.
 
-    Ascending; neighbouring strata may draw the same tile, which then counts twice. Raises
-    RangeError without tiles.
+    They are perm(0) .. perm(count - 1) over all tiles under the key H("troth:tile", sigma, target):
+    distinct, and no tile's chance depends on its place. Raises RangeError without tiles.
     """
     if num_tiles < 1:
         raise RangeError("num_tiles", "at least 1", num_tiles, "pass the model's tile count")
-    return tuple(
-        (j * SCORES + score("troth:tile", sigma, u16(target), u8(j)))
-        * num_tiles
-        // (STRATA * SCORES)
-        for j in range(STRATA)
-    )
+    order = SequenceOrder(num_tiles, H("troth:tile", b32(sigma, "seed"), u16(target)))
+    return tuple(sorted(order.sequences(0, min(count, num_tiles))))
 
 
 def _ascending(tag: str, seed: bytes, members: int, *fields: bytes) -> Indices:

@@ -51,9 +51,9 @@ class Reason(Enum):
 class Verdict:
     """The finding of one judge with its numbers; None for tests that it did not reach.
 
-    `median_error` and `num_bad_tiles` are of the gradient over the 32 draws, `residual_ratio` is of
-    the residual. `tile` is the first tile where payload and openings differ. `detail` quotes an
-    error about the openings.
+    `median_error` and `num_bad_tiles` are of the gradient over the drawn tiles, `residual_ratio`
+    is of the residual. `tile` is the first tile where payload and openings differ. `detail` quotes
+    an error about the openings.
     """
 
     kind: VerdictKind
@@ -68,7 +68,7 @@ class Verdict:
         """Return one line for a person: kind, reason, numbers."""
         numbers = [
             f"median error {self.median_error:.4f}" if self.median_error is not None else "",
-            f"{self.num_bad_tiles} of 32 tiles far off" if self.num_bad_tiles is not None else "",
+            f"{self.num_bad_tiles} tiles far off" if self.num_bad_tiles is not None else "",
             f"residual {self.residual_ratio:.2f} x gradient"
             if self.residual_ratio is not None
             else "",

@@ -57,7 +57,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """The measurements of residual and gradient over the draws.
+    """The measurements of residual and gradient over the drawn tiles.
 
     `has_gradient` is false if every ||g|| is 0.
     """
@@ -92,12 +92,10 @@ def judge(
         has_lied = isinstance(error, OpeningNotFiniteError)
         kind = VerdictKind.MISMATCH if has_lied else VerdictKind.UNAVAILABLE
         return Verdict(kind, OPENING_REASONS[type(error)], detail=str(error))
-    return judge_openings(shown, sampled.draws, signs, gradient, rule)
+    return judge_openings(shown, signs, gradient, rule)
 
 
-def judge_openings(
-    shown: Openings, draws: tuple[int, ...], signs: Signs | None, gradient: Float32, rule: Rule
-) -> Verdict:
+def judge_openings(shown: Openings, signs: Signs | None, gradient: Float32, rule: Rule) -> Verdict:
     """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
     if signs is None:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
@@ -105,7 +103,7 @@ def judge_openings(
     if wrong is not None:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
     own = _own_tiles(gradient, shown.tiles)
-    return decide(measure(shown, draws, own, rule), rule.judge)
+    return decide(measure(shown, own, rule), rule.judge)
 
 
 def first_tile_not_top_k(shown: Openings, signs: Signs, k: int) -> int | None:
@@ -154,22 +152,21 @@ def residual_before(shown: Openings, demo: DemoSection) -> Float32:
     return residual
 
 
-def measure(shown: Openings, draws: tuple[int, ...], own: Float64, rule: Rule) -> Distances:
+def measure(shown: Openings, own: Float64, rule: Rule) -> Distances:
     """Measure residual and implied gradient in fp64.
 
-    `own` is the witness's D(g), fp64 [n, 4096], on the tiles. A tile drawn twice counts twice.
+    `own` is the witness's D(g), fp64 [n, 4096], on the tiles.
     """
-    rows = [shown.tiles.index(tile) for tile in draws]
-    size = np.linalg.norm(own, axis=1)[rows]
+    size = np.linalg.norm(own, axis=1)
     has_gradient = size > 0
     if not has_gradient.any():
         return Distances(has_gradient=False)
     floor = rule.judge.gradient_floor_micro / MICRO * np.median(size[has_gradient])
     scale = np.maximum(size, floor)
     residual = residual_before(shown, rule.demo).astype(np.float64)
-    ratio = (np.linalg.norm(residual, axis=1)[rows] / scale)[has_gradient]
+    ratio = (np.linalg.norm(residual, axis=1) / scale)[has_gradient]
     implied = shown.after.astype(np.float64) - rule.demo.beta_micro / MICRO * residual
-    error = np.linalg.norm(implied - own, axis=1)[rows] / scale
+    error = np.linalg.norm(implied - own, axis=1) / scale
     return Distances(
         True,
         float(np.median(ratio)),

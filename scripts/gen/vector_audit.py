@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from vector_reference import H, le, top, u64
+from vector_reference import H, le, perm, top, u64
 from vector_stream import Stream
 
 Case = tuple[dict[str, object], object]
@@ -91,14 +91,14 @@ def audit_case_seed(s: Stream) -> Cases:
 
 
 def audit_tiles(s: Stream) -> Cases:
-    """Draw tiles: fewer tiles than strata, odd counts, many."""
-    for num_tiles in (1, 2, 31, 32, 33, 100, 244, 1_000_003, 2**40 + 1):
-        sigma, target = s.bytes(32), s.below(64)
-        draws = []
-        for j in range(32):
-            part = Fraction(x("troth:tile", sigma, le(target, 2), le(j, 1)), 2**64)
-            draws.append(int((j + part) * num_tiles / 32))
-        yield {"sigma": sigma.hex(), "target": target, "num_tiles": num_tiles}, draws
+    """Draw tiles: fewer than are asked for, exactly as many, many."""
+    for num_tiles in (1, 2, 12, 31, 32, 33, 64, 65, 244, 1_000_003, 2**40 + 1):
+        for count in (1, 32, 64):
+            sigma, target = s.bytes(32), s.below(64)
+            key = H("troth:tile", sigma, le(target, 2))
+            drawn = [perm(q, num_tiles, key) for q in range(min(count, num_tiles))]
+            given: dict[str, object] = {"sigma": sigma.hex(), "target": target}
+            yield given | {"num_tiles": num_tiles, "count": count}, sorted(drawn)
 
 
 def audit_openings_root(s: Stream) -> Cases:

@@ -49,7 +49,7 @@ from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.rules.audit_view import AuditView
-from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.config import JudgeSection, RunConfig
 from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
 from troth_simulation.stepped import SteppedRuntime
@@ -60,7 +60,8 @@ AUDIT = opened.opened(ROUND, INDEX, PREVIOUS, SEED)
 SKETCH = tuple(range(64))
 ENDPOINTS = {index: (Address(key(index + 1)), f"peer-{index}") for index in range(6)}
 TRAIN = RunConfig().train.model_copy(update={"sequences_per_payload": 2})
-CONFIG = RunConfig().with_manifest(b"m" * 32).model_copy(update={"train": TRAIN})
+JUDGE = JudgeSection(openings_tiles=opened.NUM_DRAWN)
+CONFIG = RunConfig(judge=JUDGE).with_manifest(b"m" * 32).model_copy(update={"train": TRAIN})
 WEIGHTS = {"w": np.zeros(4, np.float32)}
 ROOT = state_root(WEIGHTS, ROUND, 0, CONFIG.config_hash())
 """The root of the weights that `save_weights` leaves at the start of round 9."""

@@ -20,6 +20,8 @@ SIGMA = bytes(range(32))
 RUN = b"r" * 32
 TARGET = 5
 NUM_TILES = 45
+NUM_DRAWN = 32
+"""Fewer than the default, so that an audit of the small model does not open all of it."""
 ROUND = 9
 BETA = CONFIG.demo.beta_micro / 10**6
 
@@ -84,7 +86,7 @@ def payload_of(u_before: Any, u_after: Any, own: Any, sigma: bytes = SIGMA) -> W
         index=TARGET,
         previous_included=NONE if before is None else ROUND - 1,
         num_tiles=num_tiles,
-        draws=sampling.tile_draws(sigma, TARGET, num_tiles),
+        tiles=sampling.drawn_tiles(sigma, TARGET, num_tiles, NUM_DRAWN),
         root_after=after.tree.root,
         root_before=before.tree.root if before else bytes(32),
     )

@@ -12,6 +12,7 @@ from troth_client.transport.base import BlobId, BlobKind
 from troth_coordinator.rules.ids import NONE
 
 NUM_TILES = 45
+NUM_DRAWN = 32
 RUN = b"r" * 32
 
 
@@ -72,4 +73,4 @@ def opened(round_=9, index=5, previous=7, seed=b"s" * 32):
     after = residual(round_)
     before = None if previous == NONE else residual(previous)
     signed = header(round_, index, previous, after, before)
-    return Opened(signed, sampled_payload(seed, signed, NUM_TILES), after, before)
+    return Opened(signed, sampled_payload(seed, signed, NUM_TILES, NUM_DRAWN), after, before)

@@ -120,7 +120,7 @@ class Trainer:
         return self._opened(header, payload, after, before)
 
     def _opened(self, header, payload, after, before):
-        sampled = sampled_payload(SIGMA, header, len(after.u))
+        sampled = sampled_payload(SIGMA, header, len(after.u), self.config.judge.openings_tiles)
         data = openings.encode(sampled, after, before)
         return Evidence(SIGMA, header, payload, data, openings.openings_root(data))
 

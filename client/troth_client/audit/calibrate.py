@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from troth_attestation.openings import Openings
-from troth_attestation.sampling import tile_draws
+from troth_attestation.sampling import drawn_tiles
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_attestation.state import Float32
@@ -207,15 +207,15 @@ class _Study:
         group = self.groups.setdefault(group.name, group)
         for number in range(self._plan.draws):
             seed = H("troth:calibrate", u64(self._plan.seed), u64(round_), u64(number))
-            draws = tile_draws(seed, TARGET, self._layout.num_tiles)
-            tiles = tuple(sorted(set(draws)))
+            count = self._config.judge.openings_tiles
+            tiles = drawn_tiles(seed, TARGET, self._layout.num_tiles, count)
             rows = list(tiles)
             flat = (len(rows), TILE_COEFFICIENTS)
             after, before = (u[rows].reshape(flat) for u in (shown.after, shown.before))
             opened = Openings(tiles, after, before)
             for witness in witnesses:
                 own = witness[rows].reshape(flat).astype(np.float64)
-                distances = measure(opened, draws, own, self._rule)
+                distances = measure(opened, own, self._rule)
                 group.add(distances, self._rule)
         return group
 

@@ -7,7 +7,7 @@ Never: decides whether the payload is sampled. Next: `state/openings_store.py`.
 
 from troth_attestation.header import Header
 from troth_attestation.openings import Sampled
-from troth_attestation.sampling import tile_draws
+from troth_attestation.sampling import drawn_tiles
 from troth_client.state.errors import SeedNotFrozenError
 from troth_coordinator.rules.ids import ZERO_DIGEST, Digest
 from troth_coordinator.rules.view import RoundView, SeedStatus
@@ -24,11 +24,12 @@ def frozen_seed(round_: RoundView) -> Digest:
     return round_.seed
 
 
-def sampled_payload(seed: Digest, header: Header, num_tiles: int) -> Sampled:
+def sampled_payload(seed: Digest, header: Header, num_tiles: int, openings_tiles: int) -> Sampled:
     """Return the audited payload of a header under a frozen seed.
 
-    `seed` comes from `frozen_seed`, or from the Audit account, which copies it. The account holds
-    zeros until then; zeros raise SeedNotFrozenError.
+    `openings_tiles` is the config's `judge.openings_tiles`. `seed` comes from `frozen_seed`, or
+    from the Audit account, which copies it. The account holds zeros until then; zeros raise
+    SeedNotFrozenError.
     """
     if seed == ZERO_DIGEST:
         raise SeedNotFrozenError(
@@ -40,7 +41,7 @@ def sampled_payload(seed: Digest, header: Header, num_tiles: int) -> Sampled:
         index=header.index,
         previous_included=header.previous_included,
         num_tiles=num_tiles,
-        draws=tile_draws(seed, header.index, num_tiles),
+        tiles=drawn_tiles(seed, header.index, num_tiles, openings_tiles),
         root_after=header.residual_after,
         root_before=header.residual_before,
     )

@@ -138,7 +138,9 @@ async def find_openings(
     witness: Witness, view: NetworkView, audit: AuditView, header: Header
 ) -> bytes:
     """Return the bytes under the openings root on chain. Raises FetchError."""
-    sampled = sampled_payload(audit.seed, header, witness.state.num_tiles)
+    state = witness.state
+    count = state.config.judge.openings_tiles
+    sampled = sampled_payload(audit.seed, header, state.num_tiles, count)
     holders = await witness.submissions.endpoints(view, audit.target)
     store, transport = witness.audits.openings, witness.submissions.transport
     return await store.fetch(transport, sampled, audit.openings_root, holders)

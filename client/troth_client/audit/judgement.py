@@ -43,7 +43,9 @@ def judge_work(evidence: Evidence, gradient: Float32, config: RunConfig) -> Verd
     """
     return judge(
         evidence.openings,
-        sampled_payload(evidence.sigma, evidence.header, len(gradient)),
+        sampled_payload(
+            evidence.sigma, evidence.header, len(gradient), config.judge.openings_tiles
+        ),
         evidence.openings_root,
         _signs(evidence.payload, len(gradient), config),
         gradient,

@@ -79,5 +79,7 @@ async def _open_tiles(state: RoundState, work: TrainerWork, round_: RoundView) -
             f"our submission of round {round_.round}", "none on disk", "Check the disk."
         )
     header = headers.decode(submission.header)
-    sampled = sampled_payload(frozen_seed(round_), header, state.num_tiles)
+    sampled = sampled_payload(
+        frozen_seed(round_), header, state.num_tiles, state.config.judge.openings_tiles
+    )
     return await state.runtime.compute(work.open_tiles, sampled)

@@ -64,7 +64,7 @@ def in_the_way(groups: Sequence[Group], judge: JudgeSection) -> list[str]:
     apart = max(group.highest_distance for group in honest)
     found = []
     if far > judge.ok_tiles:
-        found.append(f"{far} of 32 tiles far off, judge.ok_tiles = {judge.ok_tiles}")
+        found.append(f"{far} tiles far off, judge.ok_tiles = {judge.ok_tiles}")
     if residual * MICRO > judge.residual_bound_micro:
         bound = f"judge.residual_bound_micro = {judge.residual_bound_micro}"
         found.append(f"a residual of {residual:.1f} x gradient, {bound}")

@@ -1,6 +1,7 @@
 """Which sequences a trainer works on (protocol sections 4 and 6): no seed and no choice.
 
-Owns: the endless order `perm` over the data, the positions of a rank, the advance of the cursor.
+Owns: the endless order `perm` under a key, the positions of a rank, the advance of the cursor. The
+order of the data has the manifest hash as its key; an audit draws its tiles under a key of its own.
 Never: reads data, nor knows who delivers.
 Next: `view.py` for the trainers of a round, `schedule.py` for the learning rate.
 """
@@ -17,17 +18,17 @@ FEISTEL_ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class SequenceOrder:
-    """The endless order over N sequences that a data manifest defines.
+    """The endless order over N sequences that a key defines: the hash of the data manifest.
 
-    `num_sequences` is N, `manifest_hash` 32 bytes. Each block of N positions is a permutation of
-    0..N-1, a different one in each data epoch.
+    `num_sequences` is N, `key` 32 bytes. Each block of N positions is a permutation of 0..N-1, a
+    different one in each data epoch.
     """
 
     num_sequences: int
-    manifest_hash: bytes
+    key: bytes
 
     def __post_init__(self) -> None:
-        b32(self.manifest_hash, "manifest hash")
+        b32(self.key, "key of the order")
         if not 1 <= self.num_sequences < 2**62:
             raise RangeError(
                 "num_sequences", "1..2^62-1", self.num_sequences, "prepare more or less data"
@@ -50,7 +51,7 @@ class SequenceOrder:
         mask = (1 << half_bits) - 1
         left, right = value >> half_bits, value & mask
         for k in range(FEISTEL_ROUNDS):
-            digest = H("troth:perm", self.manifest_hash, u64(epoch), u8(k), u32(right))
+            digest = H("troth:perm", self.key, u64(epoch), u8(k), u32(right))
             left, right = right, left ^ (int.from_bytes(digest[:4], "little") & mask)
         return left << half_bits | right
 

@@ -23,6 +23,21 @@ NANO: Final = 10**9
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
 NonNegative = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Micro = Annotated[int, Field(ge=0, le=1_000 * MICRO)]
+NUM_FAR: Final = 3
+"""So many tiles that are far off by themselves are a mismatch; one of them is no ok work."""
+LEAST_AGREEMENT_AUDITS: Final = 2_995
+"""Without an alarm in so many audits, fewer than one in 1000 is false (upper 95 % bound)."""
+APART: Final = (
+    ("ok_bound_micro", "mismatch_bound_micro"),
+    ("ok_tiles", "mismatch_tiles"),
+    ("tile_bound_micro", "tile_mismatch_bound_micro"),
+    ("tile_bound_micro", "tile_mismatch_micro"),
+    ("tile_mismatch_micro", "tile_forged_micro"),
+    ("residual_bound_micro", "residual_mismatch_micro"),
+    ("residual_tile_ok_micro", "residual_mismatch_micro"),
+)
+"""Keys of the judge: work is ok up to the first, and counts as a mismatch beyond the second."""
+
 HexDigest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
 
 
@@ -140,34 +155,55 @@ class TrainSection(FrozenModel):
 
 
 class JudgeSection(FrozenModel):
-    """Tolerances of the audit of work (protocol section 7)."""
+    """Tolerances of the audit of work (protocol section 7).
 
+    Work is ok up to the milder of two bounds and a mismatch beyond the harsher one. They are at
+    least a factor of 1.5 apart, so that honest judges whose numerics differ never contradict each
+    other. `troth calibrate` proposes all of them for a model.
+    """
+
+    openings_tiles: Annotated[int, Field(ge=1, le=1_024)] = 64
     ok_bound_micro: Micro = 30_000
-    tile_bound_micro: Micro = 120_000
-    ok_tiles: Annotated[int, Field(ge=0, le=32)] = 2
     mismatch_bound_micro: Micro = 100_000
-    mismatch_tiles: Annotated[int, Field(ge=1, le=32)] = 6
+    tile_bound_micro: Micro = 120_000
+    tile_mismatch_bound_micro: Micro = 180_000
+    ok_tiles: Annotated[int, Field(ge=0, le=2)] = 2
+    mismatch_tiles: Annotated[int, Field(ge=3, le=1_024)] = 6
+    tile_mismatch_micro: Micro = 500_000
+    tile_forged_micro: Micro = 3 * MICRO
     residual_bound_micro: Micro = 20 * MICRO
     residual_mismatch_micro: Micro = 200 * MICRO
-    gradient_floor_micro: Micro = 10_000
+    residual_tile_ok_micro: Micro = 60 * MICRO
+    gradient_floor_micro: Annotated[int, Field(ge=1, le=MICRO)] = 10_000
+    sent_floor_log2: Annotated[int, Field(ge=20, le=100)] = 40
+    agreement_bound_micro: Annotated[int, Field(ge=0, le=MICRO)] = 0
+    agreement_audits: NonNegative = 0
+    calibrated: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not (
-            self.ok_bound_micro < self.mismatch_bound_micro and self.ok_tiles < self.mismatch_tiles
-        ):
+        values = self.model_dump()
+        for milder, harsher in APART:
+            if 2 * values[harsher] < max(3 * values[milder], 1):
+                raise ContradictionError(
+                    f"judge.{harsher}",
+                    f"at least 1.5 x {milder} = {values[milder]}",
+                    values[harsher],
+                    "keep the two apart: between them a verdict is inconclusive",
+                )
+        if self.mismatch_tiles > self.openings_tiles > NUM_FAR:
             raise ContradictionError(
-                "judge.mismatch_bound_micro, judge.mismatch_tiles",
-                f"above ok_bound_micro = {self.ok_bound_micro} and ok_tiles = {self.ok_tiles}",
-                f"{self.mismatch_bound_micro} and {self.mismatch_tiles}",
-                "leave room for verdicts that are inconclusive",
+                "judge.mismatch_tiles",
+                f"at most openings_tiles = {self.openings_tiles}",
+                self.mismatch_tiles,
+                "open more tiles or count fewer",
             )
-        if self.residual_mismatch_micro < self.residual_bound_micro:
+        if self.agreement_bound_micro and self.agreement_audits < LEAST_AGREEMENT_AUDITS:
             raise ContradictionError(
-                "judge.residual_mismatch_micro",
-                f"at least residual_bound_micro = {self.residual_bound_micro}",
-                self.residual_mismatch_micro,
-                "let no residual be a mismatch that is not too large",
+                "judge.agreement_bound_micro",
+                f"0 while agreement_audits is below {LEAST_AGREEMENT_AUDITS}",
+                self.agreement_bound_micro,
+                "run troth calibrate until it has seen so many audits without a false alarm",
             )
         return self
 
@@ -175,7 +211,7 @@ class JudgeSection(FrozenModel):
 class RunConfig(FrozenModel):
     """Everything about a run that is hashed; covers the model and the data manifest."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     model: ModelSection = ModelSection()
     data: DataSection = DataSection()
     demo: DemoSection = DemoSection()

@@ -196,7 +196,8 @@ def failed_case(given: Given) -> Any:
 
 
 def py_audit_tiles(given: Given) -> Any:
-    return list(sampling.tile_draws(unhex(given["sigma"]), given["target"], given["num_tiles"]))
+    counts = given["num_tiles"], given["count"]
+    return list(sampling.drawn_tiles(unhex(given["sigma"]), given["target"], *counts))
 
 
 def py_audit_openings_root(given: Given) -> Any:

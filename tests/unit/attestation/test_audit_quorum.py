@@ -218,6 +218,6 @@ def test_a_verdict_explains_itself_with_its_numbers():
     full = Verdict(MISMATCH, Reason.WORK_DIFFERS, 1.0, 32, 2.5)
     assert full.explain() == (
         "mismatch: the shown work is not the gradient of the assigned sequences "
-        "(median error 1.0000, 32 of 32 tiles far off, residual 2.50 x gradient)"
+        "(median error 1.0000, 32 tiles far off, residual 2.50 x gradient)"
     )
     assert "(tile 0)" in Verdict(MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=0).explain()

@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from troth_attestation import sampling
@@ -90,19 +90,38 @@ def test_cases_that_take_the_same_slot_draw_different_people():
     assert len(drawn) == 15
 
 
-@given(SEEDS, st.integers(0, 63), st.integers(1, 10**6))
-def test_each_stratum_is_opened_once(seed, target, num_tiles):
-    draws = sampling.tile_draws(seed, target, num_tiles)
-    assert len(draws) == 32
-    for j, tile in enumerate(draws):
-        assert j * num_tiles // 32 <= tile <= (j + 1) * num_tiles // 32
-        assert tile < num_tiles
-    assert list(draws) == sorted(draws)
+@settings(deadline=None)
+@given(SEEDS, st.integers(0, 63), st.integers(1, 10**6), st.integers(1, 100))
+def test_drawn_tiles_are_distinct_and_as_many_as_there_are(seed, target, num_tiles, count):
+    drawn = sampling.drawn_tiles(seed, target, num_tiles, count)
+    assert len(drawn) == min(count, num_tiles)
+    assert list(drawn) == sorted(set(drawn))
+    assert drawn[-1] < num_tiles
+
+
+def test_no_set_of_tiles_is_safe_from_the_draw():
+    """With one draw in each stratum, two strata of 32 held at most two draws for certain."""
+    first = range(100 * 2 // 32)
+    hits = [
+        sum(tile in first for tile in sampling.drawn_tiles(seed_of(n), 5, 100, 32))
+        for n in range(400)
+    ]
+    assert max(hits) >= 4
+    assert sum(hits) / 400 == pytest.approx(32 * len(first) / 100, rel=0.1)
+
+
+def test_targets_and_seeds_draw_different_tiles():
+    draws = {
+        sampling.drawn_tiles(seed_of(seed), target, 10**6, 64)
+        for seed in range(3)
+        for target in range(3)
+    }
+    assert len(draws) == 9
 
 
 def test_arguments_that_are_off_are_refused():
     with pytest.raises(RangeError, match="num_tiles"):
-        sampling.tile_draws(bytes(32), 0, 0)
+        sampling.drawn_tiles(bytes(32), 0, 0, 64)
     with pytest.raises(RangeError, match="seed"):
         sampling.score("troth:sample", b"short")
     with pytest.raises(RangeError, match="participant index"):

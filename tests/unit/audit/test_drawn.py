@@ -25,13 +25,13 @@ def test_a_frozen_seed_is_the_rounds():
 
 def test_the_zeros_of_an_account_are_no_seed():
     with pytest.raises(SeedNotFrozenError, match="round 9"):
-        sampled_payload(bytes(32), opened.opened().header, opened.NUM_TILES)
+        sampled_payload(bytes(32), opened.opened().header, opened.NUM_TILES, opened.NUM_DRAWN)
 
 
 def test_the_draw_is_the_protocols_and_the_roots_are_the_headers():
     audit = opened.opened()
-    sampled = sampled_payload(SEED, audit.header, opened.NUM_TILES)
-    assert sampled.draws == sampling.tile_draws(SEED, 5, opened.NUM_TILES)
+    sampled = sampled_payload(SEED, audit.header, opened.NUM_TILES, 7)
+    assert sampled.tiles == sampling.drawn_tiles(SEED, 5, opened.NUM_TILES, 7)
     assert sampled.root_after == audit.after.tree.root
     assert sampled.root_before == audit.before.tree.root
     assert_fields(sampled, round=9, index=5, previous_included=7)

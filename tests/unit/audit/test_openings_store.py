@@ -32,7 +32,7 @@ def test_a_set_holds_the_drawn_tiles_and_nothing_else(tmp_path):
     data = store.shown(made(store))
     assert len(data) == openings.size(AUDIT.sampled)
     inside = {tile for tile in range(opened.NUM_TILES) if AUDIT.after.u[tile].tobytes() in data}
-    assert inside == set(AUDIT.sampled.draws)
+    assert inside == set(AUDIT.sampled.tiles)
     assert len(inside) < opened.NUM_TILES
 
 

@@ -103,7 +103,7 @@ async def test_a_fork_that_draws_the_seed_anew_gets_the_tiles_that_it_draws(driv
     driver.node.rounds[ROUND] = closed_round(seed=other)
     driver.node.audits = []
     await look(driver, slot=FROZEN_AT + 3, sequence=3)
-    drawn = sampled_payload(other, AUDIT.header, opened.NUM_TILES)
+    drawn = sampled_payload(other, AUDIT.header, opened.NUM_TILES, opened.NUM_DRAWN)
     expected = openings.openings_root(openings.encode(drawn, AUDIT.after, AUDIT.before))
     assert posted_root(driver) == expected != AUDIT.root
     assert driver.audits.openings.shown(AUDIT.root) is None, (

@@ -50,6 +50,6 @@ def test_sizes_without_an_order_are_refused(n):
         SequenceOrder(n, bytes(32))
 
 
-def test_a_manifest_hash_has_32_bytes():
-    with pytest.raises(RangeError, match="manifest hash"):
+def test_the_key_of_an_order_has_32_bytes():
+    with pytest.raises(RangeError, match="key of the order"):
         SequenceOrder(5, bytes(31))

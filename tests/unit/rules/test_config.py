@@ -46,21 +46,35 @@ OTHER = {
     "train.sequences_per_payload": 16,
     "train.microbatch_sequences": 4,
     "train.clip_micro": 1_000_001,
+    "judge.openings_tiles": 63,
     "judge.ok_bound_micro": 30_001,
-    "judge.tile_bound_micro": 120_001,
-    "judge.ok_tiles": 3,
     "judge.mismatch_bound_micro": 100_001,
+    "judge.tile_bound_micro": 119_999,
+    "judge.tile_mismatch_bound_micro": 180_001,
+    "judge.ok_tiles": 1,
     "judge.mismatch_tiles": 7,
+    "judge.tile_mismatch_micro": 500_001,
+    "judge.tile_forged_micro": 3_000_001,
     "judge.residual_bound_micro": 20_000_001,
     "judge.residual_mismatch_micro": 200_000_001,
+    "judge.residual_tile_ok_micro": 60_000_001,
     "judge.gradient_floor_micro": 10_001,
+    "judge.sent_floor_log2": 41,
+    "judge.agreement_bound_micro": 200_000,
+    "judge.agreement_audits": 2_995,
+    "judge.calibrated": True,
 }
 
 
-def with_value(key, value):
+# What another value needs beside it.
+BESIDE = {"judge.agreement_bound_micro": ("agreement_audits", 2_995)}
+
+
+def with_value(key, value, beside=None):
     values = BOUND.model_dump()
     section, field = key.split(".")
-    values[section][field] = value
+    for name, number in filter(None, [(field, value), beside]):
+        values[section][name] = number
     return base.validated(RunConfig, values)
 
 
@@ -77,7 +91,7 @@ def test_the_list_of_other_values_names_every_field():
 
 @pytest.mark.parametrize("key", sorted(OTHER))
 def test_the_hash_covers_every_field(key):
-    changed = with_value(key, OTHER[key])
+    changed = with_value(key, OTHER[key], BESIDE.get(key))
     assert changed != BOUND
     assert changed.config_hash() != BOUND.config_hash()
 
@@ -91,7 +105,7 @@ def test_the_canonical_json_is_sorted_dense_ascii_without_floats():
     assert BOUND.config_hash().hex() == PINNED
 
 
-PINNED = "d650f5acfb5c57957908597c99852269bcc1a163e1d5a39b55f61ffd002f3efd"
+PINNED = "feb2e295ff79c75ad7c7b1923d1bdfca117f6e57218dc0764e9699b93022ef82"
 
 
 def test_a_config_without_data_has_no_hash():
@@ -112,9 +126,15 @@ def test_a_config_without_data_has_no_hash():
         ("schedule.decay_from_round", 1_001, "warmup_rounds = 0 to rounds = 1000"),
         ("schedule.warmup_rounds", 1_001, "Order the schedule"),
         ("train.microbatch_sequences", 3, "a divisor of sequences_per_payload = 8"),
-        ("judge.ok_bound_micro", 100_000, "Leave room for verdicts that are inconclusive"),
-        ("judge.ok_tiles", 6, "Leave room for verdicts that are inconclusive"),
-        ("judge.residual_mismatch_micro", 1, "at least residual_bound_micro = 20000000"),
+        ("judge.mismatch_bound_micro", 44_999, "at least 1.5 x ok_bound_micro = 30000"),
+        ("judge.tile_mismatch_bound_micro", 179_999, "at least 1.5 x tile_bound_micro = 120000"),
+        ("judge.tile_bound_micro", 333_334, "at least 1.5 x tile_bound_micro = 333334"),
+        ("judge.tile_mismatch_micro", 179_999, "at least 1.5 x tile_bound_micro = 120000"),
+        ("judge.tile_forged_micro", 749_999, "at least 1.5 x tile_mismatch_micro = 500000"),
+        ("judge.residual_mismatch_micro", 89_999_999, "1.5 x residual_tile_ok_micro = 60000000"),
+        ("judge.residual_bound_micro", 133_333_334, "1.5 x residual_bound_micro = 133333334"),
+        ("judge.mismatch_tiles", 65, "at most openings_tiles = 64"),
+        ("judge.agreement_bound_micro", 1, "0 while agreement_audits is below 2995"),
         ("data.sequence_tokens", 129, "at most model.max_position_embeddings = 128"),
     ],
 )
