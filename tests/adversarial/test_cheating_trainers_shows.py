@@ -70,6 +70,7 @@ WRONG = {
     "wrong-path": Reason.OPENINGS_PATH,
     "swapped-tiles": Reason.OPENINGS_PATH,
     "truncated-openings": Reason.NOT_SERVED,
+    "junk-root": Reason.OPENINGS_FIELD,
 }
 
 
@@ -78,8 +79,9 @@ async def test_openings_that_prove_nothing_are_none(run_factory, kind):
     """It opens something that is no opening, so that there is nothing to compare.
 
     The set is of another round or run, has a changed sibling, has the tiles of two rounds
-    exchanged, or is one byte short. Each seat names the error and counts the set as not served. A
-    set that is too short is not even taken. Threat T44.
+    exchanged, is zeros, or is one byte short. Each seat names the error and counts the set as not
+    served. A set that is too short is not even taken, and no receiver keeps one that opens nothing,
+    although its root is on chain. Threat T44.
     """
     run = await assert_pays_for_silence(run_factory, kind)
     assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, WRONG[kind])

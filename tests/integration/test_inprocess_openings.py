@@ -3,12 +3,27 @@
 from dataclasses import replace
 
 import pytest
-from support.runs import included, member, time_stopped, until_round
+from support.runs import (
+    AUDITED,
+    FIVE,
+    Chronicle,
+    assert_conserved,
+    events_of,
+    included,
+    member,
+    start_members,
+    time_stopped,
+    until,
+    until_round,
+)
 
 from troth_attestation import header as headers
 from troth_attestation import openings
+from troth_attestation.quorum import AuditOutcome
 from troth_client.audit.drawn import frozen_seed, sampled_payload
+from troth_client.runtime.files import DiskFullError
 from troth_client.state.errors import SeedNotFrozenError
+from troth_client.state.openings_store import OpeningsStore
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus
 
@@ -104,3 +119,75 @@ async def test_released_rounds_are_forgotten_and_a_fork_asks_for_them_again(run_
         assert 7 in ada.archive.waiting()
         assert sets.find(5, index) is not None
         assert sets.find(7, index) is None
+
+
+def settled(reported, target):
+    """The outcomes of the audits of a member so far."""
+    return [event.outcome for event in reported.named("AuditSettled", target=target)]
+
+
+async def assert_nobody_paid(run):
+    view = await run.view()
+    stake = run.settings.chain.stake_lamports
+    assert [entry.stake for entry in view.entries[:5]] == [stake] * 5
+    assert sum(entry.seat_faults + entry.strikes for entry in view.entries) == 0
+    await assert_conserved(run)
+
+
+async def test_a_target_that_nobody_can_reach_loses_nothing(run_factory):
+    """It sits behind a line that lets nothing in: it pushes, and others serve for it."""
+    run = await run_factory.create(8, **AUDITED | {"case_slots": 10})
+    reported = Chronicle(run)
+    await start_members(run, FIVE)
+    emma = member(run, "emma")
+    run.network.hide("emma")
+    await run.finish()
+    assert set(settled(reported, emma.index)) == {AuditOutcome.CLEARED}
+    assert included(run, "anna")[7] == [0, 1, 2, 3, 4]
+    assert sum(event["taken"] for event in events_of(run, "emma", "openings_pushed")) > 0
+    judged = [event["target"] for event in events_of(run, "emma", "judged")]
+    assert judged, "it judges others too"
+    await assert_nobody_paid(run)
+
+
+async def test_a_target_that_dies_after_its_push_is_judged_all_the_same(run_factory):
+    """kill -9 in the slot in which the first set has reached its seats; it comes back later."""
+    run = await run_factory.create(8, **AUDITED | {"audit_cap": 4, "case_slots": 10})
+    reported = Chronicle(run)
+    await start_members(run, FIVE)
+    emma = member(run, "emma")
+    await until(run, lambda _: bool(events_of(run, "emma", "openings_pushed")))
+    with time_stopped(run):
+        (posted,) = events_of(run, "emma", "openings_posted")[:1]
+        await run.stop(emma)
+        number = posted["round"]
+        about = {"target": emma.index, "round": number}
+        judges = FIVE[:4]
+        await until(run, lambda _: bool(reported.named("AuditSettled", **about)), is_stopped=True)
+        said = [e for n in judges for e in events_of(run, n, "judged") if e["round"] == number]
+        assert {e["verdict"] for e in said if e["target"] == emma.index} == {"OK"}
+        (outcome,) = reported.named("AuditSettled", **about)
+        assert outcome.outcome == AuditOutcome.CLEARED
+        await run.start(emma)
+    await run.finish()
+
+
+async def test_holders_with_full_disks_cost_nobody_anything(run_factory, monkeypatch):
+    """Nobody but the targets can keep a set: the seats fetch theirs from the target, as before."""
+    run = await run_factory.create(6, **AUDITED | {"case_slots": 10})
+    reported = Chronicle(run)
+    await start_members(run, FIVE)
+
+    def keep(store, sampled, root, data, *, durable):
+        if not durable:
+            raise DiskFullError("room", "none", "")
+        whole(store, sampled, root, data, durable=durable)
+
+    whole = OpeningsStore.keep
+    monkeypatch.setattr(OpeningsStore, "keep", keep)
+    await run.finish()
+    outcomes = [outcome for index in range(5) for outcome in settled(reported, index)]
+    assert set(outcomes) == {AuditOutcome.CLEARED}
+    refused = [e["failed"] for n in FIVE for e in events_of(run, n, "openings_pushed")]
+    assert sum(refused) > 0
+    await assert_nobody_paid(run)

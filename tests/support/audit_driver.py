@@ -45,8 +45,8 @@ from troth_client.steps.replay import Replay
 from troth_client.storage import Identity as StoreIdentity
 from troth_client.storage import ResidualEntry, Store, Submission, WeightState
 from troth_client.telemetry.events import EventList
-from troth_client.transport.base import BlobId, BlobKind
-from troth_client.transport.errors import FetchError
+from troth_client.transport.base import BlobId, BlobKind, PushResult
+from troth_client.transport.errors import FetchError, HolderRefusedError
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.config import JudgeSection, RunConfig
@@ -147,13 +147,24 @@ class Node:
 class Holders:
     """A transport that brings these in turn, None for nothing, and then never answers.
 
-    `hidden` are openings roots of which nobody ever answers.
+    `hidden` are openings roots of which nobody ever answers. `refusing` take no push.
     """
 
     def __init__(self, *answers: bytes | None, hidden: Sequence[bytes] = ()) -> None:
         self.answers = list(answers)
         self.hidden = hidden
         self.asked: list[BlobId] = []
+        self.refusing: set[str] = set()
+        self.offers: list[list[str]] = []
+
+    async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
+        self.offers.append(list(holders))
+        refusal = HolderRefusedError("it to be taken", "status 409", "")
+        failures = [refusal if holder in self.refusing else None for holder in holders]
+        return tuple(
+            PushResult(holder, int(failure is None), failure)
+            for holder, failure in zip(holders, failures, strict=True)
+        )
 
     async def fetch(self, blob: BlobId, _holders: Any, _num_bytes: int, check: Any) -> Any:
         self.asked.append(blob)

@@ -37,9 +37,14 @@ class Hostile:
         await asyncio.gather(behaving, over, return_exceptions=True)
         writer.close()
 
+    def num_unread(self):
+        """How many bytes the caller has sent behind the head by now."""
+        return len(self.reader._buffer)
+
     async def converse(self, reader, writer):
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             self.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            self.reader = reader
             await self.behave(self, writer, self.heads[-1])
             await writer.drain()
 

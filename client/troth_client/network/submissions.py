@@ -8,6 +8,7 @@ included.
 Never: touches a tensor with unchecked bytes. Next: `steps/gather.py`, which decides for how long.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -149,20 +150,28 @@ class Submissions:
         A participant that has left is asked only for its own submissions, which it serves until
         its last audit ends.
         """
-        living = {
-            index: entry.owner
+        living = [
+            index
             for index, entry in enumerate(view.entries)
             if entry.status in LIVING or (index == first and entry.status != Status.EMPTY)
-        }
+        ]
+        order = sorted(living, key=lambda index: index != first)
+        return list((await self.addresses(view, order)).values())
+
+    async def addresses(self, view: NetworkView, indices: Sequence[int]) -> dict[int, str]:
+        """Return the endpoints of these participants in their order, without our own.
+
+        Those without an endpoint are left out; asks the chain about new owners.
+        """
+        owners = {index: view.entries[index].owner for index in indices}
         known = {index: owner for index, (owner, _) in self.endpoints_of.items()}
-        unknown = {index: owner for index, owner in living.items() if known.get(index) != owner}
+        unknown = {index: owner for index, owner in owners.items() if known.get(index) != owner}
         if unknown:
             found = await self.chain.read_participants([Pubkey(one) for one in unknown.values()])
             for (index, owner), participant in zip(unknown.items(), found, strict=True):
                 self.endpoints_of[index] = (owner, participant.endpoint if participant else "")
-        order = sorted(living, key=lambda index: index != first)
         own = self.chain.index
-        return [url for index in order if (url := self.endpoints_of[index][1]) and index != own]
+        return {i: url for i in owners if (url := self.endpoints_of[i][1]) and i != own}
 
     async def _held(
         self, round_: RoundView, view: NetworkView, index: int, check: Check[object]

@@ -3,8 +3,8 @@
 Owns: the duties at each view of the chain, and their tasks. Never: keeps a round, or another
 audit, waiting. Next: `audit_round.py`, which each of these tasks runs; `state/audit_tracker.py`.
 
-A trainer that is not a witness shows its own openings and has no other duty: the program gives
-seats to witnesses only.
+A trainer that is not a witness shows and pushes its own openings and keeps those that others push
+to it. It has no other duty: the program gives seats to witnesses only.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -13,6 +13,7 @@ from functools import partial
 from typing import NoReturn
 
 from troth_client.audit.duty import JUDGED, owed
+from troth_client.audit.push_openings import push_openings, sets_to_push, want_openings
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.audit_round import judge_as_witness, vote_as_juror
 from troth_client.member import Member
@@ -59,6 +60,7 @@ async def run_audits(member: Member) -> NoReturn:
             except RPC_FAILURES as error:
                 watch.report(error)
             else:
+                want_openings(member.witness, upcoming.result())
                 await _take_up(tasks, list(_matters(member, upcoming.result())))
     finally:
         await tasks.close()
@@ -78,6 +80,9 @@ def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:
     for round_ in rounds_to_open(chain, state, audits, view):
         show = partial(show_openings, chain, state, audits, member.work, round_)
         yield _Matter(("openings", round_.round, round_.seed), is_owed=True, work=show)
+    for audit in sets_to_push(member.witness, view):
+        push = partial(push_openings, member.witness, audit)
+        yield _Matter(("push", audit.key, audit.openings_root), is_owed=True, work=push)
     # By their ends: recomputations take turns, and the most urgent comes first.
     for audit in sorted(audits.tracker.audits(view), key=lambda audit: audit.stage_end):
         about = (audit.key, audit.openings_root, audit.seed)

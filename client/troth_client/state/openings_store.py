@@ -1,9 +1,11 @@
-"""The openings store: sets made by a sampled trainer, fetched by its judges, shown to anybody.
+"""The openings store: sets of sampled trainers, made, fetched or pushed, and shown to anybody.
 
 Owns: a folder with the sets of unsettled audits, one file each, and which sets may lie there.
-Never: opens a tile by itself. Only two methods add a set. `make` takes a `Sampled` that follows
-from a frozen seed (`audit/drawn.py`); `fetch` keeps bytes that read as exactly that set.
-Next: `residual_archive.py` for the opened u; `transport/blob_cache.py`, which reads `shown`.
+Never: opens a tile by itself. Only three methods add a set. `make` takes a `Sampled` that follows
+from a frozen seed (`audit/drawn.py`); `fetch` keeps bytes that read as exactly that set. `accept`
+keeps pushed bytes that read as the set of an audit that `want` named.
+Next: `residual_archive.py` for the opened u; `transport/blob_cache.py`, which reads `shown`;
+`audit/push_openings.py` for who pushes to whom.
 
     <folder>/<round>-<index>-<openings root>
 
@@ -13,7 +15,8 @@ byte against the root in the file's name.
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from troth_attestation import openings
@@ -21,9 +24,28 @@ from troth_attestation.errors import OpeningError, OpeningNotFiniteError
 from troth_attestation.openings import Residual, Sampled
 from troth_client.runtime.files import DiskFullError, atomic_write, remove_temporaries
 from troth_client.transport.base import BlobId, BlobKind, Transport
+from troth_client.transport.errors import BlobRefusedError
 from troth_coordinator.rules.ids import Digest
 
+MAX_SPARE_SETS = 128
+"""Above so many sets, about 128 MiB at 32 drawn tiles, we take only those that we must judge."""
 _NAME = re.compile(r"(\d{1,20})-(\d{1,5})-([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One set that others may push: the root that is on chain, and what its bytes must show.
+
+    `is_ours` says that we judge this audit: such a set is taken however many we hold.
+    """
+
+    root: Digest
+    sampled: Sampled
+    is_ours: bool
+
+    def fits(self, data: bytes) -> bool:
+        """Tell whether bytes with this root are the opened tiles of this audit."""
+        return len(data) == openings.size(self.sampled) and _is_readable(data, self.sampled)
 
 
 class OpeningsStore:
@@ -35,6 +57,7 @@ class OpeningsStore:
         remove_temporaries(folder)
         self._folder = folder
         self._roots: dict[tuple[int, int], Digest] = {}
+        self._wanted: tuple[Wanted, ...] = ()
         for path in folder.iterdir():
             found = _NAME.fullmatch(path.name)
             if found:
@@ -70,6 +93,56 @@ class OpeningsStore:
             with contextlib.suppress(DiskFullError):
                 self.keep(sampled, root, data, durable=False)
         return data
+
+    @property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """The sets that others may push now."""
+        return self._wanted
+
+    def want(self, wanted: Iterable[Wanted]) -> None:
+        """Accept pushes of these sets from now on, and of no others."""
+        self._wanted = tuple(wanted)
+
+    def welcome(self, root: bytes) -> Collection[int]:
+        """Return the sizes of a set with this root that may be pushed; none: it is not wanted.
+
+        An openings root may be copied from another audit, so several sets may claim one root.
+        """
+        return {openings.size(one.sampled) for one in self._claims(root)}
+
+    def judge(self, root: bytes, data: bytes) -> None:
+        """Check pushed bytes, changing nothing. Raises BlobRefusedError."""
+        if not data or openings.openings_root(data) != root:
+            raise BlobRefusedError(
+                f"bytes with the root {root.hex()}", "another root", "Send what was posted."
+            )
+        self._claim(root, data)
+
+    def accept(self, root: bytes, data: bytes) -> None:
+        """Keep pushed bytes that passed `judge`. Raises BlobRefusedError, DiskFullError."""
+        found = self._claim(root, data)
+        self.keep(found.sampled, found.root, data, durable=False)
+
+    def _claim(self, root: bytes, data: bytes) -> Wanted:
+        """Return the wanted set that these bytes are; BlobRefusedError if they are none."""
+        found = next((one for one in self._claims(root) if one.fits(data)), None)
+        if found is None:
+            raise BlobRefusedError(
+                f"the opened tiles of an open audit, root {root.hex()}",
+                f"{len(data)} bytes that are none",
+                "Send the set whose root is on chain.",
+            )
+        return found
+
+    def _claims(self, root: bytes) -> Iterator[Wanted]:
+        is_full = len(self._roots) >= MAX_SPARE_SETS
+        for one in self._wanted:
+            if one.root == root and (one.is_ours or not is_full):
+                yield one
+
+    def holds(self, round_: int, index: int, root: bytes) -> bool:
+        """Return whether this set of an audit was kept here; its bytes are not checked."""
+        return self._roots.get((round_, index)) == root
 
     @property
     def held(self) -> list[tuple[int, int]]:

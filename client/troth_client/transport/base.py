@@ -1,11 +1,11 @@
-"""The interface of every transport: hold, release, push, fetch, show (protocol section 4).
+"""The interface of every transport: hold, release, push, fetch, show, offer (protocol section 4).
 
 Owns: the address of a blob, the hash that its bytes must have, and the calls.
 Never: moves bytes; `http.py`, `files.py` and `memory.py` do, with the same meaning.
 Next: `exchange.py`, the one implementation of the interface over those three wires.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
@@ -77,10 +77,19 @@ class PushResult:
 
 
 class OpeningSets(Protocol):
-    """The opening sets that others may read; `state/openings_store.py` is the implementation."""
+    """The opening sets that others may read or push; `state/openings_store.py` implements it."""
 
     def shown(self, root: bytes) -> bytes | None:
         """Return the set with this openings root, None if there is none. Called in threads."""
+
+    def welcome(self, root: bytes) -> Collection[int]:
+        """Return the sizes of a set with this root that may be pushed; none: it is not wanted."""
+
+    def judge(self, root: bytes, data: bytes) -> None:
+        """Check a pushed set, changing nothing. Raises BlobRefusedError. Called in threads."""
+
+    def accept(self, root: bytes, data: bytes) -> None:
+        """Keep and show a pushed set that passed. Raises BlobRefusedError, DiskFullError."""
 
 
 class Transport(Protocol):
@@ -106,6 +115,7 @@ class Transport(Protocol):
         """Serve opening sets too: those of `sets`, at any time, and no others.
 
         They belong to no round: `release` does not open them, `drop_before` does not forget them.
+        `sets` also says which sets others may push to us.
         """
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
@@ -115,6 +125,14 @@ class Transport(Protocol):
         """Offer our own blobs of a round, headers first, to all these holders at once.
 
         Best effort: failures are in the results. Raises NotReleasedError before `release`.
+        """
+        ...
+
+    async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
+        """Offer an opening set that we show to all these holders at once.
+
+        Best effort: failures are in the results. A holder that has it already has accepted it.
+        Returns nothing if we do not show it.
         """
         ...
 

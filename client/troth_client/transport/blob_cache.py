@@ -7,6 +7,7 @@ Never: opens a connection.
 Next: `exchange.py`; `MemoryBlobs` and `files.FolderBlobs`, which hold the blobs.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -114,6 +115,16 @@ class BlobCache:
         if blob.kind is not BlobKind.OPENINGS and self._blobs.get(blob.address) != data:
             self._blobs.put(blob, data)
 
+    def accept(self, blob: BlobId, data: bytes) -> None:
+        """Keep pushed bytes that passed `judge`: an opening set lies in the sets that we show.
+
+        Raises BlobRefusedError if the set is not wanted any more, DiskFullError.
+        """
+        if blob.kind is BlobKind.OPENINGS and self._openings is not None:
+            self._openings.accept(blob.key, data)
+        else:
+            self.keep(blob, data)
+
     def find(self, blob: BlobId) -> bytes | None:
         """Return bytes for our own use."""
         return self._shown(blob.address) or self._blobs.get(blob.address)
@@ -147,16 +158,23 @@ class BlobCache:
         if self._blobs.get(blob.address) is None:
             self._expected[blob.address] = _Expected(blob, num_bytes, check)
 
-    def welcome(self, address: str) -> int | None:
-        """Return the size of the bytes that may be pushed to an address, None if none may."""
+    def welcome(self, address: str) -> Collection[int]:
+        """Return the sizes of the bytes that may be pushed to an address, none if none may."""
+        root = _openings_root(address)
+        if root is not None:
+            return () if self._openings is None else self._openings.welcome(root)
         expected = self._expected.get(address)
-        return expected.num_bytes if expected else None
+        return (expected.num_bytes,) if expected else ()
 
     def judge(self, address: str, data: bytes) -> BlobId:
         """Check pushed bytes, changing nothing (it may run in a thread), and return their id.
 
-        Raises BlobRefusedError. `keep` is the next step.
+        Raises BlobRefusedError. `accept` is the next step.
         """
+        root = _openings_root(address)
+        if root is not None and self._openings is not None:
+            self._openings.judge(root, data)
+            return BlobId(0, BlobKind.OPENINGS, root)  # sets belong to no round here
         expected = self._expected.get(address)
         if expected is None:
             raise BlobRefusedError("bytes that are expected", address, "Serve them instead.")
@@ -179,7 +197,11 @@ class BlobCache:
         self._blobs.drop_before(round_)
 
     def _shown(self, address: str) -> bytes | None:
-        kind, _, key = address.partition("/")
-        if self._openings is None or kind != BlobKind.OPENINGS:
-            return None
-        return self._openings.shown(bytes.fromhex(key))
+        root = _openings_root(address)
+        return None if root is None or self._openings is None else self._openings.shown(root)
+
+
+def _openings_root(address: str) -> bytes | None:
+    """Return the root in the address of an opening set; None for another kind of blob."""
+    kind, _, key = address.partition("/")
+    return bytes.fromhex(key) if kind == BlobKind.OPENINGS else None

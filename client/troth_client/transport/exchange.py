@@ -109,6 +109,14 @@ class Exchange:
         others = [holder for holder in dict.fromkeys(holders) if holder != self._endpoint]
         return tuple(await asyncio.gather(*(self._push_all(h, blobs) for h in others)))
 
+    async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
+        """Offer an opening set that we show to holders; see `Transport.offer`."""
+        data = self._cache.served(blob.address)
+        if data is None:
+            return ()
+        others = [holder for holder in dict.fromkeys(holders) if holder != self._endpoint]
+        return tuple(await asyncio.gather(*(self._push_all(h, [(blob, data)]) for h in others)))
+
     async def fetch(
         self, blob: BlobId, holders: Sequence[str], num_bytes: int, check: Check[T]
     ) -> T:

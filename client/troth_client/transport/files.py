@@ -13,6 +13,7 @@ Next: `exchange.py`; `http.py` can keep its blobs in `FolderBlobs` too.
 import contextlib
 import shutil
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from troth_client.runtime.files import atomic_write
@@ -132,7 +133,11 @@ def _rounds(folder: Path) -> list[int]:
 def _readable(holder: Path, blob: BlobId) -> Iterator[Path]:
     """Where a holder may let us read a blob."""
     if blob.kind is BlobKind.OPENINGS:
-        return (holder / _OPENINGS).glob(f"*-{blob.key.hex()}")
+        # What lies in the inbox was not checked by the holder; whoever reads it checks its root.
+        return chain(
+            (holder / _OPENINGS).glob(f"*-{blob.key.hex()}"),
+            iter([holder / _INBOX / _file_name(blob.address)]),
+        )
     return _places(holder / _SERVED, blob.address)
 
 

@@ -31,6 +31,7 @@ from troth_client.transport.server import PATH, BlobServer
 from troth_client.transport.wire import Partial
 
 _CONNECT_SECONDS = 3.0
+_SHORT_BYTES = 16 * 1024
 _NEXT = "Asking another holder."
 # A host name that cannot be encoded makes the resolver raise UnicodeError, which is a ValueError.
 # An endpoint is a stranger's text, so any error that it causes in these libraries is that holder's.
@@ -108,7 +109,15 @@ class HttpWire:
         if self._session is None:
             raise EndpointError("a started transport", "one that is not", "Use `async with`.")
         url = check_endpoint(holder).join(URL(PATH + blob.address))
-        return self._session.request(method, url, headers=headers, data=data, allow_redirects=False)
+        return self._session.request(
+            method,
+            url,
+            headers=headers,
+            data=data,
+            # A holder that knows or refuses long bytes says so before they are sent.
+            expect100=data is not None and len(data) > _SHORT_BYTES,
+            allow_redirects=False,
+        )
 
 
 def http_transport(

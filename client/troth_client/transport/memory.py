@@ -7,6 +7,7 @@ Next: `exchange.py`.
 
 import sys
 
+from troth_client.runtime.files import DiskFullError
 from troth_client.transport.base import BlobId
 from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
 from troth_client.transport.errors import (
@@ -29,6 +30,7 @@ class MemoryNetwork:
     def __init__(self) -> None:
         self._caches: dict[str, BlobCache] = {}
         self._cut: set[str] = set()
+        self._hidden: set[str] = set()
 
     def join(self, endpoint: str, cache: BlobCache) -> None:
         """Make a participant's cache reachable; EndpointInUseError if the name is taken."""
@@ -48,12 +50,21 @@ class MemoryNetwork:
         """Undo `cut`."""
         self._cut.discard(endpoint)
 
+    def hide(self, endpoint: str) -> None:
+        """Let nobody reach a participant from outside; it still reaches the others."""
+        self._hidden.add(endpoint)
+
     def reach(self, endpoint: str) -> BlobCache:
-        """Return a participant's cache; HolderUnreachableError if it is away or cut off."""
-        cache = self._caches.get(endpoint)
-        if cache is None or endpoint in self._cut:
+        """Return a participant's cache; HolderUnreachableError if nobody can reach it."""
+        self.check_line(endpoint)
+        if endpoint in self._hidden:
+            raise HolderUnreachableError(f"{endpoint} to listen", "nowhere", "Asking another.")
+        return self._caches[endpoint]
+
+    def check_line(self, endpoint: str) -> None:
+        """Raise HolderUnreachableError if a participant is away or cut off."""
+        if endpoint not in self._caches or endpoint in self._cut:
             raise HolderUnreachableError(f"{endpoint} to answer", "nobody there", "Asking another.")
-        return cache
 
 
 class MemoryWire:
@@ -74,7 +85,7 @@ class MemoryWire:
 
     async def read(self, holder: str, blob: BlobId, into: Partial) -> None:
         """Append the missing bytes from the holder's cache, through its gate."""
-        self._network.reach(self._endpoint)
+        self._network.check_line(self._endpoint)
         data = self._network.reach(holder).served(blob.address)
         if data is None:
             raise HolderLacksError(
@@ -84,11 +95,12 @@ class MemoryWire:
 
     async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
         """Offer bytes to the holder's cache."""
-        self._network.reach(self._endpoint)
+        self._network.check_line(self._endpoint)
         try:
             cache = self._network.reach(holder)
-            cache.keep(cache.judge(blob.address, data), data)
-        except BlobRefusedError as error:
+            if cache.served(blob.address) is None:
+                cache.accept(cache.judge(blob.address, data), data)
+        except (BlobRefusedError, DiskFullError) as error:
             raise HolderRefusedError(f"{holder} to take it", f"{error}", "Serving.") from error
 
 

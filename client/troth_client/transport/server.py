@@ -5,7 +5,9 @@ not the expected one. A blob that is not released looks like one that does not e
 Next: `blob_cache.py` for the gate; `http.py` for the calling side.
 
     GET, HEAD /v1/<kind>/<hex>   kind: header, payload, openings. 200, 206 with Range, 404, 416
-    POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 503
+    POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 503, 507
+
+A caller that asks with `Expect: 100-continue` sends the body only if it is wanted.
 """
 
 import asyncio
@@ -15,6 +17,7 @@ import re
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from troth_client.runtime.files import DiskFullError
 from troth_client.transport.base import BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
@@ -117,11 +120,12 @@ class BlobServer:
     async def _take(self, request: web.BaseRequest, address: str) -> web.Response:
         if self._cache.served(address) is not None:
             return web.Response(status=200)
-        size = self._cache.welcome(address)
-        if size is None:
+        sizes, size = self._cache.welcome(address), request.content_length
+        if not sizes:
             return web.Response(status=409, text="not expected")
-        if request.content_length != size:
-            return web.Response(status=413, text=f"expected Content-Length {size}")
+        if size is None or size not in sizes:
+            wanted = " or ".join(map(str, sorted(sizes)))
+            return web.Response(status=413, text=f"expected Content-Length {wanted}")
         if self._pushes.locked():
             return web.Response(status=503, text="busy")
         async with self._pushes:
@@ -131,13 +135,16 @@ class BlobServer:
         """Read, check and keep a push; returns the status."""
         try:
             async with asyncio.timeout(self._patience.attempt_seconds(size)):
+                await _ask_for_body(request)
                 data = await request.content.readexactly(size)
             blob = await asyncio.to_thread(self._cache.judge, address, data)
+            self._cache.accept(blob, data)
         except BlobRefusedError:
             return 422
         except (TimeoutError, asyncio.IncompleteReadError):
             return 408
-        self._cache.keep(blob, data)
+        except DiskFullError:
+            return 507
         return 201
 
 
@@ -158,6 +165,13 @@ def _range(header: str, size: int) -> range:
         return range(size)
     last = min(size - 1, int(found[2])) if found[2] else size - 1
     return range(int(found[1]), last + 1)
+
+
+async def _ask_for_body(request: web.BaseRequest) -> None:
+    """Answer `Expect: 100-continue`: until now, the caller holds its bytes back."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the answer itself begins after this line
 
 
 async def _send(answer: web.StreamResponse, data: memoryview) -> None:

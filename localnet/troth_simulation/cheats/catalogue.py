@@ -133,6 +133,13 @@ _OPENINGS: Final = (
         openings=signed.truncated,
     ),
     Cheat(
+        "junk-root",
+        "computes nothing, posts the root of bytes that open nothing, and pushes those",
+        fault="P5",
+        computes=False,
+        openings=signed.zeros,
+    ),
+    Cheat(
         "deletes-residuals",
         "computes nothing and deletes what an audit would ask for",
         fault="P5",

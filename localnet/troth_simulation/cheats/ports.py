@@ -60,7 +60,7 @@ class _HidingTransport:
         return await self._transport.push(round_, holders)
 
     def show(self, sets: OpeningSets) -> None:
-        self._transport.show(_Unseen(sets, self._conduct))
+        self._transport.show(cast(OpeningSets, _Unseen(sets, self._conduct)))
 
 
 class _Unseen:
@@ -69,6 +69,9 @@ class _Unseen:
     def __init__(self, sets: OpeningSets, conduct: Conduct) -> None:
         self._sets = sets
         self._conduct = conduct
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._sets, name)
 
     def shown(self, root: bytes) -> bytes | None:
         return None if root in self._conduct.hidden_roots else self._sets.shown(root)

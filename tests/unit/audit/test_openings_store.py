@@ -13,7 +13,8 @@ import troth_client.state.openings_store as store_module
 from troth_attestation import openings
 from troth_attestation.errors import OpeningFieldError, OpeningPathError
 from troth_client.runtime.files import DiskFullError
-from troth_client.state.openings_store import OpeningsStore
+from troth_client.state.openings_store import OpeningsStore, Wanted
+from troth_client.transport.errors import BlobRefusedError
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 
 AUDIT = opened.opened()
@@ -106,6 +107,77 @@ async def test_a_full_disk_costs_a_trainer_its_set_but_a_seat_nothing(tmp_path, 
         assert seat.find(9, 5) is None
         with pytest.raises(DiskFullError):
             made(seat)
+
+
+def wanted(audit=AUDIT, *, is_ours=False, root=None):
+    return Wanted(root or audit.root, audit.sampled, is_ours)
+
+
+def test_a_pushed_set_is_kept_and_shown_once_an_open_audit_names_it(tmp_path):
+    store = OpeningsStore(tmp_path)
+    assert store.welcome(AUDIT.root) == set()
+    store.want([wanted()])
+    assert store.welcome(AUDIT.root) == {len(AUDIT.data)}
+    store.judge(AUDIT.root, AUDIT.data)
+    store.accept(AUDIT.root, AUDIT.data)
+    assert OpeningsStore(tmp_path).shown(AUDIT.root) == AUDIT.data
+
+
+OTHER = opened.opened(round_=8)
+JUNK = bytes(len(AUDIT.data))
+
+
+@pytest.mark.parametrize(
+    ("root", "data"),
+    [
+        (AUDIT.root, JUNK),
+        (AUDIT.root, AUDIT.data[:-1]),
+        (AUDIT.root, AUDIT.data + b"x"),
+        (AUDIT.root, b""),
+        (AUDIT.root, OTHER.data),
+        (OTHER.root, OTHER.data),
+    ],
+    ids=["zeros", "short", "long", "empty", "another set", "an audit that is not open"],
+)
+def test_pushed_junk_is_refused_and_leaves_nothing(tmp_path, root, data):
+    store = OpeningsStore(tmp_path)
+    store.want([wanted()])
+    for take in (store.judge, store.accept):
+        with pytest.raises(BlobRefusedError):
+            take(root, data)
+    assert files(tmp_path) == []
+
+
+def test_bytes_under_a_junk_root_on_chain_are_refused_too(tmp_path):
+    """A cheat posts the root of zeros and pushes the zeros: right root, nothing opened."""
+    store, root = OpeningsStore(tmp_path), openings.openings_root(JUNK)
+    store.want([wanted(root=root)])
+    assert store.welcome(root) == {len(JUNK)}
+    with pytest.raises(BlobRefusedError, match="the opened tiles of an open audit"):
+        store.judge(root, JUNK)
+
+
+def test_a_root_that_a_cheat_copied_keeps_the_true_set_from_nobody(tmp_path):
+    """It posts the root of an honest target's set as its own."""
+    store, cheat = OpeningsStore(tmp_path), opened.opened(index=6, previous=opened.NONE)
+    store.want([wanted(cheat, root=AUDIT.root), wanted()])
+    assert store.welcome(AUDIT.root) == {len(AUDIT.data), len(cheat.data)}
+    store.judge(AUDIT.root, AUDIT.data)
+    store.accept(AUDIT.root, AUDIT.data)
+    assert store.held == [(9, 5)]
+
+
+def test_a_full_store_takes_only_what_it_must_judge(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "MAX_SPARE_SETS", 1)
+    store = OpeningsStore(tmp_path)
+    made(store, OTHER)
+    store.want([wanted()])
+    assert store.welcome(AUDIT.root) == set()
+    with pytest.raises(BlobRefusedError):
+        store.accept(AUDIT.root, AUDIT.data)
+    store.want([wanted(is_ours=True)])
+    store.accept(AUDIT.root, AUDIT.data)
+    assert store.holds(9, 5, AUDIT.root)
 
 
 MAKER = """

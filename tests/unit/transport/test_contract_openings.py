@@ -9,7 +9,7 @@ from support import blobs, opened
 
 from troth_attestation import openings
 from troth_attestation.state import residual_tree
-from troth_client.state.openings_store import OpeningsStore
+from troth_client.state.openings_store import OpeningsStore, Wanted
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import BlobRefusedError, FetchError
 from troth_client.transport.exchange import Exchange, Patience
@@ -67,6 +67,34 @@ async def test_a_set_is_read_from_the_trainers_store_and_from_there_to_the_other
     trainer.openings.settle(9, 5)  # the trainer is gone
     assert await other.fetch(AUDIT, trainer, seat) == AUDIT.data
     assert openings.decode(AUDIT.data, AUDIT.sampled).tiles == AUDIT.sampled.tiles
+
+
+async def offered(trainer, *holders):
+    """Push the set of the audit; returns the failure of each holder, None if it took it."""
+    results = await trainer.transport.offer(AUDIT.blob, [one.endpoint for one in holders])
+    return [None if one.error is None else type(one.error).__name__ for one in results]
+
+
+def want(*participants):
+    for one in participants:
+        one.openings.want([Wanted(AUDIT.root, AUDIT.sampled, is_ours=False)])
+
+
+async def test_a_pushed_set_is_read_by_others_when_its_maker_is_gone(make):
+    """The maker may sit behind a line that nobody can reach from outside."""
+    trainer, holder, seat = await make(), await make(), await make()
+    want(holder)
+    trainer.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    assert await offered(trainer, holder) == [None]
+    assert await offered(trainer, holder) == [None], "a holder that has it has taken it"
+    trainer.openings.settle(9, 5)
+    assert await seat.fetch(AUDIT, trainer, holder) == AUDIT.data
+
+
+async def test_what_is_not_shown_is_not_offered(make):
+    trainer, holder = await make(), await make()
+    want(holder)
+    assert await offered(trainer, holder) == []
 
 
 async def test_a_set_in_the_own_store_needs_no_holder(make):

@@ -197,8 +197,8 @@ def test_a_blob_cache_forgets_what_it_expected_once_it_has_it():
     cache = BlobCache(MemoryBlobs())
     blob, data = blobs.payload()
     cache.expect(blob, len(data), bytes)
-    assert cache.welcome(blob.address) == len(data)
-    cache.keep(cache.judge(blob.address, data), data)
-    assert cache.welcome(blob.address) is None
+    assert cache.welcome(blob.address) == (len(data),)
+    cache.accept(cache.judge(blob.address, data), data)
+    assert cache.welcome(blob.address) == ()
     cache.expect(blob, len(data), bytes)
-    assert cache.welcome(blob.address) is None
+    assert cache.welcome(blob.address) == ()
