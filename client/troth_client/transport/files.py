@@ -133,7 +133,7 @@ def _rounds(folder: Path) -> list[int]:
 def _readable(holder: Path, blob: BlobId) -> Iterator[Path]:
     """Where a holder may let us read a blob."""
     if blob.kind is BlobKind.OPENINGS:
-        # What lies in the inbox was not checked by the holder; whoever reads it checks its root.
+        # The holder has not checked its inbox; the reader checks the root.
         return chain(
             (holder / _OPENINGS).glob(f"*-{blob.key.hex()}"),
             iter([holder / _INBOX / _file_name(blob.address)]),
