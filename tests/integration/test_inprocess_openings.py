@@ -35,7 +35,8 @@ async def drawn(run, name, round_):
     state = member(run, name).here.state
     (account,) = await run.client.read_rounds(run.at.run, [round_])
     header = headers.decode(state.store.load_submission(round_).header)
-    return sampled_payload(frozen_seed(account), header, state.num_tiles)
+    count = state.config.judge.openings_tiles
+    return sampled_payload(frozen_seed(account), header, state.num_tiles, count)
 
 
 async def open_round(run, name, round_):

@@ -63,7 +63,9 @@ def _wanted(witness: Witness, audit: AuditView, *, is_ours: bool) -> Wanted | No
     if submission is None:
         return None
     header = headers.decode(submission.header)
-    sampled = sampled_payload(audit.seed, header, witness.state.num_tiles)
+    state = witness.state
+    count = state.config.judge.openings_tiles
+    sampled = sampled_payload(audit.seed, header, state.num_tiles, count)
     return Wanted(audit.openings_root, sampled, is_ours)
 
 

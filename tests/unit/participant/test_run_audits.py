@@ -343,7 +343,7 @@ async def test_a_fork_that_draws_the_seed_anew_gets_the_tiles_that_it_draws(trai
     other = b"t" * 32
     trainer.node.rounds[ROUND] = closed_round(seed=other)
     await trainer.look(view_at(FROZEN_AT + 2, sequence=2))
-    drawn = sampled_payload(other, AUDIT.header, opened.NUM_TILES)
+    drawn = sampled_payload(other, AUDIT.header, opened.NUM_TILES, opened.NUM_DRAWN)
     expected = openings.openings_root(openings.encode(drawn, AUDIT.after, AUDIT.before))
     assert posted_root(trainer) == expected
 
