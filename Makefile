@@ -3,9 +3,9 @@ SHELL := /bin/bash
 VENV  := .venv
 BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# Two workers; a file stays on one of them, tests that start processes run one at a time.
+# Two workers; a file stays on one of them.
 WORKERS ?= 2
-PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Every test process, and every process that a test starts, would compile all sources again.
 export PYTHONDONTWRITEBYTECODE :=
 

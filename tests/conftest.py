@@ -22,23 +22,13 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"
 
-PROCESSES = "processes"
-"""The group of all tests that start processes: their slots are wall time, so one at a time."""
 
-
-# First of all: pytest-xdist writes the group into the name of a test in its own hook.
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file on one worker, so that its fixtures are made once; the long files go first."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            is_alone = any(map(item.get_closest_marker, (PROCESSES, "validator")))
-            group = PROCESSES if is_alone else item.path.stem + item.path.parent.name
-            item.add_marker(pytest.mark.xdist_group(group))
+    """Put the long files first: a file stays on one worker, so that its fixtures are made once."""
     items.sort(key=_place)
 
 
 def _place(item: pytest.Item) -> int:
-    if item.get_closest_marker(PROCESSES) or item.get_closest_marker("validator"):
+    if item.get_closest_marker("processes") or item.get_closest_marker("validator"):
         return 0
     return 2 if "unit" in item.path.parts else 1

@@ -15,6 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait as wait_any
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from types import TracebackType
@@ -27,24 +28,33 @@ ConfigT = TypeVar("ConfigT")
 STOP_SECONDS: Final = 10.0
 
 
+def preload(modules: Sequence[str]) -> None:
+    """Start the fork server of this program, unless it runs; it imports `modules` meanwhile.
+
+    All fleets of a program share one fork server, so the first call, or the first start of a fleet,
+    decides what their processes need not import. A module that is not there is left to the targets.
+    """
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
+    # Ctrl-C reaches the server too, which would show a traceback from the middle of its imports.
+    # The start of the resource tracker would lift the block, so that one comes first.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Fleet(Generic[ConfigT]):
     """`target(config)` once per config, each in a process of its own.
 
     target and configs must be picklable; target is found by its module and name. A process ends
-    with code 0 when target returns, 1 when it raises, -n when signal n ended it. `preload` names
-    modules that the fork server imports once; one that cannot be imported is left to the targets.
-    All fleets of a program share one fork server, so the first start decides what is preloaded.
+    with code 0 when target returns, 1 when it raises, -n when signal n ended it.
     """
 
-    def __init__(
-        self,
-        target: Callable[[ConfigT], None],
-        configs: Sequence[ConfigT],
-        preload: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, target: Callable[[ConfigT], None], configs: Sequence[ConfigT]) -> None:
         self._target = target
         self._configs = list(configs)
-        self._preload = list(preload)
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         self._processes: list[ForkServerProcess] = []
 
@@ -61,8 +71,6 @@ class Fleet(Generic[ConfigT]):
         """Start all; FleetError if they were started before."""
         if self._processes:
             raise FleetError("a fleet not started yet", "a started one", "Use start_again(index)")
-        if self._preload:
-            self._context.set_forkserver_preload(self._preload)
         try:
             for index in range(len(self._configs)):
                 self._processes.append(self._launch(index))
@@ -157,6 +165,7 @@ class Fleet(Generic[ConfigT]):
 
 def _run(target: Callable[[ConfigT], None], config: ConfigT) -> None:
     """Run the target in the child; end it, as `stop` would, when the parent is gone."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     target(config)
 

@@ -19,7 +19,7 @@ from troth_simulation.cheats.catalogue import FREE_RIDER
 
 pytestmark = pytest.mark.processes
 
-RING = 8
+RING = 6
 RULES = ("commit_slots=600", "attest_slots=600", "warmup_slots=1500", "vesting_slots=40000")
 RULES += ("unbond_slots=40000", "p_new_ppm=1000000", "audit_cap=2")
 RULES += ("openings_slots=3000", "verdict_commit_slots=3000", "verdict_reveal_slots=3000")
@@ -46,7 +46,7 @@ def bench(cli, tmp_path):
 
 def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
     settings = [f"chain.{rule}" for rule in RULES]
-    rounds = ("schedule.rounds=11", "schedule.warmup_rounds=0")
+    rounds = ("schedule.rounds=9", "schedule.warmup_rounds=0")
     run = bench.create(*settings, *rounds, fund="1")
     bench.key("x")
     with processes(bench) as begin:

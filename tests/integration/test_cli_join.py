@@ -63,7 +63,7 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     one = joined(bench.join_arguments(run, "a"), "one")
     two = joined(bench.join_arguments(run, "b"), "two")
     one.wait_for("round_closed round=0")
-    one.process.send_signal(signal.SIGTERM)
+    one.signal(signal.SIGTERM)
     code, values = one.end()
     assert code == 0, one.notes()
     assert values["is_finished"] is False, one.notes()
@@ -113,7 +113,7 @@ def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, 
     first = joined(arguments, "first")
     first.wait_for("phase=WAITING_FOR_MEMBERS")
     assert bench.cli.refused(*arguments)["kind"] == "FolderInUseError"
-    assert first.process.poll() is None
+    assert first.is_running()
     elsewhere = changed(arguments, state=bench.folder / "elsewhere")
     assert bench.cli.refused(*elsewhere)["kind"] == "EndpointInUseError"
     second = joined(changed(elsewhere, listen=f"127.0.0.1:{free_port()}"), "second")
@@ -126,7 +126,7 @@ def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, 
     status = bench.cli.json(*bench.of_run("status", run=run))
     assert len(status["participants"]) == 1
     for number in (signal.SIGINT, signal.SIGTERM):
-        second.process.send_signal(number)
+        second.signal(number)
     code, values = second.end()
     if code == 0:  # the first signal was enough to end it, and the second found nobody
         assert values["is_finished"] is False

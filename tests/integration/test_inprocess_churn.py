@@ -20,7 +20,7 @@ from troth_coordinator.rules.phase import Phase
 MAX_MEMBERS = 7
 MIN_RUNNING = 3
 DOWN_SLOTS = (1, 2, 5, 20, 60)
-KILLS_PER_SLOT, JOINS_PER_SLOT, LEAVES_PER_SLOT = 0.1, 0.02, 0.004
+KILLS_PER_SLOT, JOINS_PER_SLOT, LEAVES_PER_SLOT = 0.2, 0.04, 0.004
 
 
 class Fate:
@@ -131,8 +131,8 @@ async def test_killed_before_its_first_step(run_factory):
 
 
 async def test_kills_and_joins(run_factory):
-    run, fate = await live(run_factory, 40, seed=11)
-    await judge(run, 40)
+    run, fate = await live(run_factory, 20, seed=11)
+    await judge(run, 20)
     assert fate.counts["killed"] >= 10
     assert fate.counts["joined"] >= 1
 
@@ -140,7 +140,7 @@ async def test_kills_and_joins(run_factory):
 async def test_equal_fates_are_equal_to_the_last_byte(run_factory):
     ends = []
     for _ in range(2):
-        run, fate = await live(run_factory, 12, seed=5)
+        run, fate = await live(run_factory, 6, seed=5)
         view = await run.view()
         events = [one.events.events for one in run.members]
         ends.append((view.run.chain_hash, view.slot, fate.counts, events))

@@ -6,7 +6,7 @@ a claim of a test. Next: cli.py, which runs the commands.
 
 import contextlib
 import json
-import subprocess
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,9 @@ from solders.pubkey import Pubkey
 from support.cli import Cli
 from support.waiting import wait_for
 from troth_cli.connection import connect, run_async
+from troth_cli.demo.participant import PRELOAD, STDERR, STDOUT
 from troth_cli.keyfiles import read_key, write_key
+from troth_cli.main import main
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.sources import text_source
 from troth_client.data.tokens import ByteTokenizer
@@ -29,6 +31,7 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import void_allowed_from
 from troth_coordinator.rules.root import root_vote
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
+from troth_localnet.fleet import Fleet, preload
 
 SOL = 10**9
 SECONDS = 120
@@ -150,21 +153,49 @@ class Bench:
         run_async(work())
 
 
+@dataclass(frozen=True)
+class CommandLine:
+    """A command of the fork server's child, and the files for its output."""
+
+    arguments: tuple[str, ...]
+    out: Path
+    err: Path
+
+
+def run_command(line):
+    """Do as `python -m troth_cli`, without the seconds that its imports take."""
+    for number, path in ((STDOUT, line.out), (STDERR, line.err)):
+        with path.open("wb") as stream:
+            os.dup2(stream.fileno(), number)
+    sys.argv = ["troth", *line.arguments]
+    sys.exit(main())
+
+
 class Joined:
     """A process that takes part; its output lies in files, so that no pipe can fill up."""
 
     def __init__(self, bench, arguments, name):
         self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
-        command = [sys.executable, "-m", "troth_cli", *map(str, arguments), "--json"]
-        with self._out.open("w") as out, self._err.open("w") as err:
-            self.process = subprocess.Popen(command, stdout=out, stderr=err)
+        line = CommandLine((*map(str, arguments), "--json"), self._out, self._err)
+        preload(PRELOAD)
+        self._fleet = Fleet(run_command, [line])
+        self._fleet.start()
 
     def notes(self):
-        return self._err.read_text()
+        return self._err.read_text() if self._err.exists() else ""
+
+    def is_running(self):
+        return self._fleet.exit_codes() == [None]
+
+    def signal(self, number):
+        self._fleet.signal(0, number)
+
+    def kill(self):
+        self._fleet.kill(0)
 
     def wait_for(self, words):
         def is_there():
-            is_alive = self.process.poll() is None
+            is_alive = self.is_running()
             return words in self.notes() or not is_alive
 
         wait_for(is_there, SECONDS, self.notes)
@@ -172,7 +203,8 @@ class Joined:
 
     def end(self):
         """Exit code and the JSON object on stdout, None if there is none."""
-        code = self.process.wait(SECONDS)
+        assert self._fleet.wait(SECONDS), self.notes()
+        (code,) = self._fleet.exit_codes()
         text = self._out.read_text()
         return code, last_json(text) if text else None
 
@@ -193,9 +225,8 @@ def processes(bench):
         yield begin
     finally:
         for one in started:
-            if one.process.poll() is None:
-                one.process.kill()
-                one.process.wait()
+            if one.is_running():
+                one.kill()
 
 
 def prepare_text(folder, text=PANGRAM * 9_000):

@@ -16,15 +16,15 @@ from troth_cli.demo.setup import create_run, participant_processes
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
-from troth_localnet.fleet import Fleet
+from troth_localnet.fleet import Fleet, preload
 from troth_simulation.cheats.catalogue import NOBODY
 
 # Slots are wall time: phases in which somebody is missing run to their ends.
 SLOT = 60
 # Nobody is sampled: who is away when an audit asks for openings pays, and that is not told here.
 CHAIN = {
-    "commit_slots": 80,
-    "attest_slots": 60,
+    "commit_slots": 50,
+    "attest_slots": 40,
     "min_members": 2,
     "checkpoint_every": 100,
     "p_new_ppm": 0,
@@ -64,7 +64,8 @@ class Participants:
         self.created = asyncio.run(self._create())
         processes = participant_processes(self.options, self.created, launcher.rpc_url)
         self.processes = [self._own_data(process) for process in processes]
-        self.fleet = Fleet(run_participant, self.processes, PRELOAD)
+        preload(PRELOAD)
+        self.fleet = Fleet(run_participant, self.processes)
 
     def data_of(self, name):
         return self.options.folder / f"data-{name}"

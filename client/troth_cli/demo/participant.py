@@ -11,14 +11,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from troth_client.participant.assembly import Ports
-from troth_client.participant.process import ParticipantSettings, participate, unchanged
+from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.events import EventLog
-from troth_simulation.cheats.catalogue import CHEATS
-from troth_simulation.cheats.ports import cheating
 
-PRELOAD = ("torch", "troth_cli.demo.participant", "troth_coordinator.chain.http_rpc")
+if TYPE_CHECKING:
+    from troth_client.participant.assembly import Ports
+
+PRELOAD = (
+    "torch",
+    "troth_client.participant.process",
+    "troth_simulation.cheats.ports",
+    "troth_coordinator.chain.http_rpc",
+)
 """Modules that the fork server imports once for all participants."""
 
 STDOUT, STDERR = 1, 2
@@ -46,17 +52,24 @@ class ParticipantProcess:
 
 def run_participant(process: ParticipantProcess) -> None:
     """Take part until the run ends. Raises the error that stopped it, after logging it."""
+    # Here and below: the children of the fork server have these modules, the demo needs none.
+    from troth_client.participant.process import participate
+
     process.folder.mkdir(parents=True, exist_ok=True)
     with process.output.open("ab") as output:
         os.dup2(output.fileno(), STDOUT)
         os.dup2(output.fileno(), STDERR)
     with EventLog.open(process.events, peer=process.name) as events:
         try:
-            asyncio.run(participate(process.settings, events, _wrapper(process)))
+            asyncio.run(participate(process.settings, events, _wrapper(process.cheat)))
         except BaseException as error:
             events.emit("failed", kind=type(error).__name__, reason=str(error))
             raise
 
 
-def _wrapper(process: ParticipantProcess) -> Callable[[Ports], Ports]:
-    return partial(cheating, CHEATS[process.cheat]) if process.cheat else unchanged
+def _wrapper(cheat: str) -> "Callable[[Ports], Ports]":
+    from troth_client.participant.process import unchanged
+    from troth_simulation.cheats.catalogue import CHEATS
+    from troth_simulation.cheats.ports import cheating
+
+    return partial(cheating, CHEATS[cheat]) if cheat else unchanged

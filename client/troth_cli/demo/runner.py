@@ -27,7 +27,7 @@ from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.event_types_audits import AuditClosed
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
-from troth_localnet.fleet import Fleet
+from troth_localnet.fleet import Fleet, preload
 from troth_localnet.launcher import Launcher
 
 SECONDS_PER_LOOK = 1 / REFRESHES_PER_SECOND
@@ -62,6 +62,8 @@ def run_demo(
         EventLog.open(options.events) as events,
         contextlib.closing(_Stopping(chain)),
     ):
+        # The participants' modules take seconds to import: meanwhile the run is created.
+        preload(PRELOAD)
         stream = Stream(options, console)
         with stream:
             start_chain(chain, events)
@@ -131,7 +133,7 @@ def _train(
     watch = Watch(options.folder, patience)
     names = [process.name for process in processes]
     living = dict.fromkeys(options.names)
-    with Fleet(run_participant, processes, PRELOAD) as fleet, _ended_at_once(fleet):
+    with Fleet(run_participant, processes) as fleet, _ended_at_once(fleet):
         is_over = False
         while not is_over:
             is_over = fleet.wait(SECONDS_PER_LOOK)

@@ -19,7 +19,7 @@ from troth_client.data.prepare import PrepareOptions, PrepareProgress, prepare
 from troth_client.data.sources import stdlib_source
 from troth_client.data.tokens import ByteTokenizer
 from troth_client.model.genesis import genesis_root
-from troth_client.participant.process import ParticipantSettings
+from troth_client.participant.settings import ParticipantSettings
 from troth_client.runtime.files import atomic_write
 from troth_client.telemetry.events import EventSink
 from troth_coordinator import artifacts

@@ -20,10 +20,8 @@ from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
 from troth_client.model.export import load_export
 from troth_client.model.init import initial_weights
-from troth_client.model.weights import build
 from troth_client.telemetry.board import Board
 from troth_client.telemetry.events import JsonValue
-from troth_client.train.evaluate import evaluate
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import RunView
@@ -172,6 +170,10 @@ def summarise(options: DemoOptions, demo: DemoRun, board: Board, ledger: Ledger)
 
 def _losses(demo: DemoRun, run: RunView, weights: Weights) -> tuple[int, int]:
     """Return the validation loss of the initial weights and of these, in micro-nats."""
+    # Only here does the demo itself need PyTorch, whose import takes seconds.
+    from troth_client.model.weights import build
+    from troth_client.train.evaluate import evaluate
+
     model = demo.config.model
     manifest = load_manifest(demo.data, demo.config.manifest_digest())
     with TokenData(demo.data, manifest, "validation") as validation:

@@ -18,7 +18,8 @@ from troth_cli.view.output import Output
 from troth_cli.workflows.join import ROLES, JoinRequest
 from troth_client.model.device import choose_device
 from troth_client.participant.assembly import check_config
-from troth_client.participant.process import ParticipantEnd, ParticipantSettings, participate
+from troth_client.participant.process import ParticipantEnd, participate
+from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.duties import Duties
 from troth_client.telemetry.events import EventLog, EventTail, JsonValue
 from troth_coordinator.rules.membership import index_of_owner

@@ -28,6 +28,7 @@ from troth_client.model.export import export
 from troth_client.network.chain import Identity
 from troth_client.participant.assembly import Ports, Resources, assemble
 from troth_client.participant.session_funding import SessionFunding
+from troth_client.participant.settings import ParticipantSettings
 from troth_client.participant.supervisor import Supervisor
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.storage import Store
@@ -40,43 +41,13 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.operations import Owner
-from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest, ParticipantIndex
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import NetworkView, Role
+from troth_coordinator.rules.view import NetworkView
 
 FUNDING_POLLS = 25
 """How many polls of the chain pass between two checks of the session key's balance."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParticipantSettings:
-    """The settings of `troth join`. All are picklable, so that a fleet can hand them to a child.
-
-    `owner` and `session` are 64-byte key pairs. `endpoint` is the address for others; "" means the
-    address that we listen on. Port 0 is any free port at join, and the announced port later.
-    `state` is the folder of this participant. `session_lamports` are moved to the session key at
-    join, to pay for its transactions; one process moves up to `refill_lamports` more later.
-    `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
-    """
-
-    rpc_url: str
-    run: str
-    config: RunConfig
-    data: Path
-    state: Path
-    owner: bytes
-    session: bytes
-    role: Role = Role.TRAINER | Role.WITNESS
-    host: str = "127.0.0.1"
-    port: int = 0
-    endpoint: str = ""
-    device: str = "auto"
-    poll_seconds: float = 0.4
-    session_lamports: int = 250_000_000
-    refill_lamports: int = 500_000_000
-    num_threads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,40 @@
+"""The settings of one participant as a process.
+
+Owns: their names and defaults. Never: imports what a participant needs to work, so that a parent
+can make them and hand them to a child at once. Next: `process.py`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.view import Role
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantSettings:
+    """The settings of `troth join`. All are picklable, so that a fleet can hand them to a child.
+
+    `owner` and `session` are 64-byte key pairs. `endpoint` is the address for others; "" means the
+    address that we listen on. Port 0 is any free port at join, and the announced port later.
+    `state` is the folder of this participant. `session_lamports` are moved to the session key at
+    join, to pay for its transactions; one process moves up to `refill_lamports` more later.
+    `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
+    """
+
+    rpc_url: str
+    run: str
+    config: RunConfig
+    data: Path
+    state: Path
+    owner: bytes
+    session: bytes
+    role: Role = Role.TRAINER | Role.WITNESS
+    host: str = "127.0.0.1"
+    port: int = 0
+    endpoint: str = ""
+    device: str = "auto"
+    poll_seconds: float = 0.4
+    session_lamports: int = 250_000_000
+    refill_lamports: int = 500_000_000
+    num_threads: int | None = None
