@@ -147,7 +147,7 @@ def play_jury(world: World, tally: Tally, sigma: bytes, target: int) -> CaseOutc
     """Play the jury of an accused target."""
     seed = sampling.case_seed(sigma, bytes(32), 0, target, 0)
     seats = sampling.seats_of(sigma, target, EVERYBODY)
-    members = sampling.jury(seed, EVERYBODY, [target], seats)
+    members = sampling.jury(seed, EVERYBODY, [target], seats, seats)
     tally.recomputed += sum(member not in world.lazy for member in members)
     votes = [world.verdict(member, target, True) for member in members]
     return quorum.case_outcome(votes, is_work=True)

@@ -25,7 +25,8 @@ MAX_SEATS: Final = 5
 """Seats after the extension."""
 JURY_SEATS: Final = 7
 KEEP_WITHOUT_SEATS: Final = 5
-"""The first seats are not on the jury if at least this many others remain."""
+"""The seats of the audit are not on the jury if at least this many others remain; else they fill it
+up to this many."""
 Indices = tuple[ParticipantIndex, ...]
 
 
@@ -109,16 +110,26 @@ def case_seed(slot_hash: bytes, run: bytes, round_: int, target: int, kind: int)
     return H("troth:case", *fields)
 
 
-def jury(seed: bytes, eligible: int, barred: Iterable[int], seats: Iterable[int]) -> Indices:
-    """Return the jury in order, at most seven; empty with fewer than three eligible.
+def jury(
+    seed: bytes,
+    eligible: int,
+    barred: Iterable[int],
+    seats: Iterable[int],
+    accusers: Iterable[int],
+) -> Indices:
+    """Return the jury in order, at most seven; empty with fewer than three to choose from.
 
-    `eligible` are the witnesses eligible at the open of the round and still active. `barred` are
-    the accused and the challenger. `seats` are the first seats, left out if five others remain.
+    `eligible` are the witnesses eligible at the open of the round who may judge, whatever their
+    status is now. `barred` are the accused and the challenger. `seats` sat in the audit, `accusers`
+    among them spoke against the target. The seats are left out. Where fewer than five others
+    remain, seats by ascending score make it five, first those that did not accuse.
     """
-    pool = eligible & ~_bits(barred)
-    without_seats = pool & ~_bits(seats)
-    if bitmaps.count(without_seats) >= KEEP_WITHOUT_SEATS:
-        pool = without_seats
+    everybody = eligible & ~_bits(barred)
+    sat, against = _bits(seats), _bits(accusers)
+    pool = everybody & ~sat
+    for group in (everybody & sat & ~against, everybody & sat & against):
+        missing = max(0, KEEP_WITHOUT_SEATS - bitmaps.count(pool))
+        pool |= _bits(_ascending("troth:committee", seed, group)[:missing])
     ordered = _ascending("troth:committee", seed, pool)
     return ordered[:JURY_SEATS] if len(ordered) >= FIRST_SEATS else ()
 

@@ -65,20 +65,24 @@ def audit_seats(s: Stream) -> Cases:
 
 
 def audit_jury(s: Stream) -> Cases:
-    """Juries: with and without the first seats, too small ones."""
-    for number in range(40):
-        seed, width = s.bytes(32), (64, 16, 8, 6, 4)[number % 5]
+    """Juries: without the seats, filled up with seats of both kinds, too small ones."""
+    for number in range(60):
+        seed, width = s.bytes(32), (64, 16, 10, 8, 6, 4)[number % 6]
         eligible = s.bits(width) | s.bits(width)
         barred = [s.below(width) for _ in range(1 + number % 2)]
         seats = [s.below(width) for _ in range(5)]
-        if number < 4:  # Four or five remain beside the first seats: the edge.
-            eligible, barred, seats = 2 ** (8 + number % 2) - 1, [0], [1, 2, 3]
-        pool = [j for j in bits(eligible) if j not in barred]
-        fresh = [j for j in pool if j not in seats]
-        pool = fresh if len(fresh) >= 5 else pool
-        order = sorted(pool, key=lambda j: (x("troth:committee", seed, le(j, 2)), j))
+        if number < 8:  # Three to six remain beside the seats: the edge, on both sides.
+            eligible, barred, seats = 2 ** (7 + number % 4) - 1, [0], [1, 2, 3]
+        accusers = [j for j in seats if s.below(2)]
+        order = sorted(bits(eligible), key=lambda j: (x("troth:committee", seed, le(j, 2)), j))
+        able = [j for j in order if j not in barred]
+        pool = [j for j in able if j not in seats]
+        filling = [j for j in able if j in seats and j not in accusers]
+        filling += [j for j in able if j in seats and j in accusers]
+        pool += filling[: max(0, 5 - len(pool))]
         given = {"seed": seed.hex(), "eligible": eligible, "barred": barred, "seats": seats}
-        yield given, order[:7] if len(order) >= 3 else []
+        drawn = [j for j in order if j in pool]
+        yield given | {"accusers": accusers}, drawn[:7] if len(drawn) >= 3 else []
 
 
 def audit_case_seed(s: Stream) -> Cases:

@@ -366,17 +366,15 @@ def test_a_false_conviction_is_appealed_and_what_others_paid_for_it_is_not_retur
 
 
 def test_with_fewer_than_three_jurors_the_accused_is_excluded_and_keeps_its_stake() -> None:
-    """In a run of four all three seats accuse the fourth, and one of them leaves before the draw.
+    """In a run with four witnesses all three seats accuse the fourth, and one of them is barred.
 
     Two are left to judge, and nobody is convicted by two. The accused sits out an epoch without the
     reward of that round; its stake, and what it earned before, stay its own. Threat T24, T23.
     """
-    driver = CaseDriver.started(4, 2)
+    driver = CaseDriver.with_four_judges()
     driver.judge(1, TARGET, [MISMATCH] * 3)
+    driver.bar(0)
     case = driver.case(1, TARGET)
-    gone = driver.owners[seats_of(case)[0]]
-    driver.send(life.leave_run(driver.at, gone.pubkey()), gone)
-    driver.play(1)
     pool, earned = driver.run.reward_pool, sum(driver.entries[TARGET].bucket_amount)
     landed = driver.settle_case(driver.seat_jury(case))
     settled = landed.event("CaseSettled")
@@ -393,4 +391,3 @@ def test_with_fewer_than_three_jurors_the_accused_is_excluded_and_keeps_its_stak
     assert_fields(entry, stake=STAKE, status=Status.JAILED, frozen=0)
     assert sum(entry.bucket_amount) == earned - REWARD
     assert driver.run.reward_pool == pool + REWARD
-    assert driver.burned() == 0

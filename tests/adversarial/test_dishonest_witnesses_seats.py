@@ -213,8 +213,9 @@ def test_three_framing_seats_pay_a_tenth_each_to_whom_they_accused() -> None:
 def test_three_of_six_accuse_and_cannot_convict() -> None:
     """In a run of six the framers must sit on the second committee too: nobody else is left.
 
-    Three of its five seats are theirs, four are needed: not proven. The accused gets everything
-    back, nobody is slashed, and nobody is shown to have lied. Threat T23, T08.
+    Three of its five seats are theirs, four are needed: not proven. The accused loses the reward of
+    that round, as after any audit that ends unproven, nobody is slashed, and nobody is shown to
+    have lied. Threat T23, T08.
     """
     driver = CaseDriver.started(6)
     case = driver.accuse(0, TARGET)
@@ -225,7 +226,7 @@ def test_three_of_six_accuse_and_cannot_convict() -> None:
     driver.take_votes(seated, [MISMATCH if index in framers else OK for index in jurors])
     landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
-    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, stake=0, reward_undone=0)
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, stake=0, reward_undone=REWARD)
     assert penalties(landed) == []
     driver.release(case)
     assert driver.burned() == 0

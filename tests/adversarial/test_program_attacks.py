@@ -6,11 +6,11 @@ import pytest
 from solders.instruction import Instruction
 from support.fields import assert_fields
 from support.program.audits import MISMATCH, OK, UNAVAILABLE
-from support.program.cases import FEE, PAYLOAD, ROOT, STAKE, CaseDriver
+from support.program.cases import BOND, FEE, PAYLOAD, ROOT, STAKE, CaseDriver
 from support.program.losses import REWARD, TX_FEE, assert_untouched, balance
 from support.program.rounds import key
 
-from troth_attestation.quorum import AuditOutcome
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.view import Status
 
@@ -75,7 +75,8 @@ def test_nobody_is_jailed_by_a_bond_that_comes_back(
 def test_a_griefer_that_empties_the_jury_gains_nothing() -> None:
     """It accuses when three can judge, and takes its own identity away before they are drawn.
 
-    Threat T24.
+    It would leave two, who may judge nobody. But whoever was a witness in that round is drawn,
+    whether it left or not: the two others acquit, and its silent identity pays. Threat T24, T70.
     """
     driver = CaseDriver.started(4)
     griefer = driver.outsider("griefer")
@@ -83,16 +84,16 @@ def test_a_griefer_that_empties_the_jury_gains_nothing() -> None:
     driver.challenge(griefer, 0, 3, PAYLOAD)
     leave(driver, 1)
     driver.play(1)
-    had = driver.entries[3]
     seated = driver.seat_jury(driver.case(0, 3, PAYLOAD))
-    assert seated.num_jurors == 0
-    driver.settle_case(seated)
-    entry = driver.entries[3]
-    assert_fields(entry, status=Status.ACTIVE, frozen=0)
-    assert entry.bucket_amount == had.bucket_amount
+    jurors = [juror.index for juror in seated.jurors]
+    assert sorted(jurors) == [0, 1, 2]
+    driver.take_votes(seated, [None if index == 1 else OK for index in jurors])
+    driver.run_to(driver.case(0, 3, PAYLOAD).stage_end)
+    landed = driver.settle_case(seated, people=[1])
+    assert_fields(landed.event("CaseSettled"), outcome=CaseOutcome.ACQUITTED, stake=0)
+    assert driver.entries[1].unbonding == STAKE - 2 * FEE
     driver.release(seated)
-    assert before - balance(driver, griefer) == TX_FEE
-    assert driver.burned() == 0
+    assert before - balance(driver, griefer) == TX_FEE + BOND
     assert_untouched(driver, [1])
 
 

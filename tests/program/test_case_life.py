@@ -33,9 +33,10 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     drawn = driver.ledger.events[-1]
     seed = case_seed(drawn.slot_hash, bytes(driver.at.run), 0, 3, WORK)
     heard = [seat.index for seat in case.judging]
+    accusers = heard[:3]
     jurors = [juror.index for juror in seated.jurors]
-    assert tuple(jurors) == jury(seed, 0xFFF, [3], heard)
-    assert not set(jurors) & {3, *heard}, "others remain, so the first seats sit out"
+    assert tuple(jurors) == jury(seed, 0xFFF, [3], heard, accusers)
+    assert not set(jurors) & {3, *heard}, "others remain, so the seats sit out"
     assert seated.stage_end == driver.clock + driver.params.jury_commit_slots
 
     pool, treasury = driver.run.reward_pool, driver.run.treasury
@@ -183,6 +184,46 @@ def test_a_jury_without_a_majority_proves_nothing() -> None:
     assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, stake=0)
     assert settled.paid.bit_count() == len(case.jurors)
     assert driver.entries[3].frozen == 0
+
+
+def test_an_accusation_that_nobody_proves_leaves_the_round_unpaid_once() -> None:
+    patient = {"openings_slots": 2_000, "unbond_slots": 9_000, "vesting_slots": 9_000}
+    driver = CaseDriver.started(12, 3, **patient)
+    driver.draw(0)
+    driver.draw(1)
+    unvested = sum(driver.entries[3].bucket_amount)
+    for round_ in (0, 1, 2):
+        case = driver.seat_jury(driver.accuse(round_, 3))
+        pool = driver.run.reward_pool
+        driver.run_to(case.stage_end)
+        settled = driver.settle_case(case).event("CaseSettled")
+        is_third = round_ == 2
+        assert_fields(
+            settled,
+            round_,
+            outcome=CaseOutcome.NOT_PROVEN,
+            reward_undone=1_000,
+            is_strike=is_third,
+            paid=0,
+        )
+        assert driver.run.reward_pool == pool + 1_000
+        assert driver.round(round_).unpaid >> 3 & 1
+    entry = driver.entries[3]
+    assert_fields(entry, strikes=1, stake=STAKE, frozen=0, included_since_strike=0)
+    assert sum(entry.bucket_amount) == unvested - 3_000
+
+
+def test_a_bond_that_proves_nothing_costs_the_target_nothing() -> None:
+    driver = CaseDriver.started()
+    driver.judge(0, 3, CLEARED)
+    had = driver.entries[3]
+    driver.challenge(driver.outsider("challenger"), 0, 3, WORK)
+    case = driver.seat_jury(driver.case(0, 3))
+    driver.run_to(case.stage_end)
+    settled = driver.settle_case(case).event("CaseSettled")
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, reward_undone=0, is_strike=False)
+    now = driver.entries[3]
+    assert_fields(now, bucket_amount=had.bucket_amount, unproven_rounds=had.unproven_rounds)
 
 
 def test_silent_jurors_pay_and_count_against_both_sides() -> None:

@@ -126,14 +126,13 @@ def test_slashing_oneself_through_a_second_identity_loses_money() -> None:
 
 
 def test_without_three_people_a_bond_proves_nothing_and_comes_back() -> None:
-    driver = CaseDriver.started(4)
+    driver = CaseDriver.with_four_judges()
     friend, stranger = driver.owners[1], driver.outsider("challenger")
     early = driver.challenge_instruction(friend, 0, 3, PAYLOAD)
     assert driver.refused(early, friend) == "TooFewWitnesses"
     driver.challenge(stranger, 0, 3, PAYLOAD)
     case = driver.case(0, 3, PAYLOAD)
-    driver.send(life.leave_run(driver.at, friend.pubkey()), friend)
-    driver.play(1)
+    driver.bar(2)
     had = driver.entries[3]
     seated = driver.seat_jury(case)
     assert_fields(seated, stage=AuditStage.CASE_REVEAL, num_jurors=0)
@@ -152,11 +151,9 @@ def test_without_three_people_a_bond_proves_nothing_and_comes_back() -> None:
 
 
 def test_without_three_people_whom_three_seats_accused_is_excluded_and_not_slashed() -> None:
-    driver = CaseDriver.started(4)
+    driver = CaseDriver.with_four_judges()
     driver.judge(0, 3, [MISMATCH] * 3)
-    leaver = driver.owners[1]
-    driver.send(life.leave_run(driver.at, leaver.pubkey()), leaver)
-    driver.play(1)
+    driver.bar(2)
     pool = driver.run.reward_pool
     seated = driver.seat_jury(driver.case(0, 3))
     assert_fields(seated, stage=AuditStage.CASE_REVEAL, num_jurors=0)

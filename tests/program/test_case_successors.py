@@ -37,7 +37,9 @@ def test_a_new_holder_is_no_juror_in_the_place_of_an_old_witness() -> None:
     assert driver.entries[gone].status == Status.PENDING and case.eligible >> gone & 1
     seated = driver.seat_jury(case)
     jurors = {juror.index for juror in seated.jurors}
-    assert jurors == {stays, *(seat.index for seat in case.seats)}
+    accusers = {seat.index for seat in case.seats[:3]}
+    assert len(jurors) == 5 and gone not in jurors
+    assert jurors - accusers == {stays, *(seat.index for seat in case.seats[3:])}
 
 
 def test_a_new_holder_gets_no_strike_for_what_the_old_one_vouched_for() -> None:

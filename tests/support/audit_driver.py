@@ -76,6 +76,7 @@ def closed_round(number: int = ROUND, **changes: Any) -> RoundView:
         "seed_status": SeedStatus.FROZEN,
         "seed": SEED,
         "freeze_clock": FROZEN_AT,
+        "close_clock": 0,
         "included": 0b111111,
         "eligible": 0b111111,
         "sampled": 1 << INDEX,

@@ -20,6 +20,7 @@ from troth_client.member import Member
 from troth_client.network.named_tasks import NamedTasks, Work
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.steps.transitions import pending_seeds
+from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import (
     AuditStage,
     AuditView,
@@ -37,6 +38,13 @@ OPEN = (
     AuditStage.CASE_REVEAL,
 )
 """Stages in which a verdict or a vote may still be shown."""
+BEFORE_JURY = (
+    AuditStage.OPENINGS,
+    AuditStage.COMMIT,
+    AuditStage.REVEAL,
+    AuditStage.ACCUSED,
+)
+"""Stages of an opened audit that a jury may follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,23 +118,29 @@ def _is_waiting(
 async def is_needed(member: Member, view: NetworkView) -> bool:
     """Return whether audits of a finished run may still ask its participants for something.
 
-    A participant that left now would be fined for a silent seat or for missing openings. This
-    includes work that an audit cleared, while anybody may still contest it. Reads the chain again:
-    since the last view, somebody may have frozen the last seed and opened an audit.
+    A participant that left now would be fined for a silent seat or for missing openings, and those
+    who stay would be the whole jury of a case. Reads the chain again: since the last view, somebody
+    may have frozen the last seed and opened an audit.
     """
     tracker = member.audits.tracker
     await tracker.refresh(view)
     is_open = any(
         audit.stage not in JUDGED or _is_contestable(audit, view) for audit in tracker.audits(view)
     )
-    return is_open or bool(view.run.seeds_pending) or bool(tracker.to_open(view))
+    return (
+        is_open
+        or bool(view.run.seeds_pending)
+        or bool(tracker.to_open(view))
+        or _may_be_drawn(member, view)
+    )
 
 
 async def owes(member: Member, view: NetworkView) -> bool:
     """Return whether audits may still ask us for something after we have left the run.
 
-    The stake unbonds meanwhile. A silent seat, or missing openings of our own work, would still be
-    fined from it.
+    The stake unbonds meanwhile. A silent seat, missing openings of our own work, or the silence of
+    a juror would still be fined from it: juries are drawn from those who were witnesses in the
+    round of the case, whether they have left or not.
     """
     tracker, index = member.audits.tracker, member.chain.index
     await tracker.refresh(view)
@@ -137,7 +151,19 @@ async def owes(member: Member, view: NetworkView) -> bool:
         or (audit.target == index and _is_contestable(audit, view))
         for audit in tracker.audits(view)
     )
-    return is_named or any(round_ <= last for round_ in to_come)
+    return is_named or any(round_ <= last for round_ in to_come) or _may_be_drawn(member, view)
+
+
+def _may_be_drawn(member: Member, view: NetworkView) -> bool:
+    """Whether a jury may still be drawn on a round in which we were an eligible witness."""
+    tracker, index = member.audits.tracker, member.chain.index
+    is_awaited = any(
+        bitmap.has(audit.eligible, index)
+        and (audit.stage in BEFORE_JURY or _is_contestable(audit, view))
+        for audit in tracker.audits(view)
+    )
+    rounds = tracker.open_to_cases(view)
+    return is_awaited or any(bitmap.has(round_.eligible, index) for round_ in rounds)
 
 
 def _named(audit: AuditView) -> set[int]:

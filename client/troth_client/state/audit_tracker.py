@@ -116,6 +116,12 @@ class AuditTracker:
         ]
         return [key for key in wanted if not self._is_open(key)]
 
+    def open_to_cases(self, view: NetworkView) -> list[RoundView]:
+        """Return the rounds of the ring about which anybody may still open a bonded case."""
+        clock, slots = run_clock(view.run, view.slot), view.run.params.case_slots
+        rounds = self._rounds.values()
+        return [round_ for round_ in rounds if clock <= round_.close_clock + slots]
+
     def is_done(self, round_: int, target: int, view: NetworkView) -> bool:
         """Return whether no audit of this work is open or can still open, barring a deep fork."""
         if self.find(round_, target) is not None:

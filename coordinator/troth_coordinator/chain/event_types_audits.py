@@ -272,6 +272,7 @@ class CaseSettled(Event):
     bond_burned: int
     bond_treasury: int
     reward_undone: int
+    is_strike: bool
     vouchers: int
     jailed: int
     status: int

@@ -89,9 +89,8 @@ def audit_seats(given: Given) -> Any:
 
 
 def audit_jury(given: Given) -> Any:
-    return list(
-        sampling.jury(unhex(given["seed"]), given["eligible"], given["barred"], given["seats"])
-    )
+    heard = given["seats"], given["accusers"]
+    return list(sampling.jury(unhex(given["seed"]), given["eligible"], given["barred"], *heard))
 
 
 def audit_case_seed(given: Given) -> Any:

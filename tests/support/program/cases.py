@@ -18,6 +18,7 @@ from troth_attestation.verdict import VerdictKind
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.view import Status
 
 STAKE = 100_000
 FEE = 200
@@ -35,6 +36,25 @@ class CaseDriver(AuditDriver):
     def started(cls, num: int = 12, rounds: int = 1, **changes: int | str) -> Self:
         """A run after so many rounds, the seed of the last one frozen."""
         return super().started(num, rounds, **changes)
+
+    @classmethod
+    def with_four_judges(cls) -> Self:
+        """Six participants after two rounds, the first four of them witnesses, so that two may be
+        convicted in an epoch."""
+        patient = {"openings_slots": 2_000, "unbond_slots": 9_000, "vesting_slots": 9_000}
+        driver = cls(6, roles=(3, 3, 3, 3, 1, 1), **patient)
+        driver.start()
+        driver.play(2)
+        driver.draw(0)
+        driver.draw(1)
+        return driver
+
+    def bar(self, index: int) -> None:
+        """Two convictions for work: whoever is barred sits on no jury."""
+        for round_ in (0, 1):
+            self.judge(round_, index, [MISMATCH] * 3)
+            self.decide(self.case(round_, index), MISMATCH, people=[index])
+        assert self.entries[index].status == Status.BARRED
 
     def case(self, round_: int, target: int, kind: AuditKind = WORK) -> AuditView:
         case = self.audit(round_, target, kind)

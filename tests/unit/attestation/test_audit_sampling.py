@@ -70,20 +70,36 @@ def test_seats_are_eligible_distinct_and_never_the_target(seed, target, eligible
             assert number is None or number >= 5
 
 
-@given(SEEDS, BITMAPS, st.sets(st.integers(0, 63), max_size=2), st.sets(st.integers(0, 63)))
-def test_a_jury_leaves_out_who_must_not_judge(seed, eligible, barred, seats):
-    drawn = sampling.jury(seed, eligible, barred, seats)
-    pool = [j for j in range(64) if eligible >> j & 1 and j not in barred]
-    fresh = [j for j in pool if j not in seats]
-    allowed = fresh if len(fresh) >= 5 else pool
-    assert set(drawn) <= set(allowed)
-    assert len(drawn) == (min(7, len(allowed)) if len(allowed) >= 3 else 0)
+PLACES = st.sets(st.integers(0, 63))
+
+
+@given(SEEDS, BITMAPS, st.sets(st.integers(0, 63), max_size=2), PLACES, PLACES)
+def test_a_jury_leaves_out_who_must_not_judge(seed, eligible, barred, seats, accusers):
+    drawn = sampling.jury(seed, eligible, barred, seats, accusers)
+    everybody = {j for j in range(64) if eligible >> j & 1 and j not in barred}
+    fresh = everybody - seats
+    num = len(fresh) if len(fresh) >= 5 else min(5, len(everybody))
+    assert set(drawn) <= everybody
+    assert len(drawn) == (min(7, num) if num >= 3 else 0)
+    if len(fresh) >= 5:
+        assert set(drawn) <= fresh
+    elif drawn:
+        filling = set(drawn) - fresh
+        assert fresh <= set(drawn)
+        assert not filling & accusers or everybody & seats - accusers <= filling
+
+
+def test_seats_fill_a_small_jury_and_its_accusers_last():
+    seats, accusers = [1, 2, 3, 4, 5], [1, 2, 3]
+    drawn = sampling.jury(seed_of("small"), 0b1111_1111, [0], seats, accusers)
+    assert len(drawn) == 5
+    assert {4, 5, 6, 7} <= set(drawn), "the accusers fill the last place only"
 
 
 def test_cases_that_take_the_same_slot_draw_different_people():
     slot_hash, run = seed_of("slot"), seed_of("run")
     drawn = {
-        sampling.jury(sampling.case_seed(slot_hash, run, 4, target, kind), ALL, [], [])
+        sampling.jury(sampling.case_seed(slot_hash, run, 4, target, kind), ALL, [], [], [])
         for target in range(5)
         for kind in range(3)
     }

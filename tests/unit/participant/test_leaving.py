@@ -1,5 +1,7 @@
 """How long a participant stays: while an audit, or a seed, may still ask something of it."""
 
+from dataclasses import replace
+
 import pytest
 from support.audit_driver import (
     FROZEN_AT,
@@ -20,6 +22,8 @@ from troth_coordinator.rules.view import SeedStatus, Status
 BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
 OK = 1
 END = audit_view().stage_end
+EVERYBODY, OTHERS = 0b111111, 0b011111
+"""Eligible witnesses, with the member of these tests and without it."""
 
 
 @pytest.fixture
@@ -61,10 +65,15 @@ def left(round_, sequence, **changes):
         (audit_view(), True),
         (audit_view(AuditStage.SETTLED), True),
         (audit_view(AuditStage.SETTLED, stage_end=FROZEN_AT), False),
-        (audit_view(AuditStage.SETTLED, target=0, seats=heard(OK, OK, OK, OK, OK)), False),
-        (audit_view(target=0), False),
+        (audit_view(AuditStage.SETTLED, target=0, eligible=OTHERS), False),
+        (audit_view(AuditStage.SETTLED, target=0, eligible=EVERYBODY), True),
+        (audit_view(AuditStage.SETTLED, target=0, eligible=EVERYBODY, stage_end=FROZEN_AT), False),
+        (audit_view(target=0, eligible=OTHERS), False),
+        (audit_view(target=0, eligible=EVERYBODY), True),
+        (audit_view(AuditStage.ACCUSED, target=0, eligible=EVERYBODY), True),
+        (audit_view(AuditStage.CASE_COMMIT, target=0, eligible=EVERYBODY), False),
         (audit_view(target=0, seats=heard(OK, OK, OK, OK, OK)), True),
-        (audit_view(target=0, seats=(), jurors=(juror(INDEX),)), True),
+        (audit_view(AuditStage.CASE_COMMIT, target=0, seats=(), jurors=(juror(INDEX),)), True),
     ],
 )
 async def test_a_member_that_has_left_stays_for_audits_that_name_it(driver, audit, expected):
@@ -79,7 +88,22 @@ async def test_a_member_that_has_left_stays_for_the_seeds_of_its_rounds_and_no_l
     assert not await owes(driver.member, left(9, 2, seeds_pending=1 << 10))
     driver.node.rounds = {ROUND: closed_round()}
     assert await owes(driver.member, left(9, 3))
-    assert not await owes(driver.member, left(8, 4))
+    driver.node.rounds = {ROUND: closed_round(eligible=OTHERS)}
+    await driver.tracker.refresh(view_at(sequence=4))
+    assert not await owes(driver.member, left(8, 5))
+
+
+async def test_a_witness_stays_while_a_case_about_one_of_its_rounds_may_be_opened(driver):
+    """Whoever stays would be the whole jury of those who went home. Threat T70."""
+    slots = PARAMS.case_slots
+    lost = closed_round(seed_status=SeedStatus.LOST, freeze_clock=NONE, close_clock=FROZEN_AT)
+    driver.node.rounds, driver.node.audits = {ROUND: lost}, []
+    assert await owes(driver.member, left(10, 1))
+    assert await is_needed(driver.member, view_at(FROZEN_AT + slots, sequence=2))
+    assert not await is_needed(driver.member, view_at(FROZEN_AT + slots + 1, sequence=3))
+    driver.node.rounds = {ROUND: replace(lost, eligible=OTHERS)}
+    await driver.tracker.refresh(view_at(sequence=4))
+    assert not await owes(driver.member, left(10, 5))
 
 
 async def test_a_lost_seed_asks_nobody(driver):

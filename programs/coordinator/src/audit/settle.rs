@@ -33,9 +33,11 @@ pub struct Findings {
 
 /// Losses of the target that are no penalty.
 #[derive(Default)]
-struct Undone {
-    reward: u64,
-    is_strike: bool,
+pub struct Undone {
+    /// Reward that went back to the pool.
+    pub reward: u64,
+    /// Whether it was the third unproven audit in a hundred rounds.
+    pub is_strike: bool,
 }
 
 impl AuditContext<'_, '_> {
@@ -171,7 +173,7 @@ impl AuditContext<'_, '_> {
 
     /// No reward for that round, and sampled as a new participant again; the third time within a
     /// hundred rounds is a strike.
-    fn leave_unproven(&mut self, round: &mut Round) -> Result<Undone> {
+    pub fn leave_unproven(&mut self, round: &mut Round) -> Result<Undone> {
         let reward = self.take_back_reward(round)?;
         let entry = self.roster.entry_mut(self.audit.target)?;
         entry.included_since_strike = 0;

@@ -43,9 +43,8 @@ impl AuditContext<'_, '_> {
         let (run, round, target) = (self.key.to_bytes(), audit.round, audit.target);
         audit.case_seed = case_seed(slot_hash, &run, round, target, audit.kind);
         let parties = bit(usize::from(target)) | bit(usize::from(audit.challenger_index));
-        let seats = audit.judging().iter();
-        let seats = seats.fold(0, |all, seat| all | bit(usize::from(seat.index)));
-        let drawn = jury(&audit.case_seed, eligible, parties, seats);
+        let (seats, accusers) = audit.heard();
+        let drawn = jury(&audit.case_seed, eligible, parties, seats, accusers);
         let mut jurors = [NO_INDEX; NUM_JURORS];
         let places = audit.jurors.iter_mut().zip(&mut jurors);
         for ((juror, copy), index) in places.zip(drawn.indices()) {
@@ -110,6 +109,22 @@ impl AuditContext<'_, '_> {
 }
 
 impl Audit {
+    /// Those who sat in the audit, and those among them that spoke against the target, as bitmaps.
+    fn heard(&self) -> (u64, u64) {
+        let against = [Verdict::Mismatch, Verdict::Unavailable].map(Verdict::number);
+        self.judging()
+            .iter()
+            .fold((0, 0), |(seats, accusers), seat| {
+                let one = bit(usize::from(seat.index));
+                let accuser = if against.contains(&seat.verdict) {
+                    one
+                } else {
+                    0
+                };
+                (seats | one, accusers | accuser)
+            })
+    }
+
     /// Goes from CaseCommit to CaseReveal once the window has ended.
     pub fn advance_case(&mut self, params: &Params, clock: u64) -> Result<()> {
         if self.is(Stage::CaseCommit) && clock > self.stage_end {
@@ -179,16 +194,14 @@ impl Audit {
     }
 }
 
-/// Witnesses that were `eligible` at the open of `round` and have not fallen away since.
+/// Witnesses that were `eligible` at the open of `round` and may judge, whatever they are now: those
+/// who fell silent or left keep the duty, or whoever stays could judge alone. Left out are the
+/// barred, and whoever took over the index since.
 #[must_use]
 pub fn eligible_jurors(roster: &Roster, eligible: u64, round: u64) -> u64 {
-    let stays = |entry: &Entry| {
-        let serves = entry.is(Status::Active) || entry.is(Status::Pending);
-        // An index that somebody else holds by now is not the witness of then.
-        serves && entry.joined_round <= round
-    };
+    let may_judge = |entry: &Entry| !entry.is(Status::Barred) && entry.joined_round <= round;
     with_bits(&roster.entries)
-        .filter(|(bit, entry)| eligible & bit != 0 && stays(entry))
+        .filter(|(bit, entry)| eligible & bit != 0 && may_judge(entry))
         .fold(0, |all, (bit, _)| all | bit)
 }
 

@@ -6,7 +6,7 @@
 use anchor_lang::prelude::*;
 
 use crate::audit::{breaker, AuditContext};
-use crate::constants::{AUDIT_BREAKER, MAX_PARTICIPANTS};
+use crate::constants::{AUDIT_BONDED, AUDIT_BREAKER, MAX_PARTICIPANTS};
 use crate::errors::CoordinatorError;
 use crate::math::add;
 use crate::round::penalties::jail;
@@ -27,6 +27,8 @@ pub struct Sentence {
     pub fault: u8,
     /// Reward of the target that went back to the pool.
     pub reward_undone: u64,
+    /// Whether this was the third unproven audit of the target in a hundred rounds.
+    pub is_strike: bool,
     /// A strike each, for vouching.
     pub vouchers: u64,
 }
@@ -43,8 +45,23 @@ impl AuditContext<'_, '_> {
         match outcome {
             CaseOutcome::Excluded => self.exclude(round),
             CaseOutcome::NoOpenings => self.fine(round),
-            _ => Ok(Sentence::default()),
+            CaseOutcome::NotProven => self.doubt(round),
+            CaseOutcome::Acquitted | CaseOutcome::Convicted => Ok(Sentence::default()),
         }
+    }
+
+    /// An accusation by seats that nobody could prove is an audit that ended unproven. A bond is
+    /// no evidence: what a challenger could not prove changes nothing.
+    fn doubt(&mut self, round: &mut Round) -> Result<Sentence> {
+        if self.audit.has_flag(AUDIT_BONDED) {
+            return Ok(Sentence::default());
+        }
+        let undone = self.leave_unproven(round)?;
+        Ok(Sentence {
+            reward_undone: undone.reward,
+            is_strike: undone.is_strike,
+            ..Sentence::default()
+        })
     }
 
     /// Slashes into escrow. The target stays frozen until that is released.

@@ -181,6 +181,7 @@ impl AuditContext<'_, '_> {
             bond_burned: bond.burned,
             bond_treasury: bond.treasury,
             reward_undone: sentence.reward_undone,
+            is_strike: sentence.is_strike,
             vouchers: sentence.vouchers,
             jailed,
             status: self.roster.entry(audit.target)?.status,

@@ -227,6 +227,8 @@ pub struct CaseSettled {
     pub bond_treasury: u64,
     /// Reward of the target that went back to the pool.
     pub reward_undone: u64,
+    /// Whether this was the third unproven audit of the target in a hundred rounds.
+    pub is_strike: bool,
     /// A strike each, for vouching.
     pub vouchers: u64,
     /// Jailed from now on, of these and the target.

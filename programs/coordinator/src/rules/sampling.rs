@@ -8,8 +8,9 @@ use super::bitmap::{bit, count, with_bits};
 use super::hashing::{digest, Digest, TAG_CASE, TAG_JURY, TAG_SAMPLE, TAG_SEAT};
 use crate::constants::{FIRST_SEATS, MAX_PARTICIPANTS, NUM_JURORS, NUM_SEATS, PPM};
 
-/// The first seats sit out a jury where at least so many others remain.
-pub const KEEP_WITHOUT_SEATS: u64 = 5;
+/// The seats of the audit sit out its jury where at least so many others remain; else they fill it
+/// up to so many.
+pub const KEEP_WITHOUT_SEATS: usize = 5;
 
 /// How much of a round is sampled.
 #[derive(Clone, Copy, Debug)]
@@ -91,14 +92,9 @@ impl<const N: usize> Drawn<N> {
 
     /// Sorts the `pool` by score; empty where it has fewer than three.
     fn from_pool(pool: u64, score_of: impl Fn(&[u8]) -> u64) -> Self {
-        let mut lowest = [UNDRAWN; N];
         let found = usize::try_from(count(pool)).unwrap_or(0);
-        if found >= FIRST_SEATS {
-            for (_, index) in indices_of(pool) {
-                let order = u128::from(score_of(&index.to_le_bytes()));
-                keep_lowest(&mut lowest, draw(order, index));
-            }
-        }
+        let is_drawn = found >= FIRST_SEATS;
+        let lowest = lowest_scores(if is_drawn { pool } else { 0 }, score_of);
         Self {
             indices: lowest.map(drawn_index),
             count: lowest.iter().filter(|draw| **draw != UNDRAWN).count(),
@@ -128,18 +124,43 @@ pub fn case_seed(slot_hash: &Digest, run: &Digest, round: u64, target: u16, kind
 
 /// The jury in order.
 ///
-/// `eligible` are the witnesses eligible at the open of the round and still active, `barred` the
-/// accused and the challenger, `seats` the first seats: they sit out where five others remain.
+/// `eligible` are the witnesses eligible at the open of the round who may judge, `barred` the
+/// accused and the challenger, `seats` those who sat in the audit, `accusers` those among them that
+/// spoke against the target. The seats sit out. Where fewer than five others remain, seats by
+/// ascending score make it five, and of those first the ones that did not accuse.
 #[must_use]
-pub fn jury(seed: &Digest, eligible: u64, barred: u64, seats: u64) -> Drawn<NUM_JURORS> {
+pub fn jury(
+    seed: &Digest,
+    eligible: u64,
+    barred: u64,
+    seats: u64,
+    accusers: u64,
+) -> Drawn<NUM_JURORS> {
+    let score_of = |index: &[u8]| score(&[TAG_JURY, seed, index]);
     let all = eligible & !barred;
-    let without_seats = all & !seats;
-    let pool = if count(without_seats) >= KEEP_WITHOUT_SEATS {
-        without_seats
-    } else {
-        all
-    };
-    Drawn::from_pool(pool, |index| score(&[TAG_JURY, seed, index]))
+    let sat = all & seats;
+    let pool = [sat & !accusers, sat & accusers]
+        .iter()
+        .fold(all & !seats, |pool, group| {
+            let found = usize::try_from(count(pool)).unwrap_or(KEEP_WITHOUT_SEATS);
+            let missing = KEEP_WITHOUT_SEATS.saturating_sub(found);
+            let lowest: [u128; KEEP_WITHOUT_SEATS] = lowest_scores(*group, score_of);
+            let added = lowest.iter().take(missing).filter(|draw| **draw != UNDRAWN);
+            added.fold(pool, |pool, draw| {
+                pool | bit(usize::from(drawn_index(*draw)))
+            })
+        });
+    Drawn::from_pool(pool, score_of)
+}
+
+/// The draws of the `pool` with the `N` lowest scores, ascending.
+fn lowest_scores<const N: usize>(pool: u64, score_of: impl Fn(&[u8]) -> u64) -> [u128; N] {
+    let mut lowest = [UNDRAWN; N];
+    for (_, index) in indices_of(pool) {
+        let order = u128::from(score_of(&index.to_le_bytes()));
+        keep_lowest(&mut lowest, draw(order, index));
+    }
+    lowest
 }
 
 /// A place that no draw has taken.
@@ -255,11 +276,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_seats_sit_out_where_five_others_remain() {
-        let drawn = |eligible| jury(&[7; 32], eligible, 0b1, 0b1110);
+    fn the_seats_sit_out_where_five_others_remain_and_else_make_it_five() {
+        let drawn = |eligible| jury(&[7; 32], eligible, 0b1, 0b1110, 0b0110);
         assert_eq!(drawn(0b1_1111_1111).indices().len(), 5);
         assert!(drawn(0b1_1111_1111).indices().iter().all(|j| *j >= 4));
-        assert_eq!(drawn(0b1111_1111).indices().len(), 7);
+        let four_others = drawn(0b1111_1111);
+        assert_eq!(four_others.indices().len(), 5);
+        assert!(four_others.indices().iter().all(|j| *j >= 3));
+        assert_eq!(drawn(0b1_1111).indices().len(), 4);
         assert!(drawn(0b111).indices().is_empty());
     }
 }

@@ -37,7 +37,8 @@ pub fn audit_jury(input: &Value) -> Value {
             .fold(0, |all, index| all | bitmap::bit(index))
     };
     let (seed, eligible) = (array(&input["seed"]), number(&input["eligible"]));
-    json!(sampling::jury(&seed, eligible, bitmap("barred"), bitmap("seats")).indices())
+    let (seats, accusers) = (bitmap("seats"), bitmap("accusers"));
+    json!(sampling::jury(&seed, eligible, bitmap("barred"), seats, accusers).indices())
 }
 
 /// `audit_case_seed.json`.

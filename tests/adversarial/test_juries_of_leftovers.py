@@ -1,0 +1,127 @@
+"""A minority that waits until the honest are gone, and would then be the whole jury. Threat T70."""
+
+import pytest
+from support.fields import assert_fields
+from support.program.audits import MISMATCH, OK
+from support.program.cases import PAYLOAD, ROOT, STAKE, CaseDriver
+from support.program.losses import penalties
+
+from troth_attestation.quorum import CaseOutcome
+from troth_coordinator.chain import instructions as life
+from troth_coordinator.rules.audit_view import AuditView
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import Status
+
+EVIL, HONEST = (0, 1, 2), tuple(range(3, 12))
+ROUNDS = 3
+QUIET = {"p_base_ppm": 0, "p_new_ppm": 0, "audit_cap": 4}
+"""No audits: the exact cases need none."""
+PATIENT = {"unbond_slots": 9_000, "vesting_slots": 9_000}
+
+
+def leave(driver: CaseDriver, index: int) -> None:
+    owner = driver.owners[index]
+    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+
+
+def seated_case(driver: CaseDriver, round_: int, victim: int) -> AuditView:
+    """A stranger accuses the root vote of a victim, and the jury is drawn."""
+    thief = driver.outsider("thief")
+    driver.challenge(thief, round_, victim, ROOT)
+    return driver.seat_jury(driver.case(round_, victim, ROOT))
+
+
+def all_vote(driver: CaseDriver, seated: AuditView) -> None:
+    """The cartel convicts, everybody else looks and acquits."""
+    votes = [MISMATCH if juror.index in EVIL else OK for juror in seated.jurors]
+    driver.take_votes(seated, votes)
+
+
+def held(driver: CaseDriver) -> list[int]:
+    """Stake and unbonding of the honest."""
+    return [driver.entries[index].stake + driver.entries[index].unbonding for index in HONEST]
+
+
+def test_a_quarter_cannot_convict_those_who_took_their_stakes_home() -> None:
+    """Three of twelve stay when a run has finished, and the nine others leave.
+
+    With a stranger's bonds they accuse every leaver of a false root in every round of the ring. If
+    only those who stay could judge, the three were the jury of every case, and took two thirds of
+    all honest stakes. But the leavers were witnesses of those rounds: they are drawn, vote, and
+    nobody is convicted.
+    """
+    driver = CaseDriver(12, max_rounds=ROUNDS, **QUIET, **PATIENT)
+    driver.start()
+    driver.play(ROUNDS)
+    driver.cool_down()
+    assert driver.run.phase == Phase.FINISHED
+    for index in HONEST:
+        leave(driver, index)
+    before, outcomes = held(driver), set()
+    for round_ in range(ROUNDS):
+        for victim in HONEST:
+            seated = seated_case(driver, round_, victim)
+            jurors = {juror.index for juror in seated.jurors}
+            assert len(jurors) == 7 and victim not in jurors and not jurors <= set(EVIL)
+            all_vote(driver, seated)
+            settled = driver.settle_case(seated).event("CaseSettled")
+            outcomes.add(CaseOutcome(settled.outcome))
+    assert outcomes <= {CaseOutcome.ACQUITTED, CaseOutcome.NOT_PROVEN}
+    assert CaseOutcome.ACQUITTED in outcomes
+    assert held(driver) == before == [STAKE] * len(HONEST)
+
+
+def test_a_quarter_cannot_convict_those_who_were_offline_for_two_rounds() -> None:
+    """A common outage makes nine of twelve inactive; the three who caused it accuse them meanwhile.
+
+    The nine are drawn although they are inactive. Back in time they acquit; too late, the case is
+    not proven. A silent juror pays two fees, the accused pays nothing.
+    """
+    driver = CaseDriver(12, **QUIET, **PATIENT)
+    driver.start()
+    driver.play(ROUNDS)
+    for _ in range(2):
+        driver.commit_all(EVIL)
+        driver.attest_all(EVIL)
+        driver.close(b"x" * 32)
+    assert {driver.entries[index].status for index in HONEST} == {Status.INACTIVE}
+    before = held(driver)
+    seated = seated_case(driver, 0, HONEST[0])
+    all_vote(driver, seated)
+    settled = driver.settle_case(seated).event("CaseSettled")
+    assert settled.outcome in (CaseOutcome.ACQUITTED, CaseOutcome.NOT_PROVEN)
+    assert held(driver) == before
+    seated = seated_case(driver, 0, HONEST[1])
+    driver.take_votes(seated, [MISMATCH if j.index in EVIL else None for j in seated.jurors])
+    driver.run_to(driver.case(0, HONEST[1], ROOT).stage_end)
+    landed = driver.settle_case(seated)
+    assert_fields(landed.event("CaseSettled"), outcome=CaseOutcome.NOT_PROVEN, stake=0)
+    silent = {juror.index for juror in seated.jurors} - set(EVIL)
+    assert {event.index for event in penalties(landed)} == silent
+    assert driver.entries[HONEST[1]].stake == before[1]
+
+
+@pytest.mark.parametrize(("num", "seats"), [(12, 7), (4, 3)])
+def test_a_jury_whose_members_have_all_left_convicts_all_the_same(num: int, seats: int) -> None:
+    """A cheat waits with its malformed payload until everybody goes home.
+
+    Its jury has left, in a run of four down to the last three. They serve from where they are, with
+    the session keys that they had, and their fees reach them. The cheat has left too: its tickets
+    pay.
+    """
+    driver = CaseDriver.started(num, **PATIENT)
+    for index in range(num):
+        leave(driver, index)
+    driver.commit_all()
+    driver.attest_all()
+    driver.close()
+    driver.cool_down()
+    assert {entry.status for entry in driver.entries[:num]} == {Status.LEFT}
+    driver.challenge(driver.outsider("challenger"), 0, 3, PAYLOAD)
+    seated = driver.seat_jury(driver.case(0, 3, PAYLOAD))
+    jurors = [juror.index for juror in seated.jurors]
+    assert len(jurors) == seats and 3 not in jurors
+    driver.take_votes(seated, [MISMATCH] * seats)
+    settled = driver.settle_case(seated, people=[3]).event("CaseSettled")
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, unbonding=STAKE // 10, stake=0)
+    assert settled.paid == sum(1 << index for index in jurors)
