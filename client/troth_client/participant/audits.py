@@ -138,9 +138,9 @@ async def is_needed(member: Member, view: NetworkView) -> bool:
 async def owes(member: Member, view: NetworkView) -> bool:
     """Return whether audits may still ask us for something after we have left the run.
 
-    The stake unbonds meanwhile. A silent seat, missing openings of our own work, or the silence of
-    a juror would still be fined from it: juries are drawn from those who were witnesses in the
-    round of the case, whether they have left or not.
+    The stake unbonds meanwhile. A silent seat, a silent juror, or missing openings of our own work
+    would still be fined from it. Juries are drawn from the witnesses of the round of the case,
+    whether they have left or not.
     """
     tracker, index = member.audits.tracker, member.chain.index
     await tracker.refresh(view)

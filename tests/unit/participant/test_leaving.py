@@ -94,7 +94,7 @@ async def test_a_member_that_has_left_stays_for_the_seeds_of_its_rounds_and_no_l
 
 
 async def test_a_witness_stays_while_a_case_about_one_of_its_rounds_may_be_opened(driver):
-    """Whoever stays would be the whole jury of those who went home. Threat T70."""
+    """Those who stay would be the whole jury of those who went home. Threat T70."""
     slots = PARAMS.case_slots
     lost = closed_round(seed_status=SeedStatus.LOST, freeze_clock=NONE, close_clock=FROZEN_AT)
     driver.node.rounds, driver.node.audits = {ROUND: lost}, []

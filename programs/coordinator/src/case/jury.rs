@@ -194,9 +194,10 @@ impl Audit {
     }
 }
 
-/// Witnesses that were `eligible` at the open of `round` and may judge, whatever they are now: those
-/// who fell silent or left keep the duty, or whoever stays could judge alone. Left out are the
-/// barred, and whoever took over the index since.
+/// The witnesses that were `eligible` at the open of `round` and may judge, whatever they are now.
+///
+/// Those who fell silent or left keep the duty: otherwise those who stay could judge alone. The
+/// barred are left out, and those who took over an index since.
 #[must_use]
 pub fn eligible_jurors(roster: &Roster, eligible: u64, round: u64) -> u64 {
     let may_judge = |entry: &Entry| !entry.is(Status::Barred) && entry.joined_round <= round;

@@ -124,9 +124,9 @@ pub fn case_seed(slot_hash: &Digest, run: &Digest, round: u64, target: u16, kind
 
 /// The jury in order.
 ///
-/// `eligible` are the witnesses eligible at the open of the round who may judge, `barred` the
-/// accused and the challenger, `seats` those who sat in the audit, `accusers` those among them that
-/// spoke against the target. The seats sit out. Where fewer than five others remain, seats by
+/// `eligible` are the witnesses of the round who may judge, `barred` the accused and the
+/// challenger. `seats` sat in the audit, `accusers` among them spoke against the target. The seats
+/// sit out. Where fewer than five others remain, seats by
 /// ascending score make it five, and of those first the ones that did not accuse.
 #[must_use]
 pub fn jury(
