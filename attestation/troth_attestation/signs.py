@@ -1,7 +1,7 @@
 """The chosen coefficients of a payload, one sign each, as trainers send and judges compare them.
 
 Owns: the one record of them, and that its three arrays belong together.
-Never: chooses them (`work.py` does for the judge, the client for the trainer) or packs them.
+Never: chooses them (`selection.py` does for the judge, the client for the trainer) or packs them.
 Next: `work.py`, which compares a payload with the opened tiles.
 
 Shape legend: T tiles, k coefficients per tile.
@@ -22,7 +22,7 @@ Indices = npt.NDArray[np.int16]
 class Signs:
     """The signs of one trainer: T tiles with k coefficients each, T at least 1.
 
-    present: bool [T], False where u is all zero; indices: int16 [T, k], ascending in each tile;
+    present: bool [T], False where a tile is not sent; indices: int16 [T, k], ascending in a tile;
     negative: bool [T, k], in the order of the indices. Fields of absent tiles are zero. Nobody
     writes into the arrays. Raises TensorError for other dtypes or shapes; order and absent tiles
     are not checked here: the decoder of foreign bytes does, and names the tile that is wrong.

@@ -6,7 +6,7 @@ Never: computes a gradient (the witness brings its own), fetches, or decides a p
 Next: `verdict.py` for the words, `sketch.py` for the proof that a witness computed at all.
 
 The tests compare gradients, not payloads. A free-rider reproduces most of an honest top-k from old
-momentum, but its implied gradient u - beta * M is off by 100 %. Arithmetic is fp64.
+momentum, but its implied gradient u - beta * M is off by 100 %. Arithmetic of norms is fp64.
 """
 
 from dataclasses import dataclass
@@ -26,16 +26,14 @@ from troth_attestation.errors import (
     TensorError,
 )
 from troth_attestation.openings import Openings, Sampled
-from troth_attestation.signs import Bools, Signs
-from troth_attestation.sizes import INDEX_BITS, TILE_COEFFICIENTS, TILE_SIDE
+from troth_attestation.selection import after_included, decayed, flush, is_sent, top_k
+from troth_attestation.signs import Signs
+from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_coordinator.rules.config import MICRO, DemoSection, JudgeSection
 
 Float64 = npt.NDArray[np.float64]
-
-_MAGNITUDE = np.int32(0x7FFFFFFF)
-_NEGATIVE_ZERO = np.iinfo(np.int32).min
 
 OPENING_REASONS: dict[type[OpeningError], Reason] = {
     OpeningFieldError: Reason.OPENINGS_FIELD,
@@ -99,21 +97,24 @@ def judge_openings(shown: Openings, signs: Signs | None, gradient: Float32, rule
     """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
     if signs is None:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
-    wrong = first_tile_not_top_k(shown, signs, rule.demo.k)
+    wrong = first_tile_not_top_k(shown, signs, rule)
     if wrong is not None:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
     own = _own_tiles(gradient, shown.tiles)
     return decide(measure(shown, own, rule), rule.judge)
 
 
-def first_tile_not_top_k(shown: Openings, signs: Signs, k: int) -> int | None:
-    """Return the first opened tile where the payload is not top-k and signs of u, or None.
+def first_tile_not_top_k(shown: Openings, signs: Signs, rule: Rule) -> int | None:
+    """Return the first opened tile where the payload is not what u says, or None.
 
-    A payload of another shape differs from the first opened tile on.
+    Presence, places and signs follow from u and the u before (`selection.py`). A payload of another
+    shape differs from the first opened tile on.
     """
-    chosen = select(shown.after, k)
+    u, without = flush(shown.after), decayed(residual_before(shown, rule.demo), rule.demo)
+    sent = is_sent(u, without, rule.judge.sent_floor_log2)
+    chosen = top_k(u, rule.demo.k).signs(sent)
     for row, tile in enumerate(shown.tiles):
-        if tile >= len(signs.present) or signs.indices.shape[1:] != (k,):
+        if tile >= len(signs.present) or signs.indices.shape[1:] != (rule.demo.k,):
             return tile
         is_equal = (
             bool(signs.present[tile] == chosen.present[row])
@@ -125,31 +126,9 @@ def first_tile_not_top_k(shown: Openings, signs: Signs, k: int) -> int | None:
     return None
 
 
-def select(u: Float32, k: int) -> Signs:
-    """Choose the k entries of largest |u| in each row of u, fp32 [n, 4096], as DeMo does.
-
-    Ties go to the lowest index, -0.0 is positive; rows of zeros are absent. u must be finite.
-    """
-    bits = np.ascontiguousarray(u).view(np.int32)
-    magnitude = (bits & _MAGNITUDE).astype(np.int64)
-    # One key per entry that no other shares: magnitude first, then the lowest index.
-    inverted = np.arange(TILE_COEFFICIENTS - 1, -1, -1, dtype=np.int64)
-    order = np.argpartition((magnitude << INDEX_BITS) | inverted, -k, axis=1)[:, -k:]
-    present: Bools = np.any(magnitude != 0, axis=1).reshape(-1)
-    indices = np.sort(order, axis=1) * present[:, None]
-    chosen = np.take_along_axis(bits, indices, axis=1)
-    negative = (chosen < 0) & (chosen != _NEGATIVE_ZERO) & present[:, None]
-    return Signs(present, indices.astype(np.int16), negative)
-
-
 def residual_before(shown: Openings, demo: DemoSection) -> Float32:
-    """Return M before the round on the opened tiles: u of the round before, without its top-k."""
-    sent = select(shown.before, demo.k).indices
-    residual = shown.before.copy()
-    kept = np.float32((MICRO - demo.alpha_micro) / MICRO)
-    values = np.take_along_axis(residual, sent, axis=1) * kept
-    np.put_along_axis(residual, sent, values, axis=1)
-    return residual
+    """Return M before the round on the opened tiles, from u of the round before, fp32 [n, 4096]."""
+    return after_included(flush(shown.before), demo)
 
 
 def measure(shown: Openings, own: Float64, rule: Rule) -> Distances:
@@ -163,9 +142,10 @@ def measure(shown: Openings, own: Float64, rule: Rule) -> Distances:
         return Distances(has_gradient=False)
     floor = rule.judge.gradient_floor_micro / MICRO * np.median(size[has_gradient])
     scale = np.maximum(size, floor)
-    residual = residual_before(shown, rule.demo).astype(np.float64)
-    ratio = (np.linalg.norm(residual, axis=1) / scale)[has_gradient]
-    implied = shown.after.astype(np.float64) - rule.demo.beta_micro / MICRO * residual
+    residual = residual_before(shown, rule.demo)
+    ratio = (np.linalg.norm(residual.astype(np.float64), axis=1) / scale)[has_gradient]
+    without = decayed(residual, rule.demo).astype(np.float64)
+    implied = flush(shown.after).astype(np.float64) - without
     error = np.linalg.norm(implied - own, axis=1) / scale
     return Distances(
         True,

@@ -24,7 +24,7 @@ from troth_client.compression.dct import dct2
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
-from troth_client.compression.topk import select
+from troth_client.compression.topk import top_k
 from troth_client.data.manifest import Manifest
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
@@ -113,7 +113,7 @@ def simulate(
     model = build(config.model, initial_weights(bytes(32), config.model))
     weights = weight_views(model)
     held_out = validation.sequences(range(64))
-    rule = Residual(config.demo.beta_micro, config.demo.alpha_micro)
+    rule = Residual.of(config)
     trainers = [Trainer(rule) for _ in range(num_trainers)]
     seconds = {"gradient": 0.0, "encode": 0.0, "apply": 0.0}
     losses = {0: evaluate(model, held_out) / 1e6}
@@ -131,10 +131,10 @@ def simulate(
                 config.train.clip_micro,
             )
             middle = time.perf_counter()
-            u = rule.accumulate(trainer.momentum, dct2(layout.to_tiles(found.tensors)))
-            signs = select(u, config.demo.k)
-            raw = codec.encode(signs)
-            trainer.momentum = rule.after_included(u, signs)
+            moved = rule.accumulate(trainer.momentum, dct2(layout.to_tiles(found.tensors)))
+            top = top_k(moved.u, config.demo.k)
+            raw = codec.encode(top.signs(rule.is_sent(moved)))
+            trainer.momentum = rule.after_included(moved.u, top)
             payloads.append(codec.decode(raw, layout.num_tiles, config.demo.k))
             size = len(raw)
             seconds["gradient"] += middle - started

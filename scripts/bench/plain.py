@@ -34,7 +34,8 @@ def select(u: npt.NDArray[np.float32], k: int) -> Signs:
     """Choose by a stable argsort of magnitudes."""
     flat = u.reshape(len(u), -1)
     indices = np.sort(np.argsort(-np.abs(flat), axis=1, kind="stable")[:, :k], axis=1)
-    return flat.any(axis=1), indices, np.take_along_axis(flat, indices, 1) < 0
+    present = np.abs(flat).max(axis=1) >= 2.0**-40
+    return present, indices, np.take_along_axis(flat, indices, 1) < 0
 
 
 def pack(chosen: Signs, k: int) -> bytes:

@@ -22,9 +22,9 @@ from support.attacks.cheats import (
 from support.fields import assert_fields
 from support.runs import until_round
 
-from troth_attestation import work as judge
+from troth_attestation import selection as judge
 from troth_attestation.quorum import AuditOutcome
-from troth_attestation.signs import Signs
+from troth_attestation.selection import TopK
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_client.audit.recompute import recompute
 from troth_coordinator.chain.audit_instructions import request_audit
@@ -188,16 +188,16 @@ async def bent_signs(run, round_: int) -> tuple[float, float]:
     """The largest error of a tile, and the share of signs that honest work would not have sent."""
     honest = await honest_gradient(run, round_)
     entry = run.members[MAL].here.state.store.load_residual(round_)
-    beta = run.settings.config.demo.beta_micro / 10**6
-    bent = entry.u - np.float32(beta) * entry.before
+    demo = run.settings.config.demo
+    without = judge.decayed(entry.before, demo)
+    bent = entry.u - without
     size = np.linalg.norm(honest, axis=(1, 2))
     error = (np.linalg.norm(bent - honest, axis=(1, 2)) / size).max()
-    k = run.settings.config.demo.k
     shape = (len(honest), -1)
-    sent = judge.select(entry.u.reshape(shape), k)
-    due = judge.select((np.float32(beta) * entry.before + honest).reshape(shape), k)
+    sent = judge.top_k(entry.u.reshape(shape), demo.k)
+    due = judge.top_k((without + honest).reshape(shape), demo.k)
     same = sum(len(signs_of(sent, t) & signs_of(due, t)) for t in range(len(honest)))
-    return float(error), 1 - same / (len(honest) * k)
+    return float(error), 1 - same / (len(honest) * demo.k)
 
 
 async def honest_gradient(run, round_: int):
@@ -210,7 +210,7 @@ async def honest_gradient(run, round_: int):
     return recompute(config, weights, ada.data.sequences(ids))
 
 
-def signs_of(found: Signs, tile: int) -> set[tuple[int, bool]]:
+def signs_of(found: TopK, tile: int) -> set[tuple[int, bool]]:
     return set(zip(found.indices[tile].tolist(), found.negative[tile].tolist(), strict=True))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from troth_attestation import openings, sampling, state, work
+from troth_attestation import openings, sampling, selection, state, work
 from troth_attestation.signs import Signs
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import NONE
@@ -23,7 +23,6 @@ NUM_TILES = 45
 NUM_DRAWN = 32
 """Fewer than the default, so that an audit of the small model does not open all of it."""
 ROUND = 9
-BETA = CONFIG.demo.beta_micro / 10**6
 
 
 def gradients(seed: int, num_rounds: int, parts: int = 8) -> Any:
@@ -38,11 +37,16 @@ def gradients(seed: int, num_rounds: int, parts: int = 8) -> Any:
     return out
 
 
-def forget(u: Any) -> Any:
-    """Return u without what its payload sent."""
-    rest = u.copy()
-    np.put_along_axis(rest, work.select(u, CONFIG.demo.k).indices, 0, axis=1)
-    return rest
+def decayed(u: Any) -> Any:
+    """Return what u of the round before leaves, without a gradient."""
+    return selection.decayed(selection.after_included(u, CONFIG.demo), CONFIG.demo)
+
+
+def chosen(u_before: Any, u_after: Any) -> Signs:
+    """Return the payload of honest work; `u_before` None is the zero residual."""
+    without = np.zeros_like(u_after) if u_before is None else decayed(u_before)
+    sent = selection.is_sent(u_after, without, CONFIG.judge.sent_floor_log2)
+    return selection.top_k(u_after, CONFIG.demo.k).signs(sent)
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ def committed(u: Any) -> openings.Residual:
 
 def payload_of(u_before: Any, u_after: Any, own: Any, sigma: bytes = SIGMA) -> Work:
     """Return the audit of a payload that shows `u_after`; `u_before` None is the zero residual."""
+    u_after = selection.flush(np.float32(u_after))
     num_tiles = len(u_after)
     after = committed(u_after)
     before = None if u_before is None else committed(u_before)
@@ -91,7 +96,7 @@ def payload_of(u_before: Any, u_after: Any, own: Any, sigma: bytes = SIGMA) -> W
         root_before=before.tree.root if before else bytes(32),
     )
     own_tiles = np.ascontiguousarray(own, np.float32).reshape(num_tiles, 64, 64)
-    return Work(sampled, after, before, work.select(u_after, CONFIG.demo.k), own_tiles)
+    return Work(sampled, after, before, chosen(u_before, u_after), own_tiles)
 
 
 def trained(seed: int, cheat: Any = None, num_rounds: int = 8) -> Work:
@@ -100,10 +105,10 @@ def trained(seed: int, cheat: Any = None, num_rounds: int = 8) -> Work:
     u = None
     for round_ in range(num_rounds - 1):
         g = parts[round_].mean(axis=0)
-        u = g if u is None else np.float32(BETA) * forget(u) + g
+        u = g if u is None else decayed(u) + g
     own = parts[-1].mean(axis=0)
     shown = own if cheat is None else cheat(parts[-1], parts[-2], np.random.default_rng(seed))
-    after = np.float32(BETA) * forget(u) + shown.astype(np.float32)
+    after = decayed(u) + shown.astype(np.float32)
     return payload_of(u, after, own)
 
 

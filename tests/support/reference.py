@@ -77,9 +77,9 @@ def locate(shapes: dict[str, tuple[int, ...]]) -> tuple[int, dict[str, np.ndarra
 
 
 def choose(tile: np.ndarray, k: int) -> tuple[bool, list[int], list[bool]]:
-    """Present, indices, negative of one tile."""
+    """Present, indices, negative of one tile on a zero residual."""
     values = [float(x) for x in tile.reshape(-1)]
-    if not any(values):
+    if max(map(abs, values)) < 2.0**-40:
         return False, [0] * k, [False] * k
     best = sorted(range(len(values)), key=lambda i: (-abs(values[i]), i))[:k]
     return True, sorted(best), [values[i] < 0 for i in sorted(best)]

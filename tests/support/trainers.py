@@ -18,7 +18,7 @@ from troth_client.compression import codec
 from troth_client.compression.dct import dct2
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
-from troth_client.compression.topk import select
+from troth_client.compression.topk import top_k
 from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
 from troth_client.model.weights import build
@@ -95,13 +95,13 @@ class Trainer:
 
     def round(self, round_, d_g, ids):
         """Make the payload of a round from D(g), be included, and return what a judge receives."""
-        rule = Residual(self.config.demo.beta_micro, self.config.demo.alpha_micro)
-        u = rule.accumulate(self.momentum, d_g)
-        sent = select(u, self.config.demo.k)
-        payload = codec.encode(sent)
+        rule = Residual.of(self.config)
+        moved = rule.accumulate(self.momentum, d_g)
+        u, top = moved.u, top_k(moved.u, self.config.demo.k)
+        payload = codec.encode(top.signs(rule.is_sent(moved)))
         after = openings.Residual(u.numpy(), residual_tree(u.numpy()))
         before, previous_round = self.previous, self.previous_round
-        self.momentum = rule.after_included(u, sent)
+        self.momentum = rule.after_included(u, top)
         self.previous, self.previous_round = after, round_
         header = Header(
             **dict.fromkeys(("genesis_hash", "program_id", "run", "owner", "session"), ZERO),

@@ -32,7 +32,7 @@ from troth_client.compression.apply import update
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
-from troth_client.compression.topk import select
+from troth_client.compression.topk import top_k
 from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
 from troth_client.state.round_state import Sequences
@@ -170,7 +170,7 @@ class _Study:
         self._weights = {name: torch.from_numpy(array) for name, array in initial.items()}
         shapes = {name: tuple(w.shape) for name, w in self._weights.items()}
         self._layout = TileLayout.from_shapes(shapes)
-        self._residual = Residual(config.demo.beta_micro, config.demo.alpha_micro)
+        self._residual = Residual.of(config)
         nothing = np.zeros((self._layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
         self._trainers = [_Trainer(nothing) for _ in range(plan.trainers)]
         self._path = choose_path("cpu")
@@ -247,15 +247,15 @@ class _Trainer:
 
     def shows(self, residual: Residual, coefficients: Float32) -> _Shown:
         """Return the values that the trainer would open if it had computed this D(g)."""
-        u = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
-        return _Shown(u.numpy(), self.previous)
+        moved = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
+        return _Shown(moved.u.numpy(), self.previous)
 
     def send(self, residual: Residual, coefficients: Float32, k: int) -> Signs:
         """Return the payload's signs for this D(g), and keep the rest as momentum."""
-        u = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
-        sent = select(u, k)
-        self.momentum, self.previous = residual.after_included(u, sent), u.numpy()
-        return sent
+        moved = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
+        top = top_k(moved.u, k)
+        self.momentum, self.previous = residual.after_included(moved.u, top), moved.u.numpy()
+        return top.signs(residual.is_sent(moved))
 
 
 def _distance(first: Float32, second: Float32) -> float:

@@ -21,6 +21,7 @@ from troth_attestation.signs import Bools, Indices, Signs
 from troth_attestation.sizes import INDEX_BITS, PAYLOAD_LEAF_BYTES
 from troth_client.compression.errors import (
     AbsentTileError,
+    DecodedOtherError,
     IndexOrderError,
     PaddingError,
     PayloadLengthError,
@@ -122,6 +123,21 @@ def decode(data: bytes, num_tiles: int, k: int, root: bytes | None = None) -> Ve
         _check_canonical(*fields, first_tile=span.tiles.start)
         present[span.tiles], indices[span.tiles], negative[span.tiles] = fields
     return VerifiedPayload(Signs(present, indices, negative), found_root, seal=_MADE_BY_DECODE)
+
+
+def check_decoded(data: bytes, signs: Signs) -> None:
+    """Decode our own payload as everybody will, and check that it says what was encoded.
+
+    Raises MalformedPayloadError, or DecodedOtherError if the decoded signs are others.
+    """
+    found = decode(data, signs.num_tiles, signs.k).signs
+    pairs = [(getattr(found, name), getattr(signs, name)) for name in Signs.__slots__]
+    if not all(np.array_equal(one, other) for one, other in pairs):
+        raise DecodedOtherError(
+            "the signs that were encoded",
+            "others after decoding",
+            "Check this machine's memory; this round sends no payload.",
+        )
 
 
 def _spans(num_tiles: int, k: int) -> Iterator[_Span]:

@@ -23,6 +23,7 @@ from troth_client.compression.errors import (
 )
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.limits import check_k, payload_length
+from troth_client.compression.residual import flushed
 from troth_client.compression.topk import select
 
 _NEXT = "Write it with numpy.save as float32 of shape [tiles, 64, 64]."
@@ -40,10 +41,12 @@ class PayloadFacts:
 def payload_from_file(tiles_file: Path, k: int) -> tuple[bytes, PayloadFacts]:
     """Encode u from a .npy file, float32 [tiles, 64, 64]: payload bytes and their facts.
 
+    The residual before counts as zero, as in the first round of a residual period.
+
     Raises InputFileError, UnsupportedKError, and NonFiniteError for a NaN or an infinity in u.
     """
     check_k(k)
-    data = encode(select(torch.from_numpy(_read_tiles(tiles_file)), k))
+    data = encode(select(flushed(torch.from_numpy(_read_tiles(tiles_file))), k))
     return data, PayloadFacts(len(data), hashlib.sha256(data).hexdigest(), payload_root(data).hex())
 
 

@@ -20,7 +20,8 @@ Next: `tiles.py`, `topk.py` and `known_answer.py`, which raise those of tensors;
             │   ├── PayloadLengthError  not the length of the model's tile count
             │   ├── IndexOrderError     indices of a tile repeat or do not ascend
             │   ├── AbsentTileError     a tile marked absent has fields that are not zero
-            │   └── PaddingError        bits behind the last field of a leaf are not zero
+            │   ├── PaddingError        bits behind the last field of a leaf are not zero
+            │   └── DecodedOtherError   our own payload does not decode to what was encoded
             ├── PayloadRootError        the bytes are not those that the header names
             ├── UnsupportedKError       k is not 1, 2, 4, 8, 16, 32 or 64
             └── InputFileError          a file given to `troth debug` is not what it should be
@@ -87,6 +88,10 @@ class AbsentTileError(MalformedPayloadError):
 
 class PaddingError(MalformedPayloadError):
     """The padding of a leaf carries bits."""
+
+
+class DecodedOtherError(MalformedPayloadError):
+    """Our own payload does not decode to what was encoded."""
 
 
 class PayloadRootError(PayloadError):

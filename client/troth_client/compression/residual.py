@@ -1,52 +1,113 @@
 """The residual: DeMo's momentum, kept at home in the DCT domain (protocol section 5.2).
 
-Owns: how M becomes u, and u becomes the next M. Never: decides whether a payload was included, or
-subtracts what was sent before the chain has included it: nothing unaudited enters a residual.
-Next: `topk.py`, which chooses from u; `apply.py`, which adds up the signs of all trainers.
+Owns: how M becomes u, which tiles of u are sent, and how u becomes the next M.
+Never: decides whether a payload was included, or subtracts what was sent before the chain has
+included it: nothing unaudited enters a residual.
+Next: `topk.py`, which chooses from u; `apply.py`, which adds up the signs of all trainers. A judge
+computes the same in numpy (`troth_attestation.selection`), equal to the bit.
+
+Every product and sum rounds once, in fp32: a fused multiply-add would round other bits.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from troth_attestation.signs import Signs
+from troth_attestation.selection import LEAST_NORMAL, TopK
+from troth_attestation.signs import Bools
 from troth_attestation.sizes import TILE_COEFFICIENTS
 from troth_client.compression.dct import check_tiles
+from troth_coordinator.rules.config import MICRO, RunConfig
+
+_LARGEST_ZERO = float(LEAST_NORMAL) - 2.0**-149
+"""The largest magnitude that counts as zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A residual that a gradient was added to: u, and b = beta * M without it.
+
+    Both fp32 [T, 64, 64]; b is None where M was zero.
+    """
+
+    u: Tensor
+    without: Tensor | None
 
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """The rule of a run: decay `beta_micro`, forgotten share of what was sent `alpha_micro`.
+    """The rule of a run: decay `beta_micro`, forgotten share of the top k `alpha_micro`.
 
-    Both are in millionths. The tensors stay with the caller, who must keep u until the audit.
+    Both are in millionths. A tile is sent from a gradient of 2^-sent_floor_log2 on. The tensors
+    stay with the caller, who must keep u until the audit.
     """
 
     beta_micro: int
-    alpha_micro: int = 1_000_000
+    alpha_micro: int = MICRO
+    sent_floor_log2: int = 40
+
+    @classmethod
+    def of(cls, config: RunConfig) -> Self:
+        """Return the rule that a run's config holds."""
+        demo = config.demo
+        return cls(demo.beta_micro, demo.alpha_micro, config.judge.sent_floor_log2)
+
+    def decayed(self, residual: Tensor | None) -> Tensor | None:
+        """Return b = beta * M, a new fp32 [T, 64, 64]; None stands for a zero residual.
+
+        Raises TileShapeError unless M is fp32: in bf16 a decay of 0.999 changes nothing.
+        """
+        if residual is None:
+            return None
+        check_tiles(residual)
+        return flushed(torch.mul(residual, self.beta_micro / MICRO))
 
     @torch.no_grad()
-    def accumulate(self, residual: Tensor | None, coefficients: Tensor) -> Tensor:
-        """Return u = beta * M + D(g), a new fp32 [T, 64, 64]; None stands for a zero residual.
+    def accumulate(self, residual: Tensor | None, coefficients: Tensor) -> Moved:
+        """Return u = beta * M + D(g) in new tensors; None stands for a zero residual.
 
-        Raises TileShapeError unless both are fp32 tiles: in bf16 a decay of 0.999 changes nothing.
+        Raises TileShapeError unless both are fp32 tiles.
         """
         check_tiles(coefficients)
-        if residual is None:
-            return coefficients.clone()
-        check_tiles(residual)
-        return torch.mul(residual, self.beta_micro / 1_000_000).add_(coefficients)
+        without = self.decayed(residual)
+        u = coefficients.clone() if without is None else torch.add(without, coefficients)
+        return Moved(flushed(u), without)
 
     @torch.no_grad()
-    def after_included(self, u: Tensor, sent: Signs) -> Tensor:
-        """Return the next M: a copy of u whose sent entries are multiplied by 1 - alpha.
+    def is_sent(self, moved: Moved) -> Bools:
+        """Return for each tile whether it is sent, bool [T].
+
+        It is if the gradient moved one entry of u by the floor or more, and u is not all zero.
+        """
+        u = moved.u.view(-1, TILE_COEFFICIENTS)
+        without = moved.without
+        change = u if without is None else u - without.view(-1, TILE_COEFFICIENTS)
+        has_moved = _largest(change) >= 2.0**-self.sent_floor_log2
+        found: Bools = (has_moved & (_largest(u) > 0)).cpu().numpy()
+        return found
+
+    @torch.no_grad()
+    def after_included(self, u: Tensor, top: TopK) -> Tensor:
+        """Return the next M: a copy of u, the top k of every tile times 1 - alpha, sent or not.
 
         If the payload was not included, M stays what it was before that round: do not call this.
         """
         check_tiles(u)
         residual = u.clone()
         flat = residual.view(-1, TILE_COEFFICIENTS)
-        indices = torch.from_numpy(sent.indices).to(u.device, torch.int64)
-        kept = (1_000_000 - self.alpha_micro) / 1_000_000
+        indices = torch.from_numpy(top.indices).to(u.device, torch.int64)
+        kept = (MICRO - self.alpha_micro) / MICRO
         flat.scatter_(1, indices, flat.gather(1, indices) * kept)
-        return residual
+        return flushed(residual)
+
+
+def flushed(tiles: Tensor) -> Tensor:
+    """Put +0 in place of -0 and of everything below the least normal number."""
+    return torch.nn.functional.hardshrink(tiles, _LARGEST_ZERO)
+
+
+def _largest(rows: Tensor) -> Tensor:
+    """Return max |x| of each row."""
+    return rows.abs().amax(dim=1)

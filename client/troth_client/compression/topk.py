@@ -2,7 +2,7 @@
 
 Owns: the order: largest |u| first, ties to the lowest index, -0.0 positive; equal on any device.
 Never: sends values; only places and signs leave the machine.
-Next: `codec.py`, which packs them, and `residual.py`, which forgets them.
+Next: `codec.py`, which packs them, and `residual.py`, which says which tiles are sent and forgets.
 
 fp32 magnitudes order like their bit patterns, so the work is done on int32. That is exact, is
 faster than a float sort, and keeps subnormal numbers even where the device flushes them.
@@ -11,11 +11,13 @@ faster than a float sort, and keeps subnormal numbers even where the device flus
 import torch
 from torch import Tensor
 
+from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import INDEX_BITS, TILE_COEFFICIENTS
 from troth_client.compression.dct import check_tiles
 from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.limits import check_k
+from troth_client.compression.residual import Moved, Residual
 
 _MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
@@ -25,8 +27,8 @@ _DEVICE_BLOCK_TILES = 16384
 
 
 @torch.no_grad()
-def select(u: Tensor, k: int) -> Signs:
-    """Choose the k entries of largest |u| in each tile of u, fp32 [T, 64, 64].
+def top_k(u: Tensor, k: int) -> TopK:
+    """Choose the k entries of largest |u| in each tile of u, fp32 [T, 64, 64], sent or not.
 
     The work is done on the device of u. Raises NonFiniteError if u has a NaN or an infinity,
     TileShapeError and UnsupportedKError for bad arguments, TensorError for no tiles.
@@ -38,9 +40,13 @@ def select(u: Tensor, k: int) -> Signs:
     parts = [_select_block(block, k) for block in torch.split(bits, size)]
     largest, indices, negative = (torch.cat(column) for column in zip(*parts, strict=True))
     _check_finite(largest)
-    present = largest != 0
-    indices *= present[:, None]
-    return Signs(*(part.cpu().numpy() for part in (present, indices, negative)))
+    return TopK(indices.cpu().numpy(), negative.cpu().numpy())
+
+
+def select(u: Tensor, k: int) -> Signs:
+    """Return what a payload on a zero residual holds; arguments and errors as in `top_k`."""
+    top = top_k(u, k)
+    return top.signs(Residual(0).is_sent(Moved(u, None)))
 
 
 def _select_block(bits: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -52,6 +58,7 @@ def _select_block(bits: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
     tied = (largest[:, k - 1] == largest[:, k]) & (largest[:, 0] != 0)
     if bool(tied.any()):
         indices[tied] = _with_lowest_ties(magnitude[tied], k)
+    indices[largest[:, 0] == 0] = torch.arange(k, device=bits.device)
     indices = indices.sort(dim=1).values
     chosen = bits.gather(1, indices)
     negative = (chosen < 0) & (chosen != _NEGATIVE_ZERO)

@@ -155,7 +155,7 @@ def _round_state(
     ports.events.emit("apply_path", device=str(path.device), reason=path.reason)
     keep, ring = view.params.keep_rounds, view.params.ring
     replica = Replica(config, weight_views(model), path, keep, resources.hashers)
-    rule = Residual(config.demo.beta_micro, config.demo.alpha_micro)
+    rule = Residual.of(config)
     return RoundState(
         config=config,
         data=resources.data,

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.state import residual_root
-from troth_client.compression.residual import Residual
-from troth_client.compression.topk import select
+from troth_client.compression.residual import Moved, Residual
+from troth_client.compression.topk import top_k
 from troth_client.storage.entries import ResidualEntry
 from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
 
@@ -38,10 +39,11 @@ class Momentum:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """u of a round that is not settled yet, its chosen entries and its root."""
+    """u of a round that is not settled yet, its top k, the sent part of that, and its root."""
 
     round: RoundIndex
     u: Tensor
+    top: TopK
     sent: Signs
     root: Digest
 
@@ -84,10 +86,14 @@ class ResidualState:
 
         `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
         """
-        carried = None if self.momentum is self._zero else self.momentum.matrix
-        u = self._rule.accumulate(carried, coefficients)
-        self.proposal = Proposal(round_, u, select(u, k), residual_root(u.numpy()))
+        moved = self._rule.accumulate(self._carried(), coefficients)
+        self.proposal = self._proposed(round_, moved, k, residual_root(moved.u.numpy()))
         return self.proposal
+
+    def sign(self, round_: RoundIndex, u: Tensor, k: int) -> Proposal:
+        """Return the proposal that has this u, float32 [tiles, 64, 64], on the present momentum."""
+        moved = Moved(u, self._rule.decayed(self._carried()))
+        return self._proposed(round_, moved, k, residual_root(u.numpy()))
 
     def settle(self, round_: RoundIndex, included: bytes | None) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
@@ -145,13 +151,23 @@ class ResidualState:
         self.momentum = Momentum(before, previous, Digest(entry.root_before))
         if previous == NONE:
             self.momentum = self._zero
-        u = torch.from_numpy(entry.u.copy())
-        self.proposal = Proposal(RoundIndex(entry.round), u, select(u, k), Digest(entry.root_after))
+        moved = Moved(torch.from_numpy(entry.u.copy()), self._rule.decayed(self._carried()))
+        root = Digest(entry.root_after)
+        self.proposal = self._proposed(RoundIndex(entry.round), moved, k, root)
+
+    def _carried(self) -> Tensor | None:
+        """Return M; None where it is zero."""
+        return None if self.momentum is self._zero else self.momentum.matrix
+
+    def _proposed(self, round_: RoundIndex, moved: Moved, k: int, root: Digest) -> Proposal:
+        top = top_k(moved.u, k)
+        sent = top.signs(self._rule.is_sent(moved))
+        return Proposal(round_, moved.u, top, sent, root)
 
     def _is_ahead_of(self, round_: RoundIndex) -> bool:
         """Whether M is that of a later round already: weights are replayed after a restart."""
         return self.proposal is not None and self.proposal.round > round_
 
     def _adopt(self, proposal: Proposal) -> None:
-        matrix = self._rule.after_included(proposal.u, proposal.sent)
+        matrix = self._rule.after_included(proposal.u, proposal.top)
         self.momentum = Momentum(matrix, proposal.round, proposal.root)

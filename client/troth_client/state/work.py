@@ -77,9 +77,12 @@ class HonestWork:
         return self.residual.propose(round_, dct2(tiles).cpu(), self.config.demo.k)
 
     def encode(self, proposal: Proposal) -> bytes:
-        """Encode, then decode as everybody else will: sending a malformed payload is a fault."""
+        """Encode, then decode as everybody else will: sending a malformed payload is a fault.
+
+        So is a payload that says something else than the committed u.
+        """
         payload = codec.encode(proposal.sent)
-        codec.decode(payload, self.layout.num_tiles, self.config.demo.k)
+        codec.check_decoded(payload, proposal.sent)
         return payload
 
     def open_tiles(self, sampled: Sampled) -> Digest:

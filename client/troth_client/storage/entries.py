@@ -5,7 +5,7 @@ Never: touches a file; `store.py` does.
 Next: `store.py`, then `sealed.py` for the bytes of a record.
 
 The residual is settled without a second write: the entry of round r holds u_r, and M from before
-the round. Once the chain shows the outcome, M is `after_included(u_r, payload of r)` if r was
+the round. Once the chain shows the outcome, M is `after_included(u_r)` if r was
 included, and `before` if it was not. The same holds when a correction strikes r later (protocol
 sections 4 and 5.2).
 """

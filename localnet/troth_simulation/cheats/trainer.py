@@ -18,7 +18,6 @@ from troth_attestation import openings
 from troth_attestation.openings import Sampled
 from troth_attestation.state import residual_root
 from troth_client.compression import codec
-from troth_client.compression.topk import select
 from troth_client.model.llama import Llama
 from troth_client.model.weights import trainable_parameters
 from troth_client.state.errors import ResidualLostError
@@ -85,10 +84,9 @@ class CheatingWork:
         if not (is_forger and self.conduct.begin()) or (cheat.is_once and not is_first):
             return honest
         u = torch.from_numpy(cheat.residual(honest.u.numpy()))
-        k = self.honest.config.demo.k
         if cheat.copies:
-            u = _copied(self.store, round_, u, k)
-        residual.proposal = forged = signed(u, honest, k)
+            u = _copied(self.store, round_, u, self.honest.config.demo.k)
+        residual.proposal = forged = signed(u, honest, self.honest)
         return forged
 
     def encode(self, proposal: Proposal) -> bytes:
@@ -117,11 +115,11 @@ class CheatingWork:
         return root
 
 
-def signed(u: Tensor, honest: Proposal, k: int) -> Proposal:
+def signed(u: Tensor, honest: Proposal, work: HonestWork) -> Proposal:
     """Return a proposal of another u; if that has no top k, the payload stays honest."""
-    is_finite = bool(np.isfinite(u.numpy()).all())
-    sent = select(u, k) if is_finite else honest.sent
-    return Proposal(honest.round, u, sent, residual_root(u.numpy()))
+    if not np.isfinite(u.numpy()).all():
+        return replace(honest, u=u, root=residual_root(u.numpy()))
+    return work.residual.sign(honest.round, u, work.config.demo.k)
 
 
 def _copied(store: Store, round_: int, own: Tensor, k: int) -> Tensor:

@@ -68,7 +68,7 @@ async def as_own_payload(theirs: Proposal, propose, round_, found: Gradient) -> 
     honest, own = propose(round_, found), propose.__self__
     if round_ < FIRST_LIE:
         return honest
-    own.residual.proposal = signed(theirs.u, honest, own.config.demo.k)
+    own.residual.proposal = signed(theirs.u, honest, own)
     return own.residual.proposal
 
 

@@ -11,6 +11,7 @@ from troth_attestation.signs import Signs
 from troth_client.compression import codec
 from troth_client.compression.errors import (
     AbsentTileError,
+    DecodedOtherError,
     IndexOrderError,
     MalformedPayloadError,
     PaddingError,
@@ -209,3 +210,11 @@ def test_selected_signs_survive_the_wire():
         found = codec.decode(codec.encode(sent), 700, k).signs
         for name in ("present", "indices", "negative"):
             assert np.array_equal(getattr(found, name), getattr(sent, name)), name
+
+
+def test_a_payload_that_says_something_else_than_was_encoded_is_not_sent():
+    u = torch.randn(5, 64, 64, generator=torch.Generator().manual_seed(8))
+    payload = codec.encode(select(u, 8))
+    codec.check_decoded(payload, select(u, 8))
+    with pytest.raises(DecodedOtherError, match="this round sends no payload"):
+        codec.check_decoded(payload, select(-u, 8))

@@ -1,47 +1,71 @@
-"""The residual remembers what was not sent, in fp32, and only what was included is forgotten."""
+"""The residual remembers what was not sent, in fp32, and only what was included is forgotten.
+
+That its bits are those of a judge: tests/unit/attestation/test_selection.py.
+"""
 
 import pytest
 import torch
 
 from troth_client.compression.errors import TileShapeError
 from troth_client.compression.residual import Residual
-from troth_client.compression.topk import select
+from troth_client.compression.topk import top_k
+from troth_coordinator.rules.config import DemoSection, JudgeSection, RunConfig
 
 
 def tiles(seed, count=3):
     return torch.randn(count, 64, 64, generator=torch.Generator().manual_seed(seed))
 
 
+def test_the_rule_is_that_of_the_config():
+    demo, judge = DemoSection(beta_micro=1, alpha_micro=2), JudgeSection(sent_floor_log2=33)
+    assert Residual.of(RunConfig(demo=demo, judge=judge)) == Residual(1, 2, 33)
+
+
 def test_accumulate_decays_and_adds_without_touching_its_inputs():
     residual, gradient = tiles(0), tiles(1)
     before = residual.clone(), gradient.clone()
-    u = Residual(950_000).accumulate(residual, gradient)
-    assert torch.allclose(u, 0.95 * before[0] + before[1])
+    moved = Residual(950_000).accumulate(residual, gradient)
+    assert torch.allclose(moved.u, 0.95 * before[0] + before[1])
+    assert torch.allclose(moved.without, 0.95 * before[0])
     assert torch.equal(residual, before[0])
     assert torch.equal(gradient, before[1])
 
 
 def test_a_zero_residual_gives_a_copy_of_the_gradient():
     gradient = tiles(2)
-    u = Residual(950_000).accumulate(None, gradient)
-    assert torch.equal(u, gradient)
-    assert torch.equal(u, Residual(950_000).accumulate(torch.zeros_like(gradient), gradient))
-    assert u.data_ptr() != gradient.data_ptr()
+    moved = Residual(950_000).accumulate(None, gradient)
+    assert torch.equal(moved.u, gradient)
+    assert moved.without is None
+    zero = Residual(950_000).accumulate(torch.zeros_like(gradient), gradient)
+    assert torch.equal(zero.u, gradient)
+    assert moved.u.data_ptr() != gradient.data_ptr()
+    for one in (moved, zero):
+        assert Residual(950_000).is_sent(one).tolist() == [True] * 3
+
+
+def test_a_tile_that_its_gradient_did_not_move_is_not_sent():
+    gradient = tiles(2)
+    gradient[1] = 0
+    gradient[2] = 2.0**-41
+    rule = Residual(950_000)
+    for residual in (None, tiles(0).clamp(-(2.0**-20), 2.0**-20)):
+        moved = rule.accumulate(residual, gradient)
+        assert rule.is_sent(moved).tolist() == [True, False, False]
+        assert top_k(moved.u, 8).signs(rule.is_sent(moved)).indices[1:].any() == 0
 
 
 @pytest.mark.parametrize(("alpha", "kept"), [(1_000_000, 0.0), (200_000, 0.8), (0, 1.0)])
-def test_sent_entries_are_scaled_and_the_others_stay(alpha, kept):
+def test_the_top_k_is_scaled_and_the_rest_stays(alpha, kept):
     u = tiles(3)
-    u[1] = 0
-    sent = select(u, 8)
-    after = Residual(950_000, alpha).after_included(u, sent).view(3, -1)
-    sent_mask = torch.zeros(3, 4096, dtype=torch.bool).scatter_(
-        1, torch.from_numpy(sent.indices).long(), True
+    top = top_k(u, 8)
+    after = Residual(950_000, alpha).after_included(u, top).view(3, -1)
+    top_mask = torch.zeros(3, 4096, dtype=torch.bool).scatter_(
+        1, torch.from_numpy(top.indices).long(), True
     )
     flat = u.view(3, -1)
-    assert torch.equal(after[~sent_mask], flat[~sent_mask])
-    assert torch.allclose(after[sent_mask], kept * flat[sent_mask])
-    assert torch.equal(u, tiles(3).index_fill_(0, torch.tensor([1]), 0))
+    assert torch.equal(after[~top_mask], flat[~top_mask])
+    assert torch.allclose(after[top_mask], kept * flat[top_mask])
+    assert torch.equal(u, tiles(3))
 
 
 def test_bf16_residuals_are_refused():

@@ -1,0 +1,89 @@
+"""The part of a residual that a trainer sends: presence, places and signs, exact (section 5.2).
+
+Owns: numbers that count as zero, the decayed residual, the top k of a tile, whether a tile is sent,
+the residual after an included round.
+Never: reads openings or payload bytes, compares, or judges. The trainer computes the same on its
+device (`troth_client.compression`); tests hold the two together bit for bit.
+Next: `work.py`, which compares a payload with what follows from the opened tiles.
+
+All of it is a function of u alone, this round's and the one before. So presence and places can be
+checked exactly, whatever gradient the judge itself computed.
+
+Shape legend: n tiles of 4096 coefficients, k of them chosen.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from troth_attestation.signs import Bools, Indices, Signs
+from troth_attestation.sizes import INDEX_BITS, TILE_COEFFICIENTS
+from troth_attestation.state import Float32
+from troth_coordinator.rules.config import MICRO, DemoSection
+
+LEAST_NORMAL = np.float32(2.0**-126)
+"""Smaller magnitudes count as zero: some devices flush them."""
+
+_MAGNITUDE = np.int32(0x7FFFFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The k entries of largest magnitude of every tile, sent or not.
+
+    indices: int16 [n, k], ascending in each tile; negative: bool [n, k], in their order.
+    """
+
+    indices: Indices
+    negative: Bools
+
+    def signs(self, is_sent: Bools) -> Signs:
+        """Return what a payload holds: the entries of the sent tiles, bool [n]."""
+        shown = is_sent[:, None]
+        return Signs(is_sent, self.indices * shown, self.negative & shown)
+
+
+def flush(values: Float32) -> Float32:
+    """Return fp32 values with +0 in place of -0 and of everything below the least normal number."""
+    return np.where(np.abs(values) < LEAST_NORMAL, np.float32(0), values)
+
+
+def top_k(u: Float32, k: int) -> TopK:
+    """Choose the k entries of largest |u| in each row of flushed u, fp32 [n, 4096].
+
+    Ties go to the lowest index; u must be finite.
+    """
+    bits = np.ascontiguousarray(u).view(np.int32)
+    magnitude = (bits & _MAGNITUDE).astype(np.int64)
+    # One key per entry that no other shares: magnitude first, then the lowest index.
+    inverted = np.arange(TILE_COEFFICIENTS - 1, -1, -1, dtype=np.int64)
+    order = np.argpartition((magnitude << INDEX_BITS) | inverted, -k, axis=1)[:, -k:]
+    indices = np.sort(order, axis=1)
+    negative = np.take_along_axis(u, indices, axis=1) < 0
+    return TopK(indices.astype(np.int16), negative)
+
+
+def after_included(u: Float32, demo: DemoSection) -> Float32:
+    """Return M after an included round: a copy of u, the top k of every tile times 1 - alpha."""
+    indices = top_k(u, demo.k).indices.astype(np.int64)
+    residual = u.copy()
+    kept = np.float32((MICRO - demo.alpha_micro) / MICRO)
+    values = np.take_along_axis(residual, indices, axis=1) * kept
+    np.put_along_axis(residual, indices, values, axis=1)
+    return flush(residual)
+
+
+def decayed(residual: Float32, demo: DemoSection) -> Float32:
+    """Return b = beta * M: what u would be without a gradient; rounded once, then flushed."""
+    return flush(residual * np.float32(demo.beta_micro / MICRO))
+
+
+def is_sent(u: Float32, without: Float32, floor_log2: int) -> Bools:
+    """Return for each tile whether it is sent, bool [n].
+
+    It is if the gradient moved one entry of u from `without`, the decayed residual, by at least
+    2^-floor_log2, and u is not all zero. Both are flushed fp32 [n, 4096].
+    """
+    moved = np.abs(u - without).max(axis=1) >= np.float32(2.0**-floor_log2)
+    found: Bools = moved & (u != 0).any(axis=1)
+    return found
