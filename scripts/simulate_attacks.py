@@ -254,17 +254,17 @@ def main() -> None:
         lines.append(as_text(one))
         print(lines[-1], flush=True)
     if args.out is not None:
-        replace_table(args.out, lines)
+        replace_table(args.out, lines, (START, END))
     if args.plot is not None:
         draw(played, args.plot)
 
 
-def replace_table(page: Path, lines: list[str]) -> None:
+def replace_table(page: Path, lines: list[str], marks: tuple[str, str]) -> None:
     """Put the lines between the marks of a page."""
-    before, mark, rest = page.read_text(encoding="utf-8").partition(START)
-    _, end, after = rest.partition(END)
+    before, mark, rest = page.read_text(encoding="utf-8").partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not (mark and end):
-        sys.exit(f"expected the marks {START!r} and {END!r} in {page}; found none. Add them.")
+        sys.exit(f"expected the marks {marks} in {page}; found none. Add them.")
     page.write_text("\n".join([before + mark, *lines, end + after]), encoding="utf-8")
 
 
