@@ -3,8 +3,8 @@ SHELL := /bin/bash
 VENV  := .venv
 BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# Two workers; a file stays on one of them.
-WORKERS ?= 2
+# A file stays on one worker. Tests with processes wait much, so three workers keep two cores busy.
+WORKERS ?= 3
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Every test process, and every process that a test starts, would compile all sources again.
 export PYTHONDONTWRITEBYTECODE :=

@@ -19,7 +19,7 @@ from support.attacks.judges import (
     until_event,
 )
 from support.fields import assert_fields
-from support.ports import Wrapped, refused_by
+from support.ports import Wrapped, refused_by, withheld_by
 from support.runs import (
     Chronicle,
     events_of,
@@ -213,7 +213,7 @@ async def test_a_false_unavailable_delays_and_earns_nothing(run_factory):
 
 
 async def test_a_starved_seat_is_served_by_the_others(run_factory):
-    """A target serves its openings to every seat but one, which it hopes to see fined as silent.
+    """A target shows its openings to every seat but one, which it hopes to see fined as silent.
 
     The seats that have the openings serve them: their bytes are those under the root on chain,
     whoever gives them. The starved seat judges like the others. Threat T45.
@@ -221,14 +221,22 @@ async def test_a_starved_seat_is_served_by_the_others(run_factory):
     run = await run_factory.create(12, **JUDGED)
     tale, refused = Chronicle(run), []
 
-    def refuses(holder, blob):
+    def is_target(name, blob):
         posted = tale.named("OpeningsPosted", root=blob.key)
-        is_target = bool(posted) and holder == run.members[posted[0].target].name
-        if is_target:
-            refused.append(f"round {posted[0].round}, target {posted[0].target}")
-        return is_target
+        return bool(posted) and name == run.members[posted[0].target].name
 
-    run.wrap = lambda one, ports: refused_by(ports, refuses) if one.name == "fay" else ports
+    def starves(name, blob):
+        if is_target(name, blob):
+            (posted,) = tale.named("OpeningsPosted", root=blob.key)
+            refused.append(f"round {posted.round}, target {posted.target}")
+        return is_target(name, blob)
+
+    def wrap(one, ports):
+        if one.name == "fay":
+            return refused_by(ports, starves)
+        return withheld_by(ports, lambda holder, blob: holder == "fay" and starves(one.name, blob))
+
+    run.wrap = wrap
     await start_members(run, SIX)
     fay = member(run, "fay")
     said = await until_event(run, tale, "VerdictRevealed", index=fay.index)

@@ -16,7 +16,7 @@ from support.attacks.judges import (
     until_event,
 )
 from support.fields import assert_fields
-from support.ports import refused_by
+from support.ports import refused_by, withheld_by
 from support.runs import Chronicle, member, start_members, until_round
 
 from troth_attestation.verdict import VerdictKind
@@ -91,20 +91,20 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
     the challenger's part goes to the treasury: nobody posted a bond. Threat T36, T01.
     """
     run = await run_factory.create(10, **UNSAMPLED)
-    tale, refused = Chronicle(run), []
+    tale, given = Chronicle(run), set()
+
+    def is_dark(blob):
+        return blob.kind is BlobKind.OPENINGS and tale.named("AuditSettled", outcome=3)
+
+    def keeps_to_itself(holder, blob):
+        if not is_dark(blob):
+            given.add(holder)
+        return is_dark(blob)
 
     def wrap(one, ports):
         if one.name == "mal":
-            return cheating(CHEATS["free-rider"], ports)
-
-        def refuses(holder, blob):
-            is_dark = blob.kind is BlobKind.OPENINGS and tale.named("AuditSettled", outcome=3)
-            if is_dark and holder == "mal":
-                refused.append(one.name)
-                return True
-            return False
-
-        return refused_by(ports, refuses)
+            return cheating(CHEATS["free-rider"], withheld_by(ports, keeps_to_itself))
+        return refused_by(ports, lambda holder, blob: holder == "mal" and is_dark(blob))
 
     run.wrap = wrap
     await start_members(run, ELEVEN)
@@ -116,7 +116,8 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
     assert len(seats) == 5
     assert len(jurors) == 5
     assert jurors & seats == set()
-    assert {run.members[index].name for index in jurors} <= set(refused)
+    assert given, "the seats had it from mal"
+    assert {run.members[index].name for index in jurors} - given, "some had it from seats alone"
     assert_fields(settled, outcome=1, fault=3, stake=STAKE // 2)
     closed = await released(run, tale, settled)
     taken = settled.stake + settled.unvested

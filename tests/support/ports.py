@@ -15,7 +15,7 @@ from troth_attestation import header as headers
 from troth_client.participant.assembly import Ports
 from troth_client.steps import attest as attest_step
 from troth_client.transport.base import BlobId
-from troth_client.transport.errors import FetchError, HolderLacksError
+from troth_client.transport.errors import FetchError, HolderLacksError, HolderRefusedError
 from troth_coordinator.rules import bitmap
 from troth_simulation.in_process import InProcessRun, SimulatedMember
 from troth_simulation.stepped import SteppedRuntime
@@ -50,6 +50,19 @@ def refused_by(ports: Ports, refuses: Callable[[str, BlobId], bool]) -> Ports:
         await wire.read(holder, blob, into)
 
     ports.transport._wire = Wrapped(wire, read=read)
+    return ports
+
+
+def withheld_by(ports: Ports, withholds: Callable[[str, BlobId], bool]) -> Ports:
+    """The same ports, but nothing is pushed where `withholds(holder, blob)` says so."""
+    wire = ports.transport._wire
+
+    async def write(holder: str, blob: BlobId, data: bytes) -> None:
+        if withholds(holder, blob):
+            raise HolderRefusedError(f"{holder} to take a push", "none sent", "Nothing.")
+        await wire.write(holder, blob, data)
+
+    ports.transport._wire = Wrapped(wire, write=write)
     return ports
 
 
