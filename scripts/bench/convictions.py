@@ -31,11 +31,12 @@ from troth_client.data.sources import text_source
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.event_types_audits import AuditSettled, CaseSettled, Penalised
 from troth_coordinator.chain.event_types_rounds import RoundSettled
-from troth_coordinator.chain.events import EventLog
+from troth_coordinator.chain.events import EventReader
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.economics import detection, rounds_to_capture
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
+from troth_localnet.direct import record_of
 from troth_localnet.history import LandedTransaction
 from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.ports import cheating
@@ -164,7 +165,7 @@ class Record:
 
     def __init__(self, target: int) -> None:
         self._target = target
-        self._log = EventLog(program_codec())
+        self._reader = EventReader(program_codec())
         self._judged: dict[int, str] = {}
         self._fines = 0
 
@@ -173,7 +174,7 @@ class Record:
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
         """Take down how audits and cases ended, what nobody could fetch, and others' fines."""
-        for event in self._log.read(landed.outcome.logs).events:
+        for event in self._reader.read(record_of(landed)).events:
             if isinstance(event, RoundSettled) and bitmap.has(event.struck, self._target):
                 is_last = bitmap.has(event.jailed, self._target)
                 self._judged[event.round] = "JAILED" if is_last else "STRUCK"

@@ -101,9 +101,11 @@ def events(idl: Entry, layout: ProgramLayout) -> str:
     """Return the page of events, by kind."""
     head = (
         "# Events\n\n"
-        "Logged as `Program data:` lines, borsh after the 8 bytes that name the event. The kind "
-        "is the number under which the chain hash absorbs it; events without one are plain: the "
-        "close of their round hashes what they say (protocol, section 11).\n"
+        "An instruction shows its events in one inner instruction, a call of the program to "
+        "itself. [How to read them](../guide/read-events.md) has a reader in TypeScript and "
+        "one in Python. Each event is borsh after the 8 bytes that name it. The kind is the "
+        "number under which the chain hash absorbs it. Events without one are plain: the close "
+        "of their round hashes what they say (protocol, section 11).\n"
     )
     kinds = layout.enums["event_kind"]
     types = {entry["name"]: entry for entry in idl["types"]}

@@ -10,14 +10,14 @@ from troth_coordinator import artifacts
 from troth_coordinator.chain.transactions import MAX_TRANSACTION_BYTES
 
 BOUNDS = {
-    **{"commit_payload": 15_000, "attest": 20_000, "close_round": 120_000},
+    **{"commit_payload": 20_000, "attest": 25_000, "close_round": 180_000},
     **{"freeze_seed": 100_000, "open_audit": 60_000, "post_openings": 60_000},
-    **{"commit_verdict": 15_000, "reveal_verdict": 20_000, "settle_audit": 200_000},
+    **{"commit_verdict": 15_000, "reveal_verdict": 25_000, "settle_audit": 300_000},
     **{"open_case": 60_000, "draw_jury": 50_000, "vote_case": 15_000},
-    **{"settle_case": 150_000, "release_escrow": 30_000},
+    **{"settle_case": 300_000, "release_escrow": 30_000},
 }
 """The project's limits, measured with 64 participants, all of them sampled."""
-MAX_IMAGE_BYTES = 500_000
+MAX_IMAGE_BYTES = 700_000
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from solders.pubkey import Pubkey
 from troth_client.data.manifest import Manifest
 from troth_client.data.shards import TokenData
 from troth_coordinator.chain.codec import program_codec
-from troth_coordinator.chain.events import Event, EventLog
+from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.operations import Authority, Session
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules import bitmap
@@ -24,6 +24,7 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
+from troth_localnet.direct import record_of
 from troth_localnet.history import LandedTransaction
 from troth_simulation.in_process import InProcessRun
 from troth_simulation.in_process import SimulatedMember as Member
@@ -165,10 +166,10 @@ def raise_failures(run: InProcessRun) -> None:
 
 
 class Chronicle:
-    """All events that the program logs from now on, in order."""
+    """All events of the program from now on, in order."""
 
     def __init__(self, run: InProcessRun) -> None:
-        self._log = EventLog(program_codec())
+        self._reader = EventReader(program_codec())
         self.events: list[Event] = []
         run.chain.observers.append(self)
 
@@ -176,8 +177,7 @@ class Chronicle:
         """A new slot alone is no event."""
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
-        if landed.outcome.error is None:
-            self.events += self._log.read(landed.outcome.logs).events
+        self.events += self._reader.read(record_of(landed)).events
 
     def named(self, name: str, **fields: object) -> list[Any]:
         """Events of a name whose fields have these values."""

@@ -27,13 +27,14 @@ from troth_coordinator.chain.addresses import (
 from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, program_codec
 from troth_coordinator.chain.errors import (
     AccountMissingError,
+    EventsMissingError,
     ForeignProgramError,
     ProgramIdError,
     ProgramMissingError,
     ProgramRefusedError,
     UnconfirmedError,
 )
-from troth_coordinator.chain.events import Event, EventLog
+from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, Account, BytesAt, Rpc
 from troth_coordinator.chain.sender import (
@@ -77,7 +78,7 @@ class CoordinatorClient:
         self._policy = policy or SendPolicy()
         self._sleeper = sleeper
         self._reader = program_reader()
-        self._events = EventLog(codec)
+        self._events = EventReader(codec)
         self._sender = Sender(
             rpc,
             codec,
@@ -203,17 +204,28 @@ class CoordinatorClient:
         """Return our events of all transactions that name an account, oldest first.
 
         This is how an account is known that is closed. Transactions that the node has forgotten
-        are left out; `newest` bounds how many are read.
+        are left out; `newest` bounds how many are read. Raises EventsMissingError for a node that
+        keeps transactions without their inner calls.
         """
         found: list[Signature] = []
         while page := await self.rpc.signatures(address, before=found[-1] if found else None):
             found += page
             if newest is not None and len(found) >= newest:
                 break
-        wanted = reversed(found[:newest])
-        records = [await self.rpc.transaction(signature) for signature in wanted]
-        landed = [record for record in records if record is not None and record.failure is None]
-        return [event for record in landed for event in self._events.read(record.logs).events]
+        return [
+            event
+            for signature in reversed(found[:newest])
+            for event in await self._events_of(signature)
+        ]
+
+    async def _events_of(self, signature: Signature) -> tuple[Event, ...]:
+        record = await self.rpc.transaction(signature)
+        if record is None:
+            return ()
+        parsed = self._events.read(record)
+        if not parsed.is_complete:
+            raise EventsMissingError(str(signature))
+        return parsed.events
 
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""

@@ -1,17 +1,13 @@
 """Transactions to typed events.
 
 Owns: finding the calls by which our program shows its events, cutting them up, decoding them.
-Also finds our program's data lines in a log, and notices a cut log.
-Never: interprets an event.
+Never: interprets an event, or reads a log: anybody can fill one until lines of ours are cut off.
 Next: event_types.py for the records, generated from the program's IDL.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from troth_coordinator.chain.addresses import event_authority_address
@@ -20,16 +16,11 @@ from troth_coordinator.chain.errors import ArtifactError
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.rpc import InnerCall, TransactionRecord
 
-__all__ = ["Event", "EventLog", "EventReader", "ParsedEvents", "ParsedLog"]
+__all__ = ["EVENT_TAG", "Event", "EventReader", "ParsedEvents"]
 
 EVENT_TAG = (0x1D9A_CB51_2EA5_45E4).to_bytes(8, "little")
 """First bytes of an event call; Anchor fixes them."""
 _LENGTH_BYTES = 2
-
-_INVOKE = re.compile(r"^Program (\w+) invoke \[(\d+)\]$")
-_END = re.compile(r"^Program (\w+) (?:success|failed)")
-_DATA = "Program data: "
-_TRUNCATED = "Log truncated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,51 +95,3 @@ def _typed(codec: ProgramCodec, data: bytes) -> Event | None:
     name, fields = decoded
     record = EVENT_TYPES.get(name)
     return None if record is None else record.build(fields, data[DISCRIMINATOR_BYTES:])
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedLog:
-    """The events of one transaction in order; is_complete is False where the log was cut."""
-
-    events: tuple[Event, ...]
-    is_complete: bool
-
-
-class EventLog:
-    """Reads the log lines of transactions."""
-
-    def __init__(self, codec: ProgramCodec) -> None:
-        self._codec = codec
-        self._program = str(codec.program_id)
-
-    def read(self, logs: Sequence[str]) -> ParsedLog:
-        """Return our events. Lines logged while another program runs are not ours.
-
-        A data line of ours that is no known event is skipped: newer programs may say more.
-        Raises ArtifactError when a known event's bytes cannot be read.
-        """
-        found = [_typed(self._codec, data) for data in self._data_lines(logs)]
-        events = [event for event in found if event is not None]
-        return ParsedLog(tuple(events), all(line != _TRUNCATED for line in logs))
-
-    def _data_lines(self, logs: Iterable[str]) -> Iterable[bytes]:
-        running: list[str] = []
-        for line in logs:
-            invoked = _INVOKE.match(line)
-            if invoked:
-                # The depth in the line, not our count, survives a log that was cut in the middle.
-                del running[int(invoked[2]) - 1 :]
-                running.append(invoked[1])
-            elif _END.match(line) and running:
-                running.pop()
-            elif line.startswith(_DATA) and running and running[-1] == self._program:
-                data = _base64(line.removeprefix(_DATA))
-                if data is not None:
-                    yield data
-
-
-def _base64(text: str) -> bytes | None:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return None

@@ -33,7 +33,7 @@ from troth_coordinator.chain.errors import (
     TransactionRejectedError,
     UnconfirmedError,
 )
-from troth_coordinator.chain.events import Event, EventLog
+from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.program_errors import sort_failure
 from troth_coordinator.chain.rpc import Rpc, Status, TransactionRecord
 from troth_coordinator.chain.transactions import (
@@ -54,8 +54,9 @@ _SEAL = object()
 class ConfirmedTransaction:
     """Proof that a transaction landed and succeeded at `confirmed`; only Sender makes it.
 
-    events: those of the program, in order. is_complete: False when the node cut the log or had
-    no record, in which case events may be missing, the fee is the base fee and compute_units 0.
+    events: those of the program, in order. is_complete: False when the node had
+    no record, or one without inner calls: then events are missing. Without a record the fee is
+    the base fee and compute_units 0.
     """
 
     signature: Signature
@@ -119,7 +120,7 @@ class Sender:
     ) -> None:
         self._rpc = rpc
         self._codec = codec
-        self._events = EventLog(codec)
+        self._events = EventReader(codec)
         self._budget = budget or ComputeBudget.packaged(codec)
         self._policy = policy or SendPolicy()
         self._sleeper = sleeper
@@ -240,7 +241,7 @@ class Sender:
         )
         if record is None:
             return base
-        parsed = self._events.read(record.logs)
+        parsed = self._events.read(record)
         return replace(
             base,
             slot=record.slot,

@@ -330,4 +330,12 @@ pub enum CoordinatorError {
     WrongIncinerator,
     #[msg("audits of this run are open: send release_escrow for each of them first")]
     AuditsOpen,
+
+    // Events.
+    #[msg("not the event authority: derive it from the seed `__event_authority` alone")]
+    WrongEventAuthority,
+    #[msg("not this program: pass the program id after the event authority")]
+    WrongProgram,
+    #[msg("the events are longer than 4096 bytes: pass fewer accounts")]
+    TooManyEvents,
 }

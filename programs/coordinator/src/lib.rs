@@ -13,14 +13,15 @@
 #[macro_use]
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod errors;
+#[macro_use]
+#[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
+pub mod events;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod audit;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod case;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod constants;
-#[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
-pub mod events;
 pub mod instructions;
 #[cfg_attr(not(feature = "idl-build"), deny(missing_docs))]
 pub mod math;
@@ -48,42 +49,42 @@ pub mod coordinator {
 
     /// Creates a run and its vault.
     pub fn create_run(ctx: Context<CreateRun>, args: CreateRunArgs) -> Result<()> {
-        CreateRun::handle(ctx, args)
+        journalled!(ctx, journal => CreateRun::handle(ctx, journal, args))
     }
 
     /// Creates the roster, and grows it by 10 240 bytes per call until it is full size.
     pub fn init_roster(ctx: Context<InitRoster>) -> Result<()> {
-        InitRoster::handle(ctx)
+        journalled!(ctx, journal => InitRoster::handle(ctx, journal))
     }
 
     /// Creates one position of the ring of rounds.
     pub fn init_round(ctx: Context<InitRound>, position: u16) -> Result<()> {
-        InitRound::handle(ctx, position)
+        journalled!(ctx, journal => InitRound::handle(ctx, journal, position))
     }
 
     /// Puts an owner on the allowlist.
     pub fn admit(ctx: Context<Admit>, owner: Pubkey) -> Result<()> {
-        Admit::handle(ctx, owner)
+        journalled!(ctx, journal => Admit::handle(ctx, journal, owner))
     }
 
     /// Adds lamports to the reward pool.
     pub fn fund_run(ctx: Context<FundRun>, lamports: u64) -> Result<()> {
-        FundRun::handle(ctx, lamports)
+        journalled!(ctx, journal => FundRun::handle(ctx, journal, lamports))
     }
 
     /// Deposits the stake and takes an index.
     pub fn join_run<'info>(ctx: Context<'info, JoinRun<'info>>, args: JoinArgs) -> Result<()> {
-        JoinRun::handle(ctx, args)
+        journalled!(ctx, journal => JoinRun::handle(ctx, journal, args))
     }
 
     /// Adds to a stake.
     pub fn top_up_stake(ctx: Context<TopUpStake>, lamports: u64) -> Result<()> {
-        TopUpStake::handle(ctx, lamports)
+        journalled!(ctx, journal => TopUpStake::handle(ctx, journal, lamports))
     }
 
     /// Names a new session key, in force from the next round open.
     pub fn set_session_key(ctx: Context<SetSessionKey>, session: Pubkey) -> Result<()> {
-        SetSessionKey::handle(ctx, session)
+        journalled!(ctx, journal => SetSessionKey::handle(ctx, journal, session))
     }
 
     /// Posts the root that a participant would train on.
@@ -93,17 +94,18 @@ pub mod coordinator {
         round: u64,
         vote: [u8; 32],
     ) -> Result<()> {
-        PostReady::handle(ctx, &PostReadyArgs { index, round, vote })
+        let args = PostReadyArgs { index, round, vote };
+        journalled!(ctx, journal => PostReady::handle(ctx, journal, &args))
     }
 
     /// Makes a ready participant a member of the next round.
     pub fn activate(ctx: Context<Activate>, index: u16) -> Result<()> {
-        Activate::handle(ctx, index)
+        journalled!(ctx, journal => Activate::handle(ctx, journal, index))
     }
 
     /// Moves the run to its next phase once that is due.
     pub fn advance_phase(ctx: Context<AdvancePhase>) -> Result<()> {
-        AdvancePhase::handle(ctx)
+        journalled!(ctx, journal => AdvancePhase::handle(ctx, journal))
     }
 
     /// Commits to a header and votes for a root.
@@ -120,7 +122,7 @@ pub mod coordinator {
             header_hash,
             root_vote,
         };
-        commit_payload::handle(ctx, &args)
+        journalled!(ctx, journal => commit_payload::handle(ctx, journal, &args))
     }
 
     /// Vouches for the payloads that a member holds.
@@ -137,7 +139,7 @@ pub mod coordinator {
             bitmap,
             possession,
         };
-        attest::handle(ctx, &args)
+        journalled!(ctx, journal => attest::handle(ctx, journal, &args))
     }
 
     /// Closes a round under its canonical root and opens the next.
@@ -146,22 +148,22 @@ pub mod coordinator {
         round: u64,
         candidate_root: [u8; 32],
     ) -> Result<()> {
-        CloseRound::handle(ctx, round, candidate_root)
+        journalled!(ctx, journal => CloseRound::handle(ctx, journal, round, candidate_root))
     }
 
     /// Closes a round without a result and opens the next.
     pub fn close_void(ctx: Context<CloseVoid>, round: u64) -> Result<()> {
-        CloseVoid::handle(ctx, round)
+        journalled!(ctx, journal => CloseVoid::handle(ctx, journal, round))
     }
 
     /// Fixes the seed of a closed round's audits.
     pub fn freeze_seed(ctx: Context<SeedOfRound>, round: u64) -> Result<()> {
-        freeze_seed::handle(ctx, round)
+        journalled!(ctx, journal => freeze_seed::handle(ctx, journal, round))
     }
 
     /// Names another seed slot where the first one is no longer listed.
     pub fn retarget_seed(ctx: Context<SeedOfRound>, round: u64) -> Result<()> {
-        retarget_seed::handle(ctx, round)
+        journalled!(ctx, journal => retarget_seed::handle(ctx, journal, round))
     }
 
     /// Reports an included payload that nobody serves.
@@ -171,24 +173,22 @@ pub mod coordinator {
         round: u64,
         target: u16,
     ) -> Result<()> {
-        ReportMissing::handle(
-            ctx,
-            &ReportMissingArgs {
-                index,
-                round,
-                target,
-            },
-        )
+        let args = ReportMissingArgs {
+            index,
+            round,
+            target,
+        };
+        journalled!(ctx, journal => ReportMissing::handle(ctx, journal, &args))
     }
 
     /// Pays for one more audit of the round under way, in advance.
     pub fn request_audit(ctx: Context<Challenge>, round: u64, target: u16) -> Result<()> {
-        request_audit::handle(ctx, round, target)
+        journalled!(ctx, journal => request_audit::handle(ctx, journal, round, target))
     }
 
     /// Opens the audit of a sampled or requested target.
     pub fn open_audit(ctx: Context<OpenAudit>, round: u64, target: u16) -> Result<()> {
-        OpenAudit::handle(ctx, round, target)
+        journalled!(ctx, journal => OpenAudit::handle(ctx, journal, round, target))
     }
 
     /// Fixes what a target shows; opens the audit if nobody has.
@@ -198,7 +198,7 @@ pub mod coordinator {
         target: u16,
         root: [u8; 32],
     ) -> Result<()> {
-        PostOpenings::handle(ctx, round, target, root)
+        journalled!(ctx, journal => PostOpenings::handle(ctx, journal, round, target, root))
     }
 
     /// Commits a seat to a hidden verdict.
@@ -207,7 +207,7 @@ pub mod coordinator {
         index: u16,
         commitment: [u8; 32],
     ) -> Result<()> {
-        commit_verdict::handle(ctx, index, commitment)
+        journalled!(ctx, journal => commit_verdict::handle(ctx, journal, index, commitment))
     }
 
     /// Shows the verdict of a seat.
@@ -226,17 +226,17 @@ pub mod coordinator {
             sketch,
             salt,
         };
-        reveal_verdict::handle(ctx, &args)
+        journalled!(ctx, journal => reveal_verdict::handle(ctx, journal, &args))
     }
 
     /// Seats the remaining witnesses where the first ones do not agree.
     pub fn extend_audit(ctx: Context<ExtendAudit>) -> Result<()> {
-        ExtendAudit::handle(ctx)
+        journalled!(ctx, journal => ExtendAudit::handle(ctx, journal))
     }
 
     /// Ends an audit: outcome, fees and penalties of the seats.
     pub fn settle_audit<'info>(ctx: Context<'info, Settlement<'info>>) -> Result<()> {
-        settle_audit::handle(ctx)
+        journalled!(ctx, journal => settle_audit::handle(ctx, journal))
     }
 
     /// Posts a bond, so that a jury judges.
@@ -253,12 +253,12 @@ pub mod coordinator {
             kind,
             subject,
         };
-        open_case::handle(ctx, &args)
+        journalled!(ctx, journal => open_case::handle(ctx, journal, &args))
     }
 
     /// Fixes the seed of a case and seats the jury.
     pub fn draw_jury(ctx: Context<DrawJury>) -> Result<()> {
-        DrawJury::handle(ctx)
+        journalled!(ctx, journal => DrawJury::handle(ctx, journal))
     }
 
     /// Commits to the hash of a vote (verdict 0), or shows the vote behind it.
@@ -275,27 +275,27 @@ pub mod coordinator {
             hash,
             salt,
         };
-        vote_case::handle(ctx, &args)
+        journalled!(ctx, journal => vote_case::handle(ctx, journal, &args))
     }
 
     /// Ends a case once its jury has voted.
     pub fn settle_case<'info>(ctx: Context<'info, Settlement<'info>>) -> Result<()> {
-        settle_case::handle(ctx)
+        journalled!(ctx, journal => settle_case::handle(ctx, journal))
     }
 
     /// Asks the council to look at a conviction.
     pub fn appeal_case(ctx: Context<AppealCase>) -> Result<()> {
-        AppealCase::handle(ctx)
+        journalled!(ctx, journal => AppealCase::handle(ctx, journal))
     }
 
     /// Reverses a conviction; only the council, and nothing else.
     pub fn reverse_case(ctx: Context<ReverseCase>) -> Result<()> {
-        ReverseCase::handle(ctx)
+        journalled!(ctx, journal => ReverseCase::handle(ctx, journal))
     }
 
     /// Pays the escrow of a conviction, and closes any audit that is over.
     pub fn release_escrow<'info>(ctx: Context<'info, ReleaseEscrow<'info>>) -> Result<()> {
-        ReleaseEscrow::handle(ctx)
+        journalled!(ctx, journal => ReleaseEscrow::handle(ctx, journal))
     }
 
     /// Announces where the files of a checkpoint are.
@@ -306,41 +306,43 @@ pub mod coordinator {
         manifest_hash: [u8; 32],
         uri: String,
     ) -> Result<()> {
-        AnnounceManifest::handle(ctx, index, round, manifest_hash, uri)
+        journalled!(ctx, journal => {
+            AnnounceManifest::handle(ctx, journal, index, round, manifest_hash, uri)
+        })
     }
 
     /// Stops the clock: at once between rounds, else at the next close.
     pub fn pause_run(ctx: Context<AuthorityOverRun>) -> Result<()> {
-        pause_run::handle(ctx)
+        journalled!(ctx, journal => pause_run::handle(ctx, journal))
     }
 
     /// Restarts the clock, or cancels a requested pause.
     pub fn resume_run(ctx: Context<ResumeRun>) -> Result<()> {
-        ResumeRun::handle(ctx)
+        journalled!(ctx, journal => ResumeRun::handle(ctx, journal))
     }
 
     /// Requests new parameters, in force from an epoch boundary after the delay.
     pub fn update_params(ctx: Context<AuthorityOverRun>, params: Params) -> Result<()> {
-        update_params::handle(ctx, params)
+        journalled!(ctx, journal => update_params::handle(ctx, journal, params))
     }
 
     /// Starts leaving: the whole stake unbonds.
     pub fn leave_run(ctx: Context<LeaveRun>) -> Result<()> {
-        LeaveRun::handle(ctx)
+        journalled!(ctx, journal => LeaveRun::handle(ctx, journal))
     }
 
     /// Pays matured stake, and unbonds stake above the minimum.
     pub fn withdraw_stake(ctx: Context<WithdrawStake>, unbond_lamports: u64) -> Result<()> {
-        WithdrawStake::handle(ctx, unbond_lamports)
+        journalled!(ctx, journal => WithdrawStake::handle(ctx, journal, unbond_lamports))
     }
 
     /// Pays vested rewards.
     pub fn claim_reward(ctx: Context<ClaimReward>) -> Result<()> {
-        ClaimReward::handle(ctx)
+        journalled!(ctx, journal => ClaimReward::handle(ctx, journal))
     }
 
     /// Closes the accounts of a finished run, batch by batch.
     pub fn close_run<'info>(ctx: Context<'info, CloseRun<'info>>) -> Result<()> {
-        CloseRun::handle(ctx)
+        journalled!(ctx, journal => CloseRun::handle(ctx, journal))
     }
 }

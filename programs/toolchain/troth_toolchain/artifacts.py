@@ -21,7 +21,7 @@ IMAGE = "coordinator_v0.so"
 IDL = "coordinator.idl.json"
 LAYOUT = "layout.json"
 BUILD_INFO = "build-info.json"
-MAX_IMAGE_BYTES = 500_000
+MAX_IMAGE_BYTES = 700_000
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,12 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.case_instructions import NO_SUBJECT
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.event_base import Event
-from troth_coordinator.chain.events import EventLog
+from troth_coordinator.chain.events import EventReader
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.audit_view import AuditStage, AuditView
 from troth_coordinator.rules.view import EntryView, RoundView, RunView
+from troth_localnet.direct import record_of
 from troth_localnet.errors import RefusedTransactionError
 from troth_localnet.svm import Chain
 
@@ -77,7 +78,7 @@ class ChainDriver:
         layout = program_layout()
         self.at = RunAddresses.create(run_id, ring, layout.program_id)
         self._reader = AccountReader(layout, program_codec())
-        self._log = EventLog(program_codec())
+        self._events = EventReader(program_codec())
         self._errors = program_codec().errors
         self._num_sent = 0
         self._has_audits = False
@@ -164,7 +165,7 @@ class ChainDriver:
             raise AssertionError(f"{error.outcome.error}\n{lines}") from error
         landed = self.chain.history.get(signature)
         assert landed is not None
-        parsed = self._log.read(landed.outcome.logs)
+        parsed = self._events.read(record_of(landed))
         assert parsed.is_complete
         self.ledger.absorb(parsed.events)
         self._check_books()
@@ -218,7 +219,7 @@ class ChainDriver:
             raw = self._signed(instruction, signers)
             landed = self.chain.history.get(self.chain.send(raw))
             assert landed is not None
-            self.ledger.absorb(self._log.read(landed.outcome.logs).events)
+            self.ledger.absorb(self._events.read(record_of(landed)).events)
             units = landed.outcome.compute_units - COMPUTE_BUDGET_UNITS
             self._note_cost(instruction, units, len(raw))
         self._check_books()

@@ -12,7 +12,7 @@ from troth_coordinator.chain import instructions as life
 
 def scenarios() -> list[ChainDriver]:
     """Every instruction of cases in its most expensive form."""
-    return [all_accused(), _vouchers(), _leavers(), _reversed_bar()]
+    return [all_accused(), _vouchers(), _leavers(), vouchers_and_leavers(), _reversed_bar()]
 
 
 def full(rounds: int = 1) -> CaseDriver:
@@ -60,6 +60,25 @@ def _leavers() -> CaseDriver:
         driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
     driver.take_votes(seated, [None, None, *[OK] * (len(jurors) - 2)])
     driver.settle_case(seated, people=[9, *judges, *jurors[:2]])
+    return driver
+
+
+def vouchers_and_leavers() -> CaseDriver:
+    """A malformed payload for which 64 have vouched; the target and all jurors are leaving.
+
+    Two jurors hide their votes, and their penalty is cut from their tickets.
+    """
+    driver = full()
+    driver.challenge(driver.outsider("challenger"), 0, 9, PAYLOAD)
+    seated = driver.seat_jury(driver.case(0, 9, PAYLOAD))
+    jurors = [juror.index for juror in seated.jurors]
+    people = sorted({9, *jurors})
+    for index in people:
+        owner = driver.owners[index]
+        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.take_votes(seated, [MISMATCH] * 5 + [OK] * 2, hidden=0b1100000)
+    settled = driver.settle_case(seated, people).event("CaseSettled")
+    assert settled.vouchers.bit_count() == 64
     return driver
 
 

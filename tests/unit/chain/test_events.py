@@ -1,134 +1,141 @@
-"""Program logs to events: ours, in order, and an honest word on what is missing."""
+"""Inner calls to events: ours, in order; what others send does not count, nor what is missing."""
 
-import base64
 import struct
+from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
 
+from troth_coordinator.chain.addresses import event_authority_address
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.errors import ArtifactError
 from troth_coordinator.chain.event_types import EVENT_TYPES, Event
 from troth_coordinator.chain.event_types_life import RunFunded
 from troth_coordinator.chain.event_types_rounds import Attested
-from troth_coordinator.chain.events import EventLog
+from troth_coordinator.chain.events import EVENT_TAG, EventReader
+from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.chain.idl import discriminator
 from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.rpc import InnerCall, TransactionRecord
 
-LOG = EventLog(program_codec())
-OURS = str(program_codec().program_id)
-OTHER = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"
+READER = EventReader(program_codec())
+OURS = program_codec().program_id
+AUTHORITY = event_authority_address()
+MEMO = Pubkey.from_string("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
 RUN = Pubkey.from_bytes(bytes(range(32)))
 
 
+def body_of(sequence):
+    return bytes(RUN) + struct.pack("<QQ", sequence, 7) + bytes(RUN) + struct.pack("<QQ", 5, 6)
+
+
 def funded(sequence):
-    body = bytes(RUN) + struct.pack("<QQ", sequence, 7) + bytes(RUN) + struct.pack("<QQ", 5, 6)
-    return discriminator("event", "RunFunded") + body, body
+    return discriminator("event", "RunFunded") + body_of(sequence)
 
 
-def data_line(data):
-    return "Program data: " + base64.b64encode(data).decode()
+def packed(*events):
+    return EVENT_TAG + b"".join(struct.pack("<H", len(event)) + event for event in events)
 
 
-def ours(*lines, depth=1):
-    return [f"Program {OURS} invoke [{depth}]", *lines, f"Program {OURS} success"]
+def call(data, *, program=OURS, accounts=(AUTHORITY,)):
+    return InnerCall(program, accounts, data)
 
 
-def sequences(logs):
-    return [event.sequence for event in LOG.read(logs).events]
+def record(*calls, logs=()):
+    return TransactionRecord(7, None, logs, 5_000, 100, calls)
+
+
+def sequences(*calls):
+    return [event.sequence for event in READER.read(record(*calls)).events]
 
 
 def test_an_event_with_its_body():
-    data, body = funded(3)
-    parsed = LOG.read(ours("Program log: Instruction: FundRun", data_line(data)))
+    parsed = READER.read(record(call(packed(funded(3)))))
     assert parsed.is_complete
     (event,) = parsed.events
     assert event == RunFunded(
-        run=RUN, sequence=3, slot=7, funder=RUN, lamports=5, reward_pool=6, body=body
+        run=RUN, sequence=3, slot=7, funder=RUN, lamports=5, reward_pool=6, body=body_of(3)
     )
     assert event.kind == 5
     assert event.name == "RunFunded"
 
 
-def test_order_is_kept_over_instructions():
-    logs = ours(data_line(funded(1)[0]), data_line(funded(2)[0])) + ours(data_line(funded(3)[0]))
-    assert sequences(logs) == [1, 2, 3]
+def test_order_is_kept_inside_a_call_and_over_calls():
+    first, second = call(packed(funded(1), funded(2))), call(packed(funded(3)))
+    assert sequences(first, second) == [1, 2, 3]
 
 
-def test_data_of_other_programs_is_not_ours():
-    fake = data_line(funded(66)[0])
-    logs = [
-        f"Program {OTHER} invoke [1]",
-        fake,
-        f"Program {OTHER} success",
-        *ours(
-            f"Program {OTHER} invoke [2]",
-            fake,
-            f"Program {OTHER} consumed 5 of 10 compute units",
-            f"Program {OTHER} success",
-            data_line(funded(1)[0]),
-        ),
-        fake,
-    ]
-    assert sequences(logs) == [1]
+def test_a_call_without_events():
+    assert READER.read(record(call(EVENT_TAG))).events == ()
 
 
-def test_a_program_that_prints_our_log_lines_fools_nobody():
-    """A log message always carries the prefix "Program log: ", so it cannot open a frame."""
-    logs = [
-        f"Program {OTHER} invoke [1]",
-        f"Program log: Program {OURS} invoke [2]",
-        data_line(funded(66)[0]),
-        f"Program {OTHER} success",
-    ]
-    assert sequences(logs) == []
+@pytest.mark.parametrize(
+    "fake",
+    [
+        call(packed(funded(66)), program=MEMO),
+        call(packed(funded(66)), accounts=()),
+        call(packed(funded(66)), accounts=(RUN,)),
+        call(packed(funded(66)), accounts=(AUTHORITY, AUTHORITY)),
+        call(b"\0" + packed(funded(66))),
+        call(packed(funded(66))[8:]),
+    ],
+    ids=["foreign program", "no account", "other account", "two accounts", "other tag", "no tag"],
+)
+def test_only_calls_of_our_program_signed_by_its_authority_count(fake):
+    assert sequences(fake, call(packed(funded(1))), fake) == [1]
 
 
-def test_ours_called_by_another_program():
-    logs = [
-        f"Program {OTHER} invoke [1]",
-        *ours(data_line(funded(1)[0]), depth=2),
-        data_line(funded(66)[0]),
-        f"Program {OTHER} success",
-    ]
-    assert sequences(logs) == [1]
-
-
-def test_a_truncated_log_is_noticed():
-    parsed = LOG.read([*ours(data_line(funded(1)[0]))[:-1], "Log truncated"])
+def test_log_lines_neither_hide_nor_make_events():
+    """Memos fill the log of a transaction; a line that looks like an event is only a line."""
+    logs = (*["Program log: Memo (len 0)"] * 400, "Log truncated")
+    parsed = READER.read(record(call(packed(funded(1))), logs=logs))
     assert [event.sequence for event in parsed.events] == [1]
+    assert parsed.is_complete
+
+
+def test_a_node_without_inner_calls_is_no_transaction_without_events():
+    parsed = READER.read(replace(record(), inner_calls=None))
+    assert parsed.events == ()
     assert not parsed.is_complete
 
 
-def test_depth_survives_a_lost_end_line():
-    logs = [f"Program {OTHER} invoke [1]", *ours(data_line(funded(1)[0]))]
-    assert sequences(logs) == [1]
+def test_a_failed_transaction_has_no_events():
+    """Nodes list the calls of failed transactions too, up to the one that failed."""
+    failure = TransactionFailure("InstructionError", 1, "Custom", 6003)
+    parsed = READER.read(replace(record(call(packed(funded(1)))), failure=failure))
+    assert parsed.events == ()
+    assert parsed.is_complete
 
 
-@pytest.mark.parametrize("text", ["", "!!!", "AAAA", base64.b64encode(bytes(40)).decode()])
-def test_data_that_is_no_event_is_skipped(text):
-    assert sequences(ours("Program data: " + text, data_line(funded(1)[0]))) == [1]
+@pytest.mark.parametrize("unknown", [b"", b"12", bytes(8), bytes(300)])
+def test_an_unknown_event_is_skipped(unknown):
+    assert sequences(call(packed(funded(1), unknown, funded(2)))) == [1, 2]
 
 
-def test_a_known_event_that_is_cut_is_an_error():
-    data, _body = funded(1)
+@pytest.mark.parametrize("cut", [1, 100, len(funded(1)) + 1])
+def test_a_length_beyond_the_call_is_an_error(cut):
+    with pytest.raises(ArtifactError, match="event call"):
+        READER.read(record(call(packed(funded(1))[:-cut])))
+
+
+def test_a_known_event_that_is_too_short_is_an_error():
     with pytest.raises(ArtifactError, match="RunFunded"):
-        LOG.read(ours(data_line(data[:-1])))
+        READER.read(record(call(packed(funded(1)[:-1]))))
 
 
 def test_every_event_of_the_program_has_a_record_and_its_kind():
     assert set(EVENT_TYPES) == set(program_codec().event_names.values())
     kinds = program_layout().enums["event_kind"]
-    for name, record in EVENT_TYPES.items():
-        assert record.kind == kinds.get(name), name
-        assert issubclass(record, Event)
-    plain = {name for name, record in EVENT_TYPES.items() if record.kind is None}
+    for name, kind in EVENT_TYPES.items():
+        assert kind.kind == kinds.get(name), name
+        assert issubclass(kind, Event)
+    plain = {name for name, kind in EVENT_TYPES.items() if kind.kind is None}
     assert plain == {"PayloadCommitted", "Attested", "RoundClosed"}
 
 
 def test_plain_events_have_no_sequence():
-    body = bytes(RUN) + bytes(200)
-    event = LOG.read(ours(data_line(discriminator("event", "Attested") + body))).events[0]
+    attested = discriminator("event", "Attested") + bytes(RUN) + bytes(200)
+    (event,) = READER.read(record(call(packed(attested)))).events
     assert isinstance(event, Attested)
     assert event.sequence is None
     assert event.possession == bytes(64)

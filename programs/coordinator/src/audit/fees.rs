@@ -48,7 +48,7 @@ impl AuditContext<'_, '_> {
                 witness_fee: full,
                 fee,
             };
-            record(self.run, &event)?;
+            record(self.run, self.journal, &event)?;
         }
         let window = self.run.reward_window(self.slot);
         let mut vested = 0;

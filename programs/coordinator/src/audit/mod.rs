@@ -7,6 +7,7 @@
 
 use anchor_lang::prelude::*;
 
+use crate::events::Journal;
 use crate::state::{Audit, Roster, Run};
 
 pub mod breaker;
@@ -36,6 +37,8 @@ pub struct AuditContext<'a, 'info> {
     pub participants: &'a [AccountInfo<'info>],
     /// Lamports that left the totals for the incinerator; the instruction pays them at its end.
     pub burned: u64,
+    /// The events that the instruction shows at its end.
+    pub journal: &'a mut Journal,
 }
 
 impl AuditContext<'_, '_> {

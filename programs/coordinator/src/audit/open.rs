@@ -6,7 +6,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::CoordinatorError;
-use crate::events::{record, AuditOpened, AuditRequested};
+use crate::events::{record, AuditOpened, AuditRequested, Journal};
 use crate::math::{add, mul};
 use crate::pda;
 use crate::pda::SEED_AUDIT;
@@ -46,6 +46,8 @@ pub struct AuditOpener<'a, 'info> {
     pub roster: &'a mut Roster,
     /// The ring account of the round.
     pub round: &'a mut Round,
+    /// The events that the instruction shows at its end.
+    pub journal: &'a mut Journal,
 }
 
 impl AuditOpener<'_, '_> {
@@ -82,7 +84,7 @@ impl AuditOpener<'_, '_> {
             challenger,
             prepaid,
         };
-        record(self.run, &event)?;
+        record(self.run, self.journal, &event)?;
         Ok(prepaid)
     }
 
@@ -130,7 +132,7 @@ impl AuditOpener<'_, '_> {
             seats: seated,
             stage_end: ends,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     /// Refuses a target whose audit cannot be opened now. Returns the last moment for openings.

@@ -143,7 +143,7 @@ impl AuditContext<'_, '_> {
             burned: parts.burned,
             status: self.roster.entry(index)?.status,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 }
 

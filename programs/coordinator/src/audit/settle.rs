@@ -143,7 +143,7 @@ impl AuditContext<'_, '_> {
             jailed: self.jailed() & !jailed_before,
             status: self.roster.entry(self.audit.target)?.status,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     fn settle_target(
@@ -266,7 +266,7 @@ impl AuditContext<'_, '_> {
             refunded,
             treasury,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 }
 

@@ -6,6 +6,7 @@ use bytemuck::Zeroable;
 use super::seats::Reveal;
 use super::AuditContext;
 use crate::constants::*;
+use crate::events::Journal;
 use crate::rules::bitmap::bit;
 use crate::rules::quorum::AuditOutcome;
 use crate::rules::verdict::Verdict;
@@ -176,6 +177,7 @@ struct Setup {
     roster: Box<Roster>,
     round: Box<Round>,
     audit: Box<Audit>,
+    journal: Journal,
 }
 
 fn setup() -> Setup {
@@ -184,6 +186,7 @@ fn setup() -> Setup {
         roster: Box::new(Roster::zeroed()),
         round: Box::new(Round::zeroed()),
         audit: audit(),
+        journal: Journal::default(),
     };
     setup.run.params = params();
     setup.run.paused_at_slot = NONE;
@@ -215,6 +218,7 @@ impl Setup {
             audit: &mut self.audit,
             participants: &[],
             burned: 0,
+            journal: &mut self.journal,
         };
         (context, &mut self.round)
     }

@@ -102,7 +102,7 @@ impl AuditContext<'_, '_> {
             status: self.roster.entry(audit.target)?.status,
             payer,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     /// A conviction stands: the escrow becomes bounty and treasury, the rest is burned.

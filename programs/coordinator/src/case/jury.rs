@@ -73,7 +73,7 @@ impl AuditContext<'_, '_> {
             jurors,
             stage_end: audit.stage_end,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     fn retarget_case(&mut self) -> Result<()> {
@@ -89,7 +89,7 @@ impl AuditContext<'_, '_> {
             audit_kind: audit.kind,
             case_seed_slot: audit.case_seed_slot,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     /// Without a seed no jury is drawn: the case can only be settled, as not proven.
@@ -104,7 +104,7 @@ impl AuditContext<'_, '_> {
             target: audit.target,
             audit_kind: audit.kind,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 }
 

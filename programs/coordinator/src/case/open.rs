@@ -80,7 +80,7 @@ impl AuditOpener<'_, '_> {
             bond: audit.bond,
             case_seed_slot: audit.case_seed_slot,
         };
-        record(self.run, &event)?;
+        record(self.run, self.journal, &event)?;
         Ok(audit.bond)
     }
 

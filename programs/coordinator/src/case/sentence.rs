@@ -185,11 +185,12 @@ impl AuditContext<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::Journal;
     use crate::state::{Audit, Roster, Run};
     use bytemuck::Zeroable;
 
     /// A run with so many present participants, and an audit of the first one.
-    struct Setup(Box<Run>, Box<Roster>, Box<Audit>);
+    struct Setup(Box<Run>, Box<Roster>, Box<Audit>, Journal);
 
     impl Setup {
         fn new(present: usize) -> Self {
@@ -199,7 +200,7 @@ mod tests {
             }
             let mut run = Box::new(Run::zeroed());
             run.phase = Phase::Commit as u8;
-            Self(run, roster, Box::new(Audit::zeroed()))
+            Self(run, roster, Box::new(Audit::zeroed()), Journal::default())
         }
 
         fn context(&mut self) -> AuditContext<'_, 'static> {
@@ -212,6 +213,7 @@ mod tests {
                 audit: &mut self.2,
                 participants: &[],
                 burned: 0,
+                journal: &mut self.3,
             }
         }
     }

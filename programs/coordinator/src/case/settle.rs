@@ -186,7 +186,7 @@ impl AuditContext<'_, '_> {
             jailed,
             status: self.roster.entry(audit.target)?.status,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 }
 

@@ -3,10 +3,10 @@
 //! Owns the rule of protocol §11: every change that no round closes into the chain hash is
 //! absorbed as an event, in execution order. `PayloadCommitted`, `Attested` and `RoundClosed`
 //! are plain: the close itself hashes what they say. Never decides what happened.
-//! Next: `run`, `participant`, `round` (rounds and seeds), `audit`, `case`, `plain`.
+//! Next: `journal` for how events are shown; `run`, `participant`, `round` (rounds and seeds),
+//! `audit`, `case`, `plain`.
 
 use anchor_lang::prelude::*;
-use anchor_lang::solana_program::log::sol_log_data;
 
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::add;
@@ -15,6 +15,8 @@ use crate::state::Run;
 
 mod audit;
 mod case;
+#[macro_use]
+mod journal;
 mod participant;
 mod plain;
 mod round;
@@ -22,6 +24,7 @@ mod run;
 
 pub use audit::*;
 pub use case::*;
+pub use journal::{Journal, EVENT_AUTHORITY};
 pub use participant::*;
 pub use plain::*;
 pub use round::*;
@@ -34,18 +37,22 @@ pub trait Absorbed: anchor_lang::Event {
     const KIND: u8;
 }
 
-/// Absorbs an event whose `sequence` is `run.event_sequence`, and logs it.
-pub fn record<E: Absorbed>(run: &mut Run, event: &E) -> Result<()> {
-    record_bytes(run, E::KIND, &event.data())
+/// Absorbs an event whose `sequence` is `run.event_sequence`, and writes it into the journal.
+pub fn record<E: Absorbed>(run: &mut Run, journal: &mut Journal, event: &E) -> Result<()> {
+    absorb(run, E::KIND, journal.push(event)?)
 }
 
-/// One copy for all kinds: `data` is the discriminator and the event's borsh bytes.
+/// Writes a plain event into the journal.
+pub fn record_plain<E: anchor_lang::Event>(journal: &mut Journal, event: &E) -> Result<()> {
+    journal.push(event)?;
+    Ok(())
+}
+
+/// One copy for all kinds: `body` holds the event's borsh bytes.
 #[inline(never)]
-fn record_bytes(run: &mut Run, kind: u8, data: &[u8]) -> Result<()> {
-    let body = data.get(8..).unwrap_or_default();
+fn absorb(run: &mut Run, kind: u8, body: &[u8]) -> Result<()> {
     run.chain_hash = after_event(&run.chain_hash, run.event_sequence, kind, body)
         .ok_or_else(|| refuse(CoordinatorError::MathOverflow))?;
     run.event_sequence = add(run.event_sequence, 1)?;
-    sol_log_data(&[data]);
     Ok(())
 }

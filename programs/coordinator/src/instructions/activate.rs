@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{NONE, ROUND_CLOSED, ROUND_VOID};
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, Activated};
+use crate::events::{record, Activated, Journal};
 use crate::math::add;
 use crate::rules::root::root_vote;
 use crate::state::{Change, Phase, Roster, Round, Run, Status};
@@ -23,6 +23,16 @@ pub struct Activate<'info> {
     /// The round of the entry's `post_ready`.
     #[account(constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun))]
     pub round: AccountLoader<'info, Round>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl Activate<'_> {
@@ -51,7 +61,7 @@ impl Activate<'_> {
     }
 
     /// Makes a joiner a member from the next open on, with a zero residual.
-    pub fn handle(ctx: Context<Activate>, index: u16) -> Result<()> {
+    pub fn handle(ctx: Context<Activate>, journal: &mut Journal, index: u16) -> Result<()> {
         let slot = Clock::get()?.slot;
         ctx.accounts.validate(index)?;
         let (mut run, mut roster) = (
@@ -79,7 +89,7 @@ impl Activate<'_> {
             ready_round,
             active_round: entry.active_round,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         run.invariant()
     }
 }

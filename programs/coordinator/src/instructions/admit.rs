@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::ADMISSION_ALLOWLIST;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, ParticipantAdmitted};
+use crate::events::{record, Journal, ParticipantAdmitted};
 use crate::instructions::join_run::create_participant;
 use crate::math::add;
 use crate::state::Run;
@@ -24,6 +24,16 @@ pub struct Admit<'info> {
     pub participant: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl Admit<'_> {
@@ -38,7 +48,7 @@ impl Admit<'_> {
     }
 
     /// Puts an owner on the allowlist by creating its participant account.
-    pub fn handle(ctx: Context<Admit>, owner: Pubkey) -> Result<()> {
+    pub fn handle(ctx: Context<Admit>, journal: &mut Journal, owner: Pubkey) -> Result<()> {
         let accounts = ctx.accounts;
         accounts.validate()?;
         let key = accounts.run.key();
@@ -55,6 +65,6 @@ impl Admit<'_> {
             slot: Clock::get()?.slot,
             owner,
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 }

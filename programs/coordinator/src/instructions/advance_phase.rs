@@ -3,6 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
+use crate::events::Journal;
 use crate::round::open::require_ring_account;
 use crate::round::RoundContext;
 use crate::state::{Phase, Roster, Round, Run};
@@ -24,11 +25,21 @@ pub struct AdvancePhase<'info> {
         constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
     )]
     pub round: AccountLoader<'info, Round>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl AdvancePhase<'_> {
     /// Makes the transition that is due, or refuses with `NothingDue`.
-    pub fn handle(ctx: Context<AdvancePhase>) -> Result<()> {
+    pub fn handle(ctx: Context<AdvancePhase>, journal: &mut Journal) -> Result<()> {
         let accounts = &ctx.accounts;
         let by_authority = accounts.run.load()?.authority == accounts.cranker.key();
         let mut context = RoundContext {
@@ -37,6 +48,7 @@ impl AdvancePhase<'_> {
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
+            journal,
         };
         require_ring_account(context.run, context.round, context.run.round)?;
         match context.run.phase()? {

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, ManifestAnnounced};
+use crate::events::{record, Journal, ManifestAnnounced};
 use crate::state::{check_text, Checkpoint, Participant, Roster, Run};
 
 /// Accounts of `announce_manifest`.
@@ -22,6 +22,16 @@ pub struct AnnounceManifest<'info> {
     /// The checkpoint.
     #[account(has_one = run @ refuse(CoordinatorError::WrongRun))]
     pub checkpoint: Box<Account<'info, Checkpoint>>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl AnnounceManifest<'_> {
@@ -42,6 +52,7 @@ impl AnnounceManifest<'_> {
     /// Replaces the participant's announcement.
     pub fn handle(
         ctx: Context<AnnounceManifest>,
+        journal: &mut Journal,
         index: u16,
         round: u64,
         manifest_hash: [u8; 32],
@@ -65,6 +76,6 @@ impl AnnounceManifest<'_> {
             manifest_hash,
             uri,
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::MemberInRound;
 use crate::errors::CoordinatorError;
-use crate::events::Attested;
+use crate::events::{record_plain, Attested, Journal};
 use crate::round::{note_quorum, require_open, require_round};
 use crate::rules::bitmap::{bit, contains, count, with_bits};
 use crate::state::Phase;
@@ -45,7 +45,7 @@ fn validate(accounts: &MemberInRound, args: &AttestArgs, slot: u64) -> Result<()
 }
 
 /// Records which payloads a member holds, once per round.
-pub fn handle(ctx: Context<MemberInRound>, args: &AttestArgs) -> Result<()> {
+pub fn handle(ctx: Context<MemberInRound>, journal: &mut Journal, args: &AttestArgs) -> Result<()> {
     let slot = Clock::get()?.slot;
     validate(ctx.accounts, args, slot)?;
     let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
@@ -55,13 +55,13 @@ pub fn handle(ctx: Context<MemberInRound>, args: &AttestArgs) -> Result<()> {
     round.attested |= bit(usize::from(args.index));
     note_quorum(&mut run, count(round.attested), count(round.members), slot);
     round.invariant()?;
-    emit!(Attested {
+    let event = Attested {
         run: ctx.accounts.run.key(),
         round: args.round,
         slot,
         index: args.index,
         bitmap: args.bitmap,
         possession: args.possession,
-    });
-    Ok(())
+    };
+    record_plain(journal, &event)
 }

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, RewardClaimed};
+use crate::events::{record, Journal, RewardClaimed};
 use crate::math::{add, sub};
 use crate::pda;
 use crate::state::{Participant, Roster, Run};
@@ -36,11 +36,21 @@ pub struct ClaimReward<'info> {
     /// CHECK: `run.vault`; lamports leave it here.
     #[account(mut)]
     pub vault: UncheckedAccount<'info>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl ClaimReward<'_> {
     /// Releases the buckets that have vested and pays everything claimable.
-    pub fn handle(ctx: Context<ClaimReward>) -> Result<()> {
+    pub fn handle(ctx: Context<ClaimReward>, journal: &mut Journal) -> Result<()> {
         let accounts = ctx.accounts;
         let slot = Clock::get()?.slot;
         let (mut run, mut roster) = (accounts.run.load_mut()?, accounts.roster.load_mut()?);
@@ -66,7 +76,7 @@ impl ClaimReward<'_> {
             vested,
             lamports,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         run.invariant()?;
         run.check_vault(&accounts.vault)
     }

@@ -4,6 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::ROUND_FORCED_VOID;
 use crate::errors::{refuse, CoordinatorError};
+use crate::events::Journal;
 use crate::round::ballots::{tally, turnout, votes_for};
 use crate::round::checkpoint::Place;
 use crate::round::{require_round, window, RoundContext};
@@ -41,6 +42,16 @@ pub struct CloseRound<'info> {
     pub checkpoint: Option<UncheckedAccount<'info>>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl CloseRound<'_> {
@@ -66,7 +77,12 @@ impl CloseRound<'_> {
     }
 
     /// Closes the round (or root-only step) under a candidate root, or void, and goes on.
-    pub fn handle(ctx: Context<CloseRound>, round: u64, candidate_root: [u8; 32]) -> Result<()> {
+    pub fn handle(
+        ctx: Context<CloseRound>,
+        journal: &mut Journal,
+        round: u64,
+        candidate_root: [u8; 32],
+    ) -> Result<()> {
         let slot = Clock::get()?.slot;
         let accounts = &ctx.accounts;
         accounts.validate(round, slot)?;
@@ -86,6 +102,7 @@ impl CloseRound<'_> {
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
+            journal,
         };
         if context.run.is(Phase::Cooldown) {
             close_cooldown(&mut context, &candidate_root, &place)?;

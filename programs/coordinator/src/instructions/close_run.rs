@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, AccountClosed, LeftoversPaid, ParticipantClosed, RunClosed};
+use crate::events::{record, AccountClosed, Journal, LeftoversPaid, ParticipantClosed, RunClosed};
 use crate::math::{add, sub};
 use crate::pda;
 use crate::state::{Checkpoint, Participant, Phase, Roster, Round, Run};
@@ -35,6 +35,16 @@ pub struct CloseRun<'info> {
     /// CHECK: `run.funder`; only lamports enter.
     #[account(mut)]
     pub funder: UncheckedAccount<'info>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl<'info> CloseRun<'info> {
@@ -52,7 +62,7 @@ impl<'info> CloseRun<'info> {
     }
 
     /// Closes the pairs passed; pays leftovers; closes vault, roster and run once all else is.
-    pub fn handle(ctx: Context<'info, CloseRun<'info>>) -> Result<()> {
+    pub fn handle(ctx: Context<'info, CloseRun<'info>>, journal: &mut Journal) -> Result<()> {
         let slot = Clock::get()?.slot;
         let accounts = ctx.accounts;
         accounts.validate(slot)?;
@@ -64,11 +74,11 @@ impl<'info> CloseRun<'info> {
         let mut changed = pairs.len() > 0;
         for pair in pairs {
             if let [account, payer] = pair {
-                accounts.close_account(account, payer, slot)?;
+                accounts.close_account(journal, account, payer, slot)?;
             }
         }
-        changed |= accounts.pay_leftovers(slot)?;
-        changed |= accounts.close_everything(slot)?;
+        changed |= accounts.pay_leftovers(journal, slot)?;
+        changed |= accounts.close_everything(journal, slot)?;
         ensure!(changed, CoordinatorError::NothingToClose);
         Ok(())
     }
@@ -77,6 +87,7 @@ impl<'info> CloseRun<'info> {
     #[inline(never)]
     fn close_account(
         &'info self,
+        journal: &mut Journal,
         account: &'info AccountInfo<'info>,
         payer: &'info AccountInfo<'info>,
         slot: u64,
@@ -108,11 +119,18 @@ impl<'info> CloseRun<'info> {
         } else {
             payer
         };
-        self.record_closed(kind, account.key(), receiver.key(), slot)?;
+        self.record_closed(journal, kind, account.key(), receiver.key(), slot)?;
         pda::close(account, receiver)
     }
 
-    fn record_closed(&self, kind: Kind, account: Pubkey, payer: Pubkey, slot: u64) -> Result<()> {
+    fn record_closed(
+        &self,
+        journal: &mut Journal,
+        kind: Kind,
+        account: Pubkey,
+        payer: Pubkey,
+        slot: u64,
+    ) -> Result<()> {
         let mut run = self.run.load_mut()?;
         let (key, sequence) = (self.run.key(), run.event_sequence);
         let count = match kind {
@@ -129,7 +147,7 @@ impl<'info> CloseRun<'info> {
                 owner,
                 payer,
             };
-            return record(&mut run, &event);
+            return record(&mut run, journal, &event);
         }
         let event = AccountClosed {
             run: key,
@@ -138,11 +156,11 @@ impl<'info> CloseRun<'info> {
             account,
             payer,
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 
     /// Pays pool, treasury and donations to the funder. Returns whether there were any.
-    fn pay_leftovers(&self, slot: u64) -> Result<bool> {
+    fn pay_leftovers(&self, journal: &mut Journal, slot: u64) -> Result<bool> {
         let mut run = self.run.load_mut()?;
         run.reward_pool = 0;
         run.treasury = 0;
@@ -158,13 +176,13 @@ impl<'info> CloseRun<'info> {
             funder: self.funder.key(),
             lamports,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         run.check_vault(&self.vault)?;
         Ok(true)
     }
 
     /// Closes vault, roster and run if nothing else is open. Returns whether it did.
-    fn close_everything(&self, slot: u64) -> Result<bool> {
+    fn close_everything(&self, journal: &mut Journal, slot: u64) -> Result<bool> {
         {
             let mut run = self.run.load_mut()?;
             let open = run.num_rounds | run.num_checkpoints | run.num_participants;
@@ -177,7 +195,7 @@ impl<'info> CloseRun<'info> {
                 slot,
                 funder: self.funder.key(),
             };
-            record(&mut run, &event)?;
+            record(&mut run, journal, &event)?;
         }
         if self.roster.owner == &crate::ID {
             pda::close(&self.roster, &self.authority)?;

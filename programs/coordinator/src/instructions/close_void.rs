@@ -4,6 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::ROUND_FORCED_VOID;
 use crate::errors::{refuse, CoordinatorError};
+use crate::events::Journal;
 use crate::math::add;
 use crate::round::{require_round, RoundContext};
 use crate::state::{Phase, Roster, Round, Run};
@@ -32,6 +33,16 @@ pub struct CloseVoid<'info> {
         constraint = next_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
     )]
     pub next_round: AccountLoader<'info, Round>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl CloseVoid<'_> {
@@ -57,7 +68,7 @@ impl CloseVoid<'_> {
     }
 
     /// Closes a round (or root-only step) without a result and goes on.
-    pub fn handle(ctx: Context<CloseVoid>, round: u64) -> Result<()> {
+    pub fn handle(ctx: Context<CloseVoid>, journal: &mut Journal, round: u64) -> Result<()> {
         let slot = Clock::get()?.slot;
         let accounts = &ctx.accounts;
         accounts.validate(round, slot)?;
@@ -68,6 +79,7 @@ impl CloseVoid<'_> {
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
+            journal,
         };
         if context.run.is(Phase::Cooldown) {
             context.void_root_only()?;

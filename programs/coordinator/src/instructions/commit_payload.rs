@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::MemberInRound;
 use crate::errors::CoordinatorError;
-use crate::events::PayloadCommitted;
+use crate::events::{record_plain, Journal, PayloadCommitted};
 use crate::round::{note_quorum, require_open, require_round};
 use crate::rules::bitmap::{bit, contains, count};
 use crate::state::Phase;
@@ -61,7 +61,11 @@ fn validate(accounts: &MemberInRound, args: &CommitPayloadArgs, slot: u64) -> Re
 }
 
 /// Records the first commit of a trainer; with zeros for a header in Cooldown's root-only step.
-pub fn handle(ctx: Context<MemberInRound>, args: &CommitPayloadArgs) -> Result<()> {
+pub fn handle(
+    ctx: Context<MemberInRound>,
+    journal: &mut Journal,
+    args: &CommitPayloadArgs,
+) -> Result<()> {
     let slot = Clock::get()?.slot;
     validate(ctx.accounts, args, slot)?;
     let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
@@ -76,13 +80,13 @@ pub fn handle(ctx: Context<MemberInRound>, args: &CommitPayloadArgs) -> Result<(
         slot,
     );
     round.invariant()?;
-    emit!(PayloadCommitted {
+    let event = PayloadCommitted {
         run: ctx.accounts.run.key(),
         round: args.round,
         slot,
         index: args.index,
         header_hash: args.header_hash,
         root_vote: args.root_vote,
-    });
-    Ok(())
+    };
+    record_plain(journal, &event)
 }

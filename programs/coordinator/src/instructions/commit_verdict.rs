@@ -4,10 +4,15 @@ use anchor_lang::prelude::*;
 
 use super::shared::JudgeInAudit;
 use crate::errors::CoordinatorError;
-use crate::events::{record, VerdictCommitted};
+use crate::events::{record, Journal, VerdictCommitted};
 
 /// Records the hash of a verdict: the first one of a seat counts.
-pub fn handle(ctx: Context<JudgeInAudit>, index: u16, commitment: [u8; 32]) -> Result<()> {
+pub fn handle(
+    ctx: Context<JudgeInAudit>,
+    journal: &mut Journal,
+    index: u16,
+    commitment: [u8; 32],
+) -> Result<()> {
     ensure!(commitment != [0; 32], CoordinatorError::CommitmentZero);
     let accounts = &ctx.accounts;
     let slot = Clock::get()?.slot;
@@ -31,5 +36,5 @@ pub fn handle(ctx: Context<JudgeInAudit>, index: u16, commitment: [u8; 32]) -> R
         stage: audit.stage,
         stage_end: audit.stage_end,
     };
-    record(&mut run, &event)
+    record(&mut run, journal, &event)
 }

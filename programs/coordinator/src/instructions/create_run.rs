@@ -3,8 +3,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{NONE, VERSION};
-use crate::errors::CoordinatorError;
-use crate::events::{record, RunCreated};
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, Journal, RunCreated};
 use crate::pda;
 use crate::pda::{SEED_ROSTER, SEED_RUN, SEED_VAULT};
 use crate::state::{init::initialise, Params, Phase, Run};
@@ -42,6 +42,16 @@ pub struct CreateRun<'info> {
     pub vault: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 /// Addresses and bumps of a new run.
@@ -63,7 +73,11 @@ impl CreateRun<'_> {
     }
 
     /// Creates a run and its vault.
-    pub fn handle(ctx: Context<CreateRun>, args: CreateRunArgs) -> Result<()> {
+    pub fn handle(
+        ctx: Context<CreateRun>,
+        journal: &mut Journal,
+        args: CreateRunArgs,
+    ) -> Result<()> {
         let accounts = ctx.accounts;
         let at = accounts.validate(&args)?;
         let run_seeds: [&[u8]; 3] = [SEED_RUN, &args.run_id, &[at.run.1]];
@@ -79,7 +93,7 @@ impl CreateRun<'_> {
             run.vault_rent = vault_rent;
             run.enter(Phase::WaitingForMembers, slot, None)?;
             let event = created(run, &args, &at, slot);
-            record(run, &event)?;
+            record(run, journal, &event)?;
             run.invariant()?;
             run.check_vault(&accounts.vault)
         })

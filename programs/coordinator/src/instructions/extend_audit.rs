@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, AuditExtended};
+use crate::events::{record, AuditExtended, Journal};
 use crate::state::{Audit, Run};
 
 /// Accounts of `extend_audit`.
@@ -20,11 +20,21 @@ pub struct ExtendAudit<'info> {
         constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
     )]
     pub audit: AccountLoader<'info, Audit>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl ExtendAudit<'_> {
     /// Seats the remaining witnesses, once, with windows of their own.
-    pub fn handle(ctx: Context<ExtendAudit>) -> Result<()> {
+    pub fn handle(ctx: Context<ExtendAudit>, journal: &mut Journal) -> Result<()> {
         let accounts = &ctx.accounts;
         let slot = Clock::get()?.slot;
         let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
@@ -41,6 +51,6 @@ impl ExtendAudit<'_> {
             num_seats: audit.num_seats,
             stage_end: audit.stage_end,
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 }

@@ -8,7 +8,7 @@ use super::shared::SeedOfRound;
 use crate::audit::breaker;
 use crate::constants::{FIRST_SEATS, ROUND_DOUBLED};
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, SeedFrozen};
+use crate::events::{record, Journal, SeedFrozen};
 use crate::round::open::seed_bit;
 use crate::rules::bitmap::count;
 use crate::rules::sampling::{sampled_targets, Rates};
@@ -17,7 +17,7 @@ use crate::rules::seeds::{first_at_or_after, Lookup};
 use crate::state::{Round, Run, SeedStatus};
 
 /// Fixes the seed: the first slot hash at or after the round's seed slot.
-pub fn handle(ctx: Context<SeedOfRound>, number: u64) -> Result<()> {
+pub fn handle(ctx: Context<SeedOfRound>, journal: &mut Journal, number: u64) -> Result<()> {
     let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
     require_seed_pending(&run, &round, number)?;
     let lookup = first_at_or_after(
@@ -53,7 +53,7 @@ pub fn handle(ctx: Context<SeedOfRound>, number: u64) -> Result<()> {
         sampled: round.sampled,
         unseated: round.sampled & !seated(&round),
     };
-    record(&mut run, &event)?;
+    record(&mut run, journal, &event)?;
     round.invariant()?;
     run.invariant()
 }

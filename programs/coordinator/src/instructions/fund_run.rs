@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, RunFunded};
+use crate::events::{record, Journal, RunFunded};
 use crate::math::add;
 use crate::pda;
 use crate::state::Run;
@@ -27,6 +27,16 @@ pub struct FundRun<'info> {
     pub vault: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl FundRun<'_> {
@@ -36,7 +46,7 @@ impl FundRun<'_> {
     }
 
     /// Adds lamports to the reward pool.
-    pub fn handle(ctx: Context<FundRun>, lamports: u64) -> Result<()> {
+    pub fn handle(ctx: Context<FundRun>, journal: &mut Journal, lamports: u64) -> Result<()> {
         let accounts = ctx.accounts;
         accounts.validate(lamports)?;
         pda::transfer(&accounts.funder, &accounts.vault, lamports)?;
@@ -52,7 +62,7 @@ impl FundRun<'_> {
             lamports,
             reward_pool: run.reward_pool,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         run.invariant()?;
         run.check_vault(&accounts.vault)
     }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{MAX_GROWTH_BYTES, VERSION};
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, RosterInitialized};
+use crate::events::{record, Journal, RosterInitialized};
 use crate::pda;
 use crate::pda::SEED_ROSTER;
 use crate::state::{init::initialise, Roster, Run};
@@ -24,6 +24,16 @@ pub struct InitRoster<'info> {
     pub roster: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl InitRoster<'_> {
@@ -38,7 +48,7 @@ impl InitRoster<'_> {
     }
 
     /// Creates the roster, or grows it; does nothing once it is full size.
-    pub fn handle(ctx: Context<InitRoster>) -> Result<()> {
+    pub fn handle(ctx: Context<InitRoster>, journal: &mut Journal) -> Result<()> {
         let accounts = ctx.accounts;
         accounts.validate()?;
         let (payer, roster) = (&accounts.payer, &accounts.roster);
@@ -73,6 +83,6 @@ impl InitRoster<'_> {
             roster: roster.key(),
             payer: payer.key(),
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 }

@@ -3,8 +3,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{NONE, VERSION};
-use crate::errors::CoordinatorError;
-use crate::events::{record, RoundInitialized};
+use crate::errors::{refuse, CoordinatorError};
+use crate::events::{record, Journal, RoundInitialized};
 use crate::math::add;
 use crate::pda;
 use crate::pda::SEED_ROUND;
@@ -25,6 +25,16 @@ pub struct InitRound<'info> {
     pub round: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl InitRound<'_> {
@@ -40,7 +50,7 @@ impl InitRound<'_> {
     }
 
     /// Creates one position of the ring of rounds.
-    pub fn handle(ctx: Context<InitRound>, position: u16) -> Result<()> {
+    pub fn handle(ctx: Context<InitRound>, journal: &mut Journal, position: u16) -> Result<()> {
         let accounts = ctx.accounts;
         let bump = accounts.validate(position)?;
         let (key, payer) = (accounts.run.key(), accounts.payer.key());
@@ -69,6 +79,6 @@ impl InitRound<'_> {
             position,
             payer,
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, ParticipantJoined, RewardsMoved};
+use crate::events::{record, Journal, ParticipantJoined, RewardsMoved};
 use crate::math::add;
 use crate::pda;
 use crate::pda::SEED_PARTICIPANT;
@@ -53,6 +53,16 @@ pub struct JoinRun<'info> {
     pub previous: Option<UncheckedAccount<'info>>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl<'info> JoinRun<'info> {
@@ -80,7 +90,11 @@ impl<'info> JoinRun<'info> {
     }
 
     /// Deposits the stake and takes an index.
-    pub fn handle(ctx: Context<'info, JoinRun<'info>>, args: JoinArgs) -> Result<()> {
+    pub fn handle(
+        ctx: Context<'info, JoinRun<'info>>,
+        journal: &mut Journal,
+        args: JoinArgs,
+    ) -> Result<()> {
         let accounts = ctx.accounts;
         let slot = Clock::get()?.slot;
         accounts.validate(&args, slot)?;
@@ -88,12 +102,12 @@ impl<'info> JoinRun<'info> {
         let stake = accounts.run.load()?.params.stake_lamports;
         pda::transfer(&accounts.owner, &accounts.vault, stake)?;
 
-        accounts.settle_former_life(&mut participant, slot)?;
-        accounts.settle_predecessor(args.index, slot)?;
+        accounts.settle_former_life(journal, &mut participant, slot)?;
+        accounts.settle_predecessor(journal, args.index, slot)?;
         participant.index = args.index;
         participant.endpoint.clone_from(&args.endpoint);
         participant.save(&accounts.participant)?;
-        accounts.take_index(args, slot, stake)?;
+        accounts.take_index(journal, args, slot, stake)?;
         let mut roster = accounts.roster.load_mut()?;
         roster.entry_mut(participant.index)?.unbonding = participant.unbonding()?;
         Ok(())
@@ -126,7 +140,12 @@ impl<'info> JoinRun<'info> {
 
     /// An owner that has left may join again once no case can be opened about its former
     /// membership. Its tickets then count for the new one, and its vested rewards move.
-    fn settle_former_life(&self, participant: &mut Participant, slot: u64) -> Result<()> {
+    fn settle_former_life(
+        &self,
+        journal: &mut Journal,
+        participant: &mut Participant,
+        slot: u64,
+    ) -> Result<()> {
         if participant.index == NO_INDEX {
             return Ok(());
         }
@@ -147,11 +166,11 @@ impl<'info> JoinRun<'info> {
             return Ok(());
         }
         participant.claimable = add(participant.claimable, entry.claimable)?;
-        self.record_moved(&mut run, entry, participant.index, slot)
+        self.record_moved(&mut run, journal, entry, participant.index, slot)
     }
 
     /// Rewards that the former owner of the index left behind move to its participant account.
-    fn settle_predecessor(&self, index: u16, slot: u64) -> Result<()> {
+    fn settle_predecessor(&self, journal: &mut Journal, index: u16, slot: u64) -> Result<()> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let entry = roster.entry_mut(index)?;
         run.release_vested(entry, slot)?;
@@ -174,10 +193,17 @@ impl<'info> JoinRun<'info> {
             previous.index = NO_INDEX;
         }
         previous.save(account)?;
-        self.record_moved(&mut run, entry, index, slot)
+        self.record_moved(&mut run, journal, entry, index, slot)
     }
 
-    fn record_moved(&self, run: &mut Run, entry: &mut Entry, index: u16, slot: u64) -> Result<()> {
+    fn record_moved(
+        &self,
+        run: &mut Run,
+        journal: &mut Journal,
+        entry: &mut Entry,
+        index: u16,
+        slot: u64,
+    ) -> Result<()> {
         let event = RewardsMoved {
             run: self.run.key(),
             sequence: run.event_sequence,
@@ -186,10 +212,16 @@ impl<'info> JoinRun<'info> {
             index,
             lamports: std::mem::take(&mut entry.claimable),
         };
-        record(run, &event)
+        record(run, journal, &event)
     }
 
-    fn take_index(&self, args: JoinArgs, slot: u64, stake: u64) -> Result<()> {
+    fn take_index(
+        &self,
+        journal: &mut Journal,
+        args: JoinArgs,
+        slot: u64,
+        stake: u64,
+    ) -> Result<()> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let round = run.round;
         let entry = roster.entry_mut(args.index)?;
@@ -208,7 +240,7 @@ impl<'info> JoinRun<'info> {
             round,
             endpoint: args.endpoint,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         run.invariant()?;
         run.check_vault(&self.vault)
     }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{ENTRY_LEAVING, MAX_TICKETS};
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, LeaveRequested, ParticipantLeft};
+use crate::events::{record, Journal, LeaveRequested, ParticipantLeft};
 use crate::math::add;
 use crate::round::note_quorum;
 use crate::round::waiting::attendance;
@@ -30,6 +30,16 @@ pub struct LeaveRun<'info> {
         has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]
     pub participant: Box<Account<'info, Participant>>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl LeaveRun<'_> {
@@ -43,7 +53,7 @@ impl LeaveRun<'_> {
 
     /// Opens a ticket for the whole stake. A member serves the open round to its end; everybody
     /// else has left at once.
-    pub fn handle(ctx: Context<LeaveRun>) -> Result<()> {
+    pub fn handle(ctx: Context<LeaveRun>, journal: &mut Journal) -> Result<()> {
         let accounts = ctx.accounts;
         accounts.validate()?;
         let slot = Clock::get()?.slot;
@@ -68,11 +78,11 @@ impl LeaveRun<'_> {
             matures_slot: ticket.matures_slot,
             at_next_open,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         if at_next_open {
             entry.flags |= ENTRY_LEAVING;
         } else {
-            depart(&mut run, key, entry, index, slot)?;
+            depart(&mut run, journal, key, entry, index, slot)?;
         }
         entry.invariant()?;
         accounts.participant.invariant()?;
@@ -86,7 +96,14 @@ impl LeaveRun<'_> {
 }
 
 /// Ends the membership at once.
-fn depart(run: &mut Run, key: Pubkey, entry: &mut Entry, index: u16, slot: u64) -> Result<()> {
+fn depart(
+    run: &mut Run,
+    journal: &mut Journal,
+    key: Pubkey,
+    entry: &mut Entry,
+    index: u16,
+    slot: u64,
+) -> Result<()> {
     entry.leave(run.round);
     let event = ParticipantLeft {
         run: key,
@@ -96,7 +113,7 @@ fn depart(run: &mut Run, key: Pubkey, entry: &mut Entry, index: u16, slot: u64) 
         owner: entry.owner,
         round: run.round,
     };
-    record(run, &event)
+    record(run, journal, &event)
 }
 
 /// Whether members of this phase serve an open round, or one that opens when a pause ends.

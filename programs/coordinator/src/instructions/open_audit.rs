@@ -4,6 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::audit::open::AuditOpener;
 use crate::errors::{refuse, CoordinatorError};
+use crate::events::Journal;
 use crate::state::{Roster, Round, Run};
 
 /// Accounts of `open_audit`.
@@ -30,11 +31,26 @@ pub struct OpenAudit<'info> {
     pub audit: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl OpenAudit<'_> {
     /// Seats the witnesses of a target, and gives it until the end of the openings.
-    pub fn handle(ctx: Context<OpenAudit>, number: u64, target: u16) -> Result<()> {
+    pub fn handle(
+        ctx: Context<OpenAudit>,
+        journal: &mut Journal,
+        number: u64,
+        target: u16,
+    ) -> Result<()> {
         let accounts = &ctx.accounts;
         let mut opener = AuditOpener {
             payer: &accounts.payer,
@@ -44,6 +60,7 @@ impl OpenAudit<'_> {
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
+            journal,
         };
         opener.open(number, target)?;
         opener.run.invariant()

@@ -5,6 +5,7 @@ use anchor_lang::prelude::*;
 use super::shared::Challenge;
 use crate::audit::open::{AuditId, AuditOpener};
 use crate::case::open::Claim;
+use crate::events::Journal;
 use crate::pda;
 use crate::state::AuditKind;
 
@@ -22,7 +23,7 @@ pub struct OpenCaseArgs {
 }
 
 /// Posts the bond and accuses the target.
-pub fn handle(ctx: Context<Challenge>, args: &OpenCaseArgs) -> Result<()> {
+pub fn handle(ctx: Context<Challenge>, journal: &mut Journal, args: &OpenCaseArgs) -> Result<()> {
     let accounts = &ctx.accounts;
     let claim = Claim {
         id: AuditId {
@@ -40,6 +41,7 @@ pub fn handle(ctx: Context<Challenge>, args: &OpenCaseArgs) -> Result<()> {
         run: &mut *accounts.run.load_mut()?,
         roster: &mut *accounts.roster.load_mut()?,
         round: &mut *accounts.round.load_mut()?,
+        journal,
     };
     let bond = opener.open_case(&claim)?;
     pda::transfer(&accounts.challenger, &accounts.vault, bond)?;

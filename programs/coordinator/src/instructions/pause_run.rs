@@ -5,11 +5,11 @@ use anchor_lang::prelude::*;
 use super::shared::AuthorityOverRun;
 use crate::constants::RUN_PAUSE_REQUESTED;
 use crate::errors::CoordinatorError;
-use crate::events::{record, PauseRequested, RunPaused};
+use crate::events::{record, Journal, PauseRequested, RunPaused};
 use crate::state::Phase;
 
 /// Stops the clock: at once between rounds, else at the next close.
-pub fn handle(ctx: Context<AuthorityOverRun>) -> Result<()> {
+pub fn handle(ctx: Context<AuthorityOverRun>, journal: &mut Journal) -> Result<()> {
     let key = ctx.accounts.run.key();
     let mut run = ctx.accounts.run.load_mut()?;
     let slot = Clock::get()?.slot;
@@ -34,7 +34,7 @@ pub fn handle(ctx: Context<AuthorityOverRun>) -> Result<()> {
             sequence,
             slot,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
     } else {
         run.enter_pause(slot, phase);
         let event = RunPaused {
@@ -43,7 +43,7 @@ pub fn handle(ctx: Context<AuthorityOverRun>) -> Result<()> {
             slot,
             resume_phase: phase as u8,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
     }
     run.invariant()
 }

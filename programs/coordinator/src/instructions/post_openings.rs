@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::audit::open::{AuditId, AuditOpener};
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, OpeningsPosted};
+use crate::events::{record, Journal, OpeningsPosted};
 use crate::state::init::open_mut;
 use crate::state::{Audit, Roster, Round, Run, Stage};
 
@@ -34,12 +34,23 @@ pub struct PostOpenings<'info> {
     pub audit: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl PostOpenings<'_> {
     /// Fixes the root over the openings; verdicts may be committed from now on.
     pub fn handle(
         ctx: Context<PostOpenings>,
+        journal: &mut Journal,
         number: u64,
         target: u16,
         root: [u8; 32],
@@ -51,7 +62,7 @@ impl PostOpenings<'_> {
             .roster
             .load()?
             .signed_entry(target, accounts.session.key)?;
-        accounts.open_if_due(number, target, slot)?;
+        accounts.open_if_due(journal, number, target, slot)?;
         let mut run = accounts.run.load_mut()?;
         let mut audit = open_mut::<Audit>(&accounts.audit)?;
         audit.require_id(&accounts.run.key(), AuditId::work(number, target))?;
@@ -71,12 +82,18 @@ impl PostOpenings<'_> {
             root,
             stage_end: audit.stage_end,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         run.invariant()
     }
 
     /// Opens the audit unless somebody has.
-    fn open_if_due(&self, number: u64, target: u16, slot: u64) -> Result<()> {
+    fn open_if_due(
+        &self,
+        journal: &mut Journal,
+        number: u64,
+        target: u16,
+        slot: u64,
+    ) -> Result<()> {
         if self.audit.owner == &crate::ID && !open_mut::<Audit>(&self.audit)?.is(Stage::Requested) {
             return Ok(());
         }
@@ -88,6 +105,7 @@ impl PostOpenings<'_> {
             run: &mut *self.run.load_mut()?,
             roster: &mut *self.roster.load_mut()?,
             round: &mut *self.round.load_mut()?,
+            journal,
         };
         opener.open(number, target)
     }

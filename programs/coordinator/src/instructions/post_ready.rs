@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, ReadyPosted};
+use crate::events::{record, Journal, ReadyPosted};
 use crate::round::note_quorum;
 use crate::round::waiting::attendance;
 use crate::rules::bitmap::count;
@@ -32,6 +32,16 @@ pub struct PostReady<'info> {
     /// The roster of the run.
     #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl PostReady<'_> {
@@ -64,7 +74,11 @@ impl PostReady<'_> {
     ///
     /// While no round is open the vote is checked here, and the participant becomes pending; on a
     /// running run `activate` checks it once the round has a canonical root.
-    pub fn handle(ctx: Context<PostReady>, args: &PostReadyArgs) -> Result<()> {
+    pub fn handle(
+        ctx: Context<PostReady>,
+        journal: &mut Journal,
+        args: &PostReadyArgs,
+    ) -> Result<()> {
         let slot = Clock::get()?.slot;
         ctx.accounts.validate(args)?;
         let mut roster = ctx.accounts.roster.load_mut()?;
@@ -88,7 +102,7 @@ impl PostReady<'_> {
             round: args.round,
             vote: args.vote,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         run.invariant()
     }
 }

@@ -6,6 +6,7 @@ use crate::audit::AuditContext;
 use crate::case::settle::Payout;
 use crate::constants::INCINERATOR;
 use crate::errors::{refuse, CoordinatorError};
+use crate::events::Journal;
 use crate::pda;
 use crate::state::{Audit, Roster, Run};
 
@@ -48,13 +49,23 @@ pub struct ReleaseEscrow<'info> {
     /// CHECK: `audit.challenger`; only lamports enter.
     #[account(mut)]
     pub challenger: Option<UncheckedAccount<'info>>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl<'info> ReleaseEscrow<'info> {
     /// Pays the escrow, if there is one, and closes the account.
-    pub fn handle(ctx: Context<'info, ReleaseEscrow<'info>>) -> Result<()> {
+    pub fn handle(ctx: Context<'info, ReleaseEscrow<'info>>, journal: &mut Journal) -> Result<()> {
         let accounts = &ctx.accounts;
-        let burned = accounts.release(ctx.remaining_accounts)?;
+        let burned = accounts.release(journal, ctx.remaining_accounts)?;
         pda::pay(&accounts.vault, &accounts.incinerator, burned)?;
         let run = accounts.run.load()?;
         run.invariant()?;
@@ -62,7 +73,7 @@ impl<'info> ReleaseEscrow<'info> {
         pda::close(accounts.audit.as_ref(), accounts.rent_receiver())
     }
 
-    fn release(&self, participants: &[AccountInfo<'info>]) -> Result<u64> {
+    fn release(&self, journal: &mut Journal, participants: &[AccountInfo<'info>]) -> Result<u64> {
         let slot = Clock::get()?.slot;
         let mut run = self.run.load_mut()?;
         let mut context = AuditContext {
@@ -74,6 +85,7 @@ impl<'info> ReleaseEscrow<'info> {
             audit: &mut *self.audit.load_mut()?,
             participants,
             burned: 0,
+            journal,
         };
         let payout = Payout {
             vault: &self.vault,

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::NONE;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, MissingReported};
+use crate::events::{record, Journal, MissingReported};
 use crate::math::mul;
 use crate::round::RoundContext;
 use crate::rules::bitmap::{bit, contains, count};
@@ -44,6 +44,16 @@ pub struct ReportMissing<'info> {
         constraint = current_round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
     )]
     pub current_round: AccountLoader<'info, Round>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl ReportMissing<'_> {
@@ -77,7 +87,11 @@ impl ReportMissing<'_> {
     }
 
     /// Records that a member lacks an included payload; half of the members strike it.
-    pub fn handle(ctx: Context<ReportMissing>, args: &ReportMissingArgs) -> Result<()> {
+    pub fn handle(
+        ctx: Context<ReportMissing>,
+        journal: &mut Journal,
+        args: &ReportMissingArgs,
+    ) -> Result<()> {
         let slot = Clock::get()?.slot;
         ctx.accounts.validate(args)?;
         let accounts = &ctx.accounts;
@@ -88,6 +102,7 @@ impl ReportMissing<'_> {
             run: &mut *accounts.run.load_mut()?,
             roster: &mut *accounts.roster.load_mut()?,
             round: &mut *accounts.round.load_mut()?,
+            journal,
         };
         let reports = &mut context.round.ballot_mut(args.target)?.missing_reports;
         *reports |= bit(usize::from(args.index));
@@ -100,7 +115,7 @@ impl ReportMissing<'_> {
             target: args.target,
             index: args.index,
         };
-        record(context.run, &event)?;
+        record(context.run, context.journal, &event)?;
         if mul(reported, 2)? >= members {
             context.strike_payload(args.target, &mut open)?;
         }

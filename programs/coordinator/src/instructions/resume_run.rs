@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::RUN_PAUSE_REQUESTED;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, PauseCancelled, RunResumed};
+use crate::events::{record, Journal, PauseCancelled, RunResumed};
 use crate::math::sub;
 use crate::round::open::open_next;
 use crate::state::{Phase, Roster, Round, Run};
@@ -26,6 +26,16 @@ pub struct ResumeRun<'info> {
         constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
     )]
     pub round: AccountLoader<'info, Round>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl ResumeRun<'_> {
@@ -45,7 +55,7 @@ impl ResumeRun<'_> {
     }
 
     /// Restarts the clock, or cancels a requested pause.
-    pub fn handle(ctx: Context<ResumeRun>) -> Result<()> {
+    pub fn handle(ctx: Context<ResumeRun>, journal: &mut Journal) -> Result<()> {
         let accounts = ctx.accounts;
         let slot = Clock::get()?.slot;
         accounts.validate(slot)?;
@@ -59,7 +69,7 @@ impl ResumeRun<'_> {
                 sequence,
                 slot,
             };
-            record(&mut run, &event)?;
+            record(&mut run, journal, &event)?;
             return run.invariant();
         }
         let paused_slots = sub(slot, run.paused_at_slot)?;
@@ -72,11 +82,11 @@ impl ResumeRun<'_> {
             paused_slots,
             pause_total_slots: run.pause_total_slots,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         if phase == Phase::Commit {
             let mut roster = accounts.roster.load_mut()?;
             let mut round = accounts.round.load_mut()?;
-            open_next(&mut run, &key, &mut roster, &mut round, slot)?;
+            open_next(&mut run, journal, &key, &mut roster, &mut round, slot)?;
             round.invariant()?;
         }
         run.invariant()

@@ -5,14 +5,14 @@ use anchor_lang::prelude::*;
 use super::freeze_seed::require_seed_pending;
 use super::shared::SeedOfRound;
 use crate::errors::CoordinatorError;
-use crate::events::{record, SeedLost, SeedRetargeted};
+use crate::events::{record, Journal, SeedLost, SeedRetargeted};
 use crate::math::add;
 use crate::round::open::seed_bit;
 use crate::rules::seeds::{first_at_or_after, Lookup};
 use crate::state::SeedStatus;
 
 /// Names a later seed slot the first time, and gives the seed up the second time.
-pub fn handle(ctx: Context<SeedOfRound>, number: u64) -> Result<()> {
+pub fn handle(ctx: Context<SeedOfRound>, journal: &mut Journal, number: u64) -> Result<()> {
     let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
     require_seed_pending(&run, &round, number)?;
     let lookup = first_at_or_after(
@@ -33,7 +33,7 @@ pub fn handle(ctx: Context<SeedOfRound>, number: u64) -> Result<()> {
             round: number,
             seed_slot,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
     } else {
         round.seed_status = SeedStatus::Lost as u8;
         run.seeds_pending &= !seed_bit(number);
@@ -44,7 +44,7 @@ pub fn handle(ctx: Context<SeedOfRound>, number: u64) -> Result<()> {
             slot,
             round: number,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
     }
     round.invariant()?;
     run.invariant()

@@ -6,7 +6,7 @@ use super::shared::JudgeInAudit;
 use crate::audit::seats::Reveal;
 use crate::constants::SKETCH_LEN;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, VerdictRevealed};
+use crate::events::{record, Journal, VerdictRevealed};
 use crate::rules::sketch;
 use crate::rules::verdict::{Statement, Verdict};
 use crate::state::{Audit, Run};
@@ -26,7 +26,7 @@ pub struct RevealArgs {
 }
 
 /// Records a verdict and its sketch, if they give the committed hash.
-pub fn handle(ctx: Context<JudgeInAudit>, args: &RevealArgs) -> Result<()> {
+pub fn handle(ctx: Context<JudgeInAudit>, journal: &mut Journal, args: &RevealArgs) -> Result<()> {
     let Some(verdict) = Verdict::from_number(args.verdict) else {
         return Err(refuse(CoordinatorError::UnknownVerdict));
     };
@@ -55,13 +55,14 @@ pub fn handle(ctx: Context<JudgeInAudit>, args: &RevealArgs) -> Result<()> {
     audit.advance(&run.params, clock)?;
     audit.reveal_verdict(args.index, &shown, clock)?;
     audit.invariant()?;
-    report(accounts, &mut run, &audit, args, slot)
+    report(accounts, &mut run, journal, &audit, args, slot)
 }
 
 #[inline(never)]
 fn report(
     accounts: &JudgeInAudit,
     run: &mut Run,
+    journal: &mut Journal,
     audit: &Audit,
     args: &RevealArgs,
     slot: u64,
@@ -78,5 +79,5 @@ fn report(
         sketch: args.sketch,
         salt: args.salt,
     };
-    record(run, &event)
+    record(run, journal, &event)
 }

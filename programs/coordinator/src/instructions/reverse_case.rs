@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, CaseReversed};
+use crate::events::{record, CaseReversed, Journal};
 use crate::state::{Audit, Run};
 
 /// Accounts of `reverse_case`.
@@ -20,11 +20,21 @@ pub struct ReverseCase<'info> {
         constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
     )]
     pub audit: AccountLoader<'info, Audit>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl ReverseCase<'_> {
     /// Reverses a conviction that was appealed or fell under the breaker.
-    pub fn handle(ctx: Context<ReverseCase>) -> Result<()> {
+    pub fn handle(ctx: Context<ReverseCase>, journal: &mut Journal) -> Result<()> {
         let accounts = &ctx.accounts;
         let slot = Clock::get()?.slot;
         let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
@@ -37,6 +47,6 @@ impl ReverseCase<'_> {
             target: audit.target,
             audit_kind: audit.kind,
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 }

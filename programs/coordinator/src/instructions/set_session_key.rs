@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, SessionKeySet};
+use crate::events::{record, Journal, SessionKeySet};
 use crate::state::{Participant, Roster, Run, Status};
 
 /// Accounts of `set_session_key`.
@@ -23,6 +23,16 @@ pub struct SetSessionKey<'info> {
         has_one = owner @ refuse(CoordinatorError::WrongOwner),
     )]
     pub participant: Box<Account<'info, Participant>>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl SetSessionKey<'_> {
@@ -40,7 +50,11 @@ impl SetSessionKey<'_> {
 
     /// Names a new session key: a member of an open round changes at the next open, everybody
     /// else at once.
-    pub fn handle(ctx: Context<SetSessionKey>, session: Pubkey) -> Result<()> {
+    pub fn handle(
+        ctx: Context<SetSessionKey>,
+        journal: &mut Journal,
+        session: Pubkey,
+    ) -> Result<()> {
         let accounts = ctx.accounts;
         accounts.validate(session)?;
         let index = accounts.participant.index;
@@ -62,6 +76,6 @@ impl SetSessionKey<'_> {
             session,
             at_next_open,
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 }

@@ -4,11 +4,12 @@ use anchor_lang::prelude::*;
 
 use super::shared::Settlement;
 use crate::audit::AuditContext;
+use crate::events::Journal;
 use crate::pda;
 use crate::round::open::require_ring_account;
 
 /// Ends the audit: outcome, penalties, fees, refund.
-pub fn handle<'info>(ctx: Context<'info, Settlement<'info>>) -> Result<()> {
+pub fn handle<'info>(ctx: Context<'info, Settlement<'info>>, journal: &mut Journal) -> Result<()> {
     let accounts = &ctx.accounts;
     let slot = Clock::get()?.slot;
     let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
@@ -25,6 +26,7 @@ pub fn handle<'info>(ctx: Context<'info, Settlement<'info>>) -> Result<()> {
         audit: &mut audit,
         participants: ctx.remaining_accounts,
         burned: 0,
+        journal,
     };
     let found = context.find(&round)?;
     context.settle(&mut round, &found)?;

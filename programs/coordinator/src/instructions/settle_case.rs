@@ -5,11 +5,12 @@ use anchor_lang::prelude::*;
 use super::shared::Settlement;
 use crate::audit::AuditContext;
 use crate::case::settle::Payout;
+use crate::events::Journal;
 use crate::pda;
 use crate::round::open::require_ring_account;
 
 /// Ends the case: fees, penalties, slash into escrow, bond.
-pub fn handle<'info>(ctx: Context<'info, Settlement<'info>>) -> Result<()> {
+pub fn handle<'info>(ctx: Context<'info, Settlement<'info>>, journal: &mut Journal) -> Result<()> {
     let accounts = &ctx.accounts;
     let slot = Clock::get()?.slot;
     let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
@@ -26,6 +27,7 @@ pub fn handle<'info>(ctx: Context<'info, Settlement<'info>>) -> Result<()> {
         audit: &mut audit,
         participants: ctx.remaining_accounts,
         burned: 0,
+        journal,
     };
     let payout = Payout {
         vault: &accounts.vault,

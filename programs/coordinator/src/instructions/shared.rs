@@ -26,6 +26,16 @@ pub struct MemberInRound<'info> {
         constraint = round.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
     )]
     pub round: AccountLoader<'info, Round>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 /// A seat or a juror judges: `commit_verdict`, `reveal_verdict`, `vote_case`.
@@ -44,6 +54,16 @@ pub struct JudgeInAudit<'info> {
         constraint = audit.load()?.run == run.key() @ refuse(CoordinatorError::WrongRun),
     )]
     pub audit: AccountLoader<'info, Audit>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 /// Somebody settles the seed of a closed round: `freeze_seed`, `retarget_seed`.
@@ -64,6 +84,16 @@ pub struct SeedOfRound<'info> {
     /// CHECK: the address is checked, the bytes are read by offset.
     #[account(address = SLOT_HASHES @ refuse(CoordinatorError::WrongSysvar))]
     pub slot_hashes: UncheckedAccount<'info>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 /// A challenger pays for a judgement: `request_audit`, `open_case`.
@@ -98,6 +128,16 @@ pub struct Challenge<'info> {
     pub vault: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 /// The authority changes how the run goes on: `pause_run`, `update_params`.
@@ -108,6 +148,16 @@ pub struct AuthorityOverRun<'info> {
     /// The run.
     #[account(mut, has_one = authority @ refuse(CoordinatorError::WrongAuthority))]
     pub run: AccountLoader<'info, Run>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 /// Somebody ends an audit or a case: `settle_audit`, `settle_case`. Beside these accounts, the
@@ -150,4 +200,14 @@ pub struct Settlement<'info> {
     /// CHECK: `audit.challenger`; only lamports enter.
     #[account(mut)]
     pub challenger: Option<UncheckedAccount<'info>>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }

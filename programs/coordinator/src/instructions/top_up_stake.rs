@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, StakeToppedUp};
+use crate::events::{record, Journal, StakeToppedUp};
 use crate::pda;
 use crate::state::{Participant, Roster, Run};
 
@@ -37,6 +37,16 @@ pub struct TopUpStake<'info> {
     pub vault: UncheckedAccount<'info>,
     /// The system program.
     pub system_program: Program<'info, System>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl TopUpStake<'_> {
@@ -51,7 +61,7 @@ impl TopUpStake<'_> {
     }
 
     /// Adds to a stake.
-    pub fn handle(ctx: Context<TopUpStake>, lamports: u64) -> Result<()> {
+    pub fn handle(ctx: Context<TopUpStake>, journal: &mut Journal, lamports: u64) -> Result<()> {
         let accounts = ctx.accounts;
         accounts.validate(lamports)?;
         pda::transfer(&accounts.owner, &accounts.vault, lamports)?;
@@ -69,7 +79,7 @@ impl TopUpStake<'_> {
             lamports,
             stake: entry.stake,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         run.invariant()?;
         run.check_vault(&accounts.vault)
     }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::AuthorityOverRun;
 use crate::constants::RUN_PARAMS_PENDING;
-use crate::events::{record, ParamsRequested};
+use crate::events::{record, Journal, ParamsRequested};
 use crate::state::Params;
 
 fn validate(accounts: &AuthorityOverRun, params: &Params) -> Result<()> {
@@ -14,7 +14,7 @@ fn validate(accounts: &AuthorityOverRun, params: &Params) -> Result<()> {
 }
 
 /// Requests new parameters; a second request replaces the first and starts the delay anew.
-pub fn handle(ctx: Context<AuthorityOverRun>, params: Params) -> Result<()> {
+pub fn handle(ctx: Context<AuthorityOverRun>, journal: &mut Journal, params: Params) -> Result<()> {
     let accounts = ctx.accounts;
     validate(accounts, &params)?;
     let slot = Clock::get()?.slot;
@@ -28,6 +28,6 @@ pub fn handle(ctx: Context<AuthorityOverRun>, params: Params) -> Result<()> {
         slot,
         params,
     };
-    record(&mut run, &event)?;
+    record(&mut run, journal, &event)?;
     run.invariant()
 }

@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use super::shared::JudgeInAudit;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, JurorVoteCommitted, JurorVoteRevealed};
+use crate::events::{record, Journal, JurorVoteCommitted, JurorVoteRevealed};
 use crate::rules::verdict::{Statement, Verdict};
 
 /// Arguments of `vote_case`.
@@ -21,18 +21,22 @@ pub struct VoteCaseArgs {
 }
 
 /// Commits to the hash of a vote, or shows the vote behind it.
-pub fn handle(ctx: Context<JudgeInAudit>, args: &VoteCaseArgs) -> Result<()> {
+pub fn handle(
+    ctx: Context<JudgeInAudit>,
+    journal: &mut Journal,
+    args: &VoteCaseArgs,
+) -> Result<()> {
     let accounts = &ctx.accounts;
     let roster = accounts.roster.load()?;
     roster.signed_entry(args.index, accounts.session.key)?;
     if args.verdict == 0 {
-        commit(accounts, args)
+        commit(accounts, journal, args)
     } else {
-        reveal(accounts, args)
+        reveal(accounts, journal, args)
     }
 }
 
-fn commit(accounts: &JudgeInAudit, args: &VoteCaseArgs) -> Result<()> {
+fn commit(accounts: &JudgeInAudit, journal: &mut Journal, args: &VoteCaseArgs) -> Result<()> {
     let is_some = args.hash != [0; 32] && args.salt == [0; 32];
     ensure!(is_some, CoordinatorError::CommitmentZero);
     let slot = Clock::get()?.slot;
@@ -53,10 +57,10 @@ fn commit(accounts: &JudgeInAudit, args: &VoteCaseArgs) -> Result<()> {
         stage: audit.stage,
         stage_end: audit.stage_end,
     };
-    record(&mut run, &event)
+    record(&mut run, journal, &event)
 }
 
-fn reveal(accounts: &JudgeInAudit, args: &VoteCaseArgs) -> Result<()> {
+fn reveal(accounts: &JudgeInAudit, journal: &mut Journal, args: &VoteCaseArgs) -> Result<()> {
     let verdict = Verdict::from_number(args.verdict)
         .ok_or_else(|| refuse(CoordinatorError::UnknownVerdict))?;
     let slot = Clock::get()?.slot;
@@ -86,5 +90,5 @@ fn reveal(accounts: &JudgeInAudit, args: &VoteCaseArgs) -> Result<()> {
         evidence: args.hash,
         salt: args.salt,
     };
-    record(&mut run, &event)
+    record(&mut run, journal, &event)
 }

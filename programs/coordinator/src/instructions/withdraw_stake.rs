@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::MAX_PARTIAL_TICKETS;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, ParticipantClosed, StakeUnbonding, StakeWithdrawn};
+use crate::events::{record, Journal, ParticipantClosed, StakeUnbonding, StakeWithdrawn};
 use crate::math::{add, sub};
 use crate::pda;
 use crate::state::{Participant, Roster, Run, Ticket};
@@ -42,19 +42,33 @@ pub struct WithdrawStake<'info> {
     /// CHECK: `participant.payer`; only lamports enter.
     #[account(mut)]
     pub payer: UncheckedAccount<'info>,
+    /// Signs the call that shows the events.
+    /// CHECK: the address is checked; it holds nothing.
+    #[account(
+        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
+    )]
+    pub event_authority: UncheckedAccount<'info>,
+    /// This program, which that call is for.
+    /// CHECK: the address is checked.
+    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
+    pub program: UncheckedAccount<'info>,
 }
 
 impl WithdrawStake<'_> {
     /// Pays matured tickets; opens one for `unbond_lamports` if that is not zero; closes the
     /// participant once it has left and nothing is owed to it.
-    pub fn handle(ctx: Context<WithdrawStake>, unbond_lamports: u64) -> Result<()> {
+    pub fn handle(
+        ctx: Context<WithdrawStake>,
+        journal: &mut Journal,
+        unbond_lamports: u64,
+    ) -> Result<()> {
         let accounts = ctx.accounts;
         let slot = Clock::get()?.slot;
         let owner = accounts.owner.key();
         accounts.roster.load()?.require_unfrozen(owner)?;
-        let paid = accounts.pay_matured(slot)?;
+        let paid = accounts.pay_matured(journal, slot)?;
         if unbond_lamports > 0 {
-            accounts.unbond(unbond_lamports, slot)?;
+            accounts.unbond(journal, unbond_lamports, slot)?;
         }
         // A bar must be remembered for as long as its owner could join again.
         let participant = &accounts.participant;
@@ -65,14 +79,14 @@ impl WithdrawStake<'_> {
         );
         accounts.participant.invariant()?;
         if closes {
-            accounts.close(slot)?;
+            accounts.close(journal, slot)?;
         }
         let run = accounts.run.load()?;
         run.invariant()?;
         run.check_vault(&accounts.vault)
     }
 
-    fn pay_matured(&mut self, slot: u64) -> Result<u64> {
+    fn pay_matured(&mut self, journal: &mut Journal, slot: u64) -> Result<u64> {
         let matured_by = self.matured_by(slot)?;
         let lamports = self.participant.take_matured(matured_by)?;
         if lamports == 0 {
@@ -93,7 +107,7 @@ impl WithdrawStake<'_> {
             owner: self.owner.key(),
             lamports,
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         Ok(lamports)
     }
 
@@ -110,7 +124,7 @@ impl WithdrawStake<'_> {
         Ok(slot.saturating_sub(later))
     }
 
-    fn unbond(&mut self, lamports: u64, slot: u64) -> Result<()> {
+    fn unbond(&mut self, journal: &mut Journal, lamports: u64, slot: u64) -> Result<()> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let index = self.participant.index;
         let entry = self
@@ -134,10 +148,10 @@ impl WithdrawStake<'_> {
             lamports,
             matures_slot: ticket.matures_slot,
         };
-        record(&mut run, &event)
+        record(&mut run, journal, &event)
     }
 
-    fn close(&self, slot: u64) -> Result<()> {
+    fn close(&self, journal: &mut Journal, slot: u64) -> Result<()> {
         let mut run = self.run.load_mut()?;
         run.num_participants = sub(run.num_participants, 1)?;
         let event = ParticipantClosed {
@@ -147,7 +161,7 @@ impl WithdrawStake<'_> {
             owner: self.owner.key(),
             payer: self.payer.key(),
         };
-        record(&mut run, &event)?;
+        record(&mut run, journal, &event)?;
         pda::close(self.participant.as_ref().as_ref(), &self.payer)
     }
 }

@@ -54,7 +54,7 @@ impl RoundContext<'_> {
             root: self.round.canonical_root,
             created: is_new,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     fn checkpoint(&self, bump: u8, payer: Pubkey) -> Checkpoint {

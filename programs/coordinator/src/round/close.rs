@@ -13,7 +13,7 @@ use super::waiting::{finish, halt, wait_for_members};
 use super::RoundContext;
 use crate::constants::*;
 use crate::errors::CoordinatorError;
-use crate::events::{record, RoundClosed, RunPaused};
+use crate::events::{record, record_plain, RoundClosed, RunPaused};
 use crate::math::{add, mul};
 use crate::rules::bitmap::count;
 use crate::rules::hashing::Digest;
@@ -75,9 +75,9 @@ impl RoundContext<'_> {
         self.store_checkpoint(place)?;
         self.turn_over()?;
         if self.run.round >= self.run.params.max_rounds {
-            finish(self.run, &self.key, self.roster, self.slot)
+            finish(self.run, self.journal, &self.key, self.roster, self.slot)
         } else {
-            wait_for_members(self.run, &self.key, self.roster, self.slot)
+            wait_for_members(self.run, self.journal, &self.key, self.roster, self.slot)
         }
     }
 
@@ -90,29 +90,50 @@ impl RoundContext<'_> {
         }
         self.seal(ROUND_VOID)?;
         if self.run.void_streak >= VOID_ROUNDS_TO_HALT {
-            return halt(self.run, &self.key, self.slot);
+            return halt(self.run, self.journal, &self.key, self.slot);
         }
         if !is_forced {
             // Leavers that did not vote may be gone: the next try is up to those who stay.
             self.turn_over()?;
         }
-        open_next(self.run, &self.key, self.roster, self.round, self.slot)
+        open_next(
+            self.run,
+            self.journal,
+            &self.key,
+            self.roster,
+            self.round,
+            self.slot,
+        )
     }
 
     /// Ends the membership of leaving members.
     fn turn_over(&mut self) -> Result<()> {
-        turn_over(self.run, &self.key, self.roster, self.slot, Leavers::Gone)
+        turn_over(
+            self.run,
+            self.journal,
+            &self.key,
+            self.roster,
+            self.slot,
+            Leavers::Gone,
+        )
     }
 
     /// Goes on after an open round closed: halts, pauses or opens the next in `next`.
     pub fn proceed(&mut self, next: &mut Round) -> Result<()> {
         if self.run.void_streak >= VOID_ROUNDS_TO_HALT {
-            return halt(self.run, &self.key, self.slot);
+            return halt(self.run, self.journal, &self.key, self.slot);
         }
         if self.run.flags & RUN_PAUSE_REQUESTED != 0 {
             return self.pause();
         }
-        open_next(self.run, &self.key, self.roster, next, self.slot)
+        open_next(
+            self.run,
+            self.journal,
+            &self.key,
+            self.roster,
+            next,
+            self.slot,
+        )
     }
 
     /// Stops the clock between two rounds; the next one opens when the run resumes.
@@ -124,7 +145,7 @@ impl RoundContext<'_> {
             slot: self.slot,
             resume_phase: Phase::Commit as u8,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     /// Makes the record final: flags, slot, chain hash, event.
@@ -147,7 +168,7 @@ impl RoundContext<'_> {
         round.close_slot = self.slot;
         round.close_clock = run.clock(self.slot);
         run.chain_hash = fold(&run.chain_hash, round);
-        emit!(RoundClosed {
+        let event = RoundClosed {
             run: self.key,
             round: round.round,
             slot: self.slot,
@@ -160,8 +181,8 @@ impl RoundContext<'_> {
             canonical_root: round.canonical_root,
             seed_slot: round.seed_slot,
             chain_hash: run.chain_hash,
-        });
-        Ok(())
+        };
+        record_plain(self.journal, &event)
     }
 
     /// Advances round and cursor: by the sequences of all trainers, delivered or not.

@@ -34,7 +34,7 @@ impl RoundContext<'_> {
             vouchers,
             jailed,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     /// Takes back what the close gave to the target. Returns the lamports back in the pool.

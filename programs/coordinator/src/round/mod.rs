@@ -9,6 +9,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::NONE;
 use crate::errors::CoordinatorError;
+use crate::events::Journal;
 use crate::rules::phase::{has_quorum, Window};
 use crate::state::{Phase, Roster, Round, Run};
 
@@ -33,6 +34,8 @@ pub struct RoundContext<'a> {
     pub roster: &'a mut Roster,
     /// The ring account of the open round, or of the one that opens.
     pub round: &'a mut Round,
+    /// The events that the instruction shows at its end.
+    pub journal: &'a mut Journal,
 }
 
 impl RoundContext<'_> {

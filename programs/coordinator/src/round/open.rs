@@ -9,7 +9,7 @@ use anchor_lang::prelude::*;
 use super::waiting::halt;
 use crate::constants::*;
 use crate::errors::CoordinatorError;
-use crate::events::{record, MembershipChanged, ParamsApplied, RoundOpened};
+use crate::events::{record, Journal, MembershipChanged, ParamsApplied, RoundOpened};
 use crate::math::{div, rem};
 use crate::rules::bitmap::{bit, count, with_bits};
 use crate::state::{Ballot, Entry, Phase, Roster, Round, Run, SeedStatus, Status};
@@ -43,13 +43,14 @@ struct Sets {
 #[inline(never)]
 pub fn open_next(
     run: &mut Run,
+    journal: &mut Journal,
     key: &Pubkey,
     roster: &mut Roster,
     round: &mut Round,
     slot: u64,
 ) -> Result<()> {
     require_ring_account(run, round, run.round)?;
-    start_epoch(run, key, slot)?;
+    start_epoch(run, journal, key, slot)?;
     let staying = fix_sets(run, roster, Leavers::Gone);
     let is_root_only = run.round >= run.params.max_rounds
         || staying.trainers == 0
@@ -59,10 +60,10 @@ pub fn open_next(
     } else {
         Leavers::Gone
     };
-    turn_over(run, key, roster, slot, leavers)?;
+    turn_over(run, journal, key, roster, slot, leavers)?;
     let sets = fix_sets(run, roster, leavers);
     if sets.trainers == 0 {
-        return halt(run, key, slot);
+        return halt(run, journal, key, slot);
     }
     let phase = if is_root_only {
         Phase::Cooldown
@@ -94,7 +95,7 @@ pub fn open_next(
         eligible: sets.eligible,
         is_new: sets.is_new,
     };
-    record(run, &event)
+    record(run, journal, &event)
 }
 
 /// Refuses an account that is not at the ring position of round `number`.
@@ -111,6 +112,7 @@ pub fn require_ring_account(run: &Run, round: &Round, number: u64) -> Result<()>
 #[inline(never)]
 pub fn turn_over(
     run: &mut Run,
+    journal: &mut Journal,
     key: &Pubkey,
     roster: &mut Roster,
     slot: u64,
@@ -137,11 +139,11 @@ pub fn turn_over(
         left,
         rotated,
     };
-    record(run, &event)
+    record(run, journal, &event)
 }
 
 /// Brings the epoch up to the round and applies parameters that waited for its start.
-fn start_epoch(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
+fn start_epoch(run: &mut Run, journal: &mut Journal, key: &Pubkey, slot: u64) -> Result<()> {
     run.epoch = div(run.round, u64::from(run.params.rounds_per_epoch))?;
     if !run.apply_pending_params(slot)? {
         return Ok(());
@@ -153,7 +155,7 @@ fn start_epoch(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
         epoch: run.epoch,
         params: run.params,
     };
-    record(run, &event)
+    record(run, journal, &event)
 }
 
 /// Refuses while the seed of the round `keep_rounds` back is open: its trainers still keep u.

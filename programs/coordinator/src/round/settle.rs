@@ -67,7 +67,7 @@ impl RoundContext<'_> {
             struck: terms.strikes,
             jailed: sum.jailed,
         };
-        record(self.run, &event)
+        record(self.run, self.journal, &event)
     }
 
     /// Fixes what each included payload earns, and says so where the pool falls short.
@@ -88,7 +88,7 @@ impl RoundContext<'_> {
             reward_per_payload: full,
             reward_paid: round.reward_paid,
         };
-        record(run, &event)
+        record(run, self.journal, &event)
     }
 }
 

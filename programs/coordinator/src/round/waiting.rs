@@ -9,7 +9,7 @@ use super::open::{turn_over, Leavers};
 use super::RoundContext;
 use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE};
 use crate::errors::CoordinatorError;
-use crate::events::{record, PhaseStarted, WarmupEnded};
+use crate::events::{record, Journal, PhaseStarted, WarmupEnded};
 use crate::math::add;
 use crate::rules::bitmap::{count, with_bits};
 use crate::state::{Change, Phase, Roster, Run, Status};
@@ -64,13 +64,13 @@ impl RoundContext<'_> {
                 count(found.pending),
                 self.slot,
             );
-            return announce(self.run, &self.key, self.slot);
+            return announce(self.run, self.journal, &self.key, self.slot);
         }
         let is_abandoned =
             self.run.round > self.run.params.join_until_round && count(found.present) < min;
         let may_end = is_over || is_abandoned || self.has_waited_in_vain(by_authority)?;
         ensure!(may_end, CoordinatorError::NothingDue);
-        finish(self.run, &self.key, self.roster, self.slot)
+        finish(self.run, self.journal, &self.key, self.roster, self.slot)
     }
 
     /// Whether too few have been there for as long as a withdrawal takes, so that the pool must
@@ -98,15 +98,22 @@ impl RoundContext<'_> {
             ready: if suffices { found.ready } else { 0 },
             absent,
         };
-        record(self.run, &event)?;
+        record(self.run, self.journal, &event)?;
         if suffices {
             self.run.base_round = NONE;
             self.run.restart_round = self.run.round;
             self.run.restart_root_round = self.run.root_round;
-            return super::open::open_next(self.run, &self.key, self.roster, self.round, self.slot);
+            return super::open::open_next(
+                self.run,
+                self.journal,
+                &self.key,
+                self.roster,
+                self.round,
+                self.slot,
+            );
         }
         self.run.enter(Phase::WaitingForMembers, self.slot, None)?;
-        announce(self.run, &self.key, self.slot)
+        announce(self.run, self.journal, &self.key, self.slot)
     }
 
     /// Commit to Attest.
@@ -122,7 +129,7 @@ impl RoundContext<'_> {
         round.commit_end_slot = self.slot;
         self.run
             .enter(Phase::Attest, self.slot, Some(self.run.params.attest_slots))?;
-        announce(self.run, &self.key, self.slot)
+        announce(self.run, self.journal, &self.key, self.slot)
     }
 
     /// Makes the absent inactive, without fee, and the ready active if they are enough.
@@ -146,31 +153,50 @@ impl RoundContext<'_> {
     pub fn leave_halt(&mut self) -> Result<()> {
         let has_rested = super::window(self.run).ran_to_deadline(self.slot);
         ensure!(has_rested, CoordinatorError::NothingDue);
-        turn_over(self.run, &self.key, self.roster, self.slot, Leavers::Gone)?;
-        wait_for_members(self.run, &self.key, self.roster, self.slot)
+        turn_over(
+            self.run,
+            self.journal,
+            &self.key,
+            self.roster,
+            self.slot,
+            Leavers::Gone,
+        )?;
+        wait_for_members(self.run, self.journal, &self.key, self.roster, self.slot)
     }
 }
 
 /// Stops the run after too many void rounds, or because no trainer is left to vote.
-pub fn halt(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
+pub fn halt(run: &mut Run, journal: &mut Journal, key: &Pubkey, slot: u64) -> Result<()> {
     run.base_round = NONE;
     run.enter(Phase::Halted, slot, Some(run.params.halt_slots))?;
-    announce(run, key, slot)
+    announce(run, journal, key, slot)
 }
 
 /// Starts over with the participants that send `post_ready` for the stored root.
-pub fn wait_for_members(run: &mut Run, key: &Pubkey, roster: &mut Roster, slot: u64) -> Result<()> {
+pub fn wait_for_members(
+    run: &mut Run,
+    journal: &mut Journal,
+    key: &Pubkey,
+    roster: &mut Roster,
+    slot: u64,
+) -> Result<()> {
     dismiss(run, roster);
     run.enter(Phase::WaitingForMembers, slot, None)?;
-    announce(run, key, slot)
+    announce(run, journal, key, slot)
 }
 
 /// Ends the run.
-pub fn finish(run: &mut Run, key: &Pubkey, roster: &mut Roster, slot: u64) -> Result<()> {
+pub fn finish(
+    run: &mut Run,
+    journal: &mut Journal,
+    key: &Pubkey,
+    roster: &mut Roster,
+    slot: u64,
+) -> Result<()> {
     dismiss(run, roster);
     run.finished_slot = slot;
     run.enter(Phase::Finished, slot, None)?;
-    announce(run, key, slot)
+    announce(run, journal, key, slot)
 }
 
 /// Makes every member pending again: residuals are zero, nothing is ready, no base round.
@@ -186,7 +212,7 @@ fn dismiss(run: &mut Run, roster: &mut Roster) {
 }
 
 /// Records the event that the run's phase began.
-pub fn announce(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
+pub fn announce(run: &mut Run, journal: &mut Journal, key: &Pubkey, slot: u64) -> Result<()> {
     let event = PhaseStarted {
         run: *key,
         sequence: run.event_sequence,
@@ -195,5 +221,5 @@ pub fn announce(run: &mut Run, key: &Pubkey, slot: u64) -> Result<()> {
         round: run.round,
         ends_slot: run.phase_end_slot,
     };
-    record(run, &event)
+    record(run, journal, &event)
 }
