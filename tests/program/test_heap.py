@@ -12,6 +12,7 @@ from support.program import costs
 from support.program.rounds import RoundDriver
 
 from troth_coordinator import artifacts
+from troth_localnet.errors import RefusedTransactionError
 
 HEAP_BYTES = 32 * 1024
 HALF = HEAP_BYTES // 2
@@ -49,5 +50,5 @@ def test_a_heap_without_room_for_the_events_is_too_small(monkeypatch):
     """So the test above would notice a program that needs too much."""
     tiny = with_heap(artifacts.program_image(), 4_096)
     monkeypatch.setattr(artifacts, "program_image", lambda: tiny)
-    with pytest.raises(AssertionError):
+    with pytest.raises(RefusedTransactionError):
         RoundDriver(2)

@@ -8,7 +8,7 @@ from support.program import idl
 
 SOURCES = Path(__file__).parents[2] / "programs/coordinator/src"
 PUBLIC = re.compile(r"^\s*pub (?:const |static )?(?:fn|struct|enum|mod|const|trait) (\w+)")
-INSIDE_ATTRIBUTE = ("#[", ")", "]", "mut,", "dup,", "has_one", "constraint")
+INSIDE_ATTRIBUTE = ("#[", ")", "]", "mut,", "dup,", "has_one", "constraint", "address")
 FIELD = re.compile(r"^    pub (\w+): ")
 WRITES_STATUS = re.compile(r"\.status\s*=(?!=)|&mut [\w.]+\.status\b|\bstatus: Status::")
 

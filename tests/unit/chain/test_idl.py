@@ -10,6 +10,7 @@ from anchorpy import AccountsCoder, EventCoder, Idl, InstructionCoder
 from solders.pubkey import Pubkey
 
 from troth_coordinator import artifacts
+from troth_coordinator.chain.addresses import event_authority_address
 from troth_coordinator.chain.codec import ProgramCodec, program_codec
 from troth_coordinator.chain.errors import ArtifactError
 from troth_coordinator.chain.idl import discriminator, legacy
@@ -269,8 +270,11 @@ def test_the_packaged_idl_converts_and_anchorpy_reads_it():
 def test_codec_reads_specs_of_the_packaged_idl():
     codec = program_codec()
     commit = codec.instructions["commit_payload"]
-    assert [slot.name for slot in commit.accounts] == ["session", "run", "roster", "round"]
-    assert [slot.signer for slot in commit.accounts] == [True, False, False, False]
+    own, events = commit.accounts[:4], commit.accounts[4:]
+    assert [slot.name for slot in own] == ["session", "run", "roster", "round"]
+    assert [slot.signer for slot in own] == [True, False, False, False]
+    assert [slot.name for slot in events] == ["event_authority", "program"]
+    assert [slot.address for slot in events] == [event_authority_address(), codec.program_id]
     assert codec.instruction_names[commit.discriminator] == "commit_payload"
     close = {slot.name: slot for slot in codec.instructions["close_round"].accounts}
     assert close["checkpoint"].optional
