@@ -7,6 +7,7 @@ A tile is sparse here: index -> bit pattern of an fp32 number; every other entry
 """
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from fractions import Fraction
 
 from vector_reference import fp32_of, value_of
@@ -15,6 +16,8 @@ from vector_stream import Stream
 Case = tuple[dict[str, object], object]
 Cases = Iterator[Case]
 Tile = dict[int, int]
+Tiles = tuple[Tile, Tile, Tile]
+"""g, u and the u before of one tile."""
 
 SIGN = 1 << 31
 LEAST_NORMAL = 1 << 23
@@ -92,8 +95,178 @@ def _case(before: Tile, after: Tile, k: int, rule: tuple[int, int, int]) -> Case
     }
 
 
+def audit_work(s: Stream) -> Cases:
+    """Whole audits of a few tiles: every test, both sides of its bounds, a second computation."""
+    one = Fraction(1)
+    for error in (0, 29, 31, 99, 101):
+        yield _audit([_tile(one, Fraction(error, 1000)) for _ in range(5)], None)
+    for errors in ([119] * 3, [121] * 3, [179] * 6, [181] * 5, [181] * 6, [499] * 2, [501]):
+        yield _audit(_beside(errors, 16), True)
+    for errors in ([501] * 3, [2999], [3001], [181] * 6, [3001, 3001, 3001]):
+        yield _audit(_beside(errors, 16), True)
+        yield _audit(_beside(errors, 16), False)
+    for residual in (19, 21, 199, 201):
+        yield _audit([_tile(one, Fraction(0), residual) for _ in range(5)], None)
+        yield _audit([_tile(one, Fraction(0), residual * (n < 1)) for n in range(9)], None)
+        yield _audit([_tile(one, Fraction(0), residual * (n < 3)) for n in range(9)], None)
+    yield _audit([_tile(one, Fraction(0), 61 * (n < 3)) for n in range(9)], None)
+    for exponent in (39, 41, 42, 44, 45, 47):
+        small = Fraction(1, 2**exponent)
+        for idle in (1, 3):
+            # The trainer's noise stands on 2^-39; the judge has less, or nothing, or as much.
+            tiles = [_tile(small, Fraction(1, 2**39) / small) for _ in range(idle)]
+            yield _audit([*tiles, *(_tile(one, Fraction(0)) for _ in range(7))], True)
+    yield _audit([_tile(Fraction(0), Fraction(0)) for _ in range(3)], None)
+    for n in (1, 2, 3):
+        yield _audit([_tile(one, Fraction(501, 1000)) for _ in range(n)], True)
+
+
+def _beside(errors: list[int], count: int) -> list[Tiles]:
+    """Return tiles with these errors in thousandths, and exact ones up to the count."""
+    shares = [Fraction(error, 1000) for error in errors] + [Fraction(0)] * (count - len(errors))
+    return [_tile(Fraction(1), share) for share in shares]
+
+
+def _tile(size: Fraction, error: Fraction, residual: int = 0) -> Tiles:
+    """Return g, u and the u before of a tile: `error` x |g| at another entry, M of so many |g|."""
+    # These two are the top k of the round before, and left the residual with it.
+    first = {200 + i: nearest(Fraction(10**6)) for i in range(2)}
+    kept = {100: nearest(residual * size)} if residual else {}
+    before = (first | kept) if residual else {}
+    without = scaled(kept, 950_000, set(kept)) if before else {}
+    g = {5: nearest(size)} if size else {}
+    return g, {**without, **g, **({9: nearest(error * size)} if error else {})}, before
+
+
+def _audit(tiles: list[Tiles], agrees: bool | None) -> Case:
+    """Return one audit of all tiles of a model; `agrees`: the second computation, if there is one.
+
+    Where it disagrees it is the u that the trainer showed.
+    """
+    second = None if agrees is None else [g if agrees else u for g, u, _ in tiles]
+    listed = [[_listed(part) for part in tile] for tile in tiles]
+    given: dict[str, object] = {"tiles": listed}
+    given["second"] = None if second is None else [_listed(tile) for tile in second]
+    return given, _judged(tiles, second)
+
+
+def _judged(tiles: list[Tiles], second: list[Tile] | None) -> dict[str, object]:
+    norms = [_norm(g) for g, _, _ in tiles]
+    if not any(norms):
+        return {"kind": "INCONCLUSIVE", "reason": "ZERO_GRADIENT"}
+    middle = _median([norm for norm in norms if norm])
+    f = [max(norm, middle * Decimal(1) / 100) for norm in norms]
+    residuals = [scaled(before, 0, set(top(before, 2))) for _, _, before in tiles]
+    moved = [
+        _minus(u, scaled(m, 950_000, set(m))) for (_, u, _), m in zip(tiles, residuals, strict=True)
+    ]
+    sent = [max(map(abs, one.values()), default=0) >= Fraction(1, 2**40) for one in moved]
+    each = range(len(tiles))
+    errors = [_size(_less(moved[t], tiles[t][0])) / f[t] for t in each]
+    found = {
+        "median_error": _median([errors[t] for t in each if norms[t]]),
+        "residual_ratio": _median([_norm(residuals[t]) / f[t] for t in each if norms[t]]),
+    }
+    beside = [_norm(residuals[t]) / max(norms[t], middle) for t in each if sent[t]]
+    largest = [max((abs(value(p)) for p in g.values()), default=Fraction(0)) for g, _, _ in tiles]
+    lenient = _verdict(found, errors, [Decimal(0)] * len(tiles), beside, _idle(sent, largest, 0))
+    counted, both = errors, largest
+    if second is not None:
+        apart = [_size(_minus(tiles[t][0], second[t])) / f[t] for t in each]
+        others = [_size(_less(moved[t], second[t])) / f[t] for t in each]
+        least = [min(pair) for pair in zip(errors, others, strict=True)]
+        counted = [
+            one if one > 4 * two else Decimal(0) for one, two in zip(least, apart, strict=True)
+        ]
+        there = [max((abs(value(p)) for p in g.values()), default=Fraction(0)) for g in second]
+        both = [max(pair) for pair in zip(largest, there, strict=True)]
+    strict = _verdict(found, errors, errors, beside, _idle(sent, largest, 46))
+    excused = _verdict(found, errors, counted, beside, _idle(sent, both, 46, largest))
+    verdict = lenient if strict[0] == lenient[0] or second is None else excused
+    rounded = {name: round(number * 10**6) for name, number in found.items()}
+    return {"kind": verdict[0], "reason": verdict[1], **rounded}
+
+
+def _idle(
+    sent: list[bool], largest: list[Fraction], log2: int, mildly: list[Fraction] | None = None
+) -> tuple[int, int]:
+    """Count sent tiles below 2^-43, and surely below 2^-log2; 0 asks for none."""
+    limit = Fraction(1, 2**43)
+    mild = sum(is_sent and x < limit for is_sent, x in zip(sent, mildly or largest, strict=True))
+    if not log2:
+        return mild, 0
+    sure = [is_sent and x < Fraction(1, 2**log2) for is_sent, x in zip(sent, largest, strict=True)]
+    return mild, sum(sure)
+
+
+def _verdict(
+    found: dict[str, Decimal],
+    errors: list[Decimal],
+    counted: list[Decimal],
+    beside: list[Decimal],
+    idle: tuple[int, int],
+) -> tuple[str, str]:
+    """Return the worst of all findings, and of equal ones the first."""
+    n = len(errors)
+    median, ratio = found["median_error"], found["residual_ratio"]
+
+    def beyond(values: list[Decimal], bound: str) -> int:
+        return sum(value > Decimal(bound) for value in values)
+
+    tests = (
+        ("RESIDUAL_TOO_LARGE", ratio > 200, False),
+        ("RESIDUAL_UNUSUAL", False, ratio > 20),
+        (
+            "RESIDUAL_OF_TILES",
+            beyond(beside, "200") >= min(3, n),
+            beyond(beside, "200") > 0 or beyond(beside, "60") > 2,
+        ),
+        ("VOTES_WITHOUT_GRADIENT", idle[1] >= 3, idle[0] > 0),
+        (
+            "WORK_DIFFERS",
+            median >= Decimal("0.1") or beyond(counted, "0.18") >= min(6, n),
+            False,
+        ),
+        (
+            "TILES_FORGED",
+            beyond(counted, "3") > 0 or beyond(counted, "0.5") >= min(3, n),
+            beyond(errors, "0.5") > 0,
+        ),
+        ("BETWEEN_BOUNDS", False, median > Decimal("0.03") or beyond(errors, "0.12") > 2),
+    )
+    for kind, at in (("MISMATCH", 1), ("INCONCLUSIVE", 2)):
+        for test in tests:
+            if test[at]:
+                return kind, str(test[0])
+    return "OK", "WORK_MATCHES"
+
+
+def _minus(first: Tile, second: Tile) -> dict[int, Fraction]:
+    places = {*first, *second}
+    return {i: value(first.get(i, 0)) - value(second.get(i, 0)) for i in places}
+
+
+def _less(first: dict[int, Fraction], second: Tile) -> dict[int, Fraction]:
+    places = {*first, *second}
+    return {i: first.get(i, Fraction(0)) - value(second.get(i, 0)) for i in places}
+
+
+def _size(entries: dict[int, Fraction]) -> Decimal:
+    total = sum((one * one for one in entries.values()), Fraction(0))
+    return (Decimal(total.numerator) / Decimal(total.denominator)).sqrt()
+
+
+def _norm(tile: Tile) -> Decimal:
+    return _size(_minus(tile, {}))
+
+
+def _median(values: list[Decimal]) -> Decimal:
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
 def _listed(tile: Tile) -> list[list[int]]:
     return [[i, tile[i]] for i in sorted(tile)]
 
 
-PYTHON: tuple[Callable[[Stream], Cases], ...] = (presence,)
+PYTHON: tuple[Callable[[Stream], Cases], ...] = (presence, audit_work)

@@ -209,7 +209,10 @@ class ScriptedJudge:
         self.num_references += 1
         return np.zeros((opened.NUM_TILES, 64, 64), np.float32)
 
-    def judge(self, _evidence: Any, _gradient: Any) -> Verdict:
+    def second_gradient(self, weights: Any, batch: Any, *, in_reference: bool) -> Any:
+        return self.reference_gradient(weights, batch)
+
+    def judge(self, _evidence: Any, _own: Any) -> Verdict:
         if self.failure is not None:
             raise self.failure
         return self.verdict

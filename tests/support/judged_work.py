@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from troth_attestation import openings, sampling, selection, state, work
+from troth_attestation import measure, openings, sampling, selection, state, work
 from troth_attestation.signs import Signs
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import NONE
 
 CONFIG = RunConfig()
-RULE = work.Rule(CONFIG.demo, CONFIG.judge)
+RULE = measure.Rule(CONFIG.demo, CONFIG.judge)
 SIGMA = bytes(range(32))
 RUN = b"r" * 32
 TARGET = 5
@@ -68,8 +68,9 @@ class Work:
         data = changes.pop("data", self.data)
         root = changes.pop("recorded_root", openings.openings_root(data) if data else bytes(32))
         given = {"sampled": self.sampled, "signs": self.signs, "gradient": self.own} | changes
+        own = measure.Own(given["gradient"], given.get("again", lambda: self.own))
         return work.judge(
-            data, given["sampled"], root, given["signs"], given["gradient"], given.get("rule", RULE)
+            data, given["sampled"], root, given["signs"], own, given.get("rule", RULE)
         )
 
 

@@ -19,13 +19,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from troth_attestation.measure import Distances, Own, Rule, Shown, measure, scale_of
 from troth_attestation.openings import Openings
 from troth_attestation.sampling import drawn_tiles
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_attestation.state import Float32
-from troth_attestation.verdict import VerdictKind
-from troth_attestation.work import Distances, Rule, decide, measure
+from troth_attestation.verdict import Verdict, VerdictKind
+from troth_attestation.work import conclude
 from troth_client.audit.recompute import num_threads, recompute
 from troth_client.compression import codec
 from troth_client.compression.apply import update
@@ -96,12 +97,12 @@ class Group:
     highest_distance: float = 0.0
     verdicts: Counter[VerdictKind] = field(default_factory=Counter)
 
-    def add(self, found: Distances, rule: Rule) -> None:
-        """Count one audit; a zero gradient has a verdict but no distance."""
-        self.verdicts[decide(found, rule.judge).kind] += 1
+    def add(self, found: Distances, verdict: Verdict) -> None:
+        """Count one audit; drawn tiles without gradient have a verdict but no distance."""
+        self.verdicts[verdict.kind] += 1
         if found.has_gradient:
             self.medians.append(found.median_error)
-            self.most_bad_tiles = max(self.most_bad_tiles, found.num_bad_tiles)
+            self.most_bad_tiles = max(self.most_bad_tiles, verdict.num_bad_tiles or 0)
             self.highest_residual = max(self.highest_residual, found.residual_ratio)
 
 
@@ -187,22 +188,27 @@ class _Study:
         compute = [way.coefficients for way in self._ways[1:]]
         others = [function(self._config, self._weights, batch) for function in compute]
         found = [reference, *others]
+        owns = [Own(tiles, self._second(number, found)) for number, tiles in enumerate(found)]
         for number, way in enumerate(self._ways):
-            witnesses = found[:number] + found[number + 1 :]
-            shown = trainer.shows(self._residual, found[number])
+            witnesses = owns[:number] + owns[number + 1 :]
+            shown = trainer.shows(self._residual, found[number], self._config.demo.k)
             group = self._audit(Group(way.name, is_honest=True), shown, witnesses, round_)
-            apart = [_distance(found[number], witness) for witness in witnesses]
+            apart = [_distance(found[number], tiles) for tiles in found]
             group.highest_distance = max([group.highest_distance, *apart])
         for name, part in cheats(batch):
             made = np.zeros_like(reference)
             if part is not None:
                 made = self._ways[0].coefficients(self._config, self._weights, part)
-            shown = trainer.shows(self._residual, made)
-            self._audit(Group(name, is_honest=False), shown, found, round_)
+            shown = trainer.shows(self._residual, made, self._config.demo.k)
+            self._audit(Group(name, is_honest=False), shown, owns, round_)
 
-    def _audit(
-        self, group: Group, shown: "_Shown", witnesses: Sequence[Float32], round_: int
-    ) -> Group:
+    def _second(self, number: int, found: Sequence[Float32]) -> Callable[[], Float32 | None]:
+        """Return what a witness of this way computes in the other precision."""
+        device = self._ways[number].device.other_precision()
+        same = [tiles for way, tiles in zip(self._ways, found, strict=True) if way.device == device]
+        return lambda: same[0] if same else None
+
+    def _audit(self, group: Group, shown: "_Shown", witnesses: Sequence[Own], round_: int) -> Group:
         """Let every witness judge what a trainer shows, over several draws; return the group."""
         group = self.groups.setdefault(group.name, group)
         for number in range(self._plan.draws):
@@ -212,11 +218,13 @@ class _Study:
             rows = list(tiles)
             flat = (len(rows), TILE_COEFFICIENTS)
             after, before = (u[rows].reshape(flat) for u in (shown.after, shown.before))
-            opened = Openings(tiles, after, before)
-            for witness in witnesses:
-                own = witness[rows].reshape(flat).astype(np.float64)
-                distances = measure(opened, own, self._rule)
-                group.add(distances, self._rule)
+            about = Shown.of(Openings(tiles, after, before), shown.sent, self._config.demo)
+            for own in witnesses:
+                if own.tiles is not None:
+                    scale = scale_of(own.tiles)
+                    distances = measure(about, own.tiles, scale, shown.sent, self._rule)
+                    verdict = conclude(about, shown.sent, own, self._rule, distances)
+                    group.add(distances, verdict)
         return group
 
     def _train(self, round_: int, coefficients: Sequence[Float32]) -> None:
@@ -232,10 +240,14 @@ class _Study:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The values that an audit opens: u of the round and of the round before, fp32 [T, 64, 64]."""
+    """The values that an audit opens: u of the round and of the round before, fp32 [T, 64, 64].
+
+    `sent` is the payload.
+    """
 
     after: Float32
     before: Float32
+    sent: Signs
 
 
 @dataclass(slots=True)
@@ -245,10 +257,11 @@ class _Trainer:
     previous: Float32
     momentum: torch.Tensor | None = None
 
-    def shows(self, residual: Residual, coefficients: Float32) -> _Shown:
+    def shows(self, residual: Residual, coefficients: Float32, k: int) -> _Shown:
         """Return the values that the trainer would open if it had computed this D(g)."""
         moved = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
-        return _Shown(moved.u.numpy(), self.previous)
+        sent = top_k(moved.u, k).signs(residual.is_sent(moved))
+        return _Shown(moved.u.numpy(), self.previous, sent)
 
     def send(self, residual: Residual, coefficients: Float32, k: int) -> Signs:
         """Return the payload's signs for this D(g), and keep the rest as momentum."""

@@ -7,23 +7,31 @@ Next: `audit_round.py`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from troth_attestation import header as headers
 from troth_attestation.header import Header, header_hash
+from troth_attestation.measure import Own
 from troth_attestation.state import Float32
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
-from troth_client.audit.recompute import named_sequences
+from troth_client.audit.recompute import Weights, named_sequences
 from troth_client.audit.witness import Witness
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import Runtime, end
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage.entries import Submission
+from troth_client.train.errors import NonFiniteError
 from troth_client.transport.errors import TransportError
 from troth_coordinator.rules.assignment import rank_start, sequences_of
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
 from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.view import NetworkView
+
+Batch = NDArray[np.int64]
 
 LAST_SHARE = 3
 """In the last third of its window, a judge may answer that nobody served the openings."""
@@ -31,9 +39,9 @@ LAST_SHARE = 3
 
 @dataclass(frozen=True, slots=True)
 class OwnGradient:
-    """Our own D(g), fp32 [tiles, 64, 64], and its seconds; None without a stopwatch."""
+    """Our own D(g) with its second computation, and its seconds; None without a stopwatch."""
 
-    tiles: Float32
+    own: Own
     seconds: float | None = None
 
 
@@ -159,9 +167,9 @@ async def recompute_gradient(witness: Witness, audit: AuditView, evidence: Evide
             await witness.audits.tracker.next()
 
 
-async def recompute_in_reference(witness: Witness, audit: AuditView, evidence: Evidence) -> Float32:
-    """Return its tiles in reference mode, as jurors compare them. Raises WeightsLostError."""
-    return (await _recomputed(witness, audit, evidence, in_reference=True)).tiles
+async def recompute_in_reference(witness: Witness, audit: AuditView, evidence: Evidence) -> Own:
+    """Return it in reference mode, as jurors compare it. Raises WeightsLostError."""
+    return (await _recomputed(witness, audit, evidence, in_reference=True)).own
 
 
 async def _recomputed(
@@ -175,8 +183,28 @@ async def _recomputed(
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
         batch = await runtime.compute(witness.state.data.sequences, ids)
         function = work.reference_gradient if in_reference else work.gradient
-        tiles = await runtime.compute(function, saved.tensors, batch)
-        return OwnGradient(tiles, seconds_since(begun, runtime))
+        tiles = await runtime.compute(_if_finite, function, saved.tensors, batch)
+        tracker = witness.audits.tracker
+        params = tracker.view.run.params
+        window = params.jury_commit_slots if in_reference else params.verdict_commit_slots
+
+        def again() -> Float32 | None:
+            # A judge that begins too late might miss its window, and be fined for silence.
+            if is_late(tracker.view, audit, window):
+                return None
+            second = partial(work.second_gradient, in_reference=in_reference)
+            return _if_finite(second, saved.tensors, batch)
+
+        return OwnGradient(Own(tiles, again), seconds_since(begun, runtime))
+
+
+def _if_finite(
+    function: Callable[[Weights, Batch], Float32], weights: Weights, batch: Batch
+) -> Float32 | None:
+    try:
+        return function(weights, batch)
+    except NonFiniteError:
+        return None
 
 
 def seconds_since(begun: float | None, runtime: Runtime) -> float | None:

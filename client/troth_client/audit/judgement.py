@@ -9,14 +9,16 @@ from dataclasses import dataclass
 
 from troth_attestation import cases
 from troth_attestation.header import Header
+from troth_attestation.measure import Own, Rule
 from troth_attestation.signs import Signs
-from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict
-from troth_attestation.work import Rule, judge
+from troth_attestation.work import judge
 from troth_client.audit.drawn import sampled_payload
 from troth_client.compression import codec
 from troth_client.compression.errors import MalformedPayloadError
 from troth_client.compression.limits import payload_length
+from troth_client.compression.tiles import TileLayout
+from troth_client.model.shapes import trainable_shapes
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest
 
@@ -36,19 +38,19 @@ class Evidence:
     openings_root: bytes
 
 
-def judge_work(evidence: Evidence, gradient: Float32, config: RunConfig) -> Verdict:
-    """Judge a sampled payload against one's own D(g), fp32 [T, 64, 64].
+def judge_work(evidence: Evidence, own: Own, config: RunConfig) -> Verdict:
+    """Judge a sampled payload against one's own D(g).
 
-    Raises TensorError if `gradient` is not usable: that is the judge's own fault.
+    Raises TensorError if that is of another model: then the judge itself is at fault.
     """
+    num_tiles = TileLayout.from_shapes(trainable_shapes(config.model)).num_tiles
+    count = config.judge.openings_tiles
     return judge(
         evidence.openings,
-        sampled_payload(
-            evidence.sigma, evidence.header, len(gradient), config.judge.openings_tiles
-        ),
+        sampled_payload(evidence.sigma, evidence.header, num_tiles, count),
         evidence.openings_root,
-        _signs(evidence.payload, len(gradient), config),
-        gradient,
+        _signs(evidence.payload, num_tiles, config),
+        own,
         Rule(config.demo, config.judge),
     )
 

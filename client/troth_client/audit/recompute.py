@@ -23,7 +23,6 @@ from troth_client.compression.dct import dct2
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.device import CPU, Device
 from troth_client.model.weights import build
-from troth_client.train.errors import NonFiniteError
 from troth_client.train.step import gradient
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import RunConfig
@@ -37,17 +36,13 @@ def recompute(
 ) -> Float32:
     """Return D(g), fp32 [T, 64, 64], of the sequences `batch` at w_r, after our own clip.
 
-    `weights` are canonical names -> fp32, `batch` int64 [sequences, tokens + 1]. A gradient that is
-    not finite gives zeros: an honest trainer sends nothing then, and the verdict is inconclusive.
-    Raises BatchShapeError, WeightNamesError, WeightShapeError.
+    `weights` are canonical names -> fp32, `batch` int64 [sequences, tokens + 1]. Raises
+    NonFiniteError, BatchShapeError, WeightNamesError, WeightShapeError.
     """
     model = build(config.model, weights, device.torch)
     settings = config.train
     layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in weights.items()})
-    try:
-        found = gradient(model, batch, settings.microbatch_sequences, settings.clip_micro, device)
-    except NonFiniteError:
-        return np.zeros((layout.num_tiles, 64, 64), np.float32)
+    found = gradient(model, batch, settings.microbatch_sequences, settings.clip_micro, device)
     return dct2(layout.to_tiles(found.tensors)).cpu().numpy()
 
 

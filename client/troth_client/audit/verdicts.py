@@ -29,7 +29,9 @@ class Finding:
     seconds: float | None = None
 
 
-NOT_SERVED = Finding(Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED), (0,) * NUM_BUCKETS)
+NO_SKETCH: Sketch = (0,) * NUM_BUCKETS
+"""Beside a verdict without a gradient of our own."""
+NOT_SERVED = Finding(Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED), NO_SKETCH)
 """No gradient is computed, because there is nothing to compare it with. Its sketch is ignored."""
 
 
@@ -39,8 +41,9 @@ async def judge_gradient(
     """Compare the payload with our own D(g), and sketch that."""
     runtime, work = witness.chain.runtime, witness.work
     begun = runtime.seconds()
-    verdict = await runtime.compute(work.judge, evidence, own.tiles)
-    proof = await runtime.compute(work.sketch, own.tiles, audit.seed, audit.target)
+    verdict, proof = await runtime.compute(work.judge, evidence, own.own), NO_SKETCH
+    if own.own.tiles is not None:
+        proof = await runtime.compute(work.sketch, own.own.tiles, audit.seed, audit.target)
     took = seconds_since(begun, runtime)
     seconds = None if took is None or own.seconds is None else round(own.seconds + took, 4)
     return Finding(verdict, proof, seconds)

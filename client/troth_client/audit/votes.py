@@ -34,10 +34,10 @@ async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | Non
         signer = (case.run, case.round, case.owner)
         return cases.judge_possession(case.possession, signer, case.subject, payload)
     try:
-        gradient = await recompute_in_reference(witness, case, evidence)
+        own = await recompute_in_reference(witness, case, evidence)
     except WeightsLostError as error:
         return Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING, detail=str(error))
-    return await witness.chain.runtime.compute(witness.work.judge, evidence, gradient)
+    return await witness.chain.runtime.compute(witness.work.judge, evidence, own)
 
 
 def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:

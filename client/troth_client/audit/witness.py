@@ -12,12 +12,13 @@ from typing import Protocol
 from numpy import int64
 from numpy.typing import NDArray
 
+from troth_attestation.measure import Own
 from troth_attestation.sketch import Sketch, sketch
 from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict
 from troth_client.audit.judgement import Evidence, judge_work
 from troth_client.audit.recompute import Weights, recompute, recompute_reference
-from troth_client.model.device import Device
+from troth_client.model.device import CPU, Device
 from troth_client.network.chain import RunChain
 from troth_client.network.submissions import Submissions
 from troth_client.state.audit_state import AuditState
@@ -32,14 +33,23 @@ class WitnessWork(Protocol):
     """The computations of a witness; each is heavy, so it is called in a thread."""
 
     def gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
-        """Return our own D(g), fp32 [tiles, 64, 64], of a batch, int64 [sequences, T + 1]."""
+        """Return our own D(g), fp32 [tiles, 64, 64], of a batch, int64 [sequences, T + 1].
+
+        Raises NonFiniteError, as the two methods below.
+        """
         ...
 
     def reference_gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
         """Return D(g) in reference mode, as a juror compares it."""
         ...
 
-    def judge(self, evidence: Evidence, gradient: Float32) -> Verdict:
+    def second_gradient(
+        self, weights: Weights, batch: NDArray[int64], *, in_reference: bool
+    ) -> Float32:
+        """Return D(g) in the other precision: of our device, or of reference mode."""
+        ...
+
+    def judge(self, evidence: Evidence, own: Own) -> Verdict:
         """Return the verdict on a payload whose tiles were opened."""
         ...
 
@@ -63,9 +73,16 @@ class HonestWitnessWork:
         """Recompute in fp32 on one thread of the processor."""
         return recompute_reference(self.config, weights, batch)
 
-    def judge(self, evidence: Evidence, gradient: Float32) -> Verdict:
+    def second_gradient(
+        self, weights: Weights, batch: NDArray[int64], *, in_reference: bool
+    ) -> Float32:
+        """Recompute in bf16 what was in fp32, and the other way; jurors on all threads."""
+        device = CPU if in_reference else self.device
+        return recompute(self.config, weights, batch, device.other_precision())
+
+    def judge(self, evidence: Evidence, own: Own) -> Verdict:
         """Ask the judge."""
-        return judge_work(evidence, gradient, self.config)
+        return judge_work(evidence, own, self.config)
 
     def sketch(self, gradient: Float32, seed: Digest, target: int) -> Sketch:
         """Sketch the gradient with the keys of this audit."""

@@ -24,6 +24,14 @@ class Device:
     torch: torch.device
     is_mixed: bool
 
+    def other_precision(self) -> "Device":
+        """Return this device in the other format; the processor where it has no bf16."""
+        if self.is_mixed:
+            return Device(self.torch, is_mixed=False)
+        kind = self.torch.type
+        has_bf16 = kind == "cpu" or (kind == "cuda" and torch.cuda.is_bf16_supported())
+        return Device(self.torch if has_bf16 else torch.device("cpu"), is_mixed=True)
+
     def autocast(self) -> contextlib.AbstractContextManager[object]:
         """Context of a forward pass: bf16 autocast where mixed, otherwise plain fp32."""
         if not self.is_mixed:

@@ -20,7 +20,7 @@ from support.runs import (
     assert_conserved,
     raise_failures,
 )
-from troth_attestation.state import Float32
+from troth_attestation.measure import Own
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.witness import HonestWitnessWork, WitnessWork
@@ -61,8 +61,8 @@ def saying(said: Said) -> Judges:
     """A witness that recomputes as it should and then says something else."""
 
     def judges(honest: HonestWitnessWork) -> WitnessWork:
-        def judge(evidence: Evidence, gradient: Float32) -> Verdict:
-            found = honest.judge(evidence, gradient)
+        def judge(evidence: Evidence, own: Own) -> Verdict:
+            found = honest.judge(evidence, own)
             kind = said(evidence, found)
             return found if kind is None else Verdict(kind, Reason.WORK_DIFFERS)
 

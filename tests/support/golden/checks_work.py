@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from troth_attestation import selection
-from troth_coordinator.rules.config import DemoSection
+from troth_attestation import selection, work
+from troth_attestation.measure import Own, Rule
+from troth_attestation.openings import Openings
+from troth_coordinator.rules.config import DemoSection, JudgeSection
 
 Given = dict[str, Any]
 
@@ -41,4 +43,25 @@ def py_presence(given: Given) -> Any:
     }
 
 
-CHECKS = {check.__name__: check for check in (py_presence,)}
+def py_audit_work(given: Given) -> Any:
+    rule = Rule(DemoSection(k=2), JudgeSection())
+    g, u, before = (
+        np.concatenate([tile_of(tile[part]) for tile in given["tiles"]]) for part in range(3)
+    )
+    again = None
+    if given["second"] is not None:
+        again = np.concatenate([tile_of(tile) for tile in given["second"]]).reshape(-1, 64, 64)
+    without = selection.decayed(selection.after_included(before, rule.demo), rule.demo)
+    sent = selection.is_sent(u, without, rule.judge.sent_floor_log2)
+    signs = selection.top_k(u, rule.demo.k).signs(sent)
+    shown = Openings(tuple(range(len(u))), u, before)
+    own = Own(g.reshape(-1, 64, 64), lambda: again)
+    found = work.judge_openings(shown, signs, own, rule)
+    answer: Given = {"kind": found.kind.name, "reason": found.reason.name}
+    for name in ("median_error", "residual_ratio"):
+        if getattr(found, name) is not None:
+            answer[name] = round(getattr(found, name) * 10**6)
+    return answer
+
+
+CHECKS = {check.__name__: check for check in (py_presence, py_audit_work)}

@@ -19,6 +19,7 @@ from support.trainers import (
 )
 
 from troth_attestation.errors import TensorError
+from troth_attestation.measure import Own
 from troth_attestation.sketch import differ, sketch
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_client.audit.judgement import judge_payload, judge_work
@@ -29,7 +30,7 @@ from troth_client.audit.recompute import (
     recompute_reference,
 )
 from troth_client.compression.codec import payload_root
-from troth_client.train.errors import BatchShapeError
+from troth_client.train.errors import BatchShapeError, NonFiniteError
 
 IDS = ORDER.sequences(16, 8)
 BATCH = TOKENS.sequences(IDS)
@@ -47,7 +48,7 @@ def shown(d_g, ids=IDS, rounds=6):
 
 def judged(d_g, own, **changes):
     evidence = dataclasses.replace(shown(d_g), **changes)
-    return judge_work(evidence, own, CONFIG)
+    return judge_work(evidence, Own(own), CONFIG)
 
 
 def test_a_witness_of_the_same_kind_gets_the_trainers_bits(own):
@@ -95,15 +96,18 @@ def test_the_weights_handed_in_are_not_changed():
     assert not any(tensor.requires_grad for tensor in given.values())
 
 
-def test_a_gradient_that_is_not_finite_counts_as_zero_and_is_inconclusive(own):
+def test_a_gradient_that_is_not_finite_is_refused_by_name():
     broken = weights()
     broken["model.norm.weight"] = np.full_like(broken["model.norm.weight"], np.inf)
-    zeros = recompute(CONFIG, broken, BATCH)
-    assert zeros.shape == own.shape
-    assert not zeros.any()
-    found = judged(torch.from_numpy(own), zeros)
+    with pytest.raises(NonFiniteError):
+        recompute(CONFIG, broken, BATCH)
+
+
+def test_a_judge_without_a_finite_gradient_accuses_nobody(own):
+    """Zeros in its place would make every tile of honest work one without gradient."""
+    found = judged(torch.from_numpy(own), None)
     assert found.kind == VerdictKind.INCONCLUSIVE
-    assert found.reason == Reason.ZERO_GRADIENT
+    assert found.reason == Reason.OWN_NOT_FINITE
 
 
 @pytest.mark.parametrize("device", ["fp32", "bf16"])
@@ -168,9 +172,10 @@ def test_a_payload_that_is_not_the_top_k_of_the_shown_residual_is_caught(own):
 
 def test_an_unusable_gradient_of_ones_own_is_no_verdict(own):
     broken = own.copy()
-    broken[:] = np.nan
+    broken[0, 0, 0] = np.nan
+    assert judged(torch.from_numpy(own), broken).reason == Reason.OWN_NOT_FINITE
     with pytest.raises(TensorError):
-        judged(torch.from_numpy(own), broken)
+        judged(torch.from_numpy(own), own[:3])
 
 
 def test_a_payload_case_is_judged_by_the_strict_decoder(own):

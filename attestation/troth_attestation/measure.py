@@ -1,0 +1,200 @@
+"""Distances between what a trainer shows and what a judge computed (protocol section 7).
+
+Owns: the norms of the judge's gradient, the scale of each tile, the measured numbers, and what a
+second computation in the other precision excuses.
+Never: compares with a bound (`work.py` does), computes a gradient, or fetches.
+Next: `work.py`.
+
+Norms are in fp64. Shape legend: T tiles of the model, n drawn tiles of 4096 coefficients.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from troth_attestation.openings import Openings
+from troth_attestation.selection import after_included, decayed, flush
+from troth_attestation.signs import Bools, Signs
+from troth_attestation.state import Float32
+from troth_coordinator.rules.config import MICRO, DemoSection, JudgeSection
+
+Float64 = npt.NDArray[np.float64]
+
+NOISE_FACTOR = 4
+"""A tile counts against a trainer only beyond so many times the judge's own uncertainty."""
+MILD_LOG2, HARSH_LOG2 = 3, 6
+"""A tile without gradient is one below 2^-(sent floor + this), mildly and beyond any doubt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The part of the hashed config that the judge reads."""
+
+    demo: DemoSection
+    judge: JudgeSection
+
+
+def nothing() -> None:
+    """Return no second computation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A judge's own D(g) after its own clip, fp32 [T, 64, 64]; None where it was not finite.
+
+    `again` computes it in the other precision, None where that is not finite or comes too late. It
+    is called at most once, and only if it can spare the trainer a mismatch.
+    """
+
+    tiles: Float32 | None
+    again: Callable[[], Float32 | None] = nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Norms and largest magnitudes of all tiles of a gradient, fp64 [T].
+
+    `median` is that of the positive norms; 0 for a gradient that is zero everywhere.
+    """
+
+    norms: Float64
+    largest: Float64
+    median: float
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the gradient holds neither NaN nor infinity."""
+        return bool(np.isfinite(self.norms).all())
+
+    def of_tiles(self, tiles: list[int], floor: float) -> Float64:
+        """Return f = max(norm, floor * median) of these tiles, fp64 [n]."""
+        return np.maximum(self.norms[tiles], floor * self.median)
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """The measured numbers of one audit.
+
+    `has_gradient` says whether a drawn tile has one. `residual_ratio` is the median of ||M|| / f
+    over those tiles, `median_error` that of e. `errors` are e of all drawn tiles. `counted` is what
+    is left of them towards a mismatch, where a second computation excuses some. `residual_ratios`
+    are of the drawn tiles that were sent. `num_idle` and `num_surely_idle` count sent tiles
+    without gradient, over all tiles.
+    """
+
+    has_gradient: bool
+    residual_ratio: float
+    median_error: float
+    errors: Float64
+    counted: Float64
+    residual_ratios: Float64 = field(default_factory=lambda: np.zeros(0))
+    num_idle: int = 0
+    num_surely_idle: int = 0
+
+    @property
+    def num_drawn(self) -> int:
+        """N."""
+        return len(self.errors)
+
+    def excused(self) -> "Distances":
+        """Return the distances without anything that a second computation might excuse."""
+        return replace(self, counted=np.zeros_like(self.errors), num_surely_idle=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The content of opened tiles: the implied gradient and the norms of M, fp64 [n, 4096] and [n].
+
+    `tiles` are their numbers, `is_sent` bool [n] says which of them the payload holds.
+    """
+
+    tiles: list[int]
+    implied: Float64
+    residual_norms: Float64
+    is_sent: Bools
+
+    @classmethod
+    def of(cls, shown: Openings, signs: Signs, demo: DemoSection) -> "Shown":
+        """Derive M, b and u - b from the openings; presence of a tile from the payload."""
+        residual = residual_before(shown, demo)
+        without = decayed(residual, demo).astype(np.float64)
+        implied = flush(shown.after).astype(np.float64) - without
+        tiles = list(shown.tiles)
+        return cls(tiles, implied, _norms(residual), signs.present[tiles])
+
+
+def residual_before(shown: Openings, demo: DemoSection) -> Float32:
+    """Return M before the round on the opened tiles, from u of the round before, fp32 [n, 4096]."""
+    return after_included(flush(shown.before), demo)
+
+
+def scale_of(gradient: Float32) -> Scale:
+    """Measure a gradient, fp32 [T, 64, 64]."""
+    rows = gradient.reshape(len(gradient), -1)
+    norms = _norms(rows)
+    positive = norms[norms > 0]
+    median = float(np.median(positive)) if len(positive) else 0.0
+    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1)).astype(np.float64)
+    return Scale(norms, largest, median)
+
+
+def measure(shown: Shown, own: Float32, scale: Scale, signs: Signs, rule: Rule) -> Distances:
+    """Measure residual and implied gradient; `scale` is that of `own`, fp32 [T, 64, 64]."""
+    f = scale.of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
+    has_gradient = scale.norms[shown.tiles] > 0
+    errors = _errors(shown, own) / f
+    ratios = shown.residual_norms / f
+    beside = shown.residual_norms / np.maximum(scale.norms[shown.tiles], scale.median)
+    floor = rule.judge.sent_floor_log2
+    any_gradient = bool(has_gradient.any())
+    return Distances(
+        has_gradient=any_gradient,
+        residual_ratio=float(np.median(ratios[has_gradient])) if any_gradient else 0.0,
+        median_error=float(np.median(errors[has_gradient])) if any_gradient else 0.0,
+        errors=errors,
+        counted=errors,
+        residual_ratios=beside[shown.is_sent],
+        num_idle=_num_idle(signs, scale.largest, floor + MILD_LOG2),
+        num_surely_idle=_num_idle(signs, scale.largest, floor + HARSH_LOG2),
+    )
+
+
+def with_second(
+    found: Distances, shown: Shown, own: tuple[Float32, Float32], signs: Signs, rule: Rule
+) -> Distances:
+    """Excuse what the judge's two computations, `own`, do not agree about.
+
+    A tile counts with the smaller of its two errors, and not at all within four times the distance
+    of the two. A tile is surely without gradient if both say so.
+    """
+    first, second = own
+    scales = scale_of(first), scale_of(second)
+    f = scales[0].of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
+    apart = _norms((first[shown.tiles] - second[shown.tiles]).reshape(len(f), -1)) / f
+    least = np.minimum(found.errors, _errors(shown, second) / f)
+    largest = np.maximum(scales[0].largest, scales[1].largest)
+    return replace(
+        found,
+        counted=np.where(least > NOISE_FACTOR * apart, least, 0.0),
+        num_surely_idle=_num_idle(signs, largest, rule.judge.sent_floor_log2 + HARSH_LOG2),
+    )
+
+
+def _errors(shown: Shown, own: Float32) -> Float64:
+    """Return ||u - b - g|| of the drawn tiles, fp64 [n]."""
+    drawn = own[shown.tiles].reshape(len(shown.tiles), -1).astype(np.float64)
+    found: Float64 = np.linalg.norm(shown.implied - drawn, axis=1)
+    return found
+
+
+def _norms(rows: Float32) -> Float64:
+    """Return the norms of rows, fp32 [n, 4096], with sums in fp64."""
+    found: Float64 = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    return found
+
+
+def _num_idle(signs: Signs, largest: Float64, log2: int) -> int:
+    """Count sent tiles whose gradient lies below 2^-log2 everywhere."""
+    return int(np.count_nonzero(signs.present & (largest < 2.0**-log2)))
