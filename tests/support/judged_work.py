@@ -80,7 +80,9 @@ def committed(u: Any) -> openings.Residual:
     return openings.Residual(tiles, state.residual_tree(tiles))
 
 
-def payload_of(u_before: Any, u_after: Any, own: Any, sigma: bytes = SIGMA) -> Work:
+def payload_of(
+    u_before: Any, u_after: Any, own: Any, sigma: bytes = SIGMA, count: int = NUM_DRAWN
+) -> Work:
     """Return the audit of a payload that shows `u_after`; `u_before` None is the zero residual."""
     u_after = selection.flush(np.float32(u_after))
     num_tiles = len(u_after)
@@ -92,7 +94,7 @@ def payload_of(u_before: Any, u_after: Any, own: Any, sigma: bytes = SIGMA) -> W
         index=TARGET,
         previous_included=NONE if before is None else ROUND - 1,
         num_tiles=num_tiles,
-        tiles=sampling.drawn_tiles(sigma, TARGET, num_tiles, NUM_DRAWN),
+        tiles=sampling.drawn_tiles(sigma, TARGET, num_tiles, count),
         root_after=after.tree.root,
         root_before=before.tree.root if before else bytes(32),
     )

@@ -7,10 +7,6 @@ Next: `audit_round.py`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-
-import numpy as np
-from numpy.typing import NDArray
 
 from troth_attestation import header as headers
 from troth_attestation.header import Header, header_hash
@@ -18,7 +14,7 @@ from troth_attestation.measure import Own
 from troth_attestation.state import Float32
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
-from troth_client.audit.recompute import Weights, named_sequences
+from troth_client.audit.recompute import named_sequences
 from troth_client.audit.witness import Witness
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import Runtime, end
@@ -30,8 +26,6 @@ from troth_coordinator.rules.assignment import rank_start, sequences_of
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
 from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.view import NetworkView
-
-Batch = NDArray[np.int64]
 
 LAST_SHARE = 3
 """In the last third of its window, a judge may answer that nobody served the openings."""
@@ -183,7 +177,10 @@ async def _recomputed(
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
         batch = await runtime.compute(witness.state.data.sequences, ids)
         function = work.reference_gradient if in_reference else work.gradient
-        tiles = await runtime.compute(_if_finite, function, saved.tensors, batch)
+        try:
+            tiles = await runtime.compute(function, saved.tensors, batch)
+        except NonFiniteError:
+            tiles = None
         tracker = witness.audits.tracker
         params = tracker.view.run.params
         window = params.jury_commit_slots if in_reference else params.verdict_commit_slots
@@ -192,19 +189,12 @@ async def _recomputed(
             # A judge that begins too late might miss its window, and be fined for silence.
             if is_late(tracker.view, audit, window):
                 return None
-            second = partial(work.second_gradient, in_reference=in_reference)
-            return _if_finite(second, saved.tensors, batch)
+            try:
+                return work.second_gradient(saved.tensors, batch, in_reference=in_reference)
+            except NonFiniteError:
+                return None
 
         return OwnGradient(Own(tiles, again), seconds_since(begun, runtime))
-
-
-def _if_finite(
-    function: Callable[[Weights, Batch], Float32], weights: Weights, batch: Batch
-) -> Float32 | None:
-    try:
-        return function(weights, batch)
-    except NonFiniteError:
-        return None
 
 
 def seconds_since(begun: float | None, runtime: Runtime) -> float | None:
