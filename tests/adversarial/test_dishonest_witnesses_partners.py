@@ -97,7 +97,7 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
         return blob.kind is BlobKind.OPENINGS and tale.named("AuditSettled", outcome=3)
 
     def keeps_to_itself(holder, blob):
-        if not is_dark(blob):
+        if blob.kind is BlobKind.OPENINGS and not is_dark(blob):
             given.add(holder)
         return is_dark(blob)
 

@@ -17,6 +17,7 @@ from troth_cli.view.amounts import address, lamports, ppm, sol
 from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
+    from troth_coordinator.rules.config import JudgeSection
     from troth_coordinator.rules.economics import Advice, Assumptions
     from troth_coordinator.rules.params_view import ParamsView
 
@@ -72,9 +73,25 @@ class EconomicsOptions(Networked):
         str,
         typer.Option("--power", metavar="SHARE", help="q of sampled cheats that the test finds."),
     ] = "0.95"
+    adversaries: Annotated[
+        str,
+        typer.Option(
+            "--adversaries", metavar="SHARE", help="Witnesses that work for the cheat; gives mu."
+        ),
+    ] = "0.2"
     capture: Annotated[
         str,
-        typer.Option("--capture", metavar="SHARE", help="mu of audits that the dishonest decide."),
+        typer.Option(
+            "--capture",
+            metavar="SHARE",
+            help="mu of audits that the dishonest decide; else from --adversaries.",
+        ),
+    ] = ""
+    forged: Annotated[
+        str,
+        typer.Option(
+            "--forged", metavar="SHARE", help="Tiles of a payload that a smuggler forges."
+        ),
     ] = "0.05"
     lazy: Annotated[
         str, typer.Option("--lazy", metavar="SHARE", help="Witnesses that compute nothing.")
@@ -94,7 +111,7 @@ def register(group: typer.Typer) -> None:
 
 
 def economics(options: EconomicsOptions, output: Output) -> None:
-    """Show the effect of sampling: detection, minimum stake, witness pay and penalty.
+    """Show what the rules deter: skipping, refusing, forging tiles, idle witnesses, framing.
 
     Values that you do not give come from RUN on chain, or else from --config files and --set
     (chain.preset=public for the defaults of a public run).
@@ -106,7 +123,13 @@ def economics(options: EconomicsOptions, output: Output) -> None:
     Minimum stake, if all of it is lost: S = (G + B) / d - R - V. A first conviction takes half, so
     a stake of 2 * S deters the first time as well.
 
-    Refusing to show the work costs ten rewards, V and R with chance p: p * (11 * R + V) >= G + B.
+    mu: colluders hold 3 of 5 seats, or 3 of 7 jurors, drawn from those eligible at the open.
+
+    Refusing to show the work costs F = max(12 * R, 1.8 * R / q), the next time twice that, then
+    four times: q * (F + R) >= G + B. Here q is p, or less where the limit of audits binds.
+
+    Forged tiles: one of n drawn ones is enough, 1 - (1 - f)^n. Low-rank gradients within the
+    tolerance are accepted: they save at most C / 3 of a payload, and nothing punishes them.
 
     Recomputed work, as a share of training: p * seats.
 
@@ -117,18 +140,22 @@ def economics(options: EconomicsOptions, output: Output) -> None:
     """
     from troth_coordinator.rules.economics import advise
 
-    params = _params(options)
-    given = _assumptions(options, params)
+    params, judge = _params(options)
+    given = _assumptions(options, params, judge)
     advice = advise(given)
     output.result(_values(given, advice, params), *_blocks(given, advice, params))
 
 
-def _params(options: EconomicsOptions) -> "ParamsView":
-    """Return the parameters of the run on chain, or of the settings where no run is named."""
+def _params(options: EconomicsOptions) -> "tuple[ParamsView, JudgeSection]":
+    """Return the parameters of the run on chain, or of the settings where no run is named.
+
+    The judge's section is that of the settings, or the default one.
+    """
     from troth_cli.settings import run_settings
 
+    settings = run_settings(options.config, options.settings)
     if not options.run_address:
-        return run_settings(options.config, options.settings).chain.to_view()
+        return settings.chain.to_view(), settings.config.judge
     if options.settings:
         raise InputError(
             "RUN or --set", "both", "Leave out RUN to try other settings.", options.run_address
@@ -141,11 +168,13 @@ def _params(options: EconomicsOptions) -> "ParamsView":
         async with connect(options.rpc) as client:
             return (await client.read_run(run)).params
 
-    return run_async(read())
+    return run_async(read()), settings.config.judge
 
 
-def _assumptions(options: EconomicsOptions, params: "ParamsView") -> "Assumptions":
-    from troth_coordinator.rules.economics import Assumptions
+def _assumptions(
+    options: EconomicsOptions, params: "ParamsView", judge: "JudgeSection"
+) -> "Assumptions":
+    from troth_coordinator.rules.economics import PPM, Assumptions, captured
 
     if not 1 <= options.seats <= _MOST_SEATS:
         raise InputError(
@@ -153,10 +182,12 @@ def _assumptions(options: EconomicsOptions, params: "ParamsView") -> "Assumption
         )
     reward = lamports(options.reward, "--reward") if options.reward else params.reward_per_payload
     cost = lamports(options.cost, "--cost") if options.cost else int(reward * _USUAL_COST)
+    num_bad = round(params.capacity * ppm(options.adversaries, "--adversaries") / PPM)
+    mu = int(captured(params.capacity, num_bad) * PPM)
     return Assumptions(
         p_ppm=ppm(options.sampling, "--sampling") if options.sampling else params.p_base_ppm,
         power_ppm=ppm(options.power, "--power"),
-        capture_ppm=ppm(options.capture, "--capture"),
+        capture_ppm=ppm(options.capture, "--capture") if options.capture else mu,
         lazy_ppm=ppm(options.lazy, "--lazy"),
         seats=options.seats,
         reward=reward,
@@ -165,6 +196,11 @@ def _assumptions(options: EconomicsOptions, params: "ParamsView") -> "Assumption
         outside_gain=lamports(options.outside_gain, "--outside-gain"),
         unvested=lamports(options.unvested, "--unvested"),
         fee_cost=lamports(options.fees, "--fees"),
+        stake=params.stake_lamports,
+        people=params.capacity,
+        max_audits=min(params.audit_cap, max(1, params.capacity // 3)),
+        forged_ppm=ppm(options.forged, "--forged"),
+        drawn_tiles=judge.openings_tiles,
     )
 
 
@@ -176,7 +212,11 @@ def _values(given: "Assumptions", advice: "Advice", params: "ParamsView") -> dic
         "rounds_to_capture": advice.rounds_to_capture,
         "minimum_stake_lamports": stake,
         "first_conviction_stake_lamports": None if stake is None else 2 * stake,
+        "refusal_prices_lamports": list(advice.refusal_prices),
         "is_refusing_deterred": advice.is_refusing_deterred,
+        "forging_seen": float(advice.forging_seen),
+        "rounds_to_see_forging": advice.rounds_to_see_forging,
+        "low_rank_saves_lamports": advice.low_rank_saves,
         "audit_share": float(advice.audit_share),
         "witness_pay_lamports": advice.witness_pay,
         "laziness_caught": float(advice.laziness_caught),
@@ -186,6 +226,13 @@ def _values(given: "Assumptions", advice: "Advice", params: "ParamsView") -> dic
             "stake_lamports": params.stake_lamports,
             "witness_fee_lamports": params.witness_fee,
             "witness_penalty_lamports": _run_penalty(params),
+        },
+        "is_enough": {
+            "stake": stake is not None and 2 * stake <= params.stake_lamports,
+            "refusing": advice.is_refusing_deterred,
+            "witness_pay": advice.witness_pay <= params.witness_fee,
+            "witness_penalty": advice.witness_penalty is not None
+            and advice.witness_penalty <= _run_penalty(params),
         },
     }
 
@@ -209,7 +256,10 @@ def _blocks(given: "Assumptions", advice: "Advice", params: "ParamsView") -> lis
         ("rounds until 95 % are caught", "never" if rounds is None else rounds, "", ""),
         ("minimum stake", *_compared(stake, params.stake_lamports)),
         ("... if a conviction takes half", *_compared(_double(stake), params.stake_lamports)),
+        ("refusing costs, then, then", *_prices(advice)),
         ("refusing to show the work loses", "yes" if advice.is_refusing_deterred else "no", "", ""),
+        (f"forging {_percent(given.forged_ppm)} of tiles is seen", *_forging(advice)),
+        ("low-rank gradients save, unpunished", sol(advice.low_rank_saves), "", ""),
         ("recomputed, of all training", _share(advice.audit_share), "", ""),
         ("witness pay", *_compared(advice.witness_pay, params.witness_fee)),
         ("laziness caught", _share(advice.laziness_caught), "", ""),
@@ -217,6 +267,15 @@ def _blocks(given: "Assumptions", advice: "Advice", params: "ParamsView") -> lis
         ("false convictions per round below", _false_slashes(advice.false_slash_ppb), "", ""),
     ]
     return [asked, Grid(("", "needed", "the run has", "enough"), rows)]
+
+
+def _prices(advice: "Advice") -> tuple[str, str, str]:
+    return ", ".join(map(sol, advice.refusal_prices)), "", ""
+
+
+def _forging(advice: "Advice") -> tuple[str, str, str]:
+    rounds = advice.rounds_to_see_forging
+    return f"{_share(advice.forging_seen)} of audits", f"in {rounds or 'no'} rounds", ""
 
 
 def _run_penalty(params: "ParamsView") -> int:

@@ -1,7 +1,7 @@
-"""Deterrence by sampling: closed formulas of protocol section 8 and verification.md section 2.
+"""Deterrence by sampling: closed formulas over the rules of protocol sections 7 and 8.
 
-Owns: detection per round, rounds until a cheat is caught, the stake that makes cheating a loss,
-what a witness must be paid and risk, how often a committee is captured.
+Owns: detection per round, rounds until a cheat is caught, the stake that deters, the price of
+refusing, forged tiles that are seen, the pay and the risk of a witness, and captured juries.
 Never: decides anything on chain: these are advice for the creator of a run.
 Next: `params.py` for the parameters, `reward.py` for what is really paid.
 
@@ -22,17 +22,30 @@ PPM: Final = 10**6
 _DIGITS: Final = 60
 _KEPT_DIGITS: Final = Decimal(10) ** -40
 """A quotient of logarithms this close to a whole number is that number."""
-P5_REWARDS: Final = 10
+LEAST_REFUSAL_REWARDS: Final = 12
+REFUSAL_FACTOR: Final = Fraction(9, 5)
+"""A refusal costs what 1.8 unseen rounds earn for each one that is sampled."""
+NUM_REFUSALS: Final = 3
+"""The third refusal jails; each costs twice the one before."""
+FIRST_SEATS: Final = 3
+SEATS: Final = 5
+JURY: Final = 7
+CONVICTING: Final = 5
+"""Jurors of seven that convict; three that do not are enough to prevent it."""
 WITNESS_PENALTY_FACTOR: Final = 10
+LOW_RANK_SHARE: Final = Fraction(1, 3)
+"""The weight gradients are a third of the arithmetic of a payload: the most that low rank saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
     """The question of `troth run economics`; probabilities in ppm, money in lamports.
 
-    `power_ppm` is the chance that a sampled cheat of this size is judged a mismatch,
-    `capture_ppm` that the committee fails, `lazy_ppm` the share of witnesses that compute nothing,
-    `gain` what one skipped computation saves, `outside_gain` what else a cheat earns in a round.
+    `power_ppm` is the chance that a sampled cheat of this size is judged a mismatch, `capture_ppm`
+    that seats or jury fail. `lazy_ppm` is the share of witnesses that compute nothing. `gain` is
+    what one skipped computation saves, `outside_gain` what else a cheat earns in a round.
+    `forged_ppm` is the share of its tiles that a smuggler forges, `drawn_tiles` how many an audit
+    opens. A round has `people` payloads and at most `max_audits` audits; `stake` is the least one.
     """
 
     p_ppm: int
@@ -46,14 +59,21 @@ class Assumptions:
     outside_gain: int
     unvested: int
     fee_cost: int
+    stake: int
+    people: int
+    max_audits: int
+    forged_ppm: int
+    drawn_tiles: int
 
     def __post_init__(self) -> None:
-        for name in ("p_ppm", "power_ppm", "capture_ppm", "lazy_ppm"):
+        for name in ("p_ppm", "power_ppm", "capture_ppm", "lazy_ppm", "forged_ppm"):
             if not 0 <= getattr(self, name) <= PPM:
                 raise RangeError(name, f"0..{PPM} ppm", getattr(self, name), "give a probability")
-        for name in ("seats", "reward", "cost", "gain", "outside_gain", "unvested", "fee_cost"):
-            if getattr(self, name) < (name == "seats"):
-                raise RangeError(name, "no negative amount", getattr(self, name), "give lamports")
+        counts = ("seats", "people", "max_audits", "drawn_tiles")
+        amounts = ("reward", "cost", "gain", "outside_gain", "unvested", "fee_cost", "stake")
+        for name in (*amounts, *counts):
+            if getattr(self, name) < (name in counts):
+                raise RangeError(name, "no negative amount", getattr(self, name), "give more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +88,11 @@ class Advice:
     detection: Fraction
     rounds_to_capture: int | None
     minimum_stake: Lamports | None
+    refusal_prices: tuple[Lamports, ...]
     is_refusing_deterred: bool
+    forging_seen: Fraction
+    rounds_to_see_forging: int | None
+    low_rank_saves: Lamports
     audit_share: Fraction
     witness_pay: Lamports
     laziness_caught: Fraction
@@ -81,17 +105,22 @@ def advise(given: Assumptions) -> Advice:
     found = detection(given.p_ppm, given.power_ppm, given.capture_ppm)
     gain = given.gain + given.outside_gain
     stake = minimum_stake(gain, found, given.reward, given.unvested) if found else None
-    # Refusing to open is found by the deadline: no power of a test and no committee in between.
-    refusal = Fraction(given.p_ppm, PPM) * (
-        P5_REWARDS * given.reward + given.unvested + given.reward
-    )
+    # Refusing to open is found by the deadline: no power of a test and no jury in between.
+    drawn = drawn_chance(given.p_ppm, given.people, given.max_audits)
+    prices = refusal_prices(given.reward, drawn, given.stake)
+    seen = tiles_seen(given.forged_ppm, given.drawn_tiles)
+    forging = drawn * seen * Fraction(PPM - given.capture_ppm, PPM)
     caught = laziness_caught(given.lazy_ppm, given.seats)
     return Advice(
         found,
         rounds_to_capture(found) if found else None,
         stake,
-        refusal >= gain,
-        Fraction(given.p_ppm, PPM) * given.seats,
+        prices,
+        drawn * (prices[0] + given.reward) >= gain,
+        seen,
+        rounds_to_capture(forging) if forging else None,
+        Lamports(int(given.cost * LOW_RANK_SHARE)),
+        drawn * given.seats,
         Lamports(given.cost + given.fee_cost),
         caught,
         witness_penalty(given.cost, caught) if caught else None,
@@ -102,6 +131,52 @@ def advise(given: Assumptions) -> Advice:
 def detection(p_ppm: int, power_ppm: int, capture_ppm: int) -> Fraction:
     """Return d = p * q * (1 - mu): the chance that a round of cheating is convicted."""
     return Fraction(p_ppm * power_ppm * (PPM - capture_ppm), PPM**3)
+
+
+def drawn_chance(p_ppm: int, people: int, max_audits: int) -> Fraction:
+    """Return q: the chance that a payload is audited, with so many payloads at the same rate."""
+    p = Fraction(p_ppm, PPM)
+    return min(p, Fraction(max_audits, people))
+
+
+def refusal_prices(reward: int, drawn: Fraction, stake: int) -> tuple[Lamports, ...]:
+    """Return what the first, second and third refusal within 500 included rounds cost.
+
+    The first one costs 12 rewards, or 1.8 / q where that is more. Each further one costs twice
+    the one before; none takes more than half of the least stake of a member, which is half of
+    `stake`.
+    """
+    first = LEAST_REFUSAL_REWARDS * reward
+    if drawn:
+        first = max(first, ceil(REFUSAL_FACTOR * reward / drawn))
+    most = stake // 4
+    return tuple(Lamports(min(most, first << step)) for step in range(NUM_REFUSALS))
+
+
+def tiles_seen(forged_ppm: int, drawn_tiles: int) -> Fraction:
+    """Return the chance that at least one of the drawn tiles is forged: one is a mismatch."""
+    return 1 - (1 - Fraction(forged_ppm, PPM)) ** drawn_tiles
+
+
+def captured(people: int, bad: int) -> Fraction:
+    """Return mu: the chance that so many colluders clear one of their own, the target.
+
+    Three of five seats prevent an accusation, three of seven jurors a conviction. Seats and jury
+    are drawn from everybody who was eligible at the open of the round, whatever they do now.
+    """
+    if bad < 1 or people <= max(SEATS, JURY):
+        return Fraction(0) if bad < 1 else Fraction(1)
+    accused = 1 - capture(people - 1, bad - 1, SEATS, FIRST_SEATS)
+    convicted = 1 - capture(people - 1, bad - 1, JURY, JURY - CONVICTING + 1)
+    return 1 - accused * convicted
+
+
+def framed(people: int, bad: int) -> Fraction:
+    """Return the chance that so many colluders convict a sampled honest target."""
+    if bad < 1 or people <= max(SEATS, JURY):
+        return Fraction(int(bad > 0))
+    accused = capture(people - 1, bad, SEATS, FIRST_SEATS)
+    return accused * capture(people - 1, bad, JURY, CONVICTING)
 
 
 def rounds_to_capture(d: Fraction, confidence_ppm: int = 950_000) -> int:

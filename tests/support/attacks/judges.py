@@ -35,9 +35,9 @@ from troth_coordinator.rules.audits import Step, due_step, now, run_clock
 from troth_coordinator.rules.view import EntryView
 from troth_simulation.in_process import InProcessRun, Member
 
-STAKE, REWARD, FEE = 100_000_000, 1_000_000, 200_000
+STAKE, REWARD, FEE = 100_000_000, 1_000_000, 850_000
 RECOMPUTE = 600_000
-BOND = 5_000_000
+BOND = 11_900_000
 JUDGED = {
     **WINDOWS,
     "recompute_cost": RECOMPUTE,

@@ -43,6 +43,8 @@ def params_of(**changes: int | str) -> ParamsView:
     values: dict[str, int | str] = {
         "reward_per_payload": 1_000,
         "stake_lamports": 100_000,
+        "witness_fee": 200,
+        "bond_lamports": 5_000,
         "sequences_per_payload": 2,
         "max_rounds": 40,
     }

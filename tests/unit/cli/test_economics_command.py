@@ -1,9 +1,11 @@
 """`troth run economics` against the worked values of the research and the formulas by hand."""
 
 import math
+from pathlib import Path
 
 import pytest
 
+REPOSITORY = Path(__file__).parents[3]
 SOL = 10**9
 ROUND = ("--reward", "1", "--cost", "0.8", "--fees", "0")
 
@@ -51,7 +53,7 @@ def test_defaults_come_from_the_settings(cli, tmp_path):
     assert found["given"]["gain"] == 800
     assert found["run"] == {
         "stake_lamports": 90_000,
-        "witness_fee_lamports": 200,
+        "witness_fee_lamports": 850,
         "witness_penalty_lamports": 10_000,
     }
     changed = cli.json("run", "economics", "--config", file, "--set", "chain.p_base_ppm=50000")
@@ -74,9 +76,43 @@ def test_what_is_never_found_needs_no_finite_stake(cli):
 def test_people_see_what_is_needed_beside_what_the_run_has(cli):
     shown = cli.ok("run", "economics", "--set", "chain.preset=public").out
     lines = {line.rsplit("  ")[0].split("  ")[0].strip(): line for line in shown.splitlines()}
-    assert lines["minimum stake"].split()[-5:] == ["0.007864266", "SOL", "1", "SOL", "yes"]
-    assert lines["witness pay"].split()[-5:] == ["0.00081", "SOL", "0.0002", "SOL", "no"]
-    assert lines["detection per round"].split()[-2:] == ["9.025", "%"]
+    assert lines["minimum stake"].split()[-5:] == ["0.009004744", "SOL", "1", "SOL", "yes"]
+    assert lines["witness pay"].split()[-5:] == ["0.00081", "SOL", "0.00085", "SOL", "yes"]
+    assert lines["detection per round"].split()[-2:] == ["7.996", "%"]
+
+
+SHIPPED = [
+    *(("--config", path) for path in sorted(map(str, (REPOSITORY / "configs").glob("*.toml")))),
+    ("--config", str(REPOSITORY / "client/troth_cli/demo/demo.toml")),
+    *(("--set", f"chain.preset={name}") for name in ("public", "localnet")),
+]
+
+
+@pytest.mark.parametrize("options", SHIPPED, ids=lambda options: options[1].rsplit("/", 1)[-1])
+def test_what_we_ship_deters_what_it_should(cli, options):
+    """A witness is paid what it costs, and cheating, refusing and idling lose."""
+    found = cli.json("run", "economics", *options)
+    assert [name for name, is_enough in found["is_enough"].items() if not is_enough] == []
+    assert found["given"]["people"] >= 16
+    poor = cli.json("run", "economics", *options, "--set", "chain.witness_fee=1000")
+    assert not poor["is_enough"]["witness_pay"]
+
+
+def test_colluders_give_mu_unless_it_is_named(cli):
+    alone = cli.json("run", "economics", "--adversaries", "0")
+    assert alone["given"]["capture_ppm"] == 0
+    third = cli.json("run", "economics", "--set", "chain.preset=public", "--adversaries", "0.33")
+    assert third["given"]["capture_ppm"] > 400_000
+    named = cli.json("run", "economics", "--adversaries", "0.33", "--capture", "0.05")
+    assert named["given"]["capture_ppm"] == 50_000
+
+
+def test_forging_and_low_rank_are_priced(cli):
+    few = cli.json("run", "economics", *ROUND, "--forged", "0.5%")
+    assert few["forging_seen"] == pytest.approx(1 - 0.995**64)
+    assert few["low_rank_saves_lamports"] == 8 * SOL // 30
+    shown = cli.ok("run", "economics", "--forged", "0.5%").out
+    assert "forging 0.5 % of tiles is seen" in shown
 
 
 def test_the_help_holds_the_formulas(cli):
@@ -85,14 +121,18 @@ def test_the_help_holds_the_formulas(cli):
         "d = p * q * (1 - mu)",
         "n = ln 0.05 / ln(1 - d)",
         "S = (G + B) / d - R - V",
-        "p * (11 * R + V) >= G + B",
+        "F = max(12 * R, 1.8 * R / q)",
+        "q * (F + R) >= G + B",
+        "1 - (1 - f)^n",
         "h = 1 - lazy^(seats - 1)",
         "A = max(10 * C, C / h)",
     ):
         assert formula in shown
 
 
-@pytest.mark.parametrize("option", ["--sampling", "--power", "--capture", "--lazy"])
+@pytest.mark.parametrize(
+    "option", ["--sampling", "--power", "--capture", "--lazy", "--adversaries", "--forged"]
+)
 @pytest.mark.parametrize("text", ["-0.1", "1.1", "101%", "nan", "inf", "much", "0.0000001", "%"])
 def test_a_share_that_is_none_is_named(cli, option, text):
     error = cli.refused("run", "economics", f"{option}={text}")

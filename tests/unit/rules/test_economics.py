@@ -23,6 +23,11 @@ DEFAULT = economics.Assumptions(
     outside_gain=0,
     unvested=0,
     fee_cost=0,
+    stake=100 * SOL,
+    people=64,
+    max_audits=15,
+    forged_ppm=50_000,
+    drawn_tiles=64,
 )
 
 
@@ -102,11 +107,45 @@ def test_without_detection_there_is_no_advice_on_stakes():
     assert not found.is_refusing_deterred
 
 
-def test_refusing_to_open_must_cost_as_much_as_the_cheat_gains():
-    assert economics.advise(DEFAULT).is_refusing_deterred
-    cheap = replace(DEFAULT, p_ppm=20_000)
-    assert not economics.advise(cheap).is_refusing_deterred
-    assert economics.advise(replace(cheap, unvested=29 * SOL)).is_refusing_deterred
+def test_refusing_to_open_costs_more_than_unseen_rounds_earn():
+    """12 rewards at least, 1.8 / q where audits are rare, twice as much the next time."""
+    found = economics.advise(DEFAULT)
+    assert found.refusal_prices == (18 * SOL, 25 * SOL, 25 * SOL), "at most half of the least stake"
+    assert found.is_refusing_deterred
+    often = economics.advise(replace(DEFAULT, p_ppm=200_000, stake=1_000 * SOL))
+    assert often.refusal_prices == (12 * SOL, 24 * SOL, 48 * SOL)
+    rare = replace(DEFAULT, p_ppm=20_000)
+    assert not economics.advise(rare).is_refusing_deterred, "the stake bounds the price"
+    assert economics.advise(replace(rare, stake=400 * SOL)).is_refusing_deterred
+
+
+def test_the_limit_of_audits_makes_each_one_rarer_and_dearer():
+    assert economics.drawn_chance(100_000, 64, 15) == Fraction(1, 10)
+    assert economics.drawn_chance(500_000, 64, 15) == Fraction(15, 64)
+    newcomers = economics.advise(replace(DEFAULT, p_ppm=500_000, max_audits=2, stake=1_000 * SOL))
+    assert newcomers.refusal_prices[0] == 57_600_000_000
+    assert newcomers.audit_share == Fraction(3 * 2, 64)
+
+
+@pytest.mark.parametrize(("forged", "seen"), [(0, 0.0), (5_000, 0.274), (50_000, 0.962)])
+def test_one_forged_tile_that_is_drawn_is_enough(forged, seen):
+    found = economics.advise(replace(DEFAULT, forged_ppm=forged))
+    assert float(found.forging_seen) == pytest.approx(seen, abs=1e-3)
+    assert (found.rounds_to_see_forging is None) == (forged == 0)
+
+
+def test_low_rank_gradients_are_priced_and_not_punished():
+    assert economics.advise(DEFAULT).low_rank_saves == DEFAULT.cost // 3
+
+
+def test_colluders_need_three_of_five_seats_and_then_the_jury():
+    fifth = economics.captured(64, 13)
+    assert float(fifth) == pytest.approx(0.158, abs=1e-3)
+    assert economics.captured(64, 0) == 0
+    assert economics.captured(64, 64) == 1
+    assert float(economics.framed(64, 21)) == pytest.approx(0.00726, abs=1e-5)
+    assert economics.framed(64, 0) == 0
+    assert economics.captured(7, 1) == 1, "too few people for seats and a jury"
 
 
 def test_honest_work_pays_only_below_a_rate_of_false_slashes():

@@ -43,9 +43,9 @@ def test_defaults_are_those_of_the_protocol():
 def test_money_follows_the_reward_unless_it_is_named():
     made = ChainParams.localnet(reward_per_payload=1_000, absence_fee=7)
     assert made.absence_fee == 7
-    assert made.witness_fee == 200
+    assert made.witness_fee == 850
     assert made.recompute_cost == 1_000
-    assert made.bond_lamports == 5_000
+    assert made.bond_lamports == 14 * 850
 
 
 def test_joining_is_open_for_the_whole_run_unless_it_is_named():
