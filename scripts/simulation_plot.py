@@ -1,9 +1,9 @@
-"""The picture of `simulate_attacks.py`: capture and false slashes by the share of adversaries.
+"""The picture of `simulate_attacks.py`: losses of the honest and of a cartel, by its share.
 
 Owns: two panels, formula as a line and play as dots. Never: numbers of its own.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,51 +12,35 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
+    from attack_formulas import Rates
     from simulate_attacks import Row
 
-COLOURS = ("#1f6feb", "#d4652f")
+COLOURS = ("#1f6feb", "#d4652f", "#2da44e", "#8250df", "#bf8700", "#cf222e", "#57606a")
 GREY = "#6e7781"
 
 
 def draw(rows: Sequence["Row"], path: Path) -> None:
     """Write the rows as an SVG; the same rows give the same bytes."""
     matplotlib.rcParams.update({"svg.hashsalt": "troth", "font.size": 9, "axes.edgecolor": GREY})
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _panel(left, rows, lambda one: one.capture, lambda one: one.captured)
-    _panel(right, rows, lambda one: one.framing, lambda one: one.framed)
-    left.set_title("Rounds of cheating until 95 % are caught")
-    right.set_title("Sampled honest payloads that are slashed")
-    left.legend(frameon=False)
+    _panel(left, rows, lambda found: found.honest_loss)
+    _panel(right, rows, lambda found: found.cartel_loss)
+    left.set_title("An honest member loses, rewards in 10 000 rounds")
+    right.set_title("A member of the cartel loses")
+    left.legend(frameon=False, ncols=2, fontsize=8)
     figure.savefig(path, format="svg", metadata={"Date": None})
 
 
-def _panel(
-    axes: Axes,
-    rows: Sequence["Row"],
-    formula: Callable[["Row"], float],
-    played: Callable[["Row"], float | None],
-) -> None:
-    for colour, lazy in zip(COLOURS, _lazy_shares(rows), strict=True):
-        mine = [one for one in rows if one.lazy_share == lazy]
-        name = f"{lazy:.0%} of the others lazy" if lazy else "the others diligent"
-        axes.plot(*_above_zero(mine, formula), color=colour, label=f"formula, {name}")
-        dots = _above_zero(mine, played)
-        axes.plot(*dots, "o", color=colour, markersize=4, label=f"played, {name}")
-    axes.set_yscale("log")
-    axes.set_xlabel("share of adversarial identities")
+def _panel(axes: Axes, rows: Sequence["Row"], value: Callable[["Rates"], float]) -> None:
+    names = list(dict.fromkeys(one.scheme.name for one in rows))
+    for colour, name in zip(COLOURS, names, strict=False):
+        mine = [one for one in rows if one.scheme.name == name]
+        shares = [one.num_bad / 64 for one in mine]
+        axes.plot(shares, [value(one.formula) for one in mine], color=colour, label=name)
+        axes.plot(shares, [value(one.played) for one in mine], "o", color=colour, markersize=4)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_xlabel("share of colluding identities")
     axes.xaxis.set_major_formatter("{x:.0%}")
     axes.grid(visible=True, color=GREY, alpha=0.2)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _lazy_shares(rows: Iterable["Row"]) -> list[float]:
-    return sorted({one.lazy_share for one in rows})
-
-
-def _above_zero(
-    rows: Iterable["Row"], value: Callable[["Row"], float | None]
-) -> tuple[list[float], list[float]]:
-    """Return what a logarithmic axis can show: x and y."""
-    found = [(one.share, y) for one in rows if (y := value(one))]
-    return [x for x, _ in found], [y for _, y in found]
