@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from troth_attestation.agreement import groups, least_agreement
 from troth_attestation.openings import Openings
 from troth_attestation.selection import after_included, decayed, flush
-from troth_attestation.signs import Bools, Signs
+from troth_attestation.signs import Signs
 from troth_attestation.state import Float32
 from troth_coordinator.rules.config import MICRO, DemoSection, JudgeSection
 
@@ -30,10 +31,14 @@ MILD_LOG2, HARSH_LOG2 = 3, 6
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The part of the hashed config that the judge reads."""
+    """The part of the hashed config that the judge reads.
+
+    `tensor_tiles` are the tiles of the model's matrices in their order, for the agreement of votes.
+    """
 
     demo: DemoSection
     judge: JudgeSection
+    tensor_tiles: tuple[int, ...] = ()
 
 
 def nothing() -> None:
@@ -81,7 +86,8 @@ class Distances:
     over those tiles, `median_error` that of e. `errors` are e of all drawn tiles. `counted` is what
     is left of them towards a mismatch, where a second computation excuses some. `residual_ratios`
     are of the drawn tiles that were sent. `num_idle` and `num_surely_idle` count sent tiles
-    without gradient, over all tiles.
+    without gradient, over all tiles. `agreement` is that of the votes with the gradient, in the
+    group of tiles where it is least; None where it is not tested.
     """
 
     has_gradient: bool
@@ -92,6 +98,7 @@ class Distances:
     residual_ratios: Float64 = field(default_factory=lambda: np.zeros(0))
     num_idle: int = 0
     num_surely_idle: int = 0
+    agreement: float | None = None
 
     @property
     def num_drawn(self) -> int:
@@ -105,29 +112,27 @@ class Distances:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The content of opened tiles: the implied gradient and the norms of M, fp64 [n, 4096] and [n].
+    """The content of opened tiles: u, b and M before the round, flushed fp32 [n, 4096].
 
-    `tiles` are their numbers, `is_sent` bool [n] says which of them the payload holds.
+    `tiles` are their numbers.
     """
 
     tiles: list[int]
-    implied: Float64
-    residual_norms: Float64
-    is_sent: Bools
+    u: Float32
+    without: Float32
+    residual: Float32
 
     @classmethod
-    def of(cls, shown: Openings, signs: Signs, demo: DemoSection) -> "Shown":
-        """Derive M, b and u - b from the openings; presence of a tile from the payload."""
-        residual = residual_before(shown, demo)
-        without = decayed(residual, demo).astype(np.float64)
-        implied = flush(shown.after).astype(np.float64) - without
-        tiles = list(shown.tiles)
-        return cls(tiles, implied, _norms(residual), signs.present[tiles])
+    def of(cls, shown: Openings, demo: DemoSection) -> "Shown":
+        """Derive M and b from u of the round before."""
+        residual = after_included(flush(shown.before), demo)
+        return cls(list(shown.tiles), flush(shown.after), decayed(residual, demo), residual)
 
-
-def residual_before(shown: Openings, demo: DemoSection) -> Float32:
-    """Return M before the round on the opened tiles, from u of the round before, fp32 [n, 4096]."""
-    return after_included(flush(shown.before), demo)
+    @property
+    def implied(self) -> Float64:
+        """U - b, fp64 [n, 4096]: what the trainer's gradient must have been."""
+        found: Float64 = self.u.astype(np.float64) - self.without
+        return found
 
 
 def scale_of(gradient: Float32) -> Scale:
@@ -145,8 +150,9 @@ def measure(shown: Shown, own: Float32, scale: Scale, signs: Signs, rule: Rule) 
     f = scale.of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
     has_gradient = scale.norms[shown.tiles] > 0
     errors = _errors(shown, own) / f
-    ratios = shown.residual_norms / f
-    beside = shown.residual_norms / np.maximum(scale.norms[shown.tiles], scale.median)
+    residuals = _norms(shown.residual)
+    ratios = residuals / f
+    beside = residuals / np.maximum(scale.norms[shown.tiles], scale.median)
     floor = rule.judge.sent_floor_log2
     any_gradient = bool(has_gradient.any())
     return Distances(
@@ -155,10 +161,17 @@ def measure(shown: Shown, own: Float32, scale: Scale, signs: Signs, rule: Rule) 
         median_error=float(np.median(errors[has_gradient])) if any_gradient else 0.0,
         errors=errors,
         counted=errors,
-        residual_ratios=beside[shown.is_sent],
+        residual_ratios=beside[signs.present[shown.tiles]],
         num_idle=_num_idle(signs, scale.largest, floor + MILD_LOG2),
         num_surely_idle=_num_idle(signs, scale.largest, floor + HARSH_LOG2),
+        agreement=_agreement(own, scale, signs, rule) if rule.judge.agreement_bound_micro else None,
     )
+
+
+def _agreement(own: Float32, scale: Scale, signs: Signs, rule: Rule) -> float | None:
+    floor = rule.judge.gradient_floor_micro / MICRO * scale.median
+    counted = signs.present & (scale.norms >= floor)
+    return least_agreement(groups(rule.tensor_tiles), signs, own, counted)
 
 
 def with_second(

@@ -64,13 +64,16 @@ def top_k(u: Float32, k: int) -> TopK:
 
 
 def after_included(u: Float32, demo: DemoSection) -> Float32:
-    """Return M after an included round: a copy of u, the top k of every tile times 1 - alpha."""
+    """Return M after an included round: a copy of u, the top k of every tile times 1 - alpha.
+
+    u is flushed fp32 [n, 4096].
+    """
     indices = top_k(u, demo.k).indices.astype(np.int64)
     residual = u.copy()
     kept = np.float32((MICRO - demo.alpha_micro) / MICRO)
     values = np.take_along_axis(residual, indices, axis=1) * kept
-    np.put_along_axis(residual, indices, values, axis=1)
-    return flush(residual)
+    np.put_along_axis(residual, indices, flush(values), axis=1)
+    return residual
 
 
 def decayed(residual: Float32, demo: DemoSection) -> Float32:

@@ -39,6 +39,7 @@ class Reason(Enum):
     RESIDUAL_OF_TILES = "the residual of single tiles is too large to come from honest gradients"
     VOTES_WITHOUT_GRADIENT = "tiles were sent that have no gradient"
     TILES_FORGED = "single tiles show work that is not the gradient of the assigned sequences"
+    VOTES_DISAGREE = "the votes of a part of the model are not on the side of its gradient"
     OWN_NOT_FINITE = "the judge's own gradient is not finite"
     WORK_DIFFERS = "the shown work is not the gradient of the assigned sequences"
     ZERO_GRADIENT = "the recomputed gradient is zero on all opened tiles"

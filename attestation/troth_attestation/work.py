@@ -32,12 +32,11 @@ from troth_attestation.measure import (
     Rule,
     Shown,
     measure,
-    residual_before,
     scale_of,
     with_second,
 )
 from troth_attestation.openings import Openings, Sampled
-from troth_attestation.selection import decayed, flush, is_sent, top_k
+from troth_attestation.selection import is_sent, top_k
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.state import Float32
@@ -86,7 +85,8 @@ def judge(
 
 def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdict:
     """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
-    wrong = first_tile_not_top_k(shown, signs, rule)
+    about = Shown.of(shown, rule.demo)
+    wrong = first_tile_not_top_k(about, signs, rule)
     if wrong is not None:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
     if own.tiles is None:
@@ -96,7 +96,6 @@ def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdi
         return Verdict(VerdictKind.INCONCLUSIVE, Reason.OWN_NOT_FINITE)
     if scale.median == 0:
         return Verdict(VerdictKind.INCONCLUSIVE, Reason.ZERO_GRADIENT)
-    about = Shown.of(shown, signs, rule.demo)
     return conclude(about, signs, own, rule, measure(about, own.tiles, scale, signs, rule))
 
 
@@ -114,15 +113,14 @@ def conclude(shown: Shown, signs: Signs, own: Own, rule: Rule, found: Distances)
     return decide(with_second(found, shown, (own.tiles, second), signs, rule), rule.judge)
 
 
-def first_tile_not_top_k(shown: Openings, signs: Signs, rule: Rule) -> int | None:
+def first_tile_not_top_k(shown: Shown, signs: Signs, rule: Rule) -> int | None:
     """Return the first opened tile where the payload is not what u says, or None.
 
     Presence, places and signs follow from u and the u before (`selection.py`). A payload with
     another k differs from the first opened tile on.
     """
-    u, without = flush(shown.after), decayed(residual_before(shown, rule.demo), rule.demo)
-    sent = is_sent(u, without, rule.judge.sent_floor_log2)
-    chosen = top_k(u, rule.demo.k).signs(sent)
+    sent = is_sent(shown.u, shown.without, rule.judge.sent_floor_log2)
+    chosen = top_k(shown.u, rule.demo.k).signs(sent)
     for row, tile in enumerate(shown.tiles):
         is_equal = (
             bool(signs.present[tile] == chosen.present[row])
@@ -138,7 +136,7 @@ def decide(found: Distances, bounds: JudgeSection) -> Verdict:
     """Turn measurements into a verdict: the worst finding, and of equal ones the first.
 
     The order is the residual's median, its tiles, votes without gradient, the gradient's median,
-    its tiles.
+    its tiles, the agreement of all votes.
     """
     kind, reason = VerdictKind.OK, Reason.WORK_MATCHES
     for one, why in _findings(found, bounds):
@@ -179,6 +177,8 @@ def _findings(found: Distances, bounds: JudgeSection) -> Iterator[Finding]:
         or _count(found.errors, bounds.tile_bound_micro) > bounds.ok_tiles,
         Reason.BETWEEN_BOUNDS,
     )
+    if found.agreement is not None and found.agreement < bounds.agreement_bound_micro / MICRO:
+        yield VerdictKind.INCONCLUSIVE, Reason.VOTES_DISAGREE
 
 
 def _residual(found: Distances, bounds: JudgeSection) -> Iterator[Finding]:

@@ -121,6 +121,60 @@ def audit_work(s: Stream) -> Cases:
         yield _audit([_tile(one, Fraction(501, 1000)) for _ in range(n)], True)
 
 
+def agreement(s: Stream) -> Cases:
+    """Cut models of every size into groups; find the least agreement over counted tiles."""
+    models = ([1], [12], [31, 32, 33], [64, 5, 100, 6], [20, 20, 24], [40] * 3, [32 * 600, 7])
+    for tensor_tiles in models:
+        groups = _groups(tensor_tiles)
+        count = min(sum(tensor_tiles), 170)
+        for most in (1, 3):
+            tiles = []
+            for _ in range(count):
+                values = [[s.below(2), s.below(17) - 8] for _ in range(2)]
+                tiles.append([int(s.below(most + 1) > 0), values])
+            given: dict[str, object] = {"tensor_tiles": tensor_tiles, "tiles": tiles}
+            short = [[tile for tile in group if tile < count] for group in groups]
+            least = _least(short, tiles)
+            rounded = None if least is None else round(least * 10**6)
+            yield given, {"sizes": [len(group) for group in groups], "least": rounded}
+
+
+def _groups(tensor_tiles: list[int]) -> list[list[int]]:
+    size = max(32, -(-sum(tensor_tiles) // 512))
+    tensors, first = [], 0
+    for count in tensor_tiles:
+        tensors.append(list(range(first, first + count)))
+        first += count
+    pool = [tile for tensor in tensors if len(tensor) < size for tile in tensor]
+    found = []
+    for tensor in [*(t for t in tensors if len(t) >= size), *([pool] if pool else [])]:
+        number = max(1, len(tensor) // size)
+        found += [tensor[n * size : (n + 1) * size] for n in range(number - 1)]
+        found.append(tensor[(number - 1) * size :])
+    return found
+
+
+def _least(groups: list[list[int]], tiles: list[list[object]]) -> Fraction | None:
+    """Return the lowest mean of a group of eight counted tiles or more, groups joined."""
+    joined: list[list[Fraction]] = [[]]
+    for group in groups:
+        joined[-1] += [_score(tiles[tile][1]) for tile in group if tiles[tile][0]]
+        if len(joined[-1]) >= 8:
+            joined.append([])
+    rest = joined.pop()
+    if not joined:
+        return None
+    joined[-1] += rest
+    return min(sum(scores, Fraction(0)) / len(scores) for scores in joined)
+
+
+def _score(votes: object) -> Fraction:
+    """Return the share of the gradient on the side of the votes, each [negative, gradient]."""
+    assert isinstance(votes, list)
+    total = sum(abs(g) for _, g in votes)
+    return Fraction(sum(-g if n else g for n, g in votes), total) if total else Fraction(0)
+
+
 def _beside(errors: list[int], count: int) -> list[Tiles]:
     """Return tiles with these errors in thousandths, and exact ones up to the count."""
     shares = [Fraction(error, 1000) for error in errors] + [Fraction(0)] * (count - len(errors))
@@ -269,4 +323,4 @@ def _listed(tile: Tile) -> list[list[int]]:
     return [[i, tile[i]] for i in sorted(tile)]
 
 
-PYTHON: tuple[Callable[[Stream], Cases], ...] = (presence, audit_work)
+PYTHON: tuple[Callable[[Stream], Cases], ...] = (presence, audit_work, agreement)

@@ -218,7 +218,7 @@ class _Study:
             rows = list(tiles)
             flat = (len(rows), TILE_COEFFICIENTS)
             after, before = (u[rows].reshape(flat) for u in (shown.after, shown.before))
-            about = Shown.of(Openings(tiles, after, before), shown.sent, self._config.demo)
+            about = Shown.of(Openings(tiles, after, before), self._config.demo)
             for own in witnesses:
                 if own.tiles is not None:
                     scale = scale_of(own.tiles)

@@ -43,7 +43,8 @@ def judge_work(evidence: Evidence, own: Own, config: RunConfig) -> Verdict:
 
     Raises TensorError if that is of another model: then the judge itself is at fault.
     """
-    num_tiles = TileLayout.from_shapes(trainable_shapes(config.model)).num_tiles
+    layout = TileLayout.from_shapes(trainable_shapes(config.model))
+    num_tiles = layout.num_tiles
     count = config.judge.openings_tiles
     return judge(
         evidence.openings,
@@ -51,7 +52,7 @@ def judge_work(evidence: Evidence, own: Own, config: RunConfig) -> Verdict:
         evidence.openings_root,
         _signs(evidence.payload, num_tiles, config),
         own,
-        Rule(config.demo, config.judge),
+        Rule(config.demo, config.judge, layout.tensor_tiles),
     )
 
 

@@ -57,6 +57,11 @@ class TileLayout:
     num_tiles: int
     num_parameters: int
 
+    @property
+    def tensor_tiles(self) -> tuple[int, ...]:
+        """How many tiles each matrix has, in their order."""
+        return tuple(math.prod(matrix.grid) for matrix in self.matrices)
+
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, Iterable[int]]) -> "TileLayout":
         """Lay out trainable tensors: name -> shape, tied ones once (see `untie`).

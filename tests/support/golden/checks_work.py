@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from troth_attestation import selection, work
+from troth_attestation import agreement, selection, work
 from troth_attestation.measure import Own, Rule
 from troth_attestation.openings import Openings
+from troth_attestation.signs import Signs
 from troth_coordinator.rules.config import DemoSection, JudgeSection
 
 Given = dict[str, Any]
@@ -64,4 +65,19 @@ def py_audit_work(given: Given) -> Any:
     return answer
 
 
-CHECKS = {check.__name__: check for check in (py_presence, py_audit_work)}
+def py_agreement(given: Given) -> Any:
+    cut = agreement.groups(given["tensor_tiles"])
+    count = len(given["tiles"])
+    gradient = np.zeros((count, 4096), np.float32)
+    negative = np.zeros((count, 2), bool)
+    for tile, (_, votes) in enumerate(given["tiles"]):
+        negative[tile], gradient[tile, :2] = zip(*votes, strict=True)
+    counted = np.array([bool(flag) for flag, _ in given["tiles"]])
+    signs = Signs(counted, np.tile(np.array([0, 1], np.int16), (count, 1)), negative)
+    short = [tuple(tile for tile in group if tile < count) for group in cut]
+    least = agreement.least_agreement(short, signs, gradient.reshape(-1, 64, 64), counted)
+    rounded = None if least is None else round(least * 10**6)
+    return {"sizes": [len(group) for group in cut], "least": rounded}
+
+
+CHECKS = {check.__name__: check for check in (py_presence, py_audit_work, py_agreement)}

@@ -185,10 +185,10 @@ def test_tiles_without_gradient_are_measured_against_the_floor():
 def test_alpha_below_one_keeps_a_part_of_the_top_k():
     u = np.arange(1, 4097, dtype=np.float32)[None]
     shown = openings.Openings((0,), u, u)
-    residual = measure.residual_before(shown, DemoSection(k=1, alpha_micro=250_000))
+    residual = measure.Shown.of(shown, DemoSection(k=1, alpha_micro=250_000)).residual
     assert residual[0, -1] == 0.75 * 4096
     assert residual[0, 0] == 1
-    assert measure.residual_before(shown, DemoSection(k=1))[0, -1] == 0
+    assert measure.Shown.of(shown, DemoSection(k=1)).residual[0, -1] == 0
     assert u[0, -1] == 4096
 
 

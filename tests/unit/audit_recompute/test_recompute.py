@@ -29,7 +29,9 @@ from troth_client.audit.recompute import (
     recompute,
     recompute_reference,
 )
+from troth_client.audit.witness import HonestWitnessWork
 from troth_client.compression.codec import payload_root
+from troth_client.model.device import CPU
 from troth_client.train.errors import BatchShapeError, NonFiniteError
 
 IDS = ORDER.sequences(16, 8)
@@ -197,3 +199,15 @@ def test_the_header_names_the_sequences_when_the_chain_has_forgotten_the_trainer
     assert named_sequences(header, ORDER, 0, 8) == IDS
     assert named_sequences(header, ORDER, 8, 8) == IDS
     assert named_sequences(header, ORDER, 17, 8) is None
+
+
+def test_the_second_gradient_is_that_of_the_other_precision(own):
+    work = HonestWitnessWork(CONFIG, CPU)
+    mixed = recompute(CONFIG, weights(), BATCH, MIXED)
+    for in_reference in (True, False):
+        second = work.second_gradient(weights(), BATCH, in_reference=in_reference)
+        assert np.allclose(second, mixed, atol=1e-6)
+    back = HonestWitnessWork(CONFIG, MIXED)
+    assert np.allclose(back.second_gradient(weights(), BATCH, in_reference=False), own, atol=1e-6)
+    reference = back.second_gradient(weights(), BATCH, in_reference=True)
+    assert np.allclose(reference, mixed, atol=1e-6)

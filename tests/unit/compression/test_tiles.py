@@ -119,3 +119,9 @@ def test_tied_tensors_count_once_under_the_smallest_name():
 
 def test_empty_tensors_are_not_mistaken_for_tied_ones():
     assert list(untie([("a", torch.zeros(0)), ("b", torch.zeros(0))])) == ["a", "b"]
+
+
+def test_the_tiles_of_each_matrix_are_named_in_order():
+    layout = TileLayout.from_shapes({"b": (130, 100), "a": (64, 64), "n": (77,)})
+    assert layout.tensor_tiles == (1, 6, 1)
+    assert sum(layout.tensor_tiles) == layout.num_tiles

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from troth_client.model.device import CPU, choose_device
+from troth_client.model.device import CPU, Device, choose_device
 from troth_client.model.errors import DeviceError
 
 
@@ -37,3 +37,14 @@ def test_cuda_is_mixed_and_checks_the_card():
     for name in ("cuda:99", "cuda:x"):
         with pytest.raises(DeviceError):
             choose_device(name)
+
+
+def test_the_other_precision_of_the_processor_is_bf16_and_back():
+    other = CPU.other_precision()
+    assert other == Device(torch.device("cpu"), is_mixed=True)
+    assert other.other_precision() == CPU
+
+
+def test_a_device_without_bf16_borrows_the_processor():
+    device = Device(torch.device("mps"), is_mixed=False)
+    assert device.other_precision() == Device(torch.device("cpu"), is_mixed=True)

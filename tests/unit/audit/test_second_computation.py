@@ -1,0 +1,100 @@
+"""The second computation of a seat: made on demand, never too late, never from a NaN."""
+
+import pytest
+from support import opened
+from support.audit_driver import (
+    AUDIT,
+    FROZEN_AT,
+    ROOT,
+    AuditDriver,
+    Holders,
+    settle,
+    view_at,
+)
+from support.audit_views import audit_view, seat
+from support.views import PARAMS
+
+from troth_attestation.header import header_hash
+from troth_attestation.verdict import Reason, Verdict, VerdictKind
+from troth_client.audit.evidence import LAST_SHARE
+from troth_client.audit_round import judge_as_witness
+from troth_client.train.errors import NonFiniteError
+from troth_coordinator.rules.audit_view import AuditStage
+
+WITNESS = 1
+WINDOW = PARAMS.verdict_commit_slots
+EARLY, LATE = FROZEN_AT + 1, FROZEN_AT + WINDOW - WINDOW // LAST_SHARE
+
+
+@pytest.fixture
+async def driver(tmp_path):
+    one = AuditDriver(tmp_path, index=WITNESS)
+    yield one
+    await one.close()
+
+
+async def judge_at(driver, slot):
+    """Show an audit with our seat, all evidence at hand, in this slot."""
+    driver.save_payload()
+    driver.save_weights()
+    driver.holders = Holders(AUDIT.data)
+    about = {
+        "seats": tuple(seat(index) for index in (WITNESS, 2, 3)),
+        "openings_root": AUDIT.root,
+        "header_hash": header_hash(AUDIT.header),
+        "canonical_root": ROOT,
+        "stage_end": FROZEN_AT + WINDOW,
+    }
+    await driver.see(view_at(slot), audit_view(AuditStage.COMMIT, **about))
+    (current,) = driver.tracker.audits(view_at(slot))
+    driver.start(judge_as_witness(driver.witness, current))
+    await settle()
+
+
+def asking_twice(driver, answers):
+    """A judge that wants a second computation, and notes what it is given."""
+
+    def judge(_evidence, own):
+        answers.append(own.again())
+        return Verdict(VerdictKind.INCONCLUSIVE, Reason.TILES_FORGED)
+
+    driver.judge.judge = judge
+
+
+async def test_a_second_computation_is_made_when_the_judge_asks_for_it(driver):
+    answers = []
+    asking_twice(driver, answers)
+    await judge_at(driver, EARLY)
+    assert driver.judge.num_references == 1
+    (second,) = answers
+    assert second.shape == (opened.NUM_TILES, 64, 64)
+
+
+async def test_a_second_computation_that_would_end_too_late_is_not_begun(driver):
+    """The seat would miss its window and be fined for silence; it is inconclusive in time."""
+    answers = []
+    asking_twice(driver, answers)
+    await judge_at(driver, LATE)
+    assert answers == [None]
+    assert driver.judge.num_references == 0
+    (judged,) = driver.named("judged")
+    assert judged["verdict"] == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("which", ["first", "second"])
+async def test_a_gradient_that_is_not_finite_is_none(driver, which):
+    found = []
+
+    def broken(*_, **__):
+        raise NonFiniteError("a finite gradient", "inf", "")
+
+    def judge(_evidence, own):
+        found.append(own.tiles if which == "first" else own.again())
+        return Verdict(VerdictKind.INCONCLUSIVE, Reason.OWN_NOT_FINITE)
+
+    driver.judge.judge = judge
+    setattr(driver.judge, {"first": "gradient", "second": "second_gradient"}[which], broken)
+    await judge_at(driver, EARLY)
+    assert found == [None]
+    (judged,) = driver.named("judged")
+    assert judged["verdict"] == "INCONCLUSIVE"
