@@ -21,6 +21,7 @@ _MODULES: Final = {
     "join": "participation",
     "witness": "participation",
     "leave": "membership",
+    "set-endpoint": "membership",
     "withdraw": "membership",
     "claim": "membership",
     "status": "status",

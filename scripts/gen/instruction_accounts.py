@@ -99,7 +99,7 @@ TOPICS = {
         (
             *("create_run", "init_roster", "init_round", "admit", "fund_run", "pause_run"),
             *("resume_run", "update_params", "close_run", "join_run", "top_up_stake"),
-            *("set_session_key", "leave_run", "withdraw_stake", "claim_reward"),
+            *("set_session_key", "set_endpoint", "leave_run", "withdraw_stake", "claim_reward"),
         ),
     ),
     "rounds": Topic(

@@ -172,6 +172,10 @@ async def test_money_and_keys_of_an_owner():
     assert sent.events[0].session == new.pubkey()
     assert sent.events[0].at_next_open is False
     assert world.balance(new.pubkey()) == 2 * SOL
+    sent = await owner.set_endpoint("http://203.0.113.7:9000")
+    assert names(sent) == ["EndpointSet"]
+    found = await owner.client.read_participant(at.run, owner.key.pubkey())
+    assert found.endpoint == "http://203.0.113.7:9000"
     sent = await owner.withdraw_stake(SOL)
     assert names(sent) == ["StakeUnbonding"]
     world.chain.advance(3_700)

@@ -17,6 +17,7 @@ def runs() -> TwoRuns:
 
 SHARED = [
     *("fund_run", "pause_run", "update_params", "join_run", "top_up_stake", "set_session_key"),
+    "set_endpoint",
     *("leave_run", "announce_manifest", "commit_payload", "freeze_seed", "report_missing"),
     "post_ready",
 ]

@@ -65,8 +65,7 @@ CONFIG = RunConfig(judge=JUDGE).with_manifest(b"m" * 32).model_copy(update={"tra
 WEIGHTS = {"w": np.zeros(4, np.float32)}
 ROOT = state_root(WEIGHTS, ROUND, 0, CONFIG.config_hash())
 """The root of the weights that `save_weights` leaves at the start of round 9."""
-MANY_STEPS = 100
-"""So many turns of the loop let every task run until it waits."""
+MANY_STEPS = 100  # turns of the loop: every task runs until it waits
 
 
 def closed_round(number: int = ROUND, **changes: Any) -> RoundView:
@@ -127,6 +126,11 @@ class Node:
         self.asked.append(list(numbers))
         return [self.rounds.get(number) for number in numbers]
 
+    async def read_participants(self, _run: Pubkey, owners: Sequence[Pubkey]) -> list[Any]:
+        self._may_read()
+        names = {bytes(owner): endpoint for owner, endpoint in ENDPOINTS.values()}
+        return [SimpleNamespace(endpoint=names.get(bytes(owner), "")) for owner in owners]
+
     async def find_audits(self, _run: Pubkey) -> list[AuditView]:
         self._may_read()
         self.num_reads += 1
@@ -161,11 +165,8 @@ class Holders:
     async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
         self.offers.append(list(holders))
         refusal = HolderRefusedError("it to be taken", "status 409", "")
-        failures = [refusal if holder in self.refusing else None for holder in holders]
-        return tuple(
-            PushResult(holder, int(failure is None), failure)
-            for holder, failure in zip(holders, failures, strict=True)
-        )
+        fate = {True: refusal, False: None}
+        return tuple(PushResult(one, 1, fate[one in self.refusing]) for one in holders)
 
     async def fetch(self, blob: BlobId, _holders: Any, _num_bytes: int, check: Any) -> Any:
         self.asked.append(blob)

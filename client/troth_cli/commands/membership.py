@@ -1,4 +1,4 @@
-"""`troth leave`, `withdraw`, `claim`: commands of a stake's owner beside taking part.
+"""`troth leave`, `withdraw`, `claim`, `set-endpoint`: commands of an owner beside taking part.
 
 Owns: options and printing. Never: the work; the chain client has it.
 Next: `participation.py` for `join` and `witness`.
@@ -36,11 +36,26 @@ class WithdrawOptions(AsOwner):
     ] = "0"
 
 
+@dataclass(frozen=True, kw_only=True)
+class EndpointOptions(AsOwner):
+    """Options of `troth set-endpoint`."""
+
+    endpoint: Annotated[
+        str,
+        typer.Option(
+            "--endpoint",
+            metavar="URL",
+            help="Where others reach you, like http://203.0.113.7:9000.",
+        ),
+    ]
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     command(app, "leave", AsOwner)(leave)
     command(app, "withdraw", WithdrawOptions)(withdraw)
     command(app, "claim", AsOwner)(claim)
+    command(app, "set-endpoint", EndpointOptions)(set_endpoint)
 
 
 def leave(options: AsOwner, output: Output) -> None:
@@ -66,6 +81,23 @@ def withdraw(options: WithdrawOptions, output: Output) -> None:
 def claim(options: AsOwner, output: Output) -> None:
     """Pay out rewards that have vested."""
     _as_owner(options, output, lambda _view: "Claimed.", lambda by: by.claim_reward())
+
+
+def set_endpoint(options: EndpointOptions, output: Output) -> None:
+    """Announce another address for what you serve; others use it at once.
+
+    `troth join` does this by itself when it starts at another address. Payloads and openings are
+    pushed to others, too, so nobody needs an address that is reachable from outside.
+    """
+    from troth_client.transport.endpoint import check_endpoint
+
+    check_endpoint(options.endpoint)
+    _as_owner(
+        options,
+        output,
+        lambda _view: f"Others look for you at {options.endpoint} now.",
+        lambda by: by.set_endpoint(options.endpoint),
+    )
 
 
 def _as_owner(

@@ -31,6 +31,7 @@ PRINTED: Final = frozenset(
     {
         "joined",
         "endpoint_differs",
+        "endpoint_set",
         "session_refilled",
         "session_refill_failed",
         "resumed",

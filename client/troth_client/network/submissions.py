@@ -8,7 +8,7 @@ included.
 Never: touches a tensor with unchecked bytes. Next: `steps/gather.py`, which decides for how long.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -23,6 +23,7 @@ from troth_client.compression import codec
 from troth_client.compression.errors import MalformedPayloadError
 from troth_client.compression.limits import payload_length
 from troth_client.network.chain import RunChain
+from troth_client.network.watch import RPC_FAILURES
 from troth_client.state.records import Held
 from troth_client.state.round_state import RoundState
 from troth_client.storage.entries import Submission
@@ -36,13 +37,16 @@ from troth_coordinator.rules.view import NetworkView, RoundView, Status
 SIGNED_HEADER_BYTES = headers.HEADER_BYTES + headers.SIGNATURE_BYTES
 LIVING = (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
 """Statuses in which a participant serves what others ask for."""
+REREAD_SLOTS = 64
+"""An endpoint that was read so many slots ago is read again."""
 
 
 @dataclass(slots=True)
 class Submissions:
     """The submissions of a run as one participant holds, fetches and serves them.
 
-    `random` orders the holders; `endpoints_of` caches the owner and address of each index.
+    `random` orders the holders. `endpoints_of` caches the owner and address of each index,
+    `read_at` the slot at which it was read.
     """
 
     chain: RunChain
@@ -50,6 +54,7 @@ class Submissions:
     transport: Transport
     random: Random
     endpoints_of: dict[int, tuple[Address, str]] = field(default_factory=dict)
+    read_at: dict[int, int] = field(default_factory=dict)
 
     @property
     def payload_bytes(self) -> int:
@@ -161,17 +166,28 @@ class Submissions:
     async def addresses(self, view: NetworkView, indices: Sequence[int]) -> dict[int, str]:
         """Return the endpoints of these participants in their order, without our own.
 
-        Those without an endpoint are left out; asks the chain about new owners.
+        Those without an endpoint are left out. Asks the chain about new owners at once, and about
+        all others from time to time: anybody may announce another endpoint.
         """
         owners = {index: view.entries[index].owner for index in indices}
         known = {index: owner for index, (owner, _) in self.endpoints_of.items()}
         unknown = {index: owner for index, owner in owners.items() if known.get(index) != owner}
         if unknown:
-            found = await self.chain.read_participants([Pubkey(one) for one in unknown.values()])
-            for (index, owner), participant in zip(unknown.items(), found, strict=True):
-                self.endpoints_of[index] = (owner, participant.endpoint if participant else "")
+            await self._read_endpoints(view, unknown)
+        oldest = min((self.read_at.setdefault(i, view.slot) for i in owners), default=view.slot)
+        if view.slot - oldest >= REREAD_SLOTS:
+            try:
+                await self._read_endpoints(view, owners)
+            except RPC_FAILURES as error:
+                self.chain.watch.report(error)  # the endpoints from before may do
         own = self.chain.index
         return {i: url for i in owners if (url := self.endpoints_of[i][1]) and i != own}
+
+    async def _read_endpoints(self, view: NetworkView, owners: Mapping[int, Address]) -> None:
+        found = await self.chain.read_participants([Pubkey(one) for one in owners.values()])
+        for (index, owner), participant in zip(owners.items(), found, strict=True):
+            self.endpoints_of[index] = (owner, participant.endpoint if participant else "")
+            self.read_at[index] = view.slot
 
     async def _held(
         self, round_: RoundView, view: NetworkView, index: int, check: Check[object]

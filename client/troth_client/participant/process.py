@@ -39,6 +39,7 @@ from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
+from troth_coordinator.chain.errors import TransactionError
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.ids import Digest, ParticipantIndex
@@ -92,7 +93,7 @@ async def participate(
         async with _open_transport(settings, announced) as transport:
             index, fee = await _join(owner, settings, session, transport.endpoint)
             events.emit("joined", index=int(index), endpoint=transport.endpoint, fee=fee)
-            _compare(announced, transport.endpoint, events)
+            await announce(owner, announced, transport.endpoint, events)
             with (
                 _open_store(settings, owner, events) as store,
                 ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
@@ -144,8 +145,7 @@ async def _announced(owner: Owner) -> str:
 def _open_transport(settings: ParticipantSettings, announced: str) -> Exchange:
     """Return the transport, not started, on the announced port.
 
-    An endpoint is announced at join only. The user may announce another address than we listen on:
-    a proxy may stand before us.
+    The user may announce another address than we listen on: a proxy may stand before us.
     """
     port = settings.port
     if announced and port == 0 and not settings.endpoint:
@@ -154,13 +154,23 @@ def _open_transport(settings: ParticipantSettings, announced: str) -> Exchange:
     return http_transport(settings.host, port, folder=blobs, advertised=settings.endpoint)
 
 
-def _compare(announced: str, ours: str, events: EventSink) -> None:
-    if announced not in ("", ours):
+async def announce(owner: Owner, announced: str, ours: str, events: EventSink) -> None:
+    """Change the announced endpoint where it is not ours; others read it within some slots.
+
+    A refusal ends nobody: payloads and openings are pushed, whatever the chain announces.
+    """
+    if announced in ("", ours):
+        return
+    try:
+        sent = await owner.set_endpoint(ours)
+    except TransactionError as error:
         reason = (
-            f"others look for this participant at {announced}, as announced when it joined,"
-            f" not at {ours}; make sure that the former leads here"
+            f"others look for this participant at {announced}, not at {ours}, and the change was"
+            f" refused ({error}); `troth set-endpoint` tries it again"
         )
         events.emit("endpoint_differs", reason=reason)
+    else:
+        events.emit("endpoint_set", before=announced, endpoint=ours, fee=sent.fee_lamports)
 
 
 async def _join(

@@ -42,6 +42,7 @@ EVENT_TYPES: Final[dict[str, type[Event]]] = {
     "AccountClosed": life.AccountClosed,
     "LeftoversPaid": life.LeftoversPaid,
     "RunClosed": life.RunClosed,
+    "EndpointSet": life.EndpointSet,
     "PhaseStarted": rounds.PhaseStarted,
     "WarmupEnded": rounds.WarmupEnded,
     "RoundOpened": rounds.RoundOpened,

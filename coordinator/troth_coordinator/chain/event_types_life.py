@@ -277,3 +277,13 @@ class RunClosed(Event):
     kind: ClassVar[int | None] = 25
 
     funder: Pubkey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointSet(Event):
+    """A participant serves what it holds at another address."""
+
+    kind: ClassVar[int | None] = 26
+
+    index: int
+    endpoint: str

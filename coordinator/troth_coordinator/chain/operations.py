@@ -165,6 +165,10 @@ class Owner:
         built = make.set_session_key(self.at, self.key.pubkey(), session)
         return await self._send(built, *self._funding(session, session_lamports))
 
+    async def set_endpoint(self, endpoint: str) -> ConfirmedTransaction:
+        """Announce another address for what this participant serves; in force at once."""
+        return await self._send(make.set_endpoint(self.at, self.key.pubkey(), endpoint))
+
     async def fund_session(self, session: Pubkey, lamports: int) -> ConfirmedTransaction:
         """Move lamports to the session key, which pays for its own transactions."""
         return await self._send(*self._funding(session, lamports))

@@ -82,6 +82,11 @@ pub mod coordinator {
         journalled!(ctx, journal => TopUpStake::handle(ctx, journal, lamports))
     }
 
+    /// Changes where a participant serves what it holds, at once.
+    pub fn set_endpoint(ctx: Context<SetEndpoint>, endpoint: String) -> Result<()> {
+        journalled!(ctx, journal => SetEndpoint::handle(ctx, journal, endpoint))
+    }
+
     /// Names a new session key, in force from the next round open.
     pub fn set_session_key(ctx: Context<SetSessionKey>, session: Pubkey) -> Result<()> {
         journalled!(ctx, journal => SetSessionKey::handle(ctx, journal, session))

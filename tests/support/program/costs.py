@@ -94,6 +94,7 @@ def _full_rounds() -> RoundDriver:
         owner, new = driver.owners[index], key("rotated", index)
         driver.chain.airdrop(new.pubkey(), SOL)
         driver.send(make.set_session_key(driver.at, owner.pubkey(), new.pubkey()), owner)
+        driver.send(make.set_endpoint(driver.at, owner.pubkey(), "e" * 96), owner)
     authority = driver.authority
     driver.send(make.pause_run(driver.at, authority.pubkey()), authority)
     driver.play(1)

@@ -135,6 +135,7 @@ class TwoRuns:
         yield "top_up_stake", Case(make.top_up_stake(at, me, 1), owner)
         fresh = key("fresh").pubkey()
         yield "set_session_key", Case(make.set_session_key(at, me, fresh), owner)
+        yield "set_endpoint", Case(make.set_endpoint(at, me, "http://b:1"), owner)
         yield "leave_run", Case(make.leave_run(at, me), owner)
         announce = make.announce_manifest(at, session.pubkey(), me, 0, manifest)
         yield "announce_manifest", Case(announce, session)

@@ -275,6 +275,12 @@ def new_session(walk: Walk) -> None:
     walk.attempt(make.set_session_key(walk.driver.at, owner.pubkey(), session.pubkey()), owner)
 
 
+def new_endpoint(walk: Walk) -> None:
+    owner = walk.owner()
+    endpoint = walk.dice.choice(["", "http://a:1", "e" * 96, "e" * 97, "with space", "é"])
+    walk.attempt(make.set_endpoint(walk.driver.at, owner.pubkey(), endpoint), owner)
+
+
 def authority_acts(walk: Walk) -> None:
     driver, boss = walk.driver, walk.driver.authority
     params = dataclasses.replace(
@@ -375,6 +381,7 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
     (5, claim),
     (3, leave),
     (3, new_session),
+    (4, new_endpoint),
     (4, authority_acts),
     (2, create_again),
     (3, admit),

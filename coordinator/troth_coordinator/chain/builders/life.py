@@ -142,6 +142,16 @@ def set_session_key(at: RunAddresses, owner: Pubkey, session: Pubkey) -> Instruc
     )
 
 
+def set_endpoint(at: RunAddresses, owner: Pubkey, endpoint: str) -> Instruction:
+    """Changes where a participant serves what it holds, at once.
+
+    owner: owner of the participant.
+    """
+    return build(
+        at, "set_endpoint", {"endpoint": endpoint}, owner=owner, participant=at.participant(owner)
+    )
+
+
 def leave_run(at: RunAddresses, owner: Pubkey) -> Instruction:
     """Starts leaving: the whole stake unbonds.
 

@@ -77,6 +77,25 @@ impl Absorbed for SessionKeySet {
     const KIND: u8 = 8;
 }
 
+/// A participant serves what it holds at another address.
+#[event]
+pub struct EndpointSet {
+    /// The run.
+    pub run: Pubkey,
+    /// Number of the absorbed event.
+    pub sequence: u64,
+    /// Slot.
+    pub slot: u64,
+    /// The index.
+    pub index: u16,
+    /// Where payloads are served.
+    pub endpoint: String,
+}
+
+impl Absorbed for EndpointSet {
+    const KIND: u8 = 26;
+}
+
 /// A participant says where a checkpoint's files are: a hint, never authority.
 #[event]
 pub struct ManifestAnnounced {
