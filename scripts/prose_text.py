@@ -16,7 +16,8 @@ _CODE = re.compile(r"``[^`]*``|`[^`]*`")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _TEST = re.compile(r"\S+::\S+")
 _MARK = re.compile(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}")
-_END = re.compile(r"(?<=[.!?])[)\"'”]*\s+(?=[\"'“(\[]*[A-Z0-9~])")
+# A capital, a number or code begins a sentence; so does the name of a field and its colon.
+_END = re.compile(r"(?<=[.!?])[)\"'”]*\s+(?=[\"'“(\[]*[A-Z0-9~]|[a-z_]+(?:, [a-z_]+)*: )")
 _SHORT = re.compile(r"\b(?:e\.g|i\.e|etc|cf|vs|No|resp)\.$")
 _WORD = re.compile(r"[^\W_][\w'\u2019-]*")
 CODE_WORD = "~code"

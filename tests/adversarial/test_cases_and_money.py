@@ -341,7 +341,7 @@ def test_a_cartel_that_convicts_everybody_convicts_a_third_and_the_council_undoe
 
 
 def test_a_false_conviction_is_appealed_and_what_others_paid_for_it_is_not_returned() -> None:
-    """Three seats and five of the second committee collude to convict honest work.
+    """Three seats and five jurors collude to convict honest work.
 
     Its owner appeals, the council reverses: it has everything again but the fee of its transaction.
     The two seats that had said ok paid ten recomputations each at the conviction, split at once:

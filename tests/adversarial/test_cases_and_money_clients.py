@@ -1,4 +1,4 @@
-"""Cases before honest clients: a second committee that replays, recomputes and looks at bytes."""
+"""Cases before honest clients: a jury that replays, recomputes and looks at bytes."""
 
 import pytest
 from solders.keypair import Keypair

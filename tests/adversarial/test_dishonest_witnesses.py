@@ -164,7 +164,7 @@ async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_rest
 
 
 async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_same(run_factory):
-    """The same on the second committee: a juror dies when its hidden vote has landed.
+    """The same on a jury: a juror dies when its hidden vote has landed.
 
     Its vote, too, lay on the disk before it was sent. It is revealed after the restart, as it was,
     and paid; the case is decided by five. Threat T46.

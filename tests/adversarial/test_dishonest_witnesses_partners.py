@@ -84,7 +84,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
 
 async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copies(run_factory):
     """Mal computes nothing, opens what three seats ask for, and is accused. From then on it serves
-    its openings to nobody, so that the second committee has nothing to judge by.
+    its openings to nobody, so that the jury has nothing to judge by.
 
     The seats have them, checked against the root on chain, and serve them to whoever is drawn: five
     who never saw them before convict. Half of the stake and all that has not vested (P3), of which

@@ -112,7 +112,7 @@ def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted()
 def test_a_cleared_partner_that_withholds_its_openings_pays_for_refusing_them() -> None:
     """The same three seats, and then the partner serves its openings to nobody any more.
 
-    Only its friends have them. The second committee cannot judge what it cannot see, and says so:
+    Only its friends have them. The jury cannot judge what it cannot see, and says so:
     that is a refusal (P5), ten rewards and all that has not vested, split at once. It is no
     conviction: no appeal, no place in the cap, and the friends who said ok are not shown to have
     lied. The bond pays the jurors and the rest comes back; nobody earns by it. Threat T22.
@@ -211,7 +211,7 @@ def test_three_framing_seats_pay_a_tenth_each_to_whom_they_accused() -> None:
 
 
 def test_three_of_six_accuse_and_cannot_convict() -> None:
-    """In a run of six the framers must sit on the second committee too: nobody else is left.
+    """In a run of six the framers must sit on the jury too: nobody else is left.
 
     Three of its five seats are theirs, four are needed: not proven. The accused loses the reward of
     that round, as after any audit that ends unproven, nobody is slashed, and nobody is shown to
@@ -326,7 +326,7 @@ def test_in_a_run_of_four_one_sleeper_costs_its_target_the_reward() -> None:
 
 
 def test_a_juror_that_hides_its_vote_pays_more_than_one_that_is_silent() -> None:
-    """A partner of the accused sits on the second committee. It commits, sees that the others
+    """A partner of the accused sits on the jury. It commits, sees that the others
     convict, and shows nothing, to keep the conviction below two thirds.
 
     Here five of six remain and four are needed. It pays ten recomputations or a tenth, whichever is

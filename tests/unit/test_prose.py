@@ -32,6 +32,11 @@ def test_a_page_is_cut_into_its_sentences():
     assert texts(page) == ["One.", "Two lines.", "an item", "a link"]
 
 
+def test_each_field_of_a_list_is_a_sentence():
+    found = prose_text.split("kind: the outer name. run, slot: where and when. It ends here.", 1)
+    assert [one.num_words for one in found] == [4, 5, 3]
+
+
 def test_cells_of_a_table_are_texts_of_their_own_and_its_head_is_none():
     page = "| who | what |\n|---|---|\n| a thief | steals, tests/a.py::test_b |\n"
     assert texts(page) == ["a thief", "steals,"]

@@ -22,7 +22,8 @@ class Event:
     """One event. The chain hash absorbs those that carry a sequence (protocol section 11).
 
     kind: number inside the chain hash, None for the plain events that a close hashes itself.
-    run, slot: where and when. sequence: number of the absorbed event, None for plain ones.
+    run: address of the run. slot: slot of the transaction.
+    sequence: number of the absorbed event, None for plain ones.
     body: borsh bytes without the discriminator, as the chain hash takes them.
     """
 

@@ -32,7 +32,7 @@ class TransactionFailure:
 
         Takes `"BlockhashNotFound"`, `{"InsufficientFundsForRent": {...}}`,
         `{"InstructionError": [0, "InvalidArgument"]}` and
-        `{"InstructionError": [0, {"Custom": 6000}]}`. unknown shape becomes the kind "Unreadable"
+        `{"InstructionError": [0, {"Custom": 6000}]}`. Any other shape becomes the kind "Unreadable"
         with its text as the reason: the transaction failed, and that must not be lost because the
         reason cannot be read.
         """

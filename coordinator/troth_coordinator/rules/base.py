@@ -64,7 +64,7 @@ def unknown_key(key: str, known: Iterable[str], where: str = "") -> UnknownKeyEr
 
 
 def follow(values: object, key: str, leader: str) -> object:
-    """Give `key` the value of `leader` where only the leader is named (for before-validators)."""
+    """Give `key` the value of `leader` where only the leader is named, before the checks."""
     if isinstance(values, dict) and key not in values and leader in values:
         return values | {key: values[leader]}
     return values

@@ -1,7 +1,7 @@
 """The chain hash (protocol section 11): one digest that commits to a run's whole history.
 
 Owns: how a closed round and an absorbed event are folded into the chain hash.
-Never: reads the chain; whoever audits passes what it recorded.
+Never: reads the chain; an auditor passes what the chain recorded.
 Next: `seeds.py` for the seeds of audits, `root.py` for the decision that a close records.
 """
 

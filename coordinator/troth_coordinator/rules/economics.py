@@ -1,7 +1,7 @@
 """Deterrence by sampling: closed formulas over the rules of protocol sections 7 and 8.
 
-Owns: detection per round, rounds until a cheat is caught, the stake that deters, the price of
-refusing, forged tiles that are seen, the pay and the risk of a witness, and captured juries.
+Owns: detection per round, rounds until a cheat is caught, and the stake that deters. The price of
+refusing, forged tiles that are seen, the pay and risk of a witness, and captured juries, too.
 Never: decides anything on chain: these are advice for the creator of a run.
 Next: `params.py` for the parameters, `reward.py` for what is really paid.
 

@@ -34,7 +34,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class BuildInfo:
-    """What `build-info.json` says: compilers, hashes of the inputs, hash of each file."""
+    """The content of `build-info.json`: compilers, hashes of the inputs, hash of each file."""
 
     compilers: dict[str, str]
     sources_sha256: str

@@ -1,4 +1,4 @@
-"""What rustc runs as its linker: gathers the bitcode of all crates into one module.
+"""The linker that rustc runs: it gathers the bitcode of all crates into one module.
 
 Owns: turning a linker command line into `<output>` = one bitcode file. Cargo then knows the
 output is fresh, and the real link (`image.py`) can be repeated without compiling again.

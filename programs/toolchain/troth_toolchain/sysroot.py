@@ -35,7 +35,7 @@ replace-with = "vendored"
 [source.vendored]
 directory = "{directory}"
 """
-# Whatever these files say decides the sysroot, so their text is part of its key.
+# The sysroot follows from these files, so their text is part of its key.
 _SOURCES = ("sysroot.py", "target.py", "std_patches.py", "remap.py", "std_files/alloc_solana.rs")
 
 

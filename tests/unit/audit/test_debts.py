@@ -21,7 +21,7 @@ SEATS = (2, 3, WITNESS, 4, 0)
 
 
 async def owed(folder, audit, index=WITNESS):
-    """What a participant owes of one audit, `LEFT` slots before its stage ends."""
+    """The debts of a participant from one audit, `LEFT` slots before its stage ends."""
     rich = entry(index + 1, stake=STAKE, bucket_amount=(0, UNVESTED, 0))
     others = [entry(number + 1) for number in range(6)]
     view = view_at(STAGE_END - LEFT)

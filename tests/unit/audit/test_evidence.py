@@ -44,7 +44,7 @@ async def test_a_submission_that_left_the_ring_and_the_disk_is_out_of_reach(driv
 
 ORDER = SequenceOrder(100, b"m" * 32)
 IDS = [ORDER.sequences(700 + 2 * rank, 2) for rank in range(6)]
-"""What ranks 0 to 5 of round 9 have to take."""
+"""The sequences that ranks 0 to 5 of round 9 have to take."""
 
 
 async def test_the_chain_says_on_which_data_the_work_must_be_whatever_the_header_says(driver):

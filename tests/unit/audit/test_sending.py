@@ -1,4 +1,4 @@
-"""What is sent for audits: a failure is an event and a pause, never the end of a participant."""
+"""Sending for audits: a failure is an event and a pause, never the end of a participant."""
 
 import asyncio
 

@@ -23,7 +23,7 @@ async def driver(tmp_path):
 
 
 class Parts:
-    """What the tasks of a participant do in a test, and which of them were ended."""
+    """Records what the tasks of a participant do in a test, and which of them were ended."""
 
     def __init__(self, monkeypatch):
         self.ended = []

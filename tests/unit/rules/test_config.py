@@ -66,7 +66,7 @@ OTHER = {
 }
 
 
-# What another value needs beside it.
+# Another value that must stand beside it.
 BESIDE = {"judge.agreement_bound_micro": ("agreement_audits", 2_995)}
 
 

@@ -1,6 +1,6 @@
 //! Prints the Anchor IDL (spec 0.1.0) of the program crate given as the only argument.
 //!
-//! What `anchor idl build` does, without the Anchor command line. Anchor's builder runs the
+//! It does the work of `anchor idl build`, without the Anchor command line. Anchor's builder runs the
 //! crate's generated tests with `cargo` from PATH on the host.
 
 use anchor_lang_idl::build::IdlBuilder;

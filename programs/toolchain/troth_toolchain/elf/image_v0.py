@@ -1,9 +1,9 @@
 """Writes sBPF V0 images, which every Solana runtime loads.
 
-Owns: the V0 file layout: a shared object whose text and read-only data lie at their file offsets
-and are mapped at 2^32 by the loader, with a dynamic section, symbols for the syscalls and one kind
-of relocation (10: look up a syscall by name). Addresses are written as the machine sees them: the
-loader would add 2^32 only where a relocation of 16 bytes asks for it.
+Owns: the V0 file layout, that of a shared object. Text and read-only data lie at their file
+offsets; the loader maps them at 2^32. Besides there are a dynamic section, symbols for the syscalls
+and one kind of relocation (10: look up a syscall by name). Addresses are written as the machine
+sees them: the loader would add 2^32 only where a relocation of 16 bytes asks for it.
 Next: `image_v3.py`.
 """
 

@@ -1,4 +1,4 @@
-"""What a rule may know and add while it rewrites one function.
+"""The scope of a rule: all that it may know and add while it rewrites one function.
 
 Next: `rules.py`.
 """
