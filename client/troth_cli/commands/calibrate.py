@@ -73,7 +73,7 @@ def register(app: typer.Typer) -> None:
 
 
 def calibrate(options: CalibrateOptions, output: Output) -> None:
-    """Measure honest work against cheats for a model, and propose the judge's two bounds.
+    """Measure honest work against cheats for a model, and propose the judge's bounds.
 
     Trains a little and computes each measured gradient in every way that this machine has:
     precisions, devices, thread counts, microbatches. Each way judges the others and the cheats:
@@ -86,7 +86,7 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
     config = run_settings(options.config, options.settings).config
     with output.loading():
         from troth_client.audit import calibrate as study
-        from troth_client.audit.thresholds import in_the_way, propose_for
+        from troth_client.audit.thresholds import in_the_way, propose_all, propose_for
 
     plan = study.Plan(options.rounds, options.every, options.draws, options.seed, options.trainers)
     with _data(options, config) as data, output.progress("rounds", in_bytes=False) as report:
@@ -98,15 +98,18 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
             lambda done, total: report(done, total, ""),
         )
     proposal, obstacles = propose_for(groups), in_the_way(groups, config.judge)
+    bounds = propose_all(groups, proposal)
     rows = [_row(group) for group in groups]
     values = {
         "plan": asdict(plan),
         "machine": _machine(),
         "groups": rows,
         "proposal": asdict(proposal) | {"separates": proposal.separates},
+        "bounds": bounds,
         "in_the_way": obstacles,
     }
-    output.result(values, *_blocks(rows, plan, proposal, config.judge), *_warnings(obstacles))
+    blocks = _blocks(rows, plan, proposal, config.judge)
+    output.result(values, *blocks, *_section(bounds), *_warnings(obstacles))
 
 
 @contextlib.contextmanager
@@ -192,6 +195,14 @@ def _blocks(
     ]
     shown = [[_cell(row, name) for name in (*_COLUMNS, *_VERDICTS)] for row in rows]
     return [Grid((*_COLUMNS, *_VERDICTS), shown), "", Facts(facts)]
+
+
+def _section(bounds: "Mapping[str, int]") -> list[str]:
+    """Return the lines for a config file, if there are bounds to propose."""
+    if not bounds:
+        return []
+    lines = [f"{name} = {value:_}" for name, value in bounds.items()]
+    return ["", "\n".join(["[judge]", *lines, "calibrated = true"])]
 
 
 def _headroom(proposal: "Proposal") -> str:

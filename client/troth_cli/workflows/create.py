@@ -8,11 +8,12 @@ Next: `troth_coordinator.chain.operations.Authority`, which sends the transactio
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from troth_cli.errors import FundsError, OtherRunError
+from troth_cli.errors import FundsError, InputError, OtherRunError
 from troth_cli.view.amounts import sol
 from troth_client.data.manifest import Manifest
 from troth_client.model.genesis import genesis_root
@@ -31,6 +32,22 @@ if TYPE_CHECKING:
     from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 
 FEE_LAMPORTS = 5_000
+
+
+def check_calibrated(settings: RunSettings, rpc: str) -> None:
+    """Refuse bounds of the judge that nobody measured, unless the chain is on this machine.
+
+    It guards against mistakes only: whoever writes a config may claim anything. Raises InputError.
+    """
+    host = urlsplit(rpc).hostname or ""
+    is_local = host in {"localhost", "::1"} or host.startswith("127.")
+    if not settings.config.judge.calibrated and not is_local:
+        raise InputError(
+            "judge.calibrated = true for a run on a public cluster",
+            f"false, and an RPC node at {host}",
+            "Run troth calibrate with this config, and add the section that it prints.",
+            "--config",
+        )
 
 
 @dataclass(frozen=True, slots=True)

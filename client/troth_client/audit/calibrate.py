@@ -19,7 +19,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from troth_attestation.measure import Distances, Own, Rule, Shown, measure, scale_of
+from troth_attestation.measure import (
+    Distances,
+    Own,
+    Rule,
+    Shown,
+    measure,
+    scale_of,
+    with_second,
+)
 from troth_attestation.openings import Openings
 from troth_attestation.sampling import drawn_tiles
 from troth_attestation.signs import Signs
@@ -28,6 +36,7 @@ from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict, VerdictKind
 from troth_attestation.work import conclude
 from troth_client.audit.recompute import num_threads, recompute
+from troth_client.audit.tails import Tails
 from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.known_answer import choose_path
@@ -96,6 +105,7 @@ class Group:
     highest_residual: float = 0.0
     highest_distance: float = 0.0
     verdicts: Counter[VerdictKind] = field(default_factory=Counter)
+    tails: Tails = field(default_factory=Tails)
 
     def add(self, found: Distances, verdict: Verdict) -> None:
         """Count one audit; drawn tiles without gradient have a verdict but no distance."""
@@ -220,12 +230,25 @@ class _Study:
             after, before = (u[rows].reshape(flat) for u in (shown.after, shown.before))
             about = Shown.of(Openings(tiles, after, before), self._config.demo)
             for own in witnesses:
-                if own.tiles is not None:
-                    scale = scale_of(own.tiles)
-                    distances = measure(about, own.tiles, scale, shown.sent, self._rule)
-                    verdict = conclude(about, shown.sent, own, self._rule, distances)
-                    group.add(distances, verdict)
+                self._judge(group, about, own, shown.sent)
         return group
+
+    def _judge(self, group: Group, about: Shown, own: Own, sent: Signs) -> None:
+        """Judge as a witness does; keep what honest trainers showed it."""
+        if own.tiles is None:
+            return
+        scale = scale_of(own.tiles)
+        found = measure(about, own.tiles, scale, sent, self._rule)
+        group.add(found, conclude(about, sent, own, self._rule, found))
+        if not group.is_honest:
+            return
+        second = own.again()
+        counted = found
+        if second is not None:
+            counted = with_second(found, about, (own.tiles, second), sent, self._rule)
+        group.tails.add(found, counted, self._config.judge)
+        share = float((scale.norms > 0).mean())
+        group.tails.least_share = min(group.tails.least_share, share)
 
     def _train(self, round_: int, coefficients: Sequence[Float32]) -> None:
         """Send the reference payloads, include all of them, apply them."""

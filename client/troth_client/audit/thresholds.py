@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from troth_attestation.sketch import DIFFERENCE_FACTOR
 from troth_client.audit.calibrate import Group
+from troth_client.audit.tails import CLEARANCE, Tails, not_cleared, tile_bounds
 from troth_coordinator.rules.config import MICRO, JudgeSection
 
 HONEST_PERCENT = 99.9
@@ -68,9 +69,27 @@ def in_the_way(groups: Sequence[Group], judge: JudgeSection) -> list[str]:
     if residual * MICRO > judge.residual_bound_micro:
         bound = f"judge.residual_bound_micro = {judge.residual_bound_micro}"
         found.append(f"a residual of {residual:.1f} x gradient, {bound}")
+    together = Tails.of([group.tails for group in honest])
+    median = max((one for group in honest for one in group.medians), default=0.0)
+    found += not_cleared(together, median, residual, judge)
     if apart > SKETCH_BOUND:
         found.append(f"gradients that differ by {apart:.3f}, sketches by {SKETCH_BOUND} at most")
     return found
+
+
+def propose_all(groups: Sequence[Group], proposal: Proposal) -> dict[str, int]:
+    """Return every bound of the judge that the measurements allow; empty where they allow none."""
+    ok, mismatch = proposal.ok_bound_micro, proposal.mismatch_bound_micro
+    if ok is None or mismatch is None or 2 * mismatch < 3 * ok:
+        return {}
+    honest = [group for group in groups if group.is_honest]
+    if CLEARANCE * proposal.worst_honest * MICRO > mismatch:
+        return {}
+    residual = max(group.highest_residual for group in honest)
+    tiles = tile_bounds(Tails.of([group.tails for group in honest]), residual, ok)
+    if max(tiles.values()) > 1_000 * MICRO:
+        return {}
+    return {"ok_bound_micro": ok, "mismatch_bound_micro": mismatch, **tiles}
 
 
 def propose(honest: Sequence[float], cheats: Mapping[str, Sequence[float]]) -> Proposal:
