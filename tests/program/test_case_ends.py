@@ -113,19 +113,19 @@ def test_the_same_participant_passed_twice_is_slashed_once() -> None:
     assert driver.entries[3].unbonding == STAKE // 2
 
 
-def test_an_exclusion_undoes_no_reward_that_the_members_took_back_before() -> None:
-    """Accused, then struck as withheld, then without judges: that of the other round stays."""
+def test_a_case_undoes_no_reward_that_the_members_took_back_before() -> None:
+    """Accused, then struck as withheld, then not proven: that of the other round stays."""
     driver = CaseDriver.started(4, 2)
     driver.judge(1, 3, [MISMATCH] * 3)
     for index in (0, 1):
         landed = driver.send(driver.report_instruction(index, 3), driver.sessions[index])
     assert landed.event("PayloadStruck").reward_undone == REWARD
     assert sum(driver.entries[3].bucket_amount) == REWARD
-    leaver = driver.owners[1]
-    driver.send(life.leave_run(driver.at, leaver.pubkey()), leaver)
     driver.close_void()
-    settled = driver.settle_case(driver.seat_jury(driver.case(1, 3))).event("CaseSettled")
-    assert_fields(settled, outcome=CaseOutcome.EXCLUDED, reward_undone=0)
+    case = driver.seat_jury(driver.case(1, 3))
+    driver.run_to(case.stage_end)
+    settled = driver.settle_case(case).event("CaseSettled")
+    assert_fields(settled, outcome=CaseOutcome.NOT_PROVEN, reward_undone=0)
     assert sum(driver.entries[3].bucket_amount) == REWARD
 
 
