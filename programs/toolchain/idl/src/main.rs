@@ -1,7 +1,7 @@
 //! Prints the Anchor IDL (spec 0.1.0) of the program crate given as the only argument.
 //!
-//! It does the work of `anchor idl build`, without the Anchor command line. Anchor's builder runs the
-//! crate's generated tests with `cargo` from PATH on the host.
+//! It does the work of `anchor idl build`, without the Anchor command line. Anchor's builder runs
+//! the crate's generated tests with `cargo` from PATH on the host.
 
 use anchor_lang_idl::build::IdlBuilder;
 use anyhow::{Context, Result};
