@@ -122,7 +122,7 @@ def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, 
     assert values is None
     assert last_json(first.notes())["error"]["kind"] == "ReplacedError"
     second.wait_for("phase=WAITING_FOR_MEMBERS")
-    assert f"others look for this participant at {endpoint(first)}" in second.notes()
+    assert f"endpoint_set before={endpoint(first)}" in second.notes()
     status = bench.cli.json(*bench.of_run("status", run=run))
     assert len(status["participants"]) == 1
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -47,7 +47,8 @@ def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(tmp_pa
     first, *later = ended.convictions
     assert first.money.stake + sum(case.money.stake for case in later) <= stake
     assert max(case.money.stake for case in ended.convictions) == stake // 2
-    assert ended.slashed == ended.burned + view.treasury, "every lamport has one place"
+    taken = ended.slashed + ended.fined
+    assert taken == ended.burned + view.treasury, "every lamport has one place"
     assert view.total_escrow == 0
     assert {one.stake for one in ended.honest.values()} == {stake}
     assert sum(one.fees for one in ended.honest.values()) > 0

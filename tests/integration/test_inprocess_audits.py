@@ -67,7 +67,7 @@ async def test_who_leaves_answers_for_its_work_and_its_seats_first(run_factory):
     run = await run_factory.create(24, **AUDITED | {"case_slots": 20})
     reported = Chronicle(run)
     await start_members(run, FIVE)
-    await until_round(run, 3)
+    await until_round(run, 4)
     emma = member(run, "emma")
     await Owner(run.client, run.at, emma.owner).leave_run()
     left = len(reported.events)

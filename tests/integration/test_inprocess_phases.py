@@ -311,8 +311,8 @@ async def test_a_replacement_on_the_same_folder_loses_at_most_a_round(run_factor
     assert not events_of(run, "ada", "header_refused")
 
 
-async def test_leaving_ends_the_client(run_factory):
-    run = await run_factory.start(8, names="ada bob cyd")
+async def test_leaving_ends_the_client_once_no_jury_can_need_it(run_factory):
+    run = await run_factory.start(24, names="ada bob cyd", case_slots=20)
     cyd = member(run, "cyd")
     await until_round(run, 2)
     await Owner(run.client, run.at, cyd.owner).leave_run()
@@ -322,7 +322,7 @@ async def test_leaving_ends_the_client(run_factory):
     cyd.task = None
     await run.finish()
     await assert_finished(run)
-    assert included(run, "ada")[7] == [0, 1]
+    assert included(run, "ada")[23] == [0, 1]
 
 
 async def test_a_barred_participant_is_told(run_factory):

@@ -27,7 +27,7 @@ async def with_a_gap(run_factory, jump):
     await run.finish()
     view = await assert_finished(run)
     (round_,) = await run.client.read_rounds(run.at.run, [NAMED])
-    return round_, view.slot - after
+    return round_, view.run.finished_slot - after
 
 
 async def test_a_seed_older_than_the_list_is_long_is_frozen_while_slots_are_skipped(run_factory):
