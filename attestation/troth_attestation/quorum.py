@@ -13,6 +13,7 @@ from itertools import combinations
 
 from troth_attestation.errors import ReportError
 from troth_attestation.sampling import JURY_SEATS, MAX_SEATS
+from troth_attestation.sketch import DEFAULT_FACTOR, differ
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.rules.audits import FIRST_SEATS
 
@@ -71,20 +72,23 @@ class Report:
         return None if self.kind == VerdictKind.UNAVAILABLE else self.sketch
 
 
-def outcome(reports: Sequence[Report], num_available: int) -> AuditOutcome:
+def outcome(
+    reports: Sequence[Report], num_available: int, factor: int = DEFAULT_FACTOR
+) -> AuditOutcome:
     """Return the state of an audit from the reports of all seats so far, in seat order.
 
-    `num_available` is the number of seats that the target can have, 3 to 5. If three seats say ok
-    and their sketches agree, the payload is cleared. Anything else extends once to the seats
-    available. Then three equal verdicts decide, without those of outvoted sketches. Raises
-    ReportError for a number of reports that is neither the first three nor all.
+    `num_available` is the number of seats that the target can have, 3 to 5; `factor` is the run's
+    `sketch_factor`. If three seats say ok and their sketches agree, the payload is cleared.
+    Anything else extends once to the seats available. Then three equal verdicts decide, without
+    those of outvoted sketches. Raises ReportError for a number of reports that is neither the
+    first three nor all.
     """
     _check_count(len(reports), num_available)
-    if len(reports) == FIRST_SEATS and _is_unanimous(reports):
+    if len(reports) == FIRST_SEATS and _is_unanimous(reports, factor):
         return AuditOutcome.CLEARED
     if len(reports) < num_available:
         return AuditOutcome.EXTEND
-    out = outvoted(reports)
+    out = outvoted(reports, factor)
     kinds = [report.kind for seat, report in enumerate(reports) if seat not in out]
     if kinds.count(VerdictKind.OK) >= QUORUM:
         return AuditOutcome.CLEARED
@@ -95,11 +99,11 @@ def outcome(reports: Sequence[Report], num_available: int) -> AuditOutcome:
     return AuditOutcome.UNPROVEN
 
 
-def outvoted(reports: Sequence[Report]) -> frozenset[int]:
+def outvoted(reports: Sequence[Report], factor: int = DEFAULT_FACTOR) -> frozenset[int]:
     """Return the seats whose sketch differs from three others that agree pairwise."""
     sketches = {n: report.compared for n, report in enumerate(reports) if report.compared}
     apart = {
-        pair: _differ(sketches[pair[0]], sketches[pair[1]])
+        pair: differ(sketches[pair[0]], sketches[pair[1]], factor)
         for pair in combinations(sorted(sketches), 2)
     }
 
@@ -119,7 +123,9 @@ def outvoted(reports: Sequence[Report]) -> frozenset[int]:
     )
 
 
-def paid_seats(reports: Sequence[Report], settled: AuditOutcome) -> frozenset[int]:
+def paid_seats(
+    reports: Sequence[Report], settled: AuditOutcome, factor: int = DEFAULT_FACTOR
+) -> frozenset[int]:
     """Return the seats that earn the witness fee.
 
     A seat earns it with a verdict and a sketch that agrees with more than half of the compared
@@ -130,20 +136,22 @@ def paid_seats(reports: Sequence[Report], settled: AuditOutcome) -> frozenset[in
     paid = {
         seat
         for seat, own in sketches.items()
-        if 2 * sum(not _differ(own, other) for other in sketches.values()) > len(sketches)
+        if 2 * sum(not differ(own, other, factor) for other in sketches.values()) > len(sketches)
     }
     if settled == AuditOutcome.NO_OPENINGS:
         paid |= {n for n, report in enumerate(reports) if report.kind == VerdictKind.UNAVAILABLE}
     return frozenset(paid)
 
 
-def seat_faults(reports: Sequence[Report], case: CaseOutcome | None = None) -> dict[int, SeatFault]:
+def seat_faults(
+    reports: Sequence[Report], case: CaseOutcome | None = None, factor: int = DEFAULT_FACTOR
+) -> dict[int, SeatFault]:
     """Return the faults of the seats of an audit, one per seat, by seat number.
 
     `case` is the outcome of the jury, if there was one; `unavailable` and
     `inconclusive` are never a fault. An outvoted sketch is named before a wrong verdict.
     """
-    out = outvoted(reports)
+    out = outvoted(reports, factor)
     faults: dict[int, SeatFault] = {}
     for seat, report in enumerate(reports):
         fault = _fault_of(report, seat in out, case)
@@ -186,21 +194,14 @@ def _check_count(num_reports: int, num_available: int) -> None:
         )
 
 
-def _is_unanimous(reports: Sequence[Report]) -> bool:
+def _is_unanimous(reports: Sequence[Report], factor: int) -> bool:
     if any(report.kind != VerdictKind.OK for report in reports):
         return False
     sketches = [report.compared for report in reports]
     return all(
-        first is not None and second is not None and not _differ(first, second)
+        first is not None and second is not None and not differ(first, second, factor)
         for first, second in combinations(sketches, 2)
     )
-
-
-def _differ(first: Sequence[int], second: Sequence[int]) -> bool:
-    # Making a sketch takes numpy; callers who only name an outcome should not wait for it.
-    from troth_attestation.sketch import differ  # noqa: PLC0415
-
-    return differ(first, second)
 
 
 def _fault_of(report: Report, is_outvoted: bool, case: CaseOutcome | None) -> SeatFault | None:

@@ -32,8 +32,8 @@ SCALE = 2**23
 I32_MAX = 2**31 - 1
 I32_MIN = -(2**31)
 SKETCH_BYTES = 4 * NUM_BUCKETS
-DIFFERENCE_FACTOR = 100
-"""Two sketches differ beyond a tenth of the larger norm."""
+DEFAULT_FACTOR = 100
+"""The `sketch_factor` of a run that names none: beyond a tenth of the larger norm."""
 
 Sketch = tuple[int, ...]
 
@@ -88,11 +88,11 @@ def sketch_hash(values: Sequence[int]) -> Digest:
     return H("troth:sketch", encode(values))
 
 
-def differ(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether 100 * sum (a-b)^2 > max(sum a^2, sum b^2), in exact integers (i128)."""
+def differ(first: Sequence[int], second: Sequence[int], factor: int = DEFAULT_FACTOR) -> bool:
+    """Return whether factor * sum (a-b)^2 > max(sum a^2, sum b^2), in exact integers (i128)."""
     distance = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
     norm = max(sum(a * a for a in first), sum(b * b for b in second))
-    return DIFFERENCE_FACTOR * distance > norm
+    return factor * distance > norm
 
 
 def _places(name: bytes, num: int) -> npt.NDArray[np.uint8]:

@@ -17,11 +17,11 @@ from troth_coordinator.rules.ids import NONE, Lamports
 REPEAT_ROUNDS = 500
 """A second missing opening within this many rounds counts as false work."""
 BOUNTY_PERCENT = 5
-TREASURY_PERCENT = 45
 MISSING_OPENINGS_REWARDS = 10
 ABSENT_SEAT_FEES = 2
 WRONG_SEAT_RECOMPUTES = 10
 FALSE_MISMATCH_PERCENT = 10
+ACQUITTED_REWARDS = 10
 
 
 class Fault(Enum):
@@ -38,13 +38,6 @@ class Fault(Enum):
     FALSE_ROOT = "P8"
     FAILED_CASE = "P9"
     FALSE_POSSESSION = "P10"
-
-
-class Recipient(Enum):
-    """The destination of a slash: the split with a burn, or the wrongly accused participant."""
-
-    SPLIT = "split"
-    ACQUITTED = "acquitted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +81,7 @@ class SlashIntent:
     takes_unvested: bool = False
     is_strike: bool = False
     is_barred: bool = False
-    recipient: Recipient = Recipient.SPLIT
+    pays_acquitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +105,12 @@ class Split:
 
     challenger: Lamports = Lamports(0)  # noqa: RUF009  a NewType call is its argument
     acquitted: Lamports = Lamports(0)  # noqa: RUF009
-    treasury: Lamports = Lamports(0)  # noqa: RUF009
     burned: Lamports = Lamports(0)  # noqa: RUF009
 
     @property
     def total(self) -> Lamports:
         """Lamports in all parts."""
-        return Lamports(self.challenger + self.acquitted + self.treasury + self.burned)
+        return Lamports(self.challenger + self.acquitted + self.burned)
 
 
 def malformed(funds: Funds) -> SlashIntent:
@@ -159,7 +151,7 @@ def seat(fault: SeatFault, funds: Funds, prices: Prices) -> SlashIntent:
 
     A missing commit costs two fees. A missing reveal costs as much as the worst wrong verdict. A
     wrong ok or an outvoted sketch costs ten recomputations. A false mismatch costs a tenth of the
-    stake, which the acquitted participant receives.
+    stake, of which the acquitted participant receives a part (`fine`).
     """
     wrong = Lamports(WRONG_SEAT_RECOMPUTES * prices.recompute_cost)
     false_mismatch = _percent(funds, FALSE_MISMATCH_PERCENT)
@@ -168,7 +160,7 @@ def seat(fault: SeatFault, funds: Funds, prices: Prices) -> SlashIntent:
     if fault == SeatFault.NO_REVEAL:
         return SlashIntent(Fault.ABSENT_SEAT, max(wrong, false_mismatch))
     if fault == SeatFault.FALSE_MISMATCH:
-        return SlashIntent(Fault.WRONG_SEAT, false_mismatch, recipient=Recipient.ACQUITTED)
+        return SlashIntent(Fault.WRONG_SEAT, false_mismatch, pays_acquitted=True)
     return SlashIntent(Fault.WRONG_SEAT, wrong)
 
 
@@ -203,20 +195,24 @@ def take(intent: SlashIntent, funds: Funds) -> Taken:
     )
 
 
-def split(total: int, *, has_bond: bool, recipient: Recipient = Recipient.SPLIT) -> Split:
-    """Divide a slash: 5 % to the challenger of a bonded case, 45 % treasury, rest burned.
+def split(total: int, *, has_bond: bool) -> Split:
+    """Divide what a jury took: 5 % to the challenger of a bonded case, the rest burns.
 
-    Without a bond the challenger's part goes to the treasury. Both parts are rounded down, so at
-    least half burns: slashing oneself through a second identity always loses.
+    The part is rounded down: slashing oneself through a second identity always loses.
     """
-    if recipient is Recipient.ACQUITTED:
-        return Split(acquitted=Lamports(total))
-    bounty = total * BOUNTY_PERCENT // 100
-    treasury = total * TREASURY_PERCENT // 100
-    burned = Lamports(total - bounty - treasury)
-    if has_bond:
-        return Split(challenger=Lamports(bounty), treasury=Lamports(treasury), burned=burned)
-    return Split(treasury=Lamports(treasury + bounty), burned=burned)
+    bounty = total * BOUNTY_PERCENT // 100 if has_bond else 0
+    return Split(challenger=Lamports(bounty), burned=Lamports(total - bounty))
+
+
+def fine(total: int, acquittal: int = 0) -> Split:
+    """Divide a penalty without a jury: at most `acquittal` to the acquitted, the rest burns."""
+    acquitted = min(total, acquittal)
+    return Split(acquitted=Lamports(acquitted), burned=Lamports(total - acquitted))
+
+
+def acquittal(prices: Prices) -> Lamports:
+    """Return the most that a target gets for all false accusations of one case: ten rewards."""
+    return Lamports(ACQUITTED_REWARDS * prices.reward_per_payload)
 
 
 def _percent(funds: Funds, percent: int) -> Lamports:

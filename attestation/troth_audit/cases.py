@@ -45,7 +45,7 @@ class Money:
     unvested: int = 0
     shortfall: int = 0
     challenger: int = 0
-    treasury: int = 0
+    pool: int = 0
     burned: int = 0
     returned: int = 0
     is_paid: bool = False
@@ -65,7 +65,7 @@ class Bond:
     returned: int = 0
     acquitted: int = 0
     burned: int = 0
-    treasury: int = 0
+    pool: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,10 @@ def of_account(audit: AuditView) -> CaseFile:
         money,
         shortfall=audit.shortfall,
         challenger=parts.challenger,
-        treasury=parts.treasury,
         burned=parts.burned,
     )
     if audit.flags & AuditFlag.REVERSED:
-        money = replace(money, challenger=0, treasury=0, burned=0, returned=audit.escrow)
+        money = replace(money, challenger=0, burned=0, returned=audit.escrow)
     return CaseFile(
         key=audit.key,
         stage=audit.stage.name,

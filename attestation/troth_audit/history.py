@@ -108,7 +108,7 @@ def _(event: audit_events.CaseSettled, case: CaseFile) -> CaseFile:
         returned=event.bond_returned,
         acquitted=event.bond_acquitted,
         burned=event.bond_burned,
-        treasury=event.bond_treasury,
+        pool=event.bond_pool,
     )
     decided = replace(case, case_outcome=event.outcome, flags=flags, money=money, bond=bond)
     return replace(decided, stage=AuditStage.DECIDED.name)
@@ -129,7 +129,7 @@ def _(event: audit_events.AuditClosed, case: CaseFile) -> CaseFile:
     money = replace(
         case.money,
         challenger=event.challenger,
-        treasury=event.treasury,
+        pool=event.pool,
         burned=event.burned,
         returned=event.returned,
         is_paid=True,

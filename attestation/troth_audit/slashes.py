@@ -36,7 +36,6 @@ class Fine:
     index: int
     fault: str
     taken: int
-    treasury: int
     acquitted: int
     burned: int
 
@@ -53,7 +52,6 @@ class Slash:
     fault: Fault
     taken: int
     burned: int
-    treasury: int
     challenger: int | None
     acquitted: int | None
     is_paid_out: bool
@@ -113,7 +111,6 @@ def _of_case(case: CaseFile) -> Slash:
         fault=FAULTS[AuditKind(kind)],
         taken=money.taken,
         burned=money.burned,
-        treasury=money.treasury,
         challenger=money.challenger,
         acquitted=None,
         is_paid_out=money.is_paid,
@@ -127,7 +124,6 @@ def _of_fine(fine: Fine) -> Slash:
         fault=Fault(fine.fault),
         taken=fine.taken,
         burned=fine.burned,
-        treasury=fine.treasury,
         challenger=None,
         acquitted=fine.acquitted,
         is_paid_out=True,
@@ -136,5 +132,5 @@ def _of_fine(fine: Fine) -> Slash:
 
 def _fine(event: Penalised) -> Fine:
     taken = event.stake + event.unbonding + event.unvested
-    parts = (event.treasury, event.acquitted, event.burned)
+    parts = (event.acquitted, event.burned)
     return Fine(event.round, event.target, event.index, f"P{event.fault}", taken, *parts)

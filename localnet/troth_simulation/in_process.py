@@ -136,7 +136,7 @@ class InProcessRun:
     async def add(self, name: str, roles: Role = Role.TRAINER | Role.WITNESS) -> SimulatedMember:
         """Let a participant join with its stake; it does nothing until `start`."""
         owner, session = _key(name, self.seed), _key(name + " session", self.seed)
-        stake = self.settings.chain.stake_lamports
+        stake = self.settings.chain.min_stake_lamports
         self.chain.airdrop(owner.pubkey(), stake + 10 * SOL)
         joining = Owner(self.client, self.at, owner)
         index, _ = await joining.join_run(session.pubkey(), int(roles), name, 5 * SOL)

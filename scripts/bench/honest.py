@@ -189,7 +189,7 @@ async def count(run: InProcessRun) -> Tally:
     found.unproven = sum(how == AuditOutcome.UNPROVEN for how in outcomes.values())
     cleared = sum(how == AuditOutcome.CLEARED for how in outcomes.values())
     found.other_outcomes = found.audits - cleared - found.unproven
-    stake = run.settings.chain.stake_lamports
+    stake = run.settings.chain.min_stake_lamports
     for entry in view.entries[: len(run.members)]:
         found.strikes += entry.strikes + sum(r != NONE for r in entry.unproven_rounds)
         found.faults += entry.seat_faults + entry.work_faults

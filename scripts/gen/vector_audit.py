@@ -142,30 +142,37 @@ def sketch_pair(s: Stream) -> Cases:
     """Hash two sketches, and tell whether they differ: both sides of the edge, the extremes."""
     low, high = -(2**31), 2**31 - 1
     pairs = [
-        ([0] * 64, [0] * 64),
-        ([0] * 64, [0] * 63 + [1]),
-        ([low] * 64, [high] * 64),
-        ([low] * 64, [low] * 64),
-        ([low] * 64, [low // 10 * 9] * 64),
+        ([0] * 64, [0] * 64, 2_500),
+        ([0] * 64, [0] * 63 + [1], 25),
+        ([low] * 64, [high] * 64, 2_500),
+        ([low] * 64, [low] * 64, 2_500),
+        ([low] * 64, [low // 10 * 9] * 64, 100),
         # Norm 100 * 64, distance 64: the edge itself agrees, one more on one side differs.
-        ([10] * 64, [9] * 64),
-        ([9] * 64, [10] * 64),
-        ([10] * 64, [9] * 63 + [8]),
-        ([-10] * 64, [-9] * 64),
+        ([10] * 64, [9] * 64, 100),
+        ([9] * 64, [10] * 64, 100),
+        ([10] * 64, [9] * 63 + [8], 100),
+        ([-10] * 64, [-9] * 64, 100),
+        # The same edge at the two ends of what a run may choose, and beside the last one.
+        ([10] * 64, [8] * 64, 25),
+        ([10] * 64, [8] * 63 + [7], 25),
+        ([50] * 64, [49] * 64, 2_500),
+        ([50] * 64, [49] * 63 + [48], 2_500),
+        ([50] * 64, [49] * 64, 2_501),
     ]
     for width in (3, 8, 20, 31, 32):
         first = [s.below(2**width) - 2 ** (width - 1) for _ in range(64)]
         noise = [s.below(max(1, 2**width // 8)) - 2**width // 16 for _ in range(64)]
         second = [min(high, max(low, a + b)) for a, b in zip(first, noise, strict=True)]
-        pairs += [(first, second), (second, [-value for value in second[:-1]] + [0])]
-    for first, second in pairs:
+        pairs += [(first, second, 100), (first, second, 25), (first, second, 2_500)]
+        pairs += [(second, [-value for value in second[:-1]] + [0], 100)]
+    for first, second, factor in pairs:
         distance = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
         norm = max(sum(a * a for a in first), sum(b * b for b in second))
         hashes = [
             H("troth:sketch", b"".join(le(v, 4) for v in one)).hex() for one in (first, second)
         ]
-        given = {"first": first, "second": second}
-        yield given, {"differ": distance > Fraction(norm, 100), "hashes": hashes}
+        given = {"first": first, "second": second, "factor": factor}
+        yield given, {"differ": distance > Fraction(norm, factor), "hashes": hashes}
 
 
 def audit_sketch(s: Stream) -> Cases:

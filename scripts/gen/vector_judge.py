@@ -21,7 +21,8 @@ OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE = 1, 2, 3, 4
 CLEARED, EXTEND, ACCUSED, NO_OPENINGS, UNPROVEN = 1, 2, 3, 4, 5
 CONVICTED, ACQUITTED, NOT_PROVEN, EXCLUDED, REFUSED = 1, 2, 3, 4, 5
 VALUES = (1_000, 1_000, 1_000, 1_090, 1_200, -700, 0)
-"""1,000 and 1,200 differ, and 1,090 agrees with both."""
+"""At factor 100, 1,000 and 1,200 differ, and 1,090 agrees with both."""
+FACTORS = (100, 100, 25, 600, 2_500)
 
 
 def sketches(reports: list[Report]) -> dict[int, int]:
@@ -29,56 +30,58 @@ def sketches(reports: list[Report]) -> dict[int, int]:
     return {n: s for n, (_, kind, s) in enumerate(reports) if s is not None and kind != UNAVAILABLE}
 
 
-def agree(first: int, second: int) -> bool:
-    """Tell whether two sketches of one value each lie within a tenth of the larger."""
-    return abs(first - second) <= Fraction(max(abs(first), abs(second)), 10)
+def agree(first: int, second: int, factor: int) -> bool:
+    """Tell whether two sketches of one value each lie within a part of the larger."""
+    part = Fraction(first - second, max(1, abs(first), abs(second)))
+    return part**2 <= Fraction(1, factor)
 
 
-def outvoted(reports: list[Report]) -> set[int]:
+def outvoted(reports: list[Report], factor: int) -> set[int]:
     """Return the seats that three agreeing ones contradict."""
     shown = sketches(reports)
     return {
         seat
         for seat in shown
         for others in combinations(sorted(set(shown) - {seat}), 3)
-        if all(agree(shown[a], shown[b]) for a, b in combinations(others, 2))
-        and not any(agree(shown[seat], shown[other]) for other in others)
+        if all(agree(shown[a], shown[b], factor) for a, b in combinations(others, 2))
+        and not any(agree(shown[seat], shown[other], factor) for other in others)
     }
 
 
-def outcome(reports: list[Report], available: int) -> int | None:
+def outcome(reports: list[Report], available: int, factor: int) -> int | None:
     """Return how an audit stands; None for a number of reports that cannot be."""
     if not 3 <= available <= 5 or len(reports) not in {3, available}:
         return None
     shown = list(sketches(reports).values())
     all_ok = all(kind == OK for _, kind, _ in reports) and len(shown) == 3 == len(reports)
-    if all_ok and all(agree(a, b) for a, b in combinations(shown, 2)):
+    if all_ok and all(agree(a, b, factor) for a, b in combinations(shown, 2)):
         return CLEARED
     if len(reports) < available:
         return EXTEND
-    counted = [kind for n, (_, kind, _) in enumerate(reports) if n not in outvoted(reports)]
+    out = outvoted(reports, factor)
+    counted = [kind for n, (_, kind, _) in enumerate(reports) if n not in out]
     decided = {OK: CLEARED, MISMATCH: ACCUSED, UNAVAILABLE: NO_OPENINGS}
     return next((decided[kind] for kind in decided if counted.count(kind) >= 3), UNPROVEN)
 
 
-def paid(reports: list[Report], settled: int) -> list[int]:
+def paid(reports: list[Report], settled: int, factor: int) -> list[int]:
     """Return who earns the fee."""
     shown = sketches(reports)
     seats = [
         n
         for n, own in shown.items()
-        if Fraction(sum(agree(own, s) for s in shown.values()), len(shown)) > Fraction(1, 2)
+        if Fraction(sum(agree(own, s, factor) for s in shown.values()), len(shown)) > Fraction(1, 2)
     ]
     silent = [n for n, report in enumerate(reports) if report[1] == UNAVAILABLE]
     return sorted(seats + silent * (settled == NO_OPENINGS))
 
 
-def fault(reports: list[Report], seat: int, case: int) -> int:
+def fault(reports: list[Report], seat: int, case: int, factor: int) -> int:
     """Return the fault of a seat, 0 for none: P6 before an outvoted sketch before a wrong word."""
     committed, kind, _ = reports[seat]
     if not kind:
         return 2 if committed else 1
-    if seat in outvoted(reports) and kind != INCONCLUSIVE:
+    if seat in outvoted(reports, factor) and kind != INCONCLUSIVE:
         return 5
     return {(OK, CONVICTED): 3, (MISMATCH, ACQUITTED): 4}.get((kind, case), 0)
 
@@ -100,16 +103,16 @@ def audit_panel(s: Stream) -> Cases:
     for number in range(275):
         count, available = sizes[number % len(sizes)]
         reports = [draw_report(s, 1 + number // len(sizes) % 4) for _ in range(count)]
-        case = number % 6
-        given = {"reports": reports, "num_available": available, "case": case}
-        settled = outcome(reports, available)
+        case, factor = number % 6, FACTORS[number % len(FACTORS)]
+        given = {"reports": reports, "num_available": available, "case": case, "factor": factor}
+        settled = outcome(reports, available, factor)
         if settled is None:
             yield given, None
             continue
-        faults = [fault(reports, seat, case) for seat in range(count)]
+        faults = [fault(reports, seat, case, factor) for seat in range(count)]
         seen |= {f"outcome {settled}"} | {f"fault {one}" for one in faults}
-        out = {"outcome": settled, "outvoted": sorted(outvoted(reports))}
-        yield given, out | {"paid": paid(reports, settled), "faults": faults}
+        out = {"outcome": settled, "outvoted": sorted(outvoted(reports, factor))}
+        yield given, out | {"paid": paid(reports, settled, factor), "faults": faults}
     assert len(seen) == 11, seen
 
 
@@ -195,7 +198,7 @@ def take(intent: dict[str, object], funds: list[int]) -> list[int]:
 
 
 def slash_split(s: Stream) -> Cases:
-    """Divide small, odd and huge sums: challenger, acquitted, treasury, burned."""
+    """Divide small, odd and huge sums: challenger, acquitted, burned."""
     totals = [
         0,
         1,
@@ -211,19 +214,19 @@ def slash_split(s: Stream) -> Cases:
         *(s.bits(50) for _ in "123"),
     ]
     for total in totals:
-        twentieth, most = int(Fraction(total, 20)), int(Fraction(9 * total, 20))
-        rest = total - twentieth - most
+        bounty = int(Fraction(total, 20))
         for has_bond in (False, True):
-            given = {"total": total, "has_bond": has_bond}
-            to = (twentieth, 0, most, rest) if has_bond else (0, 0, most + twentieth, rest)
-            yield given | {"acquitted": False}, list(to)
-            yield given | {"acquitted": True}, [0, total, 0, 0]
+            given = {"total": total, "has_bond": has_bond, "acquittal": None}
+            yield given, [bounty, 0, total - bounty] if has_bond else [0, 0, total]
+        for most in (0, 20, 2**40):
+            given = {"total": total, "has_bond": False, "acquittal": most}
+            yield given, [0, total, 0] if total < most else [0, most, total - most]
 
 
 def failed_case(s: Stream) -> Cases:
     """Divide the bond of a failed case: the odd lamport burns."""
     for bond in (0, 1, 2, 5_000_001, NONE, s.bits(60)):
-        yield {"bond": bond}, [0, bond // 2, 0, -(-bond // 2)]
+        yield {"bond": bond}, [0, bond // 2, -(-bond // 2)]
 
 
 RUST: tuple[Callable[[Stream], Cases], ...] = (

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from vector_stream import Stream
 
 LOCALNET = {
-    "stake_lamports": 100_000_000,
+    "min_stake_lamports": 100_000_000,
+    "keep_stake_lamports": 60_000_000,
     "reward_per_payload": 1_000_000,
     "absence_fee": 1_000_000,
     "witness_fee": 200_000,
@@ -43,6 +44,7 @@ LOCALNET = {
     "seat_after_rounds": 0,
     "p_base_ppm": 100_000,
     "p_new_ppm": 500_000,
+    "sketch_factor": 100,
     "capacity": 16,
     "ring": 16,
     "min_members": 2,
@@ -53,7 +55,8 @@ LOCALNET = {
 }
 HOUR = 9_000
 PUBLIC = LOCALNET | {
-    "stake_lamports": 1_000_000_000,
+    "min_stake_lamports": 1_000_000_000,
+    "keep_stake_lamports": 500_000_000,
     "warmup_slots": 1_500,
     "commit_slots": 150,
     "attest_slots": 125,
@@ -84,6 +87,7 @@ PUBLIC = LOCALNET | {
 }
 # round 240, seeds 2 * 1028, openings 60, verdicts 240, jury 120, appeal and breaker 200
 LONGEST_LOCALNET = 2_916
+NO_MONEY = {"reward_per_payload": 0, "absence_fee": 0}
 CHANGES: tuple[tuple[dict[str, int], str], ...] = (
     ({"ring": 6}, "ok"),
     ({"ring": 5}, "RingOutOfRange"),
@@ -104,11 +108,22 @@ CHANGES: tuple[tuple[dict[str, int], str], ...] = (
     ({"case_slots": 1_412}, "VestingTooShort"),
     ({"commit_slots": 203}, "ok"),
     ({"commit_slots": 204}, "VestingTooShort"),
-    ({"stake_lamports": 60_000_000}, "ok"),
-    ({"stake_lamports": 59_999_999}, "StakeTooSmall"),
-    ({"stake_lamports": 0, "reward_per_payload": 0, "absence_fee": 0}, "StakeTooSmall"),
-    ({"absence_fee": 10_000_000}, "ok"),
-    ({"absence_fee": 10_000_001}, "AbsenceFeeTooLarge"),
+    ({"min_stake_lamports": 60_000_000}, "ok"),
+    ({"min_stake_lamports": 59_999_999}, "KeepStakeOutOfRange"),
+    ({"keep_stake_lamports": 59_999_999}, "KeepStakeOutOfRange"),
+    ({"keep_stake_lamports": 100_000_000}, "ok"),
+    ({"keep_stake_lamports": 100_000_001}, "KeepStakeOutOfRange"),
+    ({"min_stake_lamports": 120_000_000}, "ok"),
+    ({"min_stake_lamports": 120_000_001}, "KeepStakeOutOfRange"),
+    (NO_MONEY | {"min_stake_lamports": 1, "keep_stake_lamports": 1}, "ok"),
+    (NO_MONEY | {"min_stake_lamports": 1, "keep_stake_lamports": 0}, "KeepStakeOutOfRange"),
+    (NO_MONEY | {"min_stake_lamports": 0, "keep_stake_lamports": 0}, "KeepStakeOutOfRange"),
+    ({"absence_fee": 6_000_000}, "ok"),
+    ({"absence_fee": 6_000_001}, "AbsenceFeeTooLarge"),
+    ({"sketch_factor": 25}, "ok"),
+    ({"sketch_factor": 24}, "SketchFactorOutOfRange"),
+    ({"sketch_factor": 2_500}, "ok"),
+    ({"sketch_factor": 2_501}, "SketchFactorOutOfRange"),
     ({"bond_lamports": 4_999_999}, "BondTooSmall"),
     ({"witness_fee": 357_142}, "ok"),
     ({"witness_fee": 357_143}, "BondTooSmall"),

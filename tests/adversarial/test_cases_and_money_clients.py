@@ -201,8 +201,7 @@ async def assert_convicted(run, tale, settled, penalty) -> None:
     taken = STAKE * percent // 100
     assert_fields(settled, outcome=1, fault=fault, stake=taken, unbonding=0, unvested=0)
     closed = await released(run, tale, settled)
-    bounty, treasury = taken * 5 // 100, taken * 45 // 100
-    assert_fields(closed, challenger=bounty, treasury=treasury)
-    assert closed.burned == taken - bounty - treasury
+    bounty = taken * 5 // 100
+    assert_fields(closed, challenger=bounty, burned=taken - bounty)
     entry = (await run.view()).entries[settled.target]
     assert_fields(entry, stake=STAKE - taken, status=Status.INACTIVE)

@@ -85,8 +85,8 @@ async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_vouc
     )
     closed = await released(run, tale, settled)
     bounty = STAKE // 10 * 5 // 100
-    assert_fields(closed, challenger=bounty, treasury=9 * bounty)
-    assert closed.burned == STAKE // 10 - 10 * bounty == run.balance(INCINERATOR)
+    assert_fields(closed, challenger=bounty, pool=0)
+    assert closed.burned == STAKE // 10 - bounty == run.balance(INCINERATOR)
     assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + bounty
     for one in run.members:
         entry = (await run.view()).entries[one.index]

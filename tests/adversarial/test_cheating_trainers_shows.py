@@ -100,7 +100,7 @@ async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(run_fa
     for round_ in range(FIRST_LIE, FIRST_LIE + 3):
         assert included(run, "ada")[round_] == honest
     entry = (await run.view()).entries[MAL]
-    assert_fields(entry, status=Status.JAILED, stake=run.settings.chain.stake_lamports)
+    assert_fields(entry, status=Status.JAILED, stake=run.settings.chain.min_stake_lamports)
     assert books.of(MAL) == []
     await assert_honest_untouched(run, books)
 

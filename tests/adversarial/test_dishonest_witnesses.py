@@ -46,7 +46,7 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(run_factory):
 
     An ok costs nothing to say and is nearly always right, so that verdicts alone never find fay.
     Its sketch does: three honest ones agree with each other and differ from it. It earns no fee
-    and pays ten recomputations, half to the treasury, half burned (P7). Threat T20.
+    and pays ten recomputations, which burn (P7). Threat T20.
     """
 
     def nothing(weights, batch):
@@ -69,8 +69,7 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(run_factory):
         stake=10 * RECOMPUTE,
         unbonding=0,
         unvested=0,
-        treasury=5 * RECOMPUTE,
-        burned=5 * RECOMPUTE,
+        burned=10 * RECOMPUTE,
     )
     (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
     assert_fields(settled, "the target is cleared all the same", outcome=1, fee=FEE)
@@ -124,9 +123,7 @@ async def test_whoever_hides_its_verdict_pays_what_lying_would_have_cost(run_fac
     paid = await until_event(run, tale, "Penalised")
     assert events_of(run, "fay", "verdict_committed")
     assert not events_of(run, "fay", "verdict_revealed")
-    assert_fields(
-        paid, index=fay.index, fault=6, stake=STAKE // 10, treasury=STAKE // 20, burned=STAKE // 20
-    )
+    assert_fields(paid, index=fay.index, fault=6, stake=STAKE // 10, burned=STAKE // 10)
     (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
     assert settled.outcome == 1
     assert settled.paid.bit_count() == 4

@@ -75,8 +75,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     assert sorted(paid) == sorted((one.index, 7, 10 * RECOMPUTE) for one in friends)
     closed = await released(run, tale, settled)
     taken = settled.stake + settled.unvested
-    assert_fields(closed, challenger=taken * 5 // 100, treasury=taken * 45 // 100)
-    assert closed.burned == taken - closed.challenger - closed.treasury
+    assert_fields(closed, challenger=taken * 5 // 100, burned=taken - taken * 5 // 100)
     assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + closed.challenger
     assert (await entry_of(run, mal)).status == Status.INACTIVE
     await assert_only_paid(run, tale, [mal, *friends])
@@ -88,7 +87,7 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
 
     The seats have them, checked against the root on chain, and serve them to whoever is drawn: five
     who never saw them before convict. Half of the stake and all that has not vested (P3), of which
-    the challenger's part goes to the treasury: nobody posted a bond. Threat T36, T01.
+    the challenger's part burns too: nobody posted a bond. Threat T36, T01.
     """
     run = await run_factory.create(10, **UNSAMPLED)
     tale, given = Chronicle(run), set()
@@ -122,8 +121,7 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
     closed = await released(run, tale, settled)
     taken = settled.stake + settled.unvested
     assert closed.challenger == 0
-    assert closed.treasury == taken * 5 // 100 + taken * 45 // 100
-    assert closed.burned == taken - closed.treasury
+    assert_fields(closed, challenger=0, burned=taken)
     assert not tale.named("Penalised")
     await assert_only_paid(run, tale, [mal])
 

@@ -60,12 +60,12 @@ def test_a_copied_commitment_cannot_be_shown_and_costs_a_tenth_of_the_stake() ->
     paid = {event.index: event for event in penalties(landed)}
     assert {index: event.fault for index, event in paid.items()} == {copier: 6, late: 6}
     hidden = paid[copier]
-    assert_fields(hidden, stake=STAKE // 10, treasury=STAKE // 20, burned=STAKE // 20)
+    assert_fields(hidden, stake=STAKE // 10, burned=STAKE // 10)
     assert paid[late].stake == 2 * FEE, "who said nothing at all pays two fees"
     settled = landed.event("AuditSettled")
     assert settled.outcome == AuditOutcome.CLEARED
     assert settled.paid.bit_count() == 3
-    assert driver.burned() == STAKE // 20 + FEE
+    assert driver.burned() == STAKE // 10 + 2 * FEE
     assert_untouched(driver, [copier, late])
 
 
@@ -100,9 +100,8 @@ def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted()
     assert_records(penalties(landed), [{"index": index, **fine} for index in cartel])
     closed = driver.release(case).event("AuditClosed")
     taken = STAKE // 2 + unvested
-    assert_fields(closed, challenger=taken * 5 // 100, treasury=taken * 45 // 100)
-    assert closed.burned == taken - closed.challenger - closed.treasury
-    assert driver.burned() == closed.burned + 3 * 10 * RECOMPUTE // 2
+    assert_fields(closed, challenger=taken * 5 // 100, burned=taken - taken * 5 // 100)
+    assert driver.burned() == closed.burned + 3 * 10 * RECOMPUTE
     fees = len(jurors) * FEE
     assert balance(driver, stranger) == before - TX_FEE - fees + closed.challenger
     assert driver.run.reward_pool == pool, "the bond paid the jurors"
@@ -141,8 +140,7 @@ def test_a_cleared_partner_that_withholds_its_openings_pays_for_refusing_them() 
     (fine,) = penalties(landed)
     taken = 10 * REWARD + unvested
     assert_fields(fine, index=TARGET, fault=5, stake=10 * REWARD, unbonding=0, unvested=unvested)
-    assert_fields(fine, shortfall=0, acquitted=0, treasury=taken // 2, burned=taken - taken // 2)
-    assert driver.run.treasury == fine.treasury
+    assert_fields(fine, shortfall=0, acquitted=0, burned=taken)
     assert driver.burned() == fine.burned
     fees = (seats - 1) * FEE
     assert_fields(settled, bond_spent=fees, bond_returned=BOND - fees)
@@ -153,14 +151,14 @@ def test_a_cleared_partner_that_withholds_its_openings_pays_for_refusing_them() 
     assert left == fine.burned + settled.bond_returned
     entry = driver.entries[TARGET]
     assert_fields(entry, frozen=0, work_faults=0, openings_fault_round=NONE)
-    assert_fields(driver.run, total_escrow=0, num_convicted=0)
+    assert_fields(driver.run, total_escrow=0, convicted=(0, 0, 0, 0))
     appeal = case_make.appeal_case(driver.at, owner.pubkey(), case)
     assert driver.refused(appeal, owner) == "NotConvicted"
     again = driver.challenge_instruction(stranger, 0, TARGET, WORK)
     assert driver.refused(again, stranger) == "WrongStage"
     assert driver.refused(claim, owner) == "NothingToClaim", "not frozen any more"
     closed = driver.release(case).event("AuditClosed")
-    assert_fields(closed, returned=0, treasury=0, burned=0)
+    assert_fields(closed, returned=0, pool=0, burned=0)
     assert_untouched(driver, [TARGET])
 
 
@@ -185,11 +183,12 @@ def test_two_framing_seats_decide_nothing(is_diligent: bool) -> None:
     assert_untouched(driver, [] if is_diligent else framers)
 
 
-def test_three_framing_seats_pay_a_tenth_each_to_whom_they_accused() -> None:
+def test_three_framing_seats_pay_a_tenth_each_and_the_accused_gets_ten_rewards() -> None:
     """Three of five seats accuse honest work, to see it slashed.
 
-    They freeze it, and no more: others are drawn, recompute in reference mode, and acquit. A tenth
-    of each framer's stake goes to the accused, who claims it at once (P7). Threat T23.
+    They freeze it, and no more: others are drawn, recompute in reference mode, and acquit. Each
+    framer loses a tenth of its stake (P7). The accused claims ten rewards of it at once, the rest
+    burns: a cartel must not make its stakes liquid by accusing a friend. Threat T23, T34.
     """
     driver = CaseDriver.started()
     case = driver.accuse(0, TARGET)
@@ -200,12 +199,18 @@ def test_three_framing_seats_pay_a_tenth_each_to_whom_they_accused() -> None:
     landed = driver.decide(case, OK)
     settled = landed.event("CaseSettled")
     assert_fields(settled, outcome=CaseOutcome.ACQUITTED, stake=0, reward_undone=0)
-    fine = {"fault": 7, "stake": STAKE // 10, "acquitted": STAKE // 10, "burned": 0}
-    assert_records(penalties(landed), [{"index": index, **fine} for index in framers])
+    fine = {"fault": 7, "stake": STAKE // 10}
+    paid = [STAKE // 10 if index == framers[0] else 0 for index in framers]
+    assert paid[0] == 10 * REWARD
+    fines = [
+        {"index": index, **fine, "acquitted": got, "burned": STAKE // 10 - got}
+        for index, got in zip(framers, paid, strict=True)
+    ]
+    assert_records(penalties(landed), fines)
     before = balance(driver, owner)
     driver.send(claim, owner)
-    assert balance(driver, owner) == before - TX_FEE + 3 * STAKE // 10
-    assert driver.burned() == 0
+    assert balance(driver, owner) == before - TX_FEE + 10 * REWARD
+    assert driver.burned() == 3 * STAKE // 10 - 10 * REWARD
     assert all(driver.entries[index].status == Status.INACTIVE for index in framers)
     assert_untouched(driver, framers)
 
@@ -230,7 +235,6 @@ def test_three_of_six_accuse_and_cannot_convict() -> None:
     assert penalties(landed) == []
     driver.release(case)
     assert driver.burned() == 0
-    assert driver.run.treasury == 0
     assert_untouched(driver)
 
 
@@ -260,7 +264,7 @@ def test_seats_that_say_they_were_served_nothing_take_ten_rewards_at_most(num_li
     assert settled.paid.bit_count() == 5
     (fine,) = penalties(landed)
     assert_fields(fine, index=TARGET, fault=5, stake=10 * REWARD, unbonding=0, unvested=unvested)
-    assert fine.treasury + fine.burned == 10 * REWARD + unvested
+    assert fine.burned == 10 * REWARD + unvested
     assert driver.burned() == fine.burned
     assert_untouched(driver, [TARGET])
 
@@ -292,9 +296,9 @@ def test_a_witness_that_sleeps_is_fined_three_times_and_jailed() -> None:
         landed = driver.settle(round_, target)
         assert landed.event("AuditSettled").outcome == AuditOutcome.CLEARED
         (fine,) = penalties(landed)
-        assert_fields(fine, index=1, fault=6, stake=2 * FEE, treasury=FEE, burned=FEE)
+        assert_fields(fine, index=1, fault=6, stake=2 * FEE, burned=2 * FEE)
         assert driver.entries[1].status == (Status.JAILED if num_fines == 3 else Status.ACTIVE)
-    assert driver.burned() == 3 * FEE
+    assert driver.burned() == 3 * 2 * FEE
     assert_fields(driver.entries[1], stake=STAKE, seat_faults=0)
     assert_untouched(driver, [1])
 
@@ -373,5 +377,5 @@ def test_no_seat_is_paid_for_what_it_did_not_recompute() -> None:
     assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0)
     assert settled.paid.bit_count() == 3
     assert not any(settled.paid >> index & 1 for index in lazy)
-    assert driver.burned() == 10 * RECOMPUTE
+    assert driver.burned() == 2 * 10 * RECOMPUTE
     assert_untouched(driver, lazy)

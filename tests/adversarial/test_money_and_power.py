@@ -22,7 +22,7 @@ def test_the_authority_cannot_turn_stakes_into_its_own_leftovers():
     """
     driver = RoundDriver(4, rounds_per_epoch=2)
     driver.start()
-    stake = driver.params.stake_lamports
+    stake = driver.params.min_stake_lamports
     changed = dataclasses.replace(
         driver.params, absence_fee=stake, commit_slots=1, attest_slots=1, close_grace_slots=1
     )

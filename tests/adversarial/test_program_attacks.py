@@ -121,7 +121,7 @@ def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
     case = driver.case(0, 3, ROOT)
     assert_fields(case, escrow=STAKE // 4, shortfall=0)
     driver.release(case)
-    assert driver.burned() == STAKE // 8
+    assert driver.burned() == STAKE // 4 * 95 // 100
     fees = settled.paid.bit_count() * FEE
     assert balance(driver, stranger) == before - TX_FEE - fees + STAKE // 4 * 5 // 100
     assert_untouched(driver, [3])
@@ -178,7 +178,7 @@ def test_nobody_is_slashed_twice_for_one_fault() -> None:
     assert driver.refused(again, stranger) == "CaseWindowOver"
     assert balance(driver, stranger) == had
     assert driver.run.total_bonds == 0
-    assert driver.burned() == STAKE // 8
+    assert driver.burned() == STAKE // 4 * 95 // 100
     assert_untouched(driver, [3])
 
 
@@ -294,7 +294,7 @@ def test_three_seats_never_take_more_than_ten_rewards_by_their_word_alone() -> N
     entry = driver.entries[3]
     assert_fields(entry, stake=STAKE - 30 * REWARD, work_faults=0)
     assert entry.status == Status.INACTIVE
-    assert driver.burned() == (30 + 3) * REWARD // 2, "half of that and of three unvested rewards"
+    assert driver.burned() == (30 + 3) * REWARD, "all of that and three unvested rewards"
     assert_untouched(driver, [3])
 
 
@@ -312,5 +312,5 @@ def test_one_outage_is_one_refusal() -> None:
     for round_ in (0, 1):
         assert driver.settle(round_, 3).event("Penalised").fault == 5
     assert driver.entries[3].stake == STAKE - 20 * REWARD
-    assert driver.burned() == (20 + 2) * REWARD // 2, "half of that and of two unvested rewards"
+    assert driver.burned() == (20 + 2) * REWARD, "all of that and two unvested rewards"
     assert_untouched(driver, [3])

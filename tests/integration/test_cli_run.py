@@ -250,7 +250,7 @@ def test_another_key_than_the_authoritys_is_refused(bench, words):
     ("setting", "kind", "subject"),
     [
         ("chain.vesting_slots=100", "ContradictionError", "chain.vesting_slots"),
-        ("chain.stake_lamports=100", "ContradictionError", "chain.stake_lamports"),
+        ("chain.min_stake_lamports=100", "ContradictionError", "chain.keep_stake_lamports"),
         ("chain.max_rounds=11", "ContradictionError", "chain.max_rounds"),
         ("schedule.round=3", "UnknownKeyError", "schedule.round"),
         ("model.hidden_size=63", "ContradictionError", "model.hidden_size"),

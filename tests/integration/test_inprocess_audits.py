@@ -51,7 +51,7 @@ async def test_honest_work_is_cleared_and_its_judges_are_paid(run_factory):
         entry = view.entries[one.index]
         assert num_paid > 0
         assert entry.claimable + sum(entry.bucket_amount) == earned, one.name
-        assert entry.stake == chain.stake_lamports
+        assert entry.stake == chain.min_stake_lamports
 
 
 async def stake_and_tickets(run, name):
@@ -78,7 +78,7 @@ async def test_who_leaves_answers_for_its_work_and_its_seats_first(run_factory):
     await run.finish()
     since = {event.name for event in reported.events[left:] if is_about(event, emma.index)}
     assert since >= {"OpeningsPosted", "VerdictCommitted", "VerdictRevealed"}, since
-    assert await stake_and_tickets(run, "emma") == run.settings.chain.stake_lamports
+    assert await stake_and_tickets(run, "emma") == run.settings.chain.min_stake_lamports
     committed = reported.named("VerdictCommitted", index=emma.index)
     revealed = reported.named("VerdictRevealed", index=emma.index)
     keys = [{f"round {e.round}, target {e.target}" for e in said} for said in (committed, revealed)]
@@ -109,7 +109,7 @@ async def test_a_pause_longer_than_every_window_costs_nobody_anything(run_factor
     await run.finish()
     view = await assert_finished(run)
     assert view.run.pause_total_slots >= 150
-    stake = run.settings.chain.stake_lamports
+    stake = run.settings.chain.min_stake_lamports
     assert [entry.stake for entry in view.entries[:5]] == [stake] * 5
     assert sum(entry.seat_faults + entry.strikes for entry in view.entries) == 0
     await assert_conserved(run)
@@ -122,7 +122,7 @@ async def test_too_few_witnesses_mean_no_audit_and_no_harm(run_factory, names):
     await run.finish()
     view = await assert_finished(run)
     assert all(events_of(run, name, "audit_changed") == [] for name in names)
-    stake = run.settings.chain.stake_lamports
+    stake = run.settings.chain.min_stake_lamports
     assert [entry.stake for entry in view.entries[: len(names)]] == [stake] * len(names)
     refused = [e for n in names for e in run_events(run, n) if e["event"].endswith("_refused")]
     assert [e for e in refused if e.get("name") == "TooFewWitnesses"] == []

@@ -164,7 +164,7 @@ def died_between(reported: list[dict], first: str, second: str) -> int:
 
 async def assert_nobody_was_fined(run) -> None:
     """Bob opened and sat in time: an audit that it missed would have cost it stake."""
-    stake = run.settings.chain.stake_lamports
+    stake = run.settings.chain.min_stake_lamports
     for entry in (await run.view()).entries[:4]:
         assert entry.stake == stake
         assert entry.strikes == 0

@@ -129,7 +129,7 @@ def settled(reported, target):
 
 async def assert_nobody_paid(run):
     view = await run.view()
-    stake = run.settings.chain.stake_lamports
+    stake = run.settings.chain.min_stake_lamports
     assert [entry.stake for entry in view.entries[:5]] == [stake] * 5
     assert sum(entry.seat_faults + entry.strikes for entry in view.entries) == 0
     await assert_conserved(run)

@@ -59,7 +59,9 @@ async def test_a_silent_third_does_not_stop_the_run(run_factory):
     for silent in view.entries[4:6]:
         assert silent.status == Status.INACTIVE
         assert silent.strikes == 0
-        assert silent.stake == run.settings.chain.stake_lamports - run.settings.chain.absence_fee
+        assert (
+            silent.stake == run.settings.chain.min_stake_lamports - run.settings.chain.absence_fee
+        )
 
 
 async def test_a_silent_third_delays_no_audit_and_pays_for_its_seats(run_factory):
@@ -81,7 +83,7 @@ async def test_a_silent_third_delays_no_audit_and_pays_for_its_seats(run_factory
         fined = sum(event.stake for event in fines if event.index == index)
         # A member whose third fine (jail) comes first is not absent any more. The seeds decide.
         absences = sum(bitmap.has(event.inactivated, index) for event in closed)
-        assert entry.stake == chain.stake_lamports - fined - absences * chain.absence_fee, index
+        assert entry.stake == chain.min_stake_lamports - fined - absences * chain.absence_fee, index
         assert absences in ((0, 1) if index in (4, 5) else (0,)), index
     await assert_conserved(run)
 

@@ -43,7 +43,9 @@ async def test_who_stops_is_told_what_it_owes_and_pays_nothing_if_it_resumes_in_
     await run.start(emma)
     await run.finish()
     view = await assert_finished(run)
-    assert [entry.stake for entry in view.entries[:5]] == [run.settings.chain.stake_lamports] * 5
+    assert [entry.stake for entry in view.entries[:5]] == [
+        run.settings.chain.min_stake_lamports
+    ] * 5
     await assert_conserved(run)
 
 

@@ -40,7 +40,7 @@ async def one_joins(client: CoordinatorClient) -> list[str]:
     params = ChainParams.localnet(
         max_rounds=10,
         reward_per_payload=REWARD,
-        stake_lamports=100 * REWARD,
+        min_stake_lamports=100 * REWARD,
         sequences_per_payload=2,
     )
     terms = RunTerms(

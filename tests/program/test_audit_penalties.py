@@ -35,14 +35,12 @@ def test_a_sampled_target_that_shows_nothing_pays_ten_rewards_and_its_unvested()
         fault=5,
         stake=10 * REWARD,
         unvested=2 * REWARD,
-        treasury=6_000,
-        burned=6_000,
+        burned=12_000,
     )
     entry = driver.entries[2]
     assert_fields(entry, stake=STAKE - 10 * REWARD, openings_fault_round=driver.run.round)
     assert entry.status == Status.INACTIVE
-    assert driver.burned() == 6_000
-    assert driver.run.treasury == 6_000
+    assert driver.burned() == 12_000
     assert driver.of(1, 2).stage == AuditStage.SETTLED
 
 
@@ -190,7 +188,7 @@ def test_a_requested_audit_is_paid_from_what_was_paid_in_advance() -> None:
     landed = driver.judge(0, 1, [OK, OK, OK])
     assert landed.event("AuditSettled").fee == FEE
     refund = landed.event("PrepaidRefunded")
-    assert_fields(refund, refunded=2 * FEE, treasury=0)
+    assert_fields(refund, refunded=2 * FEE, pool=0)
     assert_fields(driver.run, reward_pool=pool, total_bonds=0)
     fees = 5_000 * 1
     assert driver.chain.accounts.balance(driver.cranker.pubkey()) == wallet + 2 * FEE - fees
@@ -244,7 +242,7 @@ def test_a_request_that_nobody_opens_is_refunded_after_the_openings() -> None:
 
 
 def test_an_empty_wallet_does_not_block_the_end_of_an_audit() -> None:
-    """The challenger empties its account: a refund below its rent goes to the treasury."""
+    """The challenger empties its account: a refund below its rent goes to the pool."""
     driver = AuditDriver(6, p_base_ppm=0, p_new_ppm=0)
     driver.start()
     driver.commit_all()
@@ -258,9 +256,10 @@ def test_an_empty_wallet_does_not_block_the_end_of_an_audit() -> None:
         from_pubkey=griefer.pubkey(), to_pubkey=driver.cranker.pubkey(), lamports=rest
     )
     driver.send(transfer(emptied), griefer)
+    pool = driver.run.reward_pool
     refund = driver.settle(0, 1).event("PrepaidRefunded")
-    assert_fields(refund, refunded=0, treasury=5 * FEE)
-    assert driver.run.treasury == 5 * FEE
+    assert_fields(refund, refunded=0, pool=5 * FEE)
+    assert driver.run.reward_pool == pool + 5 * FEE
 
 
 def test_the_refund_goes_to_whoever_paid_and_to_nobody_else() -> None:

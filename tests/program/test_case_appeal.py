@@ -38,7 +38,7 @@ def test_a_reversed_conviction_gives_everything_back() -> None:
     driver.run_to(case.appeal_end)
     driver.reverse(case)
     closed = driver.release(case).event("AuditClosed")
-    assert_fields(closed, returned=taken, treasury=0, burned=0)
+    assert_fields(closed, returned=taken, pool=0, burned=0)
     entry = driver.entries[3]
     assert_fields(entry, claimable=taken, frozen=0, work_faults=0)
     assert taken == STAKE // 2 + sum(had.bucket_amount)
@@ -146,7 +146,7 @@ def test_the_breaker_of_the_draw_holds_although_a_new_epoch_starts_new_counts() 
     assert driver.run.epoch == 1
     driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
     settled = driver.settle_case(seated).event("CaseSettled")
-    assert_fields(driver.run, accused=0, num_convicted=1)
+    assert_fields(driver.run, accused=0, convicted=(1, 0, 0, 0))
     assert settled.stage_end == settled.appeal_end + driver.params.breaker_slots
 
 
@@ -165,7 +165,7 @@ def test_convictions_beyond_the_cap_wait_for_the_next_epoch() -> None:
     driver.play(4)
     assert driver.run.epoch == 1
     assert driver.settle_case(third).event("CaseSettled").outcome == CaseOutcome.CONVICTED
-    assert driver.run.num_convicted == 1
+    assert driver.run.convicted == (0b100, 0, 0, 0)
 
 
 def test_the_second_conviction_takes_everything_and_bars_for_good() -> None:
@@ -212,7 +212,7 @@ def test_a_reversal_ends_the_jail_of_a_false_possession(is_reversed: bool) -> No
     entry, owner = driver.entries[3], driver.owners[3]
     assert entry.status == Status.JAILED
     assert entry.jailed_until_round == driver.run.round + (0 if is_reversed else 51)
-    missing = driver.params.stake_lamports - entry.stake
+    missing = driver.params.min_stake_lamports - entry.stake
     driver.send(life.top_up_stake(driver.at, owner.pubkey(), missing), owner)
     if not is_reversed:
         assert driver.refused(driver.ready_instruction(3), driver.sessions[3]) == "StillJailed"

@@ -39,7 +39,7 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     assert not set(jurors) & {3, *heard}, "others remain, so the seats sit out"
     assert seated.stage_end == driver.clock + driver.params.jury_commit_slots
 
-    pool, treasury = driver.run.reward_pool, driver.run.treasury
+    pool = driver.run.reward_pool
     driver.take_votes(seated, [MISMATCH] * len(jurors))
     landed = driver.settle_case(seated)
     settled = landed.event("CaseSettled")
@@ -63,17 +63,14 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     wrong = [seat.index for seat in case.seats[3:]]
     penalties = [event for event in landed.events if event.name == "Penalised"]
     assert_records(penalties, [{"index": i, "fault": 7, "stake": 10_000} for i in wrong])
-    assert driver.run.treasury == treasury + 10_000
-    assert driver.burned() == 10_000
+    assert driver.burned() == 20_000
 
     assert settled.appeal_end == settled.stage_end == driver.clock + driver.params.appeal_slots
     assert driver.refused(driver.release_instruction(case), driver.cranker) == "WindowOpen"
     closed = driver.release(case).event("AuditClosed")
     taken = STAKE // 2 + unvested
-    burned = taken - taken * 5 // 100 - taken * 45 // 100
-    assert_fields(closed, returned=0, challenger=0, burned=burned)
-    assert closed.treasury == taken - burned
-    assert driver.burned() == 10_000 + burned
+    assert_fields(closed, returned=0, challenger=0, pool=0, burned=taken)
+    assert driver.burned() == 20_000 + taken
     assert driver.audits == () and driver.run.num_audits == 0
     assert driver.entries[3].frozen == 0
 
@@ -108,8 +105,7 @@ def test_a_bonded_case_against_cleared_work_pays_the_challenger_five_percent() -
     taken = settled.stake + settled.unvested
     closed = driver.release(case).event("AuditClosed")
     assert closed.challenger == taken * 5 // 100
-    assert closed.treasury == taken * 45 // 100
-    assert closed.challenger + closed.treasury + closed.burned == taken
+    assert_fields(closed, pool=0, burned=taken - closed.challenger)
     after = driver.chain.accounts.balance(stranger.pubkey())
     assert after == before + BOND - fees + closed.challenger
 
@@ -142,9 +138,11 @@ def test_seats_that_framed_somebody_pay_the_acquitted() -> None:
     framers = [seat.index for seat in case.seats[:3]]
     landed = driver.decide(case, OK)
     penalties = [event for event in landed.events if event.name == "Penalised"]
-    fine = {"fault": 7, "acquitted": STAKE // 10}
-    assert_records(penalties, [{"index": index, **fine} for index in framers])
-    assert driver.entries[3].claimable == 3 * (STAKE // 10)
+    parts = [(10 * REWARD, STAKE // 10 - 10 * REWARD), *[(0, STAKE // 10)] * 2]
+    fines = [{"fault": 7, "acquitted": got, "burned": burned} for got, burned in parts]
+    named = zip(framers, fines, strict=True)
+    assert_records(penalties, [{"index": index, **fine} for index, fine in named])
+    assert driver.entries[3].claimable == 10 * REWARD, "ten rewards, however many framed it"
     assert driver.entries[3].stake == STAKE
 
 

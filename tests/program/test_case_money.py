@@ -80,18 +80,17 @@ def test_a_slash_takes_what_is_there_and_records_the_rest() -> None:
     settled = driver.decide(driver.case(1, 3, ROOT), MISMATCH).event("CaseSettled")
     assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=0, shortfall=0)
     closed = driver.release(driver.case(1, 3, ROOT)).event("AuditClosed")
-    assert_fields(closed, challenger=0, treasury=0, burned=0)
+    assert_fields(closed, challenger=0, pool=0, burned=0)
 
 
 def test_dust_rounds_towards_the_fire() -> None:
-    driver = CaseDriver.started(stake_lamports=60_001)
+    driver = CaseDriver.started(min_stake_lamports=60_001)
     case = driver.accuse(0, 3)
     settled = driver.decide(case, MISMATCH).event("CaseSettled")
     assert settled.stake == 30_000
     taken = settled.stake + settled.unvested
     closed = driver.release(case).event("AuditClosed")
-    bounty, treasury = taken * 5 // 100, taken * 45 // 100
-    assert_fields(closed, treasury=bounty + treasury, burned=taken - bounty - treasury)
+    assert_fields(closed, challenger=0, burned=taken)
 
 
 def test_two_cases_at_once_each_take_their_share_of_what_is_left() -> None:
@@ -189,7 +188,7 @@ def test_a_case_whose_seed_is_lost_twice_is_not_proven() -> None:
     assert driver.entries[3].frozen == 0
 
 
-def test_a_challenger_that_can_hold_nothing_leaves_its_bond_to_the_treasury() -> None:
+def test_a_challenger_that_can_hold_nothing_leaves_its_bond_to_the_pool() -> None:
     """An emptied account would not be rent exempt: the settlement must not fail for it."""
     driver = CaseDriver.started()
     poor = key("poor")
@@ -201,12 +200,13 @@ def test_a_challenger_that_can_hold_nothing_leaves_its_bond_to_the_treasury() ->
     send = transfer(TransferParams(from_pubkey=poor.pubkey(), to_pubkey=to, lamports=left))
     driver.send(send, poor)
     assert driver.chain.accounts.balance(poor.pubkey()) == 0
-    treasury = driver.run.treasury
+    pool = driver.run.reward_pool
     settled = driver.decide(driver.case(0, 3, PAYLOAD), MISMATCH).event("CaseSettled")
-    assert_fields(settled, bond_returned=0, bond_treasury=BOND - settled.bond_spent)
-    assert driver.run.treasury == treasury + settled.bond_treasury
+    assert_fields(settled, bond_returned=0, bond_pool=BOND - settled.bond_spent)
+    assert driver.run.reward_pool == pool + settled.bond_pool
     closed = driver.release(driver.case(0, 3, PAYLOAD)).event("AuditClosed")
-    assert closed.challenger == 0 and closed.treasury == settled.stake // 2
+    bounty = (settled.stake + settled.unvested) * 5 // 100
+    assert_fields(closed, challenger=0, pool=bounty)
 
 
 def test_a_ticket_of_a_target_matures_later_by_the_pauses() -> None:
@@ -278,7 +278,7 @@ def test_who_hides_from_the_jury_pays_a_refusal_that_never_grows() -> None:
     driver.judge(2, 3, ALL_MISMATCH)
     fine = driver.decide(driver.case(2, 3), UNAVAILABLE).event("Penalised")
     assert_fields(fine, fault=5, stake=10 * REWARD)
-    assert_fields(driver.run, num_convicted=0, total_escrow=0)
+    assert_fields(driver.run, convicted=(0, 0, 0, 0), total_escrow=0)
 
 
 def test_a_hidden_round_was_not_paid_for_however_its_audit_had_ended() -> None:

@@ -176,5 +176,5 @@ def test_a_payer_that_became_a_program_does_not_keep_the_run_open():
     rent = driver.chain.accounts.balance(pair[0])
     pool = driver.run.reward_pool
     landed = driver.send(close(driver, [pair]), driver.authority)
-    assert landed.event("AccountClosed").payer == driver.authority.pubkey()
+    assert landed.event("AccountClosed").payer == driver.at.vault, "and from there to the funder"
     assert driver.chain.accounts.balance(driver.authority.pubkey()) == before + rent + pool - 5_000

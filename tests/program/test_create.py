@@ -39,7 +39,7 @@ def test_accounts_are_rent_exempt_and_decode_by_the_exported_layout():
     for name, address in (("Run", of.at.run), ("Roster", of.at.roster), ("Round", of.at.round(3))):
         account = of.chain.accounts.get(address)
         decoded = idl.decode(name, bytes(account.data))
-        assert decoded["version"] == 1
+        assert decoded["version"] == 2
         assert account.lamports == of.chain.minimum_balance(len(account.data))
     run = idl.decode("Run", bytes(of.chain.accounts.get(of.at.run).data))
     assert bytes(run["vault"]) == bytes(of.at.vault)
@@ -167,16 +167,20 @@ CONTRADICTIONS = [
     ("PauseLongerThanUnbond", {"max_pause_slots": 3_601}),
     ("VestingTooShort", {"vesting_slots": 2_916}),
     ("UnbondTooShort", {"unbond_slots": 2_916, "max_pause_slots": 0}),
-    ("AmountTooLarge", {"stake_lamports": 2**56 + 1}),
-    ("StakeTooSmall", {"stake_lamports": 59_999}),
-    ("StakeTooSmall", {"stake_lamports": 0, "reward_per_payload": 0, "absence_fee": 0}),
-    ("AbsenceFeeTooLarge", {"absence_fee": 10_001}),
+    ("AmountTooLarge", {"min_stake_lamports": 2**56 + 1}),
+    ("KeepStakeOutOfRange", {"min_stake_lamports": 59_999}),
+    ("KeepStakeOutOfRange", {"min_stake_lamports": 120_001}),
+    ("KeepStakeOutOfRange", {"keep_stake_lamports": 59_999}),
+    ("KeepStakeOutOfRange", {"keep_stake_lamports": 100_001}),
+    ("AbsenceFeeTooLarge", {"absence_fee": 6_001}),
     ("BondTooSmall", {"bond_lamports": 4_999}),
     ("BondTooSmall", {"witness_fee": 1_000}),
     ("ChanceOutOfRange", {"p_base_ppm": 500_001}),
     ("ChanceOutOfRange", {"p_new_ppm": 1_000_001}),
     ("AuditCapOutOfRange", {"audit_cap": 1}),
     ("AuditCapOutOfRange", {"audit_cap": 17}),
+    ("SketchFactorOutOfRange", {"sketch_factor": 24}),
+    ("SketchFactorOutOfRange", {"sketch_factor": 2_501}),
     ("UnknownAdmission", {"admission": 2}),
 ]
 

@@ -190,7 +190,8 @@ def test_parameters_change_at_the_first_epoch_boundary_after_the_delay():
         ("ImmutableParameter", {"sequences_per_payload": 3}),
         ("ImmutableParameter", {"max_rounds": 41}),
         ("ImmutableParameter", {"admission": 1}),
-        ("StakeTooSmall", {"stake_lamports": 59_999}),
+        ("ImmutableParameter", {"sketch_factor": 101}),
+        ("KeepStakeOutOfRange", {"min_stake_lamports": 59_999}),
         *[
             ("WindowShrinks", {f"{name}_slots": 1})
             for name in (

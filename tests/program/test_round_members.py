@@ -106,7 +106,7 @@ def test_three_deadline_misses_cost_the_fee_and_the_membership() -> None:
     assert_fields(entry, status=Status.INACTIVE, misses_in_row=0, inactive_round=2)
     # The fee came out of the unvested reward of round 0 first; the stake is whole.
     assert sum(entry.bucket_amount) == 0
-    assert entry.stake == driver.params.stake_lamports
+    assert entry.stake == driver.params.min_stake_lamports
     assert driver.run.reward_pool == pool - 3_000 + 1_000
     assert driver.open.members == 0b0111
     assert entry.return_round == 2

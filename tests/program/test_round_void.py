@@ -134,7 +134,7 @@ def test_three_void_rounds_halt_and_the_run_restarts_at_the_newest_checkpoint() 
     ended = driver.advance_phase().event("WarmupEnded")
     assert_fields(ended, ready=0b011, absent=0b100)
     assert driver.entries[2].status == Status.INACTIVE
-    assert driver.entries[2].stake == driver.params.stake_lamports, "no fee for a missed warmup"
+    assert driver.entries[2].stake == driver.params.min_stake_lamports, "no fee for a missed warmup"
     run = driver.run
     assert_fields(run, "round and cursor stay", phase=Phase.COMMIT, round=5, cursor=30)
     assert_fields(run, restart_round=5, restart_root_round=1)

@@ -227,7 +227,7 @@ async def assert_conserved(run: InProcessRun) -> None:
     owed = (
         chain.vault_rent + chain.total_stake + chain.total_unbonding + chain.total_unvested,
         chain.total_claimable + chain.total_bonds + chain.total_escrow,
-        chain.treasury + chain.reward_pool,
+        chain.total_withheld + chain.reward_pool,
     )
     assert run.balance(run.at.vault) == sum(owed)
 

@@ -37,7 +37,7 @@ def entry(number: int = 1, **changes: Any) -> EntryView:
         session=key(number + 100),
         next_session=ZERO_DIGEST,
         ready_root=ZERO_DIGEST,
-        stake=PARAMS.stake_lamports,
+        stake=PARAMS.min_stake_lamports,
         claimable=0,
         bucket_window=(0, 0, 0),
         bucket_amount=(0, 0, 0),
@@ -66,6 +66,18 @@ def entry(number: int = 1, **changes: Any) -> EntryView:
         work_faults=0,
         seat_faults=0,
         unbonding=0,
+        last_action=0,
+        outage_start=NONE,
+        outage_end=NONE,
+        fined_outage=NONE,
+        reveal_fault_round=NONE,
+        included_total=0,
+        openings_mark=0,
+        withheld=0,
+        probation_round=NONE,
+        decided_round=(NONE, NONE, NONE, NONE),
+        openings_step=0,
+        pending_kinds=0,
     )
     return replace(made, **changes)
 
@@ -116,6 +128,11 @@ def round_view(ballots: dict[int, BallotView] | None = None, **changes: Any) -> 
         sampled=0,
         audited=0,
         unpaid=0,
+        reward_price=0,
+        price_base=0,
+        price_new=0,
+        withheld=0,
+        probation=0,
         ballots=tuple((ballots or {}).get(index, BALLOT) for index in range(64)),
     )
     return replace(made, **changes)
@@ -172,7 +189,6 @@ RUN = RunView(
     total_claimable=0,
     total_bonds=0,
     total_escrow=0,
-    treasury=0,
     reward_pool=0,
     vault_rent=0,
     params=PARAMS,
@@ -181,8 +197,11 @@ RUN = RunView(
     audit_epoch=0,
     sampled=0,
     accused=0,
-    num_convicted=0,
+    convicted=(0, 0, 0, 0),
     lost_seeds=0,
+    waiting_since=NONE,
+    total_withheld=0,
+    created=PARAMS,
 )
 
 

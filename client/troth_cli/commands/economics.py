@@ -196,7 +196,7 @@ def _assumptions(
         outside_gain=lamports(options.outside_gain, "--outside-gain"),
         unvested=lamports(options.unvested, "--unvested"),
         fee_cost=lamports(options.fees, "--fees"),
-        stake=params.stake_lamports,
+        stake=params.min_stake_lamports,
         people=params.capacity,
         max_audits=min(params.audit_cap, max(1, params.capacity // 3)),
         forged_ppm=ppm(options.forged, "--forged"),
@@ -223,12 +223,12 @@ def _values(given: "Assumptions", advice: "Advice", params: "ParamsView") -> dic
         "witness_penalty_lamports": advice.witness_penalty,
         "tolerable_false_slashes_ppb": advice.false_slash_ppb,
         "run": {
-            "stake_lamports": params.stake_lamports,
+            "min_stake_lamports": params.min_stake_lamports,
             "witness_fee_lamports": params.witness_fee,
             "witness_penalty_lamports": _run_penalty(params),
         },
         "is_enough": {
-            "stake": stake is not None and 2 * stake <= params.stake_lamports,
+            "stake": stake is not None and 2 * stake <= params.min_stake_lamports,
             "refusing": advice.is_refusing_deterred,
             "witness_pay": advice.witness_pay <= params.witness_fee,
             "witness_penalty": advice.witness_penalty is not None
@@ -254,8 +254,8 @@ def _blocks(given: "Assumptions", advice: "Advice", params: "ParamsView") -> lis
     rows = [
         ("detection per round", _share(advice.detection), "", ""),
         ("rounds until 95 % are caught", "never" if rounds is None else rounds, "", ""),
-        ("minimum stake", *_compared(stake, params.stake_lamports)),
-        ("... if a conviction takes half", *_compared(_double(stake), params.stake_lamports)),
+        ("minimum stake", *_compared(stake, params.min_stake_lamports)),
+        ("... if a conviction takes half", *_compared(_double(stake), params.min_stake_lamports)),
         ("refusing costs, then, then", *_prices(advice)),
         ("refusing to show the work loses", "yes" if advice.is_refusing_deterred else "no", "", ""),
         (f"forging {_percent(given.forged_ppm)} of tiles is seen", *_forging(advice)),

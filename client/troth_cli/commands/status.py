@@ -74,8 +74,8 @@ async def _participants(
 async def _slashes(
     client: "CoordinatorClient", network: "NetworkView", cases: "Sequence[CaseFile]"
 ) -> "list[Slash]":
-    """Return what was taken from whom; asks nothing where nothing was ever taken."""
-    if not (network.run.treasury or network.run.total_escrow):
+    """Return what was taken from whom; asks nothing before the first round."""
+    if not network.run.round:
         return []
     from troth_audit.slashes import read_slashes, slashes_of
     from troth_coordinator.chain.addresses import RunAddresses

@@ -117,7 +117,7 @@ async def read_outcome(client: CoordinatorClient, options: DemoOptions, demo: De
     at = RunAddresses.of(view.run, client.program_id)
     slashes = await read_slashes(client, at)
     found = {one.plan.name: _find(one, view.entries) for one in demo.participants}
-    stake = view.run.params.stake_lamports
+    stake = view.run.params.min_stake_lamports
     honest = {
         name: Standing(entry.stake, _is_untouched(index, entry, stake, slashes), fees)
         for name, (index, entry) in found.items()

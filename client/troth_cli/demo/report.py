@@ -79,7 +79,11 @@ def _cheat_facts(ended: Outcome) -> Facts:
     ]
     ends = [
         f"{sol(amount)} {where}"
-        for name, where in (("burned", "burned"), ("treasury", "to the treasury"))
+        for name, where in (
+            ("burned", "burned"),
+            ("challenger", "to the challenger"),
+            ("pool", "to the pool"),
+        )
         if (amount := sum(getattr(money, name) for money in moneys))
     ]
     rows: list[tuple[str, object]] = [

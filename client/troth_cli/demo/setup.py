@@ -115,7 +115,7 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
     acting = Authority.create_at(client, authority, terms)
     fund = _rewards_a_round(settings.chain, len(participants)) * options.num_rounds
     sent = await acting.create_run(terms, fund_lamports=fund)
-    each = settings.chain.stake_lamports + OWNER_LAMPORTS
+    each = settings.chain.min_stake_lamports + OWNER_LAMPORTS
     await asyncio.gather(*(client.airdrop(one.owner.pubkey(), each) for one in participants))
     events.emit(
         "run_created",

@@ -20,7 +20,7 @@ def case_values(case: CaseFile) -> dict[str, Json]:
     """Return the record for JSON."""
     money = case.money
     sources = ("stake", "unbonding", "unvested", "shortfall")
-    parts = ("challenger", "treasury", "burned", "returned")
+    parts = ("challenger", "pool", "burned", "returned")
     round_, target, kind = case.key
     return {
         "round": round_,
@@ -73,7 +73,7 @@ def money_rows(money: Money) -> list[tuple[str, object]]:
         (f"{label}{gone}", getattr(money, name))
         for name, label in (
             ("burned", "burned"),
-            ("treasury", "to the treasury"),
+            ("pool", "to the pool"),
             ("challenger", "to the challenger"),
             ("returned", "back to the target"),
         )
@@ -90,7 +90,7 @@ def bond_rows(bond: Bond) -> list[tuple[str, object]]:
         ("back to the challenger", bond.returned),
         ("to the acquitted", bond.acquitted),
         ("burned", bond.burned),
-        ("to the treasury", bond.treasury),
+        ("to the pool", bond.pool),
     ]
     return [(label, sol(amount)) for label, amount in rows if amount]
 

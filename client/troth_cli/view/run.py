@@ -25,7 +25,6 @@ _MONEY = (
     "total_claimable",
     "total_bonds",
     "total_escrow",
-    "treasury",
     "reward_pool",
 )
 
@@ -79,7 +78,7 @@ def created_values(created: "Created", settings: RunSettings, out: Path) -> dict
         "manifest_hash": view.manifest_hash.hex(),
         "genesis_root": view.genesis_root.hex(),
         "reward_pool_lamports": view.reward_pool,
-        "stake_lamports": view.params.stake_lamports,
+        "min_stake_lamports": view.params.min_stake_lamports,
         "fee_lamports": sum(one.fee_lamports for one in created.transactions),
         "num_transactions": len(created.transactions),
         "settings": settings.model_dump(mode="json"),
@@ -96,7 +95,7 @@ def created_blocks(created: "Created", out: Path) -> list[Facts | str]:
         ("manifest hash", view.manifest_hash.hex()),
         ("genesis root", view.genesis_root.hex()),
         ("reward pool", sol(view.reward_pool)),
-        ("stake to join", sol(view.params.stake_lamports)),
+        ("stake to join", sol(view.params.min_stake_lamports)),
         ("fees", sol(sum(one.fee_lamports for one in created.transactions))),
     ]
     is_new = "Created." if created.is_new else "It existed already; nothing was created twice."

@@ -24,7 +24,6 @@ def slash_values(slash: "Slash") -> Mapping[str, Json]:
         "why": _words(slash.fault),
         "taken_lamports": slash.taken,
         "burned_lamports": slash.burned,
-        "treasury_lamports": slash.treasury,
     }
     if slash.challenger is not None:
         values["challenger_lamports"] = slash.challenger
@@ -42,12 +41,11 @@ def slash_grids(slashes: "Sequence[Slash]") -> list[Grid]:
             f"{one.fault.value} {_words(one.fault)}",
             _sol(one.taken),
             _sol(one.burned),
-            _sol(one.treasury),
             "paid out" if one.is_paid_out else "in escrow",
         )
         for one in slashes
     ]
-    columns = ("round", "who", "fault", "taken", "burned", "to treasury", "")
+    columns = ("round", "who", "fault", "taken", "burned", "")
     return [Grid(columns, rows, "slashes, from the transactions")] if rows else []
 
 

@@ -46,7 +46,6 @@ def status_values(
         "root_round": run.root_round,
         "chain_hash": run.chain_hash.hex(),
         "reward_pool_lamports": run.reward_pool,
-        "treasury_lamports": run.treasury,
         "escrow_lamports": run.total_escrow,
         "bonds_lamports": run.total_bonds,
         "num_audits": run.num_audits,
@@ -73,7 +72,6 @@ def status_blocks(values: Mapping[str, Json]) -> Sequence[Facts | Grid]:
             ("round", f"{values['round']} of {values['max_rounds']}"),
             ("acted", f"{values['num_acted']} of {values['num_required']}"),
             ("reward pool", sol(whole(values["reward_pool_lamports"]))),
-            ("treasury", sol(whole(values["treasury_lamports"]))),
             ("in escrow", sol(whole(values["escrow_lamports"]))),
             ("open audits", values["num_audits"]),
             ("root", f"{values['root']} (round {values['root_round']})"),
@@ -119,9 +117,8 @@ def _accusations(cases: Json) -> list[Grid]:
             case["case_outcome"] or "",
             sol(case["taken_lamports"]),
             sol(case["split"]["burned_lamports"]),
-            sol(case["split"]["treasury_lamports"]),
         )
         for case in (cases if isinstance(cases, list) else [])
     ]
-    columns = ("round", "accused", "stage", "outcome", "taken", "to burn", "to treasury")
+    columns = ("round", "accused", "stage", "outcome", "taken", "to burn")
     return [Grid(columns, rows, "open accusations")] if rows else []

@@ -97,7 +97,7 @@ async def check_run(request: JoinRequest) -> None:
         owner = request.owner.pubkey()
         if index_of_owner(view.entries, bytes(owner)) is not None:
             return
-        stake = view.run.params.stake_lamports
+        stake = view.run.params.min_stake_lamports
         needed = stake + request.session_lamports + FEE_RESERVE_LAMPORTS
         balance = await client.balance(owner)
         if balance < needed:

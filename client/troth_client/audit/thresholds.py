@@ -8,7 +8,7 @@ Never: measures. Next: `calibrate.py`, which does.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from troth_attestation.sketch import DIFFERENCE_FACTOR
+from troth_attestation.sketch import DEFAULT_FACTOR
 from troth_client.audit.calibrate import Group
 from troth_client.audit.tails import CLEARANCE, Tails, not_cleared, tile_bounds
 from troth_coordinator.rules.config import MICRO, JudgeSection
@@ -18,7 +18,7 @@ HEADROOM = 5
 """The accept bound lies so far above the honest percentile: other machines are noisier."""
 CHEAT_SHARE = 3
 """The accept bound is at most this part of the mildest cheat."""
-SKETCH_BOUND = DIFFERENCE_FACTOR**-0.5
+SKETCH_BOUND = DEFAULT_FACTOR**-0.5
 CAUGHT_SHARE = 0.75
 """The mismatch bound lies at this share of the mildest cheat, so that a lucky draw is caught."""
 

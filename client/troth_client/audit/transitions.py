@@ -89,7 +89,9 @@ def _instruction(chain: RunChain, view: NetworkView, audit: AuditView, due: Step
     if due is Step.RELEASE:
         return case_instructions.release_escrow(at, payer, audit, people[:1])
     reports = [report_of(seat) for seat in audit.judging]
-    if due is Step.HEAR and outcome(reports, audit.num_available) is AuditOutcome.EXTEND:
+    factor = view.run.params.sketch_factor
+    found = outcome(reports, audit.num_available, factor) if due is Step.HEAR else None
+    if found is AuditOutcome.EXTEND:
         return audit_instructions.extend_audit(at, payer, audit)
     return audit_instructions.settle_audit(at, payer, audit, people)
 

@@ -50,7 +50,7 @@ def check_standing(chain: RunChain, view: NetworkView) -> None:
 
 def is_short_of_stake(entry: EntryView, run: RunView) -> bool:
     """Return whether a slash took so much that the owner must top up the stake to come back."""
-    return entry.status in NOT_YET and entry.stake < run.params.stake_lamports
+    return entry.status in NOT_YET and entry.stake < run.params.min_stake_lamports
 
 
 async def get_ready(replay: Replay, view: NetworkView) -> None:

@@ -145,6 +145,6 @@ class _Phases:
         is_short = is_short_of_stake(entry, view.run)
         if is_short and not self._is_short:
             self._member.chain.events.emit(
-                "stake_too_low", stake=entry.stake, needed=params.stake_lamports
+                "stake_too_low", stake=entry.stake, needed=params.min_stake_lamports
             )
         self._is_short = is_short

@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
-from troth_attestation.slashing import split
 from troth_client.telemetry.events import Event, int_of
 from troth_coordinator.rules.audit_view import AuditStage
 
@@ -88,10 +87,3 @@ class AuditLine:
             outcome = CaseOutcome(self.case_outcome).name.lower().replace("_", " ")
             steps.append(f"{outcome}, {num} of {len(self.votes)} votes for {charge}")
         return steps
-
-    def money(self) -> tuple[int, int] | None:
-        """Return what burns and what the treasury gets of a conviction, in lamports."""
-        if not self.is_conviction:
-            return None
-        parts = split(self.taken, has_bond=False)
-        return parts.burned, parts.treasury

@@ -111,16 +111,12 @@ def audit_text(board: Board, audit: AuditLine) -> str:
     """Return one audit in one line: findings, decision, destination of the money."""
     subject = f"round {audit.round}, {board.name_of(audit.target)}"
     text = " → ".join([subject, *audit.steps()])
-    money = audit.money()
-    if money is None:
+    if not audit.is_conviction:
         return text
     if not audit.taken:
         return f"{text} → nothing left to take"
-    burned, treasury = money
-    goes = "burned" if audit.is_closed else "will burn"
-    waits = "" if audit.is_closed else ", in escrow until the appeal window ends"
-    parts = f"{_sol(burned)} {goes}, {_sol(treasury)} to the treasury{waits}"
-    return f"{text} → {_sol(audit.taken)} taken → {parts}"
+    end = "burned" if audit.is_closed else "burns when the appeal window ends"
+    return f"{text} → {_sol(audit.taken)} taken → {end}"
 
 
 def _sol(amount: int) -> str:

@@ -33,6 +33,7 @@ from troth_coordinator.rules.view import (
     CheckpointView,
     EntryView,
     ParticipantView,
+    RecordView,
     RoundView,
     RunView,
     TicketView,
@@ -94,7 +95,8 @@ class AccountReader:
         decoded = self._codec.decode_account("Participant", account.data)
         values = _attributes(decoded, ParticipantView)
         tickets = tuple(TicketView(**ticket) for ticket in values["tickets"])
-        return ParticipantView(**{**values, "tickets": tickets})
+        record: dict[str, Any] = {n: _plain(value) for n, value in values["record"].items()}
+        return ParticipantView(**{**values, "tickets": tickets, "record": RecordView(**record)})
 
     def checkpoint(self, address: Pubkey, account: Account) -> CheckpointView:
         """Decode a Checkpoint account."""
@@ -252,6 +254,10 @@ def _converter(
 def _attributes(decoded: Mapping[str, object], view: type) -> dict[str, Any]:
     """Choose the fields of a view from a decoded struct; keys become plain bytes."""
     return {field.name: _bytes_of(decoded[field.name]) for field in fields(view)}
+
+
+def _plain(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _bytes_of(value: object) -> object:

@@ -139,7 +139,6 @@ class Penalised(Event):
     unbonding: int
     unvested: int
     shortfall: int
-    treasury: int
     acquitted: int
     burned: int
     status: int
@@ -155,7 +154,7 @@ class PrepaidRefunded(Event):
     target: int
     challenger: Pubkey
     refunded: int
-    treasury: int
+    pool: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +269,7 @@ class CaseSettled(Event):
     bond_returned: int
     bond_acquitted: int
     bond_burned: int
-    bond_treasury: int
+    bond_pool: int
     reward_undone: int
     is_strike: bool
     vouchers: int
@@ -312,7 +311,7 @@ class AuditClosed(Event):
     audit_kind: int
     returned: int
     challenger: int
-    treasury: int
+    pool: int
     burned: int
     status: int
     payer: Pubkey

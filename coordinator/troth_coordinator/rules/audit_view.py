@@ -105,6 +105,7 @@ class AuditView:
     num_seats: int
     num_available: int
     num_jurors: int
+    first_acting: int
     target: ParticipantIndex
     subject: int
     challenger_index: int
@@ -135,6 +136,9 @@ class AuditView:
     escrow_unbonding: Lamports
     escrow_unvested: Lamports
     shortfall: Lamports
+    reward_price: Lamports
+    openings_price: Lamports
+    juror_fees: Lamports
     possession: bytes
     seats: tuple[SeatView, ...]
     jurors: tuple[JurorView, ...]

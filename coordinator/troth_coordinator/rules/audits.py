@@ -16,6 +16,7 @@ from typing import Final
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import (
     AuditFlag,
+    AuditKind,
     AuditStage,
     AuditView,
     JurorView,
@@ -123,13 +124,16 @@ def due_step(
 def is_cap_reached(view: NetworkView, target: int) -> bool:
     """Tell whether another conviction for work would be one too many until the next epoch.
 
-    A finished run has no cap, and who is barred has nothing left to lose.
+    The cap counts participants, each once in an epoch. A finished run has no cap, and who is barred
+    has nothing left to lose.
     """
     run = view.run
+    convicted = run.convicted[AuditKind.WORK]
     is_exempt = run.phase == Phase.FINISHED or run.audit_epoch != run.epoch
-    if is_exempt or view.entries[target].status == Status.BARRED:
+    is_counted = bitmap.has(convicted, target)
+    if is_exempt or is_counted or view.entries[target].status == Status.BARRED:
         return False
-    return run.num_convicted >= max(1, num_present(view) // CONVICTED_PART)
+    return convicted.bit_count() >= max(1, num_present(view) // CONVICTED_PART)
 
 
 def _is_forgone(audit: AuditView, run: RunView, clock: int, round_: RoundView | None) -> bool:

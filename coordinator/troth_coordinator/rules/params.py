@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from troth_coordinator.rules.base import FrozenModel, validated
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, NONE, Lamports, RoundIndex
-from troth_coordinator.rules.params_checks import check_params
+from troth_coordinator.rules.params_checks import check_params, least_keep_stake
 from troth_coordinator.rules.params_view import Admission, ParamsView
 
 SLOTS_PER_HOUR: Final = 9_000
@@ -42,7 +42,8 @@ class ChainParams(FrozenModel):
     ContradictionError where two parameters cannot both hold.
     """
 
-    stake_lamports: Amount
+    min_stake_lamports: Amount
+    keep_stake_lamports: Amount
     reward_per_payload: Amount
     absence_fee: Amount
     witness_fee: Amount
@@ -75,6 +76,7 @@ class ChainParams(FrozenModel):
     seat_after_rounds: Annotated[int, Field(strict=True, ge=0, le=2**32 - 1)]
     p_base_ppm: Ppm
     p_new_ppm: Ppm
+    sketch_factor: Count
     capacity: Seats
     ring: Seats
     min_members: Seats
@@ -118,7 +120,19 @@ class ChainParams(FrozenModel):
         if isinstance(reward, int):
             for key, amount in money_of_reward(Lamports(reward)).items():
                 values.setdefault(key, amount)
+        least = _least_keep_stake(values)
+        values.setdefault("keep_stake_lamports", least)
         return validated(cls, values, "chain")
+
+
+def _least_keep_stake(values: Mapping[str, object]) -> object:
+    """Return the least stake to keep; that to join with where a value is no number."""
+    stake, reward, fee = (
+        values.get(name) for name in ("min_stake_lamports", "reward_per_payload", "absence_fee")
+    )
+    if isinstance(stake, int) and isinstance(reward, int) and isinstance(fee, int):
+        return least_keep_stake(stake, reward, fee)
+    return stake
 
 
 def money_of_reward(reward: Lamports) -> dict[str, Lamports]:
@@ -150,9 +164,10 @@ _COMMON: Final = {
     "residual_rounds": 50,
     "p_base_ppm": 100_000,
     "p_new_ppm": 500_000,
+    "sketch_factor": 100,
 }
 _LOCALNET: Final = _COMMON | {
-    "stake_lamports": 100_000_000,
+    "min_stake_lamports": 100_000_000,
     "reward_per_payload": 1_000_000,
     "warmup_slots": 200,
     "commit_slots": 120,
@@ -183,7 +198,7 @@ _LOCALNET: Final = _COMMON | {
     "admission": "open",
 }
 _PUBLIC: Final = _COMMON | {
-    "stake_lamports": 1_000_000_000,
+    "min_stake_lamports": 1_000_000_000,
     "reward_per_payload": 1_000_000,
     "warmup_slots": 1_500,
     "commit_slots": 150,

@@ -15,11 +15,15 @@ from troth_coordinator.rules.params_view import ParamsView
 
 MIN_KEEP_ROUNDS: Final = 2
 MIN_STAKE_ABSENCES: Final = 10
-"""The stake is worth at least this many absence fees."""
+"""The stake to stay is worth at least this many absence fees."""
 MIN_STAKE_REWARDS: Final = 60
-"""The stake is worth at least this many rewards."""
+"""The stake to stay is worth at least this many rewards."""
 BOND_WITNESS_FEES: Final = 14
 BOND_REWARDS: Final = 5
+MIN_SKETCH_FACTOR: Final = 25
+"""Sketches differ beyond a fifth of the larger norm."""
+MAX_SKETCH_FACTOR: Final = 2_500
+"""Sketches differ beyond a fiftieth of the larger norm."""
 SLOT_HASHES_LISTED: Final = 512
 """Slots that the chain remembers the hash of; a seed can be frozen no later."""
 PPM: Final = 1_000_000
@@ -35,6 +39,7 @@ IMMUTABLE: Final = (
     "sequences_per_payload",
     "max_rounds",
     "admission",
+    "sketch_factor",
 )
 """Layouts, deadlines under way and training depend on these; no update may change them."""
 
@@ -82,6 +87,12 @@ def longest_settlement_slots(params: ParamsView) -> int:
     accused = max(seed + params.openings_slots + verdicts, params.case_slots)
     jury = params.jury_commit_slots + params.jury_reveal_slots
     return round_ + accused + seed + jury + params.appeal_slots + params.breaker_slots
+
+
+def least_keep_stake(min_stake: int, reward: int, absence_fee: int) -> int:
+    """Return the least lamports that `keep_stake_lamports` may be, and that it is by default."""
+    half = -(-min_stake // 2)
+    return max(1, half, MIN_STAKE_REWARDS * reward, MIN_STAKE_ABSENCES * absence_fee)
 
 
 def check_params(params: ParamsView) -> None:
@@ -206,20 +217,21 @@ def _windows(p: ParamsView) -> Iterator[Rule]:
 
 
 def _money(p: ParamsView) -> Iterator[Rule]:
-    least_stake = max(1, MIN_STAKE_REWARDS * p.reward_per_payload)
+    least = least_keep_stake(p.min_stake_lamports, p.reward_per_payload, 0)
     yield Rule(
-        "StakeTooSmall",
-        p.stake_lamports >= least_stake,
-        "stake_lamports",
-        f"at least {MIN_STAKE_REWARDS} rewards = {least_stake}",
-        p.stake_lamports,
-        "raise stake_lamports or lower reward_per_payload",
+        "KeepStakeOutOfRange",
+        least <= p.keep_stake_lamports <= p.min_stake_lamports,
+        "keep_stake_lamports",
+        f"at least {MIN_STAKE_REWARDS} rewards and half of min_stake_lamports = {least}, and at "
+        f"most min_stake_lamports = {p.min_stake_lamports}",
+        p.keep_stake_lamports,
+        "raise min_stake_lamports or lower reward_per_payload",
     )
     yield Rule(
         "AbsenceFeeTooLarge",
-        p.absence_fee * MIN_STAKE_ABSENCES <= p.stake_lamports,
+        p.absence_fee * MIN_STAKE_ABSENCES <= p.keep_stake_lamports,
         "absence_fee",
-        f"at most a tenth of stake_lamports = {p.stake_lamports // MIN_STAKE_ABSENCES}",
+        f"at most a tenth of keep_stake_lamports = {p.keep_stake_lamports // MIN_STAKE_ABSENCES}",
         p.absence_fee,
         "lower absence_fee",
     )
@@ -251,4 +263,12 @@ def _audits(p: ParamsView) -> Iterator[Rule]:
         f"{least_cap} (p_base of capacity, rounded up) to capacity = {p.capacity}",
         p.audit_cap,
         "change audit_cap or p_base_ppm",
+    )
+    yield Rule(
+        "SketchFactorOutOfRange",
+        MIN_SKETCH_FACTOR <= p.sketch_factor <= MAX_SKETCH_FACTOR,
+        "sketch_factor",
+        f"{MIN_SKETCH_FACTOR} (a fifth of the larger norm) to {MAX_SKETCH_FACTOR} (a fiftieth)",
+        p.sketch_factor,
+        "leave it at 100 unless calibration finds another",
     )

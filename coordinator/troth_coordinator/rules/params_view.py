@@ -24,8 +24,10 @@ class Admission(IntEnum):
 class ParamsView:
     """The chain parameters of a run, in the order of the program's `Params`."""
 
-    stake_lamports: Lamports
-    """Stake that a participant deposits, and the minimum to be a member."""
+    min_stake_lamports: Lamports
+    """Stake that a participant deposits, and that unbonding in part may not go below."""
+    keep_stake_lamports: Lamports
+    """Stake that a member must keep: at least half of `min_stake_lamports`."""
     reward_per_payload: Lamports
     """Reward of an included payload."""
     absence_fee: Lamports
@@ -90,6 +92,8 @@ class ParamsView:
     """Sampling chance of an established participant, in ppm."""
     p_new_ppm: int
     """Sampling chance of a new participant, in ppm."""
+    sketch_factor: int
+    """Sketches differ where this times their squared distance exceeds the larger squared norm."""
     capacity: int
     """Participants that the run admits."""
     ring: int

@@ -138,7 +138,6 @@ class RunView:
     total_claimable: Lamports
     total_bonds: Lamports
     total_escrow: Lamports
-    treasury: Lamports
     reward_pool: Lamports
     vault_rent: Lamports
     params: ParamsView
@@ -147,8 +146,11 @@ class RunView:
     audit_epoch: int
     sampled: Bitmap
     accused: Bitmap
-    num_convicted: int
+    convicted: tuple[Bitmap, Bitmap, Bitmap, Bitmap]
     lost_seeds: int
+    waiting_since: Slot
+    total_withheld: Lamports
+    created: ParamsView
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,18 @@ class EntryView:
     work_faults: int
     seat_faults: int
     unbonding: Lamports
+    last_action: Slot
+    outage_start: Slot
+    outage_end: Slot
+    fined_outage: Slot
+    reveal_fault_round: RoundIndex
+    included_total: int
+    openings_mark: int
+    withheld: Lamports
+    probation_round: RoundIndex
+    decided_round: tuple[RoundIndex, RoundIndex, RoundIndex, RoundIndex]
+    openings_step: int
+    pending_kinds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +258,11 @@ class RoundView:
     sampled: Bitmap
     audited: Bitmap
     unpaid: Bitmap
+    reward_price: Lamports
+    price_base: Lamports
+    price_new: Lamports
+    withheld: Bitmap
+    probation: Bitmap
     ballots: tuple[BallotView, ...]
 
 
@@ -253,6 +272,26 @@ class TicketView:
 
     lamports: Lamports
     matures_slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """The past of a participant, which the run remembers after it has left."""
+
+    work_faults: int
+    seat_faults: int
+    strikes: int
+    openings_step: int
+    strike_rounds: tuple[RoundIndex, RoundIndex, RoundIndex]
+    unproven_rounds: tuple[RoundIndex, RoundIndex, RoundIndex]
+    decided_round: tuple[RoundIndex, RoundIndex, RoundIndex, RoundIndex]
+    openings_mark: int
+    included_total: int
+    openings_fault_round: RoundIndex
+    reveal_fault_round: RoundIndex
+    inactive_round: RoundIndex
+    return_round: RoundIndex
+    jailed_until_round: RoundIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +314,7 @@ class ParticipantView:
     manifest_round: RoundIndex
     manifest_hash: Digest
     manifest_uri: str
+    record: RecordView
 
 
 @dataclass(frozen=True, slots=True)

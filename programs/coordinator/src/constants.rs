@@ -7,7 +7,7 @@ pub const SLOT_HASHES: Pubkey = pubkey!("SysvarS1otHashes11111111111111111111111
 /// Lamports sent here are burned.
 pub const INCINERATOR: Pubkey = pubkey!("1nc1nerator11111111111111111111111111111111");
 /// Layout version written into the first byte of every account.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Marks "no round", "no slot": 2^64 - 1.
 pub const NONE: u64 = u64::MAX;
 /// Marks a `Participant` that holds no index.
@@ -35,10 +35,14 @@ pub const MAX_WINDOW_SLOTS: u64 = 1 << 40;
 pub const MAX_PARAM_LAMPORTS: u64 = 1 << 56;
 /// Least `keep_rounds`: a round cannot wait for the seed that the close opening it has just named.
 pub const MIN_KEEP_ROUNDS: u16 = 2;
-/// A stake is at least this many rewards.
+/// The stake to stay is at least this many rewards.
 pub const MIN_STAKE_REWARDS: u64 = 60;
-/// A stake is at least this many absence fees.
+/// The stake to stay is at least this many absence fees.
 pub const MIN_STAKE_ABSENCES: u64 = 10;
+/// Least `sketch_factor`: sketches differ beyond a fifth of the larger norm.
+pub const MIN_SKETCH_FACTOR: u32 = 25;
+/// Largest `sketch_factor`: sketches differ beyond a fiftieth of the larger norm.
+pub const MAX_SKETCH_FACTOR: u32 = 2_500;
 /// A bond is at least this many witness fees.
 pub const MIN_BOND_FEES: u64 = 14;
 /// A bond is at least this many rewards.
@@ -81,6 +85,8 @@ pub const ROUND_DOUBLED: u8 = 64;
 
 /// Seats of an audit, the extension's included.
 pub const NUM_SEATS: usize = 5;
+/// Places for seats in an `Audit` account, of which an audit fills at most `NUM_SEATS`.
+pub const SEAT_PLACES: usize = 7;
 /// Seats that judge at first.
 pub const FIRST_SEATS: usize = 3;
 /// Seats of a jury.
@@ -89,19 +95,19 @@ pub const NUM_JURORS: usize = 7;
 pub const SKETCH_LEN: usize = 64;
 
 /// Audit flag: paid in advance by `request_audit`.
-pub const AUDIT_REQUESTED: u8 = 1;
+pub const AUDIT_REQUESTED: u16 = 1;
 /// Audit flag: extended once.
-pub const AUDIT_EXTENDED: u8 = 2;
+pub const AUDIT_EXTENDED: u16 = 2;
 /// Audit flag: the seed slot of the case was named twice.
-pub const AUDIT_RETARGETED: u8 = 4;
+pub const AUDIT_RETARGETED: u16 = 4;
 /// Audit flag: the convicted owner appealed.
-pub const AUDIT_APPEALED: u8 = 8;
+pub const AUDIT_APPEALED: u16 = 8;
 /// Audit flag: the council reversed the conviction.
-pub const AUDIT_REVERSED: u8 = 16;
+pub const AUDIT_REVERSED: u16 = 16;
 /// Audit flag: the breaker held when the jury was drawn, or at the conviction.
-pub const AUDIT_BREAKER: u8 = 32;
+pub const AUDIT_BREAKER: u16 = 32;
 /// Audit flag: a bonded case; the bond is in the vault.
-pub const AUDIT_BONDED: u8 = 64;
+pub const AUDIT_BONDED: u16 = 64;
 
 /// Seat flag: committed.
 pub const SEAT_COMMITTED: u8 = 1;

@@ -91,9 +91,9 @@ pub enum CoordinatorError {
     UnbondTooShort,
     #[msg("an amount must be at most 2^56 lamports")]
     AmountTooLarge,
-    #[msg("stake_lamports must be at least 60 rewards, and at least 1")]
-    StakeTooSmall,
-    #[msg("absence_fee must be at most a tenth of the stake")]
+    #[msg("keep_stake_lamports must be 60 rewards, half of min_stake and 1, up to min_stake")]
+    KeepStakeOutOfRange,
+    #[msg("absence_fee must be at most a tenth of keep_stake_lamports")]
     AbsenceFeeTooLarge,
     #[msg("bond_lamports must be at least 14 witness fees and 5 rewards")]
     BondTooSmall,
@@ -101,11 +101,13 @@ pub enum CoordinatorError {
     ChanceOutOfRange,
     #[msg("audit_cap must be at least ceil(p_base * capacity), and at most capacity")]
     AuditCapOutOfRange,
+    #[msg("sketch_factor must be 25 (a fifth of the larger norm) to 2500 (a fiftieth)")]
+    SketchFactorOutOfRange,
     #[msg("admission must be 0 (open) or 1 (allowlist)")]
     UnknownAdmission,
     #[msg("reserved bytes must be zero")]
     ReservedNotZero,
-    #[msg("sizes, counts of rounds, vesting, unbonding and admission never change")]
+    #[msg("sizes, counts of rounds, vesting, unbonding, admission, sketch_factor never change")]
     ImmutableParameter,
     #[msg(
         "an update never shortens warmup, commit, attest, grace, delay, audit or appeal windows"
@@ -163,7 +165,7 @@ pub enum CoordinatorError {
     NotJoined,
     #[msg("this participant is leaving already")]
     AlreadyLeaving,
-    #[msg("only stake above stake_lamports can be withdrawn: use leave_run to withdraw all")]
+    #[msg("only stake above min_stake_lamports can be withdrawn: use leave_run to withdraw all")]
     StakeBelowMinimum,
     #[msg("all unbonding tickets are in use: withdraw the matured ones first")]
     TicketsFull,
@@ -244,7 +246,7 @@ pub enum CoordinatorError {
     StillJailed,
     #[msg("inactive twice within 500 rounds: wait for the round return_round")]
     ReturnsLater,
-    #[msg("the stake is below stake_lamports: send top_up_stake first")]
+    #[msg("the stake is below min_stake_lamports: send top_up_stake first")]
     StakeTooLow,
     #[msg("the ready vote is not that of the canonical root: compare the weights and post again")]
     ReadyRootMismatch,

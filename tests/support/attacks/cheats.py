@@ -210,16 +210,16 @@ def assert_slashed(loss: Loss, intent: SlashIntent) -> None:
 
 
 def assert_split_at_once(loss: Loss) -> None:
-    """A small penalty: treasury and fire, in the same transaction."""
+    """A small penalty: the fire, in the same transaction."""
     event = loss.event
     assert isinstance(event, Penalised)
-    parts = slashing.split(event.stake + event.unbonding + event.unvested, has_bond=False)
-    assert_fields(event, treasury=parts.treasury, burned=parts.burned)
+    parts = slashing.fine(event.stake + event.unbonding + event.unvested)
+    assert_fields(event, acquitted=0, burned=parts.burned)
     assert loss.burned == parts.burned == -loss.vault_change
 
 
 def assert_convicted_of_work(books: Books, loss: Loss, *, is_repeated: bool = False) -> None:
-    """P3 into escrow, and from there to the treasury and the fire."""
+    """P3 into escrow, and from there into the fire."""
     assert isinstance(loss.event, CaseSettled)
     assert_slashed(loss, slashing.work(loss.funds, is_repeated=is_repeated))
     assert loss.vault_change == 0, "the escrow stays in the vault"
@@ -228,7 +228,7 @@ def assert_convicted_of_work(books: Books, loss: Loss, *, is_repeated: bool = Fa
         loss.event.stake + loss.event.unbonding + loss.event.unvested, has_bond=False
     )
     assert closed is not None
-    assert_fields(closed, treasury=parts.treasury, burned=parts.burned, challenger=0, returned=0)
+    assert_fields(closed, pool=0, burned=parts.burned, challenger=0, returned=0)
     assert loss.after.status == (Status.BARRED if is_repeated else Status.INACTIVE)
 
 
@@ -255,7 +255,7 @@ def assert_found(
 async def assert_honest_untouched(run: InProcessRun, books: Books) -> None:
     """No honest stake moved, no honest was struck, all hold the same weights, nothing is lost."""
     view = await run.view()
-    stake = run.settings.chain.stake_lamports
+    stake = run.settings.chain.min_stake_lamports
     for one in run.members:
         entry = view.entries[one.index]
         if one.name != CHEAT:

@@ -114,9 +114,10 @@ def audit_vote(given: Given) -> Any:
 
 def sketch_pair(given: Given) -> Any:
     first, second = given["first"], given["second"]
-    assert sketch.differ(first, second) == sketch.differ(second, first)
+    factor = given["factor"]
+    assert sketch.differ(first, second, factor) == sketch.differ(second, first, factor)
     hashes = [sketch.sketch_hash(one).hex() for one in (first, second)]
-    return {"differ": sketch.differ(first, second), "hashes": hashes}
+    return {"differ": sketch.differ(first, second, factor), "hashes": hashes}
 
 
 def kind_of(number: int) -> verdict.VerdictKind | None:
@@ -129,16 +130,17 @@ def audit_panel(given: Given) -> Any:
         quorum.Report(committed, kind_of(kind), None if value is None else (value,) * 64)
         for committed, kind, value in given["reports"]
     ]
+    factor = given["factor"]
     try:
-        settled = quorum.outcome(reports, given["num_available"])
+        settled = quorum.outcome(reports, given["num_available"], factor)
     except ReportError:
         return None
     case = quorum.CaseOutcome(given["case"]) if given["case"] else None
-    faults = quorum.seat_faults(reports, case)
+    faults = quorum.seat_faults(reports, case, factor)
     return {
         "outcome": settled,
-        "outvoted": sorted(quorum.outvoted(reports)),
-        "paid": sorted(quorum.paid_seats(reports, settled)),
+        "outvoted": sorted(quorum.outvoted(reports, factor)),
+        "paid": sorted(quorum.paid_seats(reports, settled, factor)),
         "faults": [faults.get(seat, 0) for seat in range(len(reports))],
     }
 
@@ -174,7 +176,7 @@ def slash(given: Given) -> Any:
         "unvested": intent.takes_unvested,
         "strike": intent.is_strike,
         "barred": intent.is_barred,
-        "acquitted": intent.recipient is slashing.Recipient.ACQUITTED,
+        "acquitted": intent.pays_acquitted,
         "fault": int(intent.fault.value.removeprefix("P")),
         "principal": str(intent.principal),
         "taken": [taken.stake, taken.unbonding, taken.unvested, taken.shortfall],
@@ -182,12 +184,13 @@ def slash(given: Given) -> Any:
 
 
 def parts(split: slashing.Split) -> Any:
-    return [split.challenger, split.acquitted, split.treasury, split.burned]
+    return [split.challenger, split.acquitted, split.burned]
 
 
 def slash_split(given: Given) -> Any:
-    to = slashing.Recipient.ACQUITTED if given["acquitted"] else slashing.Recipient.SPLIT
-    return parts(slashing.split(given["total"], has_bond=given["has_bond"], recipient=to))
+    if given["acquittal"] is not None:
+        return parts(slashing.fine(given["total"], given["acquittal"]))
+    return parts(slashing.split(given["total"], has_bond=given["has_bond"]))
 
 
 def failed_case(given: Given) -> Any:

@@ -236,7 +236,7 @@ class ChainDriver:
             + run.total_claimable
             + run.total_bonds
             + run.total_escrow
-            + run.treasury
+            + run.total_withheld
             + run.reward_pool
         )
         assert self.chain.accounts.balance(self.at.vault) == owed

@@ -42,7 +42,7 @@ def params_of(**changes: int | str) -> ParamsView:
     """Localnet parameters with small money, so that rewards are easy to count by hand."""
     values: dict[str, int | str] = {
         "reward_per_payload": 1_000,
-        "stake_lamports": 100_000,
+        "min_stake_lamports": 100_000,
         "witness_fee": 200,
         "bond_lamports": 5_000,
         "sequences_per_payload": 2,

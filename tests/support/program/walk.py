@@ -71,8 +71,9 @@ class Walk:
             case {"InstructionError": [_, {"Custom": code}]}:
                 known = driver._errors.get(code)
                 # Refusals of Anchor itself here: an owner without a participant account, a round
-                # without a checkpoint.
-                error = known.name if known else {3012: "AccountNotInitialized"}[code]
+                # without a checkpoint, an account that is closed but was sent lamports.
+                anchors = {3007: "AccountOwnedByWrongProgram", 3012: "AccountNotInitialized"}
+                error = known.name if known else anchors[code]
             case other:
                 raise AssertionError(f"{other}\n" + "\n".join(reported.logs))
         assert error not in NEVER, "\n".join(reported.logs)
@@ -286,7 +287,7 @@ def authority_acts(walk: Walk) -> None:
     params = dataclasses.replace(
         driver.run.params,
         reward_per_payload=walk.dice.choice((0, 700, 700, 1_000, 1_500)),
-        stake_lamports=walk.dice.choice((100_000, 100_000, 120_000)),
+        min_stake_lamports=walk.dice.choice((100_000, 100_000, 120_000)),
         absence_fee=walk.dice.choice((0, 500, 500, 700, 2_000)),
     )
     walk.attempt(

@@ -79,8 +79,10 @@ def run_out(walk: Walk) -> None:
     audits = walk.driver.audits
     ends = [end for a in audits for end in (a.stage_end, a.appeal_end, a.case_end)]
     later = [end for end in ends if walk.clock <= end < 2**40]
-    if later:
-        walk.driver.chain.advance(min(later) + 1 - walk.clock)
+    # A stage that nobody has touched since its end shows no end ahead: the next one has begun.
+    wait = min(later) + 1 - walk.clock if later else walk.driver.params.jury_reveal_slots
+    if audits:
+        walk.driver.chain.advance(wait)
         tend(walk)
 
 
@@ -94,7 +96,7 @@ def recover(walk: Walk) -> None:
     driver = walk.driver
     for index, entry in enumerate(driver.entries):
         owner = walk.known.get(entry.owner)
-        missing = driver.run.params.stake_lamports + SPARE - entry.stake
+        missing = driver.run.params.min_stake_lamports + SPARE - entry.stake
         if owner is None or entry.status not in (Status.INACTIVE, Status.JAILED, Status.PENDING):
             continue
         if missing > SPARE:

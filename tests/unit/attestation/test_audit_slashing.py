@@ -3,10 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.fields import assert_fields
 
 from troth_attestation import slashing
 from troth_attestation.quorum import SeatFault
-from troth_attestation.slashing import Fault, Funds, Prices, Recipient, SlashIntent, Split
+from troth_attestation.slashing import Fault, Funds, Prices, SlashIntent, Split
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.ids import NONE
 
@@ -38,25 +39,27 @@ def test_a_slash_takes_what_is_there_in_order_and_records_the_rest(intent, funds
         assert taken.total == funds.principal + funds.unvested
 
 
-@given(LAMPORTS, st.booleans(), st.sampled_from(Recipient))
-def test_the_parts_add_up_to_the_lamport(total, has_bond, recipient):
-    parts = slashing.split(total, has_bond=has_bond, recipient=recipient)
+@given(LAMPORTS, st.booleans(), LAMPORTS)
+def test_the_parts_add_up_to_the_lamport(total, has_bond, most):
+    parts = slashing.split(total, has_bond=has_bond)
     assert parts.total == total
-    assert min(parts.challenger, parts.acquitted, parts.treasury, parts.burned) >= 0
-    if recipient is Recipient.SPLIT:
-        assert 2 * parts.burned >= total
-        assert 20 * parts.challenger <= total
-        assert parts.acquitted == 0
-        assert has_bond or parts.challenger == 0
-    else:
-        assert parts.acquitted == total
+    assert 20 * parts.burned >= 19 * total
+    assert_fields(parts, acquitted=0)
+    assert has_bond or parts.challenger == 0
+    fined = slashing.fine(total, most)
+    assert fined.total == total
+    assert_fields(fined, challenger=0, acquitted=min(total, most))
 
 
 def test_the_split_in_numbers():
     bonded = slashing.split(1_000_039, has_bond=True)
-    assert bonded == Split(challenger=50_001, treasury=450_017, burned=500_021)
-    assert slashing.split(1_000_039, has_bond=False) == Split(treasury=500_018, burned=500_021)
+    assert bonded == Split(challenger=50_001, burned=950_038)
+    assert slashing.split(1_000_039, has_bond=False) == Split(burned=1_000_039)
     assert slashing.split(1, has_bond=True) == Split(burned=1)
+    assert slashing.fine(1_000_039) == Split(burned=1_000_039)
+    most = slashing.acquittal(PRICES)
+    assert most == 10 * PRICES.reward_per_payload
+    assert slashing.fine(most + 7, most) == Split(acquitted=most, burned=7)
 
 
 @given(LAMPORTS)
@@ -64,7 +67,7 @@ def test_a_failed_case_pays_half_of_the_bond_and_burns_the_rest(bond):
     parts = slashing.failed_case(bond)
     assert parts.total == bond
     assert parts.burned - parts.acquitted in (0, 1)
-    assert parts.challenger == parts.treasury == 0
+    assert parts.challenger == 0
 
 
 @pytest.mark.parametrize(
@@ -105,8 +108,8 @@ def test_what_else_follows():
     assert slashing.vouched_for_malformed().is_strike
     assert slashing.false_possession(RICH).is_strike
     framed = slashing.seat(SeatFault.FALSE_MISMATCH, RICH, PRICES)
-    assert framed.recipient is Recipient.ACQUITTED
-    assert slashing.seat(SeatFault.WRONG_OK, RICH, PRICES).recipient is Recipient.SPLIT
+    assert framed.pays_acquitted
+    assert not slashing.seat(SeatFault.WRONG_OK, RICH, PRICES).pays_acquitted
     hidden = slashing.seat(SeatFault.NO_REVEAL, Funds(200_000, 0, 0), PRICES)
     assert hidden.principal == 20_000
     assert [fault.value for fault in Fault] == ["P2", "P3", "P5", "P6", "P7", "P8", "P9", "P10"]

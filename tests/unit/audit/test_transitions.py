@@ -150,12 +150,13 @@ def convicting(num, **changes):
 @pytest.mark.parametrize(
     ("case", "run", "expected"),
     [
-        (convicting(2), {"num_convicted": 1}, True),
-        (convicting(1), {"num_convicted": 1}, False),
-        (convicting(2), {"num_convicted": 0}, False),
-        (convicting(2), {"num_convicted": 1, "audit_epoch": 0, "epoch": 1}, False),
-        (convicting(2), {"num_convicted": 1, "phase": Phase.FINISHED}, False),
-        (convicting(2, kind=AuditKind.ROOT), {"num_convicted": 1}, False),
+        (convicting(2), {"convicted": (0b1000, 0, 0, 0)}, True),
+        (convicting(1), {"convicted": (0b1000, 0, 0, 0)}, False),
+        (convicting(2), {"convicted": (1 << 5, 0, 0, 0)}, False),
+        (convicting(2), {"convicted": (0, 0b1000, 0, 0)}, False),
+        (convicting(2), {"convicted": (0b1000, 0, 0, 0), "audit_epoch": 0, "epoch": 1}, False),
+        (convicting(2), {"convicted": (0b1000, 0, 0, 0), "phase": Phase.FINISHED}, False),
+        (convicting(2, kind=AuditKind.ROOT), {"convicted": (0b1000, 0, 0, 0)}, False),
     ],
 )
 async def test_a_conviction_too_many_for_the_epoch_is_not_sent_again_and_again(
@@ -168,7 +169,7 @@ async def test_a_conviction_too_many_for_the_epoch_is_not_sent_again_and_again(
 
 
 def test_the_cap_grows_with_those_present_and_spares_nobody_who_is_barred_already():
-    view = view_at(num_convicted=1)
+    view = view_at(convicted=(1, 0, 0, 0))
     six = replace(view, entries=roster(*(entry(n) for n in range(1, 7))))
     assert not waits_for_cap(six, convicting(3))
     gone = [entry(n, status=Status.LEFT) for n in range(1, 4)]

@@ -44,7 +44,7 @@ def test_witnesses(cli):
 def test_defaults_come_from_the_settings(cli, tmp_path):
     file = tmp_path / "run.toml"
     file.write_text(
-        "[chain]\nreward_per_payload = 1_000\nstake_lamports = 90_000\np_base_ppm = 200_000\n"
+        "[chain]\nreward_per_payload = 1_000\nmin_stake_lamports = 90_000\np_base_ppm = 200_000\n"
     )
     found = cli.json("run", "economics", "--config", file)
     assert found["given"]["p_ppm"] == 200_000
@@ -52,7 +52,7 @@ def test_defaults_come_from_the_settings(cli, tmp_path):
     assert found["given"]["cost"] == 800
     assert found["given"]["gain"] == 800
     assert found["run"] == {
-        "stake_lamports": 90_000,
+        "min_stake_lamports": 90_000,
         "witness_fee_lamports": 850,
         "witness_penalty_lamports": 10_000,
     }
@@ -170,7 +170,7 @@ def test_settings_and_a_run_on_chain_exclude_each_other(cli):
     [
         ("chain.p_bass_ppm=1", "UnknownKeyError"),
         ("chain.p_base_ppm=1000001", "InvalidValueError"),
-        ("chain.stake_lamports=1", "ContradictionError"),
+        ("chain.min_stake_lamports=1", "ContradictionError"),
     ],
 )
 def test_settings_that_no_run_could_have_are_refused(cli, setting, kind):

@@ -117,7 +117,7 @@ def test_an_override_without_key_or_value_is_refused(cli, tmp_path, text):
     ("override", "error"),
     [
         ("chain.unbond_slots=5", ContradictionError),
-        ("chain.stake_lamports=1", ContradictionError),
+        ("chain.min_stake_lamports=1", ContradictionError),
         ("chain.commit_slot=1", UnknownKeyError),
     ],
 )

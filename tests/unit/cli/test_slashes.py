@@ -32,7 +32,7 @@ SHOWN = [event(audit_events.VerdictRevealed, index=index, verdict=2) for index i
 ACCUSED = event(audit_events.AuditSettled, outcome=3)
 DRAWN = event(audit_events.JuryDrawn, jurors=(1, 2, 3, *[65_535] * 4))
 CONVICTED = event(audit_events.CaseSettled, outcome=1, stake=50, unvested=12)
-PAID = event(audit_events.AuditClosed, burned=31, treasury=31)
+PAID = event(audit_events.AuditClosed, burned=62)
 STORY = [OPENED, *SHOWN, ACCUSED, DRAWN, CONVICTED, PAID]
 
 
@@ -71,7 +71,7 @@ def test_openings_withheld_from_the_jury_are_a_fine_and_no_conviction():
     assert case.is_conviction is False
     assert case.money.taken == 0
     assert "no openings" in str(case_blocks(case, []))
-    (slash,) = slashes_of(Slashes((case,), (Fine(7, 5, 5, "P5", 20, 10, 0, 10),), ()))
+    (slash,) = slashes_of(Slashes((case,), (Fine(7, 5, 5, "P5", 20, 0, 20),), ()))
     assert slash.fault.value == "P5"
     assert slash.taken == 20
 
@@ -86,7 +86,7 @@ def test_what_was_given_back_is_no_slash():
 
 
 def test_status_lists_convictions_and_fines_by_round():
-    fine = Fine(3, 9, 1, "P6", 2, 1, 0, 1)
+    fine = Fine(3, 9, 1, "P6", 2, 0, 2)
     slashes = slashes_of(Slashes((of_events(KEY, STORY),), (fine,), ()))
     rows = [slash_values(one) for one in slashes]
     assert [row["round"] for row in rows] == [3, 7]

@@ -71,8 +71,8 @@ def test_view_round_trip():
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("stake_lamports", -1),
-        ("stake_lamports", 2**56 + 1),
+        ("min_stake_lamports", -1),
+        ("min_stake_lamports", 2**56 + 1),
         ("commit_slots", 0),
         ("case_slots", 2**40 + 1),
         ("max_rounds", 0),
@@ -106,12 +106,26 @@ def test_a_missing_parameter_is_named():
 
 def test_a_contradiction_says_what_to_do():
     with pytest.raises(ContradictionError) as caught:
-        ChainParams.localnet(stake_lamports=5)
+        ChainParams.localnet(min_stake_lamports=5)
     assert str(caught.value) == (
-        "chain.stake_lamports: expected at least 60 rewards = 60000000, found 5. "
-        "Raise stake_lamports or lower reward_per_payload."
+        "chain.keep_stake_lamports: expected at least 60 rewards and half of min_stake_lamports = "
+        "60000000, and at most min_stake_lamports = 5, found 60000000. "
+        "Raise min_stake_lamports or lower reward_per_payload."
     )
-    assert caught.value.program_error == "StakeTooSmall"
+    assert caught.value.program_error == "KeepStakeOutOfRange"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, 60_000_000),
+        ({"min_stake_lamports": 120_000_001}, 60_000_001),
+        ({"absence_fee": 7_000_000}, 70_000_000),
+        ({"keep_stake_lamports": 99_000_000}, 99_000_000),
+    ],
+)
+def test_the_stake_to_keep_is_the_least_that_the_others_allow_unless_it_is_named(changes, expected):
+    assert ChainParams.localnet(**changes).keep_stake_lamports == expected
 
 
 @pytest.mark.parametrize("field", IMMUTABLE)

@@ -49,14 +49,15 @@ macro_rules! fields {
 }
 
 pub fn params() -> Vec<Field> {
-    fields!(Params: stake_lamports, reward_per_payload, absence_fee, witness_fee, recompute_cost,
+    fields!(Params: min_stake_lamports, keep_stake_lamports, reward_per_payload, absence_fee,
+        witness_fee, recompute_cost,
         bond_lamports, sequences_per_payload, max_rounds, join_until_round, warmup_slots,
         commit_slots, attest_slots, close_grace_slots, halt_slots, seed_delay_slots,
         vesting_slots, unbond_slots, max_pause_slots, param_delay_slots, case_slots,
         openings_slots, verdict_commit_slots, verdict_reveal_slots, jury_commit_slots,
         jury_reveal_slots, appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds,
-        checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, capacity, ring, min_members,
-        keep_rounds, audit_cap, max_witness_only, admission, reserved)
+        checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, sketch_factor, capacity, ring,
+        min_members, keep_rounds, audit_cap, max_witness_only, admission, reserved)
 }
 
 pub fn run() -> Vec<Field> {
@@ -68,8 +69,9 @@ pub fn run() -> Vec<Field> {
         paused_at_slot, pause_window_start_slot, pause_used_slots, pause_total_slots,
         params_requested_slot, finished_slot, event_sequence, num_participants, num_rounds,
         num_checkpoints, total_stake, total_unbonding, total_unvested, total_claimable,
-        total_bonds, total_escrow, treasury, reward_pool, vault_rent, params, pending_params,
-        num_audits, audit_epoch, sampled, accused, num_convicted, lost_seeds, reserved)
+        total_bonds, total_escrow, reward_pool, vault_rent, params, pending_params,
+        num_audits, audit_epoch, sampled, accused, convicted, lost_seeds, waiting_since,
+        total_withheld, created, reserved)
 }
 
 pub fn roster() -> Vec<Field> {
@@ -82,7 +84,9 @@ pub fn entry() -> Vec<Field> {
         inactive_round, jailed_until_round, left_round, rounds_served, included_since_strike,
         strike_rounds, misses_in_row, deadline_misses_in_row, status, roles, flags, strikes,
         unproven_rounds, openings_fault_round, audits, targets, frozen, work_faults,
-        seat_faults, unbonding)
+        seat_faults, unbonding, last_action, outage_start, outage_end, fined_outage,
+        reveal_fault_round, included_total, openings_mark, withheld, probation_round,
+        decided_round, openings_step, pending_kinds, pad)
 }
 
 pub fn round() -> Vec<Field> {
@@ -90,7 +94,8 @@ pub fn round() -> Vec<Field> {
         cursor, open_slot, commit_end_slot, close_slot, seed_slot, reward_paid, reward_window,
         base_round, slot_hash, seed, canonical_root, members, trainers, eligible, is_new,
         committed, attested, included, struck, freeze_clock, close_clock, requested, sampled,
-        audited, unpaid, reserved, ballots)
+        audited, unpaid, reward_price, price_base, price_new, withheld, probation, reserved,
+        ballots)
 }
 
 pub fn ballot() -> Vec<Field> {
@@ -100,11 +105,13 @@ pub fn ballot() -> Vec<Field> {
 
 pub fn audit() -> Vec<Field> {
     fields!(Audit: version, bump, kind, stage, outcome, case_outcome, flags, num_seats,
-        num_available, num_jurors, target, subject, challenger_index, run, payer, owner,
-        challenger, header_hash, root_vote, canonical_root, seed, openings_root, case_seed, round,
-        previous_included, eligible, vouchers, attest_bitmap, reward_paid, reward_window,
+        num_available, num_jurors, first_acting, target, subject, challenger_index, pad, run,
+        payer, owner, challenger, header_hash, root_vote, canonical_root, seed, openings_root,
+        case_seed, round, previous_included, eligible, vouchers, attest_bitmap, reward_paid,
+        reward_window,
         stage_end, case_end, case_seed_slot, appeal_end, prepaid, bond, escrow_stake,
-        escrow_unbonding, escrow_unvested, shortfall, possession, seats, jurors)
+        escrow_unbonding, escrow_unvested, shortfall, reward_price, openings_price, juror_fees,
+        possession, seats, jurors)
 }
 
 pub fn seat() -> Vec<Field> {

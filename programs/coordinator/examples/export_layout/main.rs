@@ -118,67 +118,66 @@ fn enums() -> String {
         ("audit_stage".into(), named(&stages)),
         ("event_kind".into(), event_kinds()),
     ];
-    all.extend(flags().map(|(name, bits)| {
-        let pairs: Vec<_> = bits
-            .iter()
-            .map(|&(bit, value)| (bit, u64::from(value)))
-            .collect();
-        (name.into(), numbers(2, &pairs))
-    }));
+    all.extend(flags().map(|(name, bits)| (name.into(), numbers(2, &bits))));
     object(1, &all)
 }
 
-type Flags = (&'static str, &'static [(&'static str, u8)]);
+type Flags = (&'static str, Vec<(&'static str, u64)>);
+
+/// Flags of one kind, by name.
+macro_rules! bits {
+    ($($name:literal = $bit:ident),* $(,)?) => { vec![$(($name, u64::from($bit))),*] };
+}
 
 fn flags() -> [Flags; 7] {
     [
         (
             "role",
-            &[("trainer", ROLE_TRAINER), ("witness", ROLE_WITNESS)],
+            bits!["trainer" = ROLE_TRAINER, "witness" = ROLE_WITNESS,],
         ),
         (
             "admission",
-            &[("open", ADMISSION_OPEN), ("allowlist", ADMISSION_ALLOWLIST)],
+            bits!["open" = ADMISSION_OPEN, "allowlist" = ADMISSION_ALLOWLIST,],
         ),
         (
             "run_flag",
-            &[
-                ("pause_requested", RUN_PAUSE_REQUESTED),
-                ("params_pending", RUN_PARAMS_PENDING),
+            bits![
+                "pause_requested" = RUN_PAUSE_REQUESTED,
+                "params_pending" = RUN_PARAMS_PENDING,
             ],
         ),
-        ("entry_flag", &[("leaving", ENTRY_LEAVING)]),
+        ("entry_flag", bits!["leaving" = ENTRY_LEAVING]),
         (
             "round_flag",
-            &[
-                ("root_only", ROUND_ROOT_ONLY),
-                ("closed", ROUND_CLOSED),
-                ("void", ROUND_VOID),
-                ("forced_void", ROUND_FORCED_VOID),
-                ("commit_ran_to_deadline", ROUND_COMMIT_RAN_TO_DEADLINE),
-                ("attest_ran_to_deadline", ROUND_ATTEST_RAN_TO_DEADLINE),
-                ("doubled", ROUND_DOUBLED),
+            bits![
+                "root_only" = ROUND_ROOT_ONLY,
+                "closed" = ROUND_CLOSED,
+                "void" = ROUND_VOID,
+                "forced_void" = ROUND_FORCED_VOID,
+                "commit_ran_to_deadline" = ROUND_COMMIT_RAN_TO_DEADLINE,
+                "attest_ran_to_deadline" = ROUND_ATTEST_RAN_TO_DEADLINE,
+                "doubled" = ROUND_DOUBLED,
             ],
         ),
         (
             "audit_flag",
-            &[
-                ("requested", AUDIT_REQUESTED),
-                ("extended", AUDIT_EXTENDED),
-                ("retargeted", AUDIT_RETARGETED),
-                ("appealed", AUDIT_APPEALED),
-                ("reversed", AUDIT_REVERSED),
-                ("breaker", AUDIT_BREAKER),
-                ("bonded", AUDIT_BONDED),
+            bits![
+                "requested" = AUDIT_REQUESTED,
+                "extended" = AUDIT_EXTENDED,
+                "retargeted" = AUDIT_RETARGETED,
+                "appealed" = AUDIT_APPEALED,
+                "reversed" = AUDIT_REVERSED,
+                "breaker" = AUDIT_BREAKER,
+                "bonded" = AUDIT_BONDED,
             ],
         ),
         (
             "seat_flag",
-            &[
-                ("committed", SEAT_COMMITTED),
-                ("revealed", SEAT_REVEALED),
-                ("faulty", SEAT_FAULTY),
-                ("paid", SEAT_PAID),
+            bits![
+                "committed" = SEAT_COMMITTED,
+                "revealed" = SEAT_REVEALED,
+                "faulty" = SEAT_FAULTY,
+                "paid" = SEAT_PAID,
             ],
         ),
     ]

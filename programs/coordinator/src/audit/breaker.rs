@@ -14,7 +14,7 @@ pub fn turn_epoch(run: &mut Run) {
         run.audit_epoch = run.epoch;
         run.sampled = 0;
         run.accused = 0;
-        run.num_convicted = 0;
+        run.convicted = [0; 4];
     }
 }
 
@@ -65,14 +65,14 @@ mod tests {
         let mut run = Box::new(Run::zeroed());
         note_sampled(&mut run, 0xff);
         run.accused = 0xff;
-        run.num_convicted = 2;
+        run.convicted[0] = 2;
         assert!(holds(&run));
         run.epoch = 1;
         assert!(!holds(&run));
         note_accused(&mut run, 9);
         assert_eq!(
-            (run.sampled, run.accused, run.num_convicted),
-            (1 << 9, 1 << 9, 0)
+            (run.sampled, run.accused, run.convicted),
+            (1 << 9, 1 << 9, [0; 4])
         );
     }
 }

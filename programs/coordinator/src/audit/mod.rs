@@ -39,6 +39,8 @@ pub struct AuditContext<'a, 'info> {
     pub burned: u64,
     /// The events that the instruction shows at its end.
     pub journal: &'a mut Journal,
+    /// Lamports of false accusers that the acquitted target may still get.
+    pub acquittal: u64,
 }
 
 impl AuditContext<'_, '_> {

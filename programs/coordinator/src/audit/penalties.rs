@@ -10,10 +10,10 @@ use super::AuditContext;
 use crate::constants::{NONE, SEAT_FAULTY};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Penalised};
-use crate::math::add;
+use crate::math::{add, sub};
 use crate::round::penalties::{jail, strike};
 use crate::rules::quorum::SeatFault;
-use crate::rules::slashing::{no_openings, seat, split, Fault, SlashIntent, Split, Taken};
+use crate::rules::slashing::{fine, no_openings, seat, Fault, SlashIntent, Split, Taken};
 use crate::state::{Change, Entry, Participant, Round, Run};
 
 /// Duties missed on seats (P6) that jail.
@@ -53,13 +53,17 @@ impl AuditContext<'_, '_> {
         Ok(taken)
     }
 
-    /// Slashes at once. The lamports go to the treasury and are burned, or go to a target that was
-    /// wrongly accused.
+    /// Slashes at once. The lamports are burned; a target that was wrongly accused gets a part.
     pub fn penalise(&mut self, index: u16, intent: &SlashIntent) -> Result<()> {
         let taken = self.slash(index, intent)?;
         let total = add(add(taken.stake, taken.unbonding)?, taken.unvested)?;
-        let parts = split(total, false, intent.pays_acquitted);
-        self.run.place_treasury(parts.treasury)?;
+        let most = if intent.pays_acquitted {
+            self.acquittal
+        } else {
+            0
+        };
+        let parts = fine(total, most);
+        self.acquittal = sub(self.acquittal, parts.acquitted)?;
         let target = self.roster.entry_mut(self.audit.target)?;
         self.run.place_claimable(target, parts.acquitted)?;
         self.burned = add(self.burned, parts.burned)?;
@@ -138,7 +142,6 @@ impl AuditContext<'_, '_> {
             unbonding: taken.unbonding,
             unvested: taken.unvested,
             shortfall: taken.shortfall,
-            treasury: parts.treasury,
             acquitted: parts.acquitted,
             burned: parts.burned,
             status: self.roster.entry(index)?.status,
@@ -149,7 +152,7 @@ impl AuditContext<'_, '_> {
 
 /// Makes a participant whose stake is below the minimum inactive at once, until it tops up.
 fn require_minimum(run: &Run, entry: &mut Entry) {
-    let is_short = entry.stake < run.params.stake_lamports;
+    let is_short = entry.stake < run.params.min_stake_lamports;
     if is_short && entry.may(Change::Deactivate) && !entry.is_leaving() {
         entry.clear_ready();
         entry.change(Change::Deactivate);

@@ -81,7 +81,9 @@ impl Audit {
     /// Seats the witnesses that remain: the first ones did not agree.
     pub fn extend(&mut self, params: &Params, clock: u64) -> Result<()> {
         self.require_all_shown(clock)?;
-        let outcome = self.with_panel(|panel, available| panel.outcome(available));
+        let outcome = self.with_panel(params.sketch_factor, |panel, available| {
+            panel.outcome(available)
+        });
         let is_due = outcome == Some(AuditOutcome::Extend);
         ensure!(is_due, CoordinatorError::ExtensionNotDue);
         self.num_seats = self.num_available;
@@ -89,8 +91,9 @@ impl Audit {
         self.enter(Stage::Commit, clock, params.verdict_commit_slots)
     }
 
-    /// Compares what the seats have shown, and hands it to `ask` with the seats available.
-    pub fn with_panel<T>(&self, ask: impl FnOnce(&Panel, usize) -> T) -> T {
+    /// Compares what the seats have shown, with the `sketch_factor` of the run, and hands it to
+    /// `ask` with the seats available.
+    pub fn with_panel<T>(&self, sketch_factor: u32, ask: impl FnOnce(&Panel, usize) -> T) -> T {
         let judging = self.judging();
         let mut reports = [Report::default(); NUM_SEATS];
         for (report, seat) in reports.iter_mut().zip(judging) {
@@ -101,7 +104,10 @@ impl Audit {
             }
         }
         let given = reports.get(..judging.len()).unwrap_or_default();
-        ask(&Panel::new(given), usize::from(self.num_available))
+        ask(
+            &Panel::new(given, sketch_factor),
+            usize::from(self.num_available),
+        )
     }
 
     /// The seats whose windows are open: the first ones, or those of the extension.
@@ -115,7 +121,7 @@ impl Audit {
     fn acting_seat(&mut self, index: u16) -> Result<&mut Seat> {
         let mut judging = self.judging().iter();
         let place = judging.position(|seat| seat.index == index);
-        let place = place.unwrap_or(NUM_SEATS);
+        let place = place.unwrap_or(SEAT_PLACES);
         ensure!(place >= self.first_acting(), CoordinatorError::WindowOver);
         let seat = self.seats.get_mut(place);
         seat.ok_or_else(|| refuse(CoordinatorError::NotSeated))

@@ -45,6 +45,7 @@ impl AuditContext<'_, '_> {
     /// position of the audit's round, whatever round it holds.
     pub fn find(&self, round: &Round) -> Result<Findings> {
         let audit = &*self.audit;
+        let factor = self.run.params.sketch_factor;
         let nothing = |outcome| Findings {
             outcome,
             paid: 0,
@@ -58,7 +59,7 @@ impl AuditContext<'_, '_> {
                 Ok(nothing(None))
             }
             Stage::Openings | Stage::Commit | Stage::Reveal if is_struck => Ok(Findings {
-                paid: audit.with_panel(|panel, _| panel.paid_seats(AuditOutcome::Unproven)),
+                paid: audit.with_panel(factor, |panel, _| panel.paid_seats(AuditOutcome::Unproven)),
                 ..nothing(None)
             }),
             Stage::Openings => {
@@ -94,7 +95,8 @@ impl AuditContext<'_, '_> {
     }
 
     fn count_verdicts(&self) -> Result<Findings> {
-        self.audit.with_panel(|panel, available| {
+        let factor = self.run.params.sketch_factor;
+        self.audit.with_panel(factor, |panel, available| {
             let outcome = panel.outcome(available);
             let Some(known) = outcome else {
                 return Err(refuse(CoordinatorError::InvariantViolated));
@@ -236,8 +238,8 @@ impl AuditContext<'_, '_> {
         Ok(())
     }
 
-    /// Returns the rest of the fees paid in advance to their payer, or to the treasury where that
-    /// account cannot hold them.
+    /// Returns the rest of the fees paid in advance to their payer, or to the pool where
+    /// that account cannot hold them.
     pub fn refund_prepaid(&mut self, vault: &AccountInfo, to: Option<&AccountInfo>) -> Result<()> {
         let lamports = std::mem::take(&mut self.audit.prepaid);
         if lamports == 0 {
@@ -250,12 +252,12 @@ impl AuditContext<'_, '_> {
         ensure!(is_theirs, CoordinatorError::WrongChallenger);
         self.run.release_bond(lamports)?;
         let is_back = pda::refund(vault, to, lamports)?;
-        let (refunded, treasury) = if is_back {
+        let (refunded, pool) = if is_back {
             (lamports, 0)
         } else {
             (0, lamports)
         };
-        self.run.place_treasury(treasury)?;
+        self.run.place_pool(pool)?;
         let event = PrepaidRefunded {
             run: self.key,
             sequence: self.run.event_sequence,
@@ -264,7 +266,7 @@ impl AuditContext<'_, '_> {
             target: self.audit.target,
             challenger: self.audit.challenger,
             refunded,
-            treasury,
+            pool,
         };
         record(self.run, self.journal, &event)
     }

@@ -157,7 +157,7 @@ fn the_extension_gives_windows_to_the_new_seats_only() {
     assert!(audit.require_all_shown(303).is_err());
     show(&mut audit, 14, Verdict::Ok, &OTHER, 304).unwrap();
     assert!(audit.require_all_shown(304).is_ok() && audit.extend(&params(), 304).is_err());
-    let outcome = audit.with_panel(|panel, available| panel.outcome(available));
+    let outcome = audit.with_panel(100, |panel, available| panel.outcome(available));
     assert_eq!(outcome, Some(AuditOutcome::Unproven));
 }
 
@@ -219,6 +219,7 @@ impl Setup {
             participants: &[],
             burned: 0,
             journal: &mut self.journal,
+            acquittal: 0,
         };
         (context, &mut self.round)
     }

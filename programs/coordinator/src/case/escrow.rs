@@ -20,7 +20,7 @@ use crate::state::{Audit, AuditKind, Change, Stage, Status};
 struct Released {
     returned: u64,
     challenger: u64,
-    treasury: u64,
+    pool: u64,
     burned: u64,
 }
 
@@ -97,7 +97,7 @@ impl AuditContext<'_, '_> {
             audit_kind: audit.kind,
             returned: released.returned,
             challenger: released.challenger,
-            treasury: released.treasury,
+            pool: released.pool,
             burned: released.burned,
             status: self.roster.entry(audit.target)?.status,
             payer,
@@ -105,16 +105,15 @@ impl AuditContext<'_, '_> {
         record(self.run, self.journal, &event)
     }
 
-    /// A conviction stands: the escrow becomes bounty and treasury, the rest is burned.
+    /// A conviction stands: the escrow pays the bounty, the rest is burned.
     fn divide(&mut self, payout: &Payout) -> Result<Released> {
         let total = self.empty_escrow()?;
-        let parts = split(total, self.audit.has_flag(AUDIT_BONDED), false);
+        let parts = split(total, self.audit.has_flag(AUDIT_BONDED));
         let challenger = self.pay_challenger(payout, parts.challenger)?;
-        self.run.place_treasury(parts.treasury)?;
         self.burned = add(self.burned, parts.burned)?;
         Ok(Released {
             challenger,
-            treasury: sub(total, add(challenger, parts.burned)?)?,
+            pool: sub(parts.challenger, challenger)?,
             burned: parts.burned,
             ..Released::default()
         })
@@ -188,7 +187,7 @@ mod tests {
     const OWNER: Pubkey = Pubkey::new_from_array([7; 32]);
 
     /// A conviction that may be appealed until 100; a new case could be opened until 40.
-    fn convicted(flags: u8) -> Box<Audit> {
+    fn convicted(flags: u16) -> Box<Audit> {
         let mut audit = Box::new(Audit::zeroed());
         audit.owner = OWNER;
         audit.stage = Stage::Decided as u8;

@@ -10,7 +10,7 @@ use crate::constants::{AUDIT_BONDED, AUDIT_BREAKER, MAX_PARTICIPANTS};
 use crate::errors::CoordinatorError;
 use crate::math::add;
 use crate::round::penalties::jail;
-use crate::rules::bitmap::{bit, with_bits};
+use crate::rules::bitmap::{bit, count, with_bits};
 use crate::rules::quorum::CaseOutcome;
 use crate::rules::slashing::{
     false_possession, false_root, malformed, vouched_for_malformed, work, Fault, SlashIntent,
@@ -120,11 +120,15 @@ impl AuditContext<'_, '_> {
         let entries = self.roster.entries.iter();
         let present = entries.filter(|entry| entry.is_present()).count();
         let cap = u64::try_from(present.div_euclid(CONVICTED_PART).max(1)).unwrap_or(1);
-        // A barred target has nothing left to lose: it does not use up the cap.
-        if !self.roster.entry(self.audit.target)?.is(Status::Barred) {
-            let may_count = self.run.is(Phase::Finished) || self.run.num_convicted < cap;
+        let has_no_cap = self.run.is(Phase::Finished);
+        let is_barred = self.roster.entry(self.audit.target)?.is(Status::Barred);
+        let one = bit(usize::from(self.audit.target));
+        let [work, ..] = &mut self.run.convicted;
+        // The cap counts participants. A barred one has nothing left to lose: it uses up none.
+        if !is_barred && *work & one == 0 {
+            let may_count = has_no_cap || count(*work) < cap;
             ensure!(may_count, CoordinatorError::SlashCapReached);
-            self.run.num_convicted = add(self.run.num_convicted, 1)?;
+            *work |= one;
         }
         if breaker::holds(self.run) {
             self.audit.flags |= AUDIT_BREAKER;
@@ -214,6 +218,7 @@ mod tests {
                 participants: &[],
                 burned: 0,
                 journal: &mut self.3,
+                acquittal: 0,
             }
         }
     }
@@ -221,8 +226,10 @@ mod tests {
     fn convictions_until_the_cap(present: usize) -> u64 {
         let mut setup = Setup::new(present);
         let mut context = setup.context();
-        while context.count_conviction().is_ok() {}
-        context.run.num_convicted
+        while context.count_conviction().is_ok() {
+            context.audit.target += 1;
+        }
+        count(context.run.convicted[0])
     }
 
     #[test]
@@ -235,16 +242,25 @@ mod tests {
     fn a_new_epoch_starts_a_new_count_and_a_finished_run_has_no_cap() {
         let mut setup = Setup::new(3);
         let mut context = setup.context();
-        context.run.num_convicted = 1;
+        context.run.convicted[0] = 0b100;
         assert!(context.count_conviction().is_err());
         context.run.epoch = 1;
-        assert!(context.count_conviction().is_ok() && context.count_conviction().is_err());
-        let target = &mut context.roster.entries[0];
-        target.status = Status::Barred as u8;
-        assert!(context.count_conviction().is_ok() && context.run.num_convicted == 1);
-        context.roster.entries[0].status = Status::Active as u8;
+        assert!(context.count_conviction().is_ok() && context.run.convicted[0] == 1);
+        context.audit.target = 1;
+        assert!(context.count_conviction().is_err());
+        context.roster.entries[1].status = Status::Barred as u8;
+        assert!(context.count_conviction().is_ok() && context.run.convicted[0] == 1);
+        context.roster.entries[1].status = Status::Active as u8;
         assert!(context.count_conviction().is_err());
         context.run.phase = Phase::Finished as u8;
         assert!(context.count_conviction().is_ok());
+    }
+
+    #[test]
+    fn who_was_convicted_in_this_epoch_is_not_counted_twice() {
+        let mut setup = Setup::new(3);
+        let mut context = setup.context();
+        assert!(context.count_conviction().is_ok() && context.count_conviction().is_ok());
+        assert_eq!(context.run.convicted, [1, 0, 0, 0]);
     }
 }

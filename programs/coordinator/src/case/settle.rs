@@ -15,7 +15,7 @@ use crate::math::{add, sub};
 use crate::pda;
 use crate::rules::bitmap::bit;
 use crate::rules::quorum::{CaseOutcome, SeatFault};
-use crate::rules::slashing::failed_case;
+use crate::rules::slashing::{acquittal, failed_case};
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, Juror, Round, Stage};
 
@@ -33,7 +33,7 @@ struct BondEnd {
     returned: u64,
     acquitted: u64,
     burned: u64,
-    treasury: u64,
+    pool: u64,
 }
 
 impl AuditContext<'_, '_> {
@@ -45,6 +45,7 @@ impl AuditContext<'_, '_> {
         let jailed_before = self.jailed();
         let paid = self.pay_jurors(outcome)?;
         self.penalise_jurors()?;
+        self.acquittal = acquittal(&self.run.prices());
         self.penalise_contradicted(outcome)?;
         let sentence = self.sentence(outcome, round)?;
         let bond = self.end_bond(outcome, payout)?;
@@ -115,7 +116,7 @@ impl AuditContext<'_, '_> {
             let returned = self.pay_challenger(payout, bond)?;
             return Ok(BondEnd {
                 returned,
-                treasury: sub(bond, returned)?,
+                pool: sub(bond, returned)?,
                 ..BondEnd::default()
             });
         }
@@ -130,8 +131,8 @@ impl AuditContext<'_, '_> {
         })
     }
 
-    /// Pays lamports that have left the totals to the challenger, or to the treasury where that
-    /// account cannot hold them. Returns what the challenger received.
+    /// Pays lamports that have left the totals to the challenger, or to the pool where that account
+    /// cannot hold them. Returns what the challenger received.
     pub fn pay_challenger(&mut self, payout: &Payout, lamports: u64) -> Result<u64> {
         if lamports == 0 {
             return Ok(0);
@@ -144,7 +145,7 @@ impl AuditContext<'_, '_> {
         if pda::refund(payout.vault, to, lamports)? {
             return Ok(lamports);
         }
-        self.run.place_treasury(lamports)?;
+        self.run.place_pool(lamports)?;
         Ok(0)
     }
 
@@ -179,7 +180,7 @@ impl AuditContext<'_, '_> {
             bond_returned: bond.returned,
             bond_acquitted: bond.acquitted,
             bond_burned: bond.burned,
-            bond_treasury: bond.treasury,
+            bond_pool: bond.pool,
             reward_undone: sentence.reward_undone,
             is_strike: sentence.is_strike,
             vouchers: sentence.vouchers,

@@ -245,8 +245,6 @@ pub struct Penalised {
     pub unvested: u64,
     /// Lamports that were due but missing.
     pub shortfall: u64,
-    /// To the treasury.
-    pub treasury: u64,
     /// To the target, wrongly accused.
     pub acquitted: u64,
     /// To the incinerator.
@@ -276,8 +274,8 @@ pub struct PrepaidRefunded {
     pub challenger: Pubkey,
     /// Lamports that went back.
     pub refunded: u64,
-    /// Lamports for the treasury: that account could not hold them.
-    pub treasury: u64,
+    /// Lamports for the pool: that account could not hold them.
+    pub pool: u64,
 }
 
 impl Absorbed for PrepaidRefunded {

@@ -194,7 +194,7 @@ pub struct CaseSettled {
     /// 1 convicted, 2 acquitted, 3 not proven, 4 excluded, 5 no openings.
     pub outcome: u8,
     /// `AUDIT_*` flags from now on.
-    pub flags: u8,
+    pub flags: u16,
     /// Number of the fault, or 0.
     pub fault: u8,
     /// Taken from the stake, in escrow.
@@ -223,8 +223,8 @@ pub struct CaseSettled {
     pub bond_acquitted: u64,
     /// Bond for the incinerator (P9).
     pub bond_burned: u64,
-    /// Bond for the treasury: the challenger's account could not hold it.
-    pub bond_treasury: u64,
+    /// Bond for the pool: the challenger's account could not hold it.
+    pub bond_pool: u64,
     /// Reward of the target that went back to the pool.
     pub reward_undone: u64,
     /// Whether this was the third unproven audit of the target in a hundred rounds.
@@ -304,8 +304,8 @@ pub struct AuditClosed {
     pub returned: u64,
     /// Escrow for the challenger of a bonded case.
     pub challenger: u64,
-    /// Escrow for the treasury.
-    pub treasury: u64,
+    /// Escrow for the pool: the challenger's account could not hold it.
+    pub pool: u64,
     /// Escrow for the incinerator.
     pub burned: u64,
     /// Status of the target from now on.

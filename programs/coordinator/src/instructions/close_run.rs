@@ -112,13 +112,9 @@ impl<'info> CloseRun<'info> {
         let (run_key, recorded, kind) = found;
         ensure!(run_key == key, CoordinatorError::WrongRun);
         ensure!(recorded == *payer.key, CoordinatorError::WrongPayer);
-        // A payer that has become a program can hold no rent: otherwise one could keep the run
-        // open.
-        let receiver: &AccountInfo = if payer.executable {
-            &self.authority
-        } else {
-            payer
-        };
+        // A payer that has become a program can hold no rent, and must not keep the run open: it
+        // goes to the pool, that is to the funder.
+        let receiver: &AccountInfo = if payer.executable { &self.vault } else { payer };
         self.record_closed(journal, kind, account.key(), receiver.key(), slot)?;
         pda::close(account, receiver)
     }
@@ -159,11 +155,10 @@ impl<'info> CloseRun<'info> {
         record(&mut run, journal, &event)
     }
 
-    /// Pays pool, treasury and donations to the funder. Returns whether there were any.
+    /// Pays pool and donations to the funder. Returns whether there were any.
     fn pay_leftovers(&self, journal: &mut Journal, slot: u64) -> Result<bool> {
         let mut run = self.run.load_mut()?;
         run.reward_pool = 0;
-        run.treasury = 0;
         let lamports = sub(self.vault.lamports(), run.liabilities()?)?;
         if lamports == 0 {
             return Ok(false);

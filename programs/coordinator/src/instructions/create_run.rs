@@ -121,7 +121,9 @@ fn fill(run: &mut Run, args: &CreateRunArgs, at: &Addresses, authority: Pubkey) 
     run.paused_at_slot = NONE;
     run.params_requested_slot = NONE;
     run.finished_slot = NONE;
+    run.waiting_since = NONE;
     run.params = args.params;
+    run.created = args.params;
 }
 
 #[inline(never)]

@@ -57,6 +57,7 @@ impl DrawJury<'_> {
             participants: &[],
             burned: 0,
             journal,
+            acquittal: 0,
         };
         context.draw(&accounts.slot_hashes.try_borrow_data()?)?;
         context.invariant()

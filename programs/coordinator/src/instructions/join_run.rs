@@ -8,6 +8,7 @@ use crate::events::{record, Journal, ParticipantJoined, RewardsMoved};
 use crate::math::add;
 use crate::pda;
 use crate::pda::SEED_PARTICIPANT;
+use crate::rules::bitmap::bit;
 use crate::state::{check_text, Entry, Participant, Roster, Run, Status};
 
 /// Arguments of `join_run`.
@@ -99,7 +100,7 @@ impl<'info> JoinRun<'info> {
         let slot = Clock::get()?.slot;
         accounts.validate(&args, slot)?;
         let mut participant = accounts.enlist()?;
-        let stake = accounts.run.load()?.params.stake_lamports;
+        let stake = accounts.run.load()?.params.min_stake_lamports;
         pda::transfer(&accounts.owner, &accounts.vault, stake)?;
 
         accounts.settle_former_life(journal, &mut participant, slot)?;
@@ -224,6 +225,9 @@ impl<'info> JoinRun<'info> {
     ) -> Result<()> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let round = run.round;
+        // Somebody else's convictions: they neither count against this one nor free it of the cap.
+        let others = !bit(usize::from(args.index));
+        run.convicted = run.convicted.map(|convicted| convicted & others);
         let entry = roster.entry_mut(args.index)?;
         entry.join(self.owner.key(), args.session, args.roles, round);
         run.deposit_stake(entry, stake)?;

@@ -125,7 +125,7 @@ fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> 
         Status::Empty | Status::Left => return Err(refuse(CoordinatorError::NotJoined)),
     }
     ensure!(
-        entry.stake >= run.params.stake_lamports,
+        entry.stake >= run.params.min_stake_lamports,
         CoordinatorError::StakeTooLow
     );
     Ok(())

@@ -86,6 +86,7 @@ impl<'info> ReleaseEscrow<'info> {
             participants,
             burned: 0,
             journal,
+            acquittal: 0,
         };
         let payout = Payout {
             vault: &self.vault,

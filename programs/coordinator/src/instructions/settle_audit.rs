@@ -27,6 +27,7 @@ pub fn handle<'info>(ctx: Context<'info, Settlement<'info>>, journal: &mut Journ
         participants: ctx.remaining_accounts,
         burned: 0,
         journal,
+        acquittal: 0,
     };
     let found = context.find(&round)?;
     context.settle(&mut round, &found)?;

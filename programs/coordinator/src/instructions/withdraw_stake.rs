@@ -131,7 +131,7 @@ impl WithdrawStake<'_> {
             .participant
             .entry_mut_of(&mut roster)
             .ok_or_else(|| refuse(CoordinatorError::NotJoined))?;
-        let spare = entry.stake.saturating_sub(run.params.stake_lamports);
+        let spare = entry.stake.saturating_sub(run.params.min_stake_lamports);
         ensure!(lamports <= spare, CoordinatorError::StakeBelowMinimum);
         let ticket = Ticket {
             lamports,

@@ -93,28 +93,41 @@ pub struct Panel<'a> {
 }
 
 impl<'a> Panel<'a> {
-    /// Compares the sketches of the first five `reports`; no audit has more.
+    /// Compares the sketches of the first five `reports`, each pair once; no audit has more.
+    /// `sketch_factor` is that of `sketch::differ`.
     #[must_use]
-    pub fn new(reports: &'a [Report<'a>]) -> Self {
+    pub fn new(reports: &'a [Report<'a>], sketch_factor: u32) -> Self {
         let mut panel = Self {
             reports,
             compared: 0,
             apart: [0; NUM_SEATS],
             outvoted: 0,
         };
-        for ((place, apart), report) in PLACES.iter().zip(&mut panel.apart).zip(reports) {
+        let mut rest = PLACES.iter().zip(reports);
+        while let Some((place, report)) = rest.next() {
             let Some(own) = report.compared() else {
                 continue;
             };
             panel.compared |= place;
-            for (other, report) in PLACES.iter().zip(reports) {
-                if other != place && report.compared().is_some_and(|theirs| differ(own, theirs)) {
-                    *apart |= other;
+            for (other, report) in rest.clone() {
+                let theirs = report.compared();
+                if theirs.is_some_and(|theirs| differ(own, theirs, sketch_factor)) {
+                    panel.set_apart(*place, *other);
                 }
             }
         }
         panel.outvoted = panel.find_outvoted();
         panel
+    }
+
+    fn set_apart(&mut self, first: u8, second: u8) {
+        for (place, apart) in PLACES.iter().zip(&mut self.apart) {
+            if *place == first {
+                *apart |= second;
+            } else if *place == second {
+                *apart |= first;
+            }
+        }
     }
 
     /// How the audit stands; `None` unless the reports are the first three or all of the
@@ -275,14 +288,20 @@ mod tests {
     #[test]
     fn three_that_agree_clear_and_anything_else_extends() {
         let mut reports = [said(Verdict::Ok, &TRUE); 3];
-        assert_eq!(Panel::new(&reports).outcome(5), Some(AuditOutcome::Cleared));
+        assert_eq!(
+            Panel::new(&reports, 100).outcome(5),
+            Some(AuditOutcome::Cleared)
+        );
         for odd in [
             Report::default(),
             said(Verdict::Inconclusive, &TRUE),
             said(Verdict::Ok, &LAZY),
         ] {
             reports[1] = odd;
-            assert_eq!(Panel::new(&reports).outcome(4), Some(AuditOutcome::Extend));
+            assert_eq!(
+                Panel::new(&reports, 100).outcome(4),
+                Some(AuditOutcome::Extend)
+            );
         }
     }
 
@@ -290,7 +309,7 @@ mod tests {
     fn other_numbers_of_reports_are_refused() {
         let reports = [said(Verdict::Ok, &TRUE); 6];
         for (given, available) in [(2, 5), (4, 5), (6, 6), (3, 2), (5, 4), (0, 3)] {
-            assert_eq!(Panel::new(&reports[..given]).outcome(available), None);
+            assert_eq!(Panel::new(&reports[..given], 100).outcome(available), None);
         }
     }
 
@@ -304,7 +323,7 @@ mod tests {
             said(Verdict::Mismatch, &TRUE),
             Report::default(),
         ];
-        let panel = Panel::new(&reports);
+        let panel = Panel::new(&reports, 100);
         assert_eq!(panel.outvoted(), 0b00010);
         assert_eq!(panel.outcome(5), Some(AuditOutcome::Unproven));
         assert_eq!(panel.paid_seats(AuditOutcome::Unproven), 0b01101);
@@ -323,7 +342,7 @@ mod tests {
         let ok = said(Verdict::Ok, &TRUE);
         let unsure = said(Verdict::Inconclusive, &LAZY);
         let panel_of = [ok, unsure, ok, ok];
-        let panel = Panel::new(&panel_of);
+        let panel = Panel::new(&panel_of, 100);
         assert_eq!(panel.outvoted(), 0b0010);
         assert_eq!(panel.paid_seats(AuditOutcome::Cleared), 0b1101);
         assert_eq!(panel.fault(1, None), None);

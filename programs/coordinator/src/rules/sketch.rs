@@ -6,9 +6,6 @@
 use super::hashing::{digest, Digest, TAG_SKETCH};
 use crate::constants::SKETCH_LEN;
 
-/// Two sketches differ beyond a tenth of the larger norm: a hundredth of its square.
-const DIFFERENCE_FACTOR: u128 = 100;
-
 /// The projections.
 pub type Sketch = [i32; SKETCH_LEN];
 
@@ -18,12 +15,14 @@ pub fn hash(sketch: &Sketch) -> Digest {
     digest(&[TAG_SKETCH, sketch.map(i32::to_le_bytes).as_flattened()])
 }
 
-/// Whether 100 * sum (a - b)^2 > max(sum a^2, sum b^2); both sides stay below 2^77.
+/// Whether factor * sum (a - b)^2 > max(sum a^2, sum b^2); both sides stay below 2^102.
+///
+/// 100 says beyond a tenth of the larger norm.
 #[must_use]
-pub fn differ(first: &Sketch, second: &Sketch) -> bool {
+pub fn differ(first: &Sketch, second: &Sketch, factor: u32) -> bool {
     let pairs = first.iter().zip(second);
     let distance = sum_of_squares(pairs.map(|(a, b)| a.abs_diff(*b)));
-    distance.saturating_mul(DIFFERENCE_FACTOR) > norm(first).max(norm(second))
+    distance.saturating_mul(u128::from(factor)) > norm(first).max(norm(second))
 }
 
 /// Sum of the squares of a sketch.
@@ -45,16 +44,22 @@ mod tests {
     #[test]
     fn the_extremes_do_not_overflow() {
         let (low, high) = ([i32::MIN; SKETCH_LEN], [i32::MAX; SKETCH_LEN]);
-        assert!(differ(&low, &high) && differ(&high, &low));
-        assert!(!differ(&low, &low) && !differ(&[0; SKETCH_LEN], &[0; SKETCH_LEN]));
+        for factor in [1, 100, u32::MAX] {
+            assert!(differ(&low, &high, factor) && differ(&high, &low, factor));
+            assert!(!differ(&low, &low, factor));
+            assert!(!differ(&[0; SKETCH_LEN], &[0; SKETCH_LEN], factor));
+        }
     }
 
     #[test]
-    fn a_tenth_of_the_larger_norm_still_agrees() {
+    fn the_factor_tells_which_part_of_the_larger_norm_still_agrees() {
         let sketch = |value| [value; SKETCH_LEN];
-        assert!(!differ(&sketch(1_000), &sketch(900)));
-        assert!(differ(&sketch(1_000), &sketch(899)));
-        assert!(!differ(&sketch(-900), &sketch(-1_000)));
-        assert!(differ(&sketch(0), &sketch(1)));
+        for (factor, agrees) in [(25, 800), (100, 900), (2_500, 980)] {
+            let norm = sketch(1_000);
+            assert!(!differ(&norm, &sketch(agrees), factor));
+            assert!(differ(&norm, &sketch(agrees - 1), factor));
+            assert!(!differ(&sketch(-agrees), &sketch(-1_000), factor));
+            assert!(differ(&sketch(0), &sketch(1), factor));
+        }
     }
 }

@@ -11,11 +11,11 @@ use super::NONE;
 /// A second missing opening within so many rounds counts as P3.
 pub const REPEAT_ROUNDS: u64 = 500;
 const BOUNTY_PERCENT: u64 = 5;
-const TREASURY_PERCENT: u64 = 45;
 const P5_REWARDS: u64 = 10;
 const P6_FEES: u64 = 2;
 const P7_RECOMPUTES: u64 = 10;
 const P7_FALSE_MISMATCH_PERCENT: u64 = 10;
+const P7_ACQUITTED_REWARDS: u64 = 10;
 
 /// The faults that cost lamports, by their number in the protocol.
 #[repr(u8)]
@@ -72,7 +72,7 @@ pub struct SlashIntent {
     pub is_strike: bool,
     /// Whether the participant may never come back.
     pub is_barred: bool,
-    /// Whether a target that was wrongly accused receives it all; else it is split.
+    /// Whether a target that was wrongly accused receives a part of it.
     pub pays_acquitted: bool,
 }
 
@@ -96,8 +96,6 @@ pub struct Split {
     pub challenger: u64,
     /// To the target that was wrongly accused.
     pub acquitted: u64,
-    /// To the treasury.
-    pub treasury: u64,
     /// To the incinerator.
     pub burned: u64,
 }
@@ -159,7 +157,7 @@ pub fn no_openings(
 /// P6 and P7: two fees for silence; hiding a commit costs the most that a wrong verdict could.
 ///
 /// A wrong ok or an outvoted sketch costs ten recomputations; a false mismatch a tenth of the
-/// stake, which the acquitted participant receives.
+/// stake, of which the acquitted participant receives a part (`fine`).
 #[must_use]
 pub fn seat(fault: SeatFault, funds: &Funds, prices: &Prices) -> SlashIntent {
     let wrong = product(prices.recompute_cost, P7_RECOMPUTES);
@@ -203,35 +201,40 @@ pub fn failed_case(bond: u64) -> Split {
     }
 }
 
-/// Divides what was taken: 5 % to the challenger of a bonded case, 45 % treasury, rest burned.
+/// Divides what a jury took: 5 % to the challenger of a bonded case, the rest burns.
 ///
-/// Without a bond the challenger's part goes to the treasury. Both parts are rounded down, so that
-/// at least half burns: slashing oneself through a second identity always loses.
+/// The part is rounded down: slashing oneself through a second identity always loses.
 #[must_use]
-pub fn split(total: u64, has_bond: bool, pays_acquitted: bool) -> Split {
-    if pays_acquitted {
-        return Split {
-            acquitted: total,
-            ..Split::default()
-        };
-    }
-    let bounty = percent_of(total, BOUNTY_PERCENT);
-    let treasury = percent_of(total, TREASURY_PERCENT);
-    let burned = total.saturating_sub(bounty).saturating_sub(treasury);
-    if has_bond {
-        Split {
-            challenger: bounty,
-            treasury,
-            burned,
-            ..Split::default()
-        }
+pub fn split(total: u64, has_bond: bool) -> Split {
+    let challenger = if has_bond {
+        percent_of(total, BOUNTY_PERCENT)
     } else {
-        Split {
-            treasury: treasury.saturating_add(bounty),
-            burned,
-            ..Split::default()
-        }
+        0
+    };
+    Split {
+        challenger,
+        burned: total.saturating_sub(challenger),
+        ..Split::default()
     }
+}
+
+/// Divides what a penalty without a jury took: at most `acquittal` to the target that was wrongly
+/// accused, the rest burns.
+#[must_use]
+pub fn fine(total: u64, acquittal: u64) -> Split {
+    let acquitted = total.min(acquittal);
+    Split {
+        acquitted,
+        burned: total.saturating_sub(acquitted),
+        ..Split::default()
+    }
+}
+
+/// The most that a target gets for all false accusations of one case together: ten rewards.
+#[must_use]
+pub fn acquittal(prices: &Prices) -> u64 {
+    let rewards = product(prices.reward_per_payload, P7_ACQUITTED_REWARDS);
+    u64::try_from(rewards).unwrap_or(u64::MAX)
 }
 
 impl SlashIntent {
@@ -355,18 +358,31 @@ mod tests {
             [u64::MAX; 3]
         );
         assert_eq!(taken.shortfall, 0);
-        let parts = split(u64::MAX, true, false);
-        let sum = [parts.challenger, parts.treasury, parts.burned].map(u128::from);
+        let parts = split(u64::MAX, true);
+        let sum = [parts.challenger, parts.burned].map(u128::from);
         assert_eq!(sum.iter().sum::<u128>(), u128::from(u64::MAX));
     }
 
     #[test]
     fn the_odd_lamports_burn() {
-        assert_eq!(split(1, true, false).burned, 1);
-        assert_eq!(split(1, false, true).acquitted, 1);
-        let parts = split(1_000_039, true, false);
-        let parts = [parts.challenger, parts.treasury, parts.burned];
-        assert_eq!(parts, [50_001, 450_017, 500_021]);
+        assert_eq!(split(1, true).burned, 1);
+        let parts = split(1_000_039, true);
+        assert_eq!([parts.challenger, parts.burned], [50_001, 950_038]);
+        assert_eq!(split(1_000_039, false).burned, 1_000_039);
         assert_eq!(failed_case(3).burned, 2);
+    }
+
+    #[test]
+    fn who_is_acquitted_gets_no_more_than_ten_rewards() {
+        let most = acquittal(&PRICES);
+        assert_eq!(most, 10_000);
+        let parts = [9_999, 10_000, 10_001].map(|total| fine(total, most));
+        assert_eq!(parts.map(|p| p.acquitted), [9_999, 10_000, 10_000]);
+        assert_eq!(parts.map(|p| p.burned), [0, 0, 1]);
+        let dear = Prices {
+            reward_per_payload: u64::MAX,
+            ..PRICES
+        };
+        assert_eq!(acquittal(&dear), u64::MAX);
     }
 }

@@ -139,19 +139,23 @@ pub struct Audit {
     /// 5 no openings.
     pub case_outcome: u8,
     /// `AUDIT_*` flags.
-    pub flags: u8,
+    pub flags: u16,
     /// Seats that judge now: 3, or all after the extension.
     pub num_seats: u8,
     /// Seats that exist: 3 to 5.
     pub num_available: u8,
     /// Jurors.
     pub num_jurors: u8,
+    /// First seat that acts now: 0, or the first of the extension.
+    pub first_acting: u8,
     /// Index of the target.
     pub target: u16,
     /// Possession: index of the payload in question; else 65535.
     pub subject: u16,
     /// Index of the challenger, or 65535.
     pub challenger_index: u16,
+    /// Zero.
+    pub pad: [u8; 6],
     /// The run.
     pub run: Pubkey,
     /// Payer of the rent.
@@ -206,10 +210,16 @@ pub struct Audit {
     pub escrow_unvested: u64,
     /// Lamports that a slash did not find.
     pub shortfall: u64,
+    /// Reward of an included payload at the open of the round: the price of all penalties here.
+    pub reward_price: u64,
+    /// Cost of missing openings, fixed when the seed of the round froze.
+    pub openings_price: u64,
+    /// Fees that the jurors got from the escrow.
+    pub juror_fees: u64,
     /// Possession bytes that the target attested.
     pub possession: [u8; 64],
     /// The seats in order.
-    pub seats: [Seat; NUM_SEATS],
+    pub seats: [Seat; SEAT_PLACES],
     /// The jury in order.
     pub jurors: [Juror; NUM_JURORS],
 }
@@ -231,7 +241,7 @@ impl Audit {
 
     /// Whether an `AUDIT_*` flag is set.
     #[must_use]
-    pub fn has_flag(&self, flag: u8) -> bool {
+    pub fn has_flag(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 

@@ -79,6 +79,32 @@ pub struct Entry {
     pub seat_faults: u8,
     /// Lamports in the unbonding tickets of the participant.
     pub unbonding: u64,
+    /// Run clock of the last action on chain; zero before the first.
+    pub last_action: u64,
+    /// Run clock of the last action before the newest outage, or NONE.
+    pub outage_start: u64,
+    /// Run clock of the first action after the newest outage, or NONE.
+    pub outage_end: u64,
+    /// `outage_start` of the last outage that cost a fine, or NONE.
+    pub fined_outage: u64,
+    /// Round under way when a missing reveal was fined last, or NONE.
+    pub reveal_fault_round: u64,
+    /// Included rounds since joining.
+    pub included_total: u64,
+    /// `included_total` when openings last were missing.
+    pub openings_mark: u64,
+    /// Rewards of the probation under way, which wait for its end.
+    pub withheld: u64,
+    /// Round of the audit that decides the probation, or NONE.
+    pub probation_round: u64,
+    /// Round under way at the last conviction of each kind, or NONE.
+    pub decided_round: [u64; 4],
+    /// Times that openings were missing and are still remembered.
+    pub openings_step: u8,
+    /// Kinds (bit 0 is the first) with a conviction that may still be reversed.
+    pub pending_kinds: u8,
+    /// Zero.
+    pub pad: [u8; 6],
 }
 
 impl Entry {
@@ -97,6 +123,12 @@ impl Entry {
         self.strike_rounds = [NONE; 3];
         self.unproven_rounds = [NONE; 3];
         self.openings_fault_round = NONE;
+        self.outage_start = NONE;
+        self.outage_end = NONE;
+        self.fined_outage = NONE;
+        self.reveal_fault_round = NONE;
+        self.probation_round = NONE;
+        self.decided_round = [NONE; 4];
         self.change(Change::Join);
     }
 

@@ -60,12 +60,6 @@ impl Run {
         Ok(taken)
     }
 
-    /// Lamports become the treasury's.
-    pub fn place_treasury(&mut self, lamports: u64) -> Result<()> {
-        self.treasury = add(self.treasury, lamports)?;
-        Ok(())
-    }
-
     /// Lamports go to the reward pool.
     pub fn place_pool(&mut self, lamports: u64) -> Result<()> {
         self.reward_pool = add(self.reward_pool, lamports)?;
@@ -155,12 +149,12 @@ mod tests {
         assert_eq!(run.liabilities().unwrap(), 930 - 470);
         run.place_escrow(470).unwrap();
         run.release_escrow(470).unwrap();
-        run.place_treasury(400).unwrap();
+        run.place_pool(400).unwrap();
         run.place_claimable(&mut entry, 70).unwrap();
         assert_eq!(run.liabilities().unwrap(), 930);
         assert_eq!(
-            (run.total_claimable, entry.claimable, run.treasury),
-            (70, 70, 400)
+            (run.total_claimable, entry.claimable, run.reward_pool),
+            (70, 70, 460)
         );
     }
 

@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod checkpoint;
+pub mod clock;
 pub mod entry;
 pub mod forfeit;
 pub mod init;

@@ -22,8 +22,10 @@ use crate::errors::CoordinatorError;
 )]
 #[repr(C)]
 pub struct Params {
-    /// Stake that a participant deposits, and the minimum to be a member.
-    pub stake_lamports: u64,
+    /// Stake that a participant deposits, and that unbonding in part may not go below.
+    pub min_stake_lamports: u64,
+    /// Stake that a member must keep: at least half of `min_stake_lamports`.
+    pub keep_stake_lamports: u64,
     /// Reward of an included payload.
     pub reward_per_payload: u64,
     /// Fee for missing so often that a member becomes inactive.
@@ -88,6 +90,8 @@ pub struct Params {
     pub p_base_ppm: u32,
     /// Sampling chance of a new participant, in ppm.
     pub p_new_ppm: u32,
+    /// Sketches differ where this times their squared distance exceeds the larger squared norm.
+    pub sketch_factor: u32,
     /// Participants that the run admits.
     pub capacity: u16,
     /// Rounds kept on chain.
@@ -103,7 +107,7 @@ pub struct Params {
     /// 0 open, 1 allowlist.
     pub admission: u8,
     /// Zero.
-    pub reserved: [u8; 3],
+    pub reserved: [u8; 7],
 }
 
 impl Params {
@@ -117,7 +121,7 @@ impl Params {
             self.admission <= ADMISSION_ALLOWLIST,
             CoordinatorError::UnknownAdmission
         );
-        ensure!(self.reserved == [0; 3], CoordinatorError::ReservedNotZero);
+        ensure!(self.reserved == [0; 7], CoordinatorError::ReservedNotZero);
         Ok(())
     }
 
@@ -147,7 +151,8 @@ impl Params {
     fn validate_amounts(&self) -> Result<()> {
         use CoordinatorError as E;
         let amounts = [
-            self.stake_lamports,
+            self.min_stake_lamports,
+            self.keep_stake_lamports,
             self.reward_per_payload,
             self.absence_fee,
             self.witness_fee,
@@ -156,10 +161,13 @@ impl Params {
         ];
         let fits = amounts.iter().all(|&amount| amount <= MAX_PARAM_LAMPORTS);
         ensure!(fits, E::AmountTooLarge);
-        let least_stake = self.reward_per_payload.saturating_mul(MIN_STAKE_REWARDS);
-        ensure!(self.stake_lamports >= least_stake.max(1), E::StakeTooSmall);
+        let rewards = self.reward_per_payload.saturating_mul(MIN_STAKE_REWARDS);
+        let half = self.min_stake_lamports.div_ceil(2);
+        let kept = rewards.max(half).max(1)..=self.min_stake_lamports;
+        let keeps = kept.contains(&self.keep_stake_lamports);
+        ensure!(keeps, E::KeepStakeOutOfRange);
         ensure!(
-            self.absence_fee.saturating_mul(MIN_STAKE_ABSENCES) <= self.stake_lamports,
+            self.absence_fee.saturating_mul(MIN_STAKE_ABSENCES) <= self.keep_stake_lamports,
             E::AbsenceFeeTooLarge
         );
         let fees = self.witness_fee.saturating_mul(MIN_BOND_FEES);
@@ -238,6 +246,9 @@ impl Params {
         let cap = u64::from(self.audit_cap);
         let fits = expected..=u64::from(self.capacity);
         ensure!(fits.contains(&cap), E::AuditCapOutOfRange);
+        let factors = MIN_SKETCH_FACTOR..=MAX_SKETCH_FACTOR;
+        let is_known = factors.contains(&self.sketch_factor);
+        ensure!(is_known, E::SketchFactorOutOfRange);
         Ok(())
     }
 
@@ -249,7 +260,7 @@ impl Params {
                 [p.rounds_per_epoch, p.residual_rounds],
                 [p.vesting_slots, p.unbond_slots, p.case_slots],
                 [p.sequences_per_payload, p.max_rounds],
-                p.admission,
+                (p.admission, p.sketch_factor),
             )
         };
         ensure!(

@@ -21,6 +21,59 @@ pub struct Ticket {
     pub matures_slot: u64,
 }
 
+/// The past of a participant, which the run remembers after it has left.
+#[derive(AnchorSerialize, AnchorDeserialize, InitSpace, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Convictions for work.
+    pub work_faults: u8,
+    /// Duties missed on a seat since the last jail for them.
+    pub seat_faults: u8,
+    /// Strikes in all.
+    pub strikes: u8,
+    /// Times that openings were missing and are still remembered.
+    pub openings_step: u8,
+    /// Rounds of the last strikes, or NONE.
+    pub strike_rounds: [u64; 3],
+    /// Rounds of the last audits that ended unproven, or NONE.
+    pub unproven_rounds: [u64; 3],
+    /// Round under way at the last conviction of each kind, or NONE.
+    pub decided_round: [u64; 4],
+    /// `included_total` when openings last were missing.
+    pub openings_mark: u64,
+    /// Included rounds.
+    pub included_total: u64,
+    /// Round under way when openings last were missing, or NONE.
+    pub openings_fault_round: u64,
+    /// Round under way when a missing reveal was fined last, or NONE.
+    pub reveal_fault_round: u64,
+    /// Round of the last inactivity, or NONE.
+    pub inactive_round: u64,
+    /// First round in which the participant may return.
+    pub return_round: u64,
+    /// First round after jail.
+    pub jailed_until_round: u64,
+}
+
+impl Record {
+    /// The record of somebody that nothing is known of.
+    pub const CLEAN: Record = Record {
+        work_faults: 0,
+        seat_faults: 0,
+        strikes: 0,
+        openings_step: 0,
+        strike_rounds: [NONE; 3],
+        unproven_rounds: [NONE; 3],
+        decided_round: [NONE; 4],
+        openings_mark: 0,
+        included_total: 0,
+        openings_fault_round: NONE,
+        reveal_fault_round: NONE,
+        inactive_round: NONE,
+        return_round: 0,
+        jailed_until_round: 0,
+    };
+}
+
 /// Owner and cold data of a participant.
 #[account]
 #[derive(InitSpace)]
@@ -59,6 +112,8 @@ pub struct Participant {
     /// Where that manifest is served.
     #[max_len(96)]
     pub manifest_uri: String,
+    /// The past of its owner in earlier memberships.
+    pub record: Record,
 }
 
 /// Refuses texts that are too long, or that a terminal would not print as they are.
@@ -95,6 +150,7 @@ impl Participant {
             manifest_round: NONE,
             manifest_hash: [0; 32],
             manifest_uri: String::new(),
+            record: Record::CLEAN,
         }
     }
 

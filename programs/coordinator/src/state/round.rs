@@ -99,8 +99,18 @@ pub struct Round {
     pub audited: u64,
     /// Included payloads whose reward an audit took back.
     pub unpaid: u64,
+    /// Reward of an included payload at the open: the price of the round's audits and penalties.
+    pub reward_price: u64,
+    /// Cost of missing openings of an established participant, fixed when the seed froze.
+    pub price_base: u64,
+    /// Cost of missing openings of a new participant, fixed when the seed froze.
+    pub price_new: u64,
+    /// Included payloads whose reward waits for the end of a probation.
+    pub withheld: u64,
+    /// Targets whose audit in this round decides their probation.
+    pub probation: u64,
     /// Zero.
-    pub reserved: [u8; 72],
+    pub reserved: [u8; 32],
     /// By index.
     pub ballots: [Ballot; MAX_PARTICIPANTS],
 }

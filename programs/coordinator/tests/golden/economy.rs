@@ -88,7 +88,7 @@ macro_rules! fields {
     ($input:ident: $($field:ident),* $(,)?) => {
         Params {
             $($field: number(&$input[stringify!($field)]).try_into().expect("width"),)*
-            reserved: [0; 3],
+            reserved: [0; 7],
         }
     };
 }
@@ -97,14 +97,14 @@ macro_rules! fields {
 fn read_params(input: &Value) -> Params {
     fields!(
         input:
-        stake_lamports, reward_per_payload, absence_fee, witness_fee, recompute_cost,
-        bond_lamports, sequences_per_payload, max_rounds, join_until_round,
+        min_stake_lamports, keep_stake_lamports, reward_per_payload, absence_fee, witness_fee,
+        recompute_cost, bond_lamports, sequences_per_payload, max_rounds, join_until_round,
         warmup_slots, commit_slots, attest_slots, close_grace_slots, halt_slots,
         seed_delay_slots, vesting_slots, unbond_slots, max_pause_slots,
         param_delay_slots, case_slots, openings_slots, verdict_commit_slots,
         verdict_reveal_slots, jury_commit_slots, jury_reveal_slots,
         appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds,
-        checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, capacity, ring,
-        min_members, keep_rounds, audit_cap, max_witness_only, admission,
+        checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, sketch_factor,
+        capacity, ring, min_members, keep_rounds, audit_cap, max_witness_only, admission,
     )
 }

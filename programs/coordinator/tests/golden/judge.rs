@@ -80,8 +80,9 @@ pub fn sketch_pair(input: &Value) -> Value {
             .collect();
         values.try_into().expect("64 values")
     });
-    let differ = sketch::differ(&first, &second);
-    assert_eq!(differ, sketch::differ(&second, &first));
+    let factor = small(&input["factor"]);
+    let differ = sketch::differ(&first, &second, factor);
+    assert_eq!(differ, sketch::differ(&second, &first, factor));
     let hashes = [first, second].map(|one| hex(sketch::hash(&one)));
     json!({"differ": differ, "hashes": hashes})
 }
@@ -100,7 +101,7 @@ pub fn audit_panel(input: &Value) -> Value {
             sketch: sketch.as_ref(),
         })
         .collect();
-    let panel = Panel::new(&reports);
+    let panel = Panel::new(&reports, small(&input["factor"]));
     let Some(outcome) = panel.outcome(index(&input["num_available"])) else {
         return Value::Null;
     };
@@ -190,12 +191,12 @@ fn seat_fault(number: u64) -> SeatFault {
 
 /// `slash_split.json`.
 pub fn slash_split(input: &Value) -> Value {
-    let (has_bond, acquitted) = (flag(&input["has_bond"]), flag(&input["acquitted"]));
-    parts(slashing::split(
-        number(&input["total"]),
-        has_bond,
-        acquitted,
-    ))
+    let total = number(&input["total"]);
+    parts(if let Some(most) = input["acquittal"].as_u64() {
+        slashing::fine(total, most)
+    } else {
+        slashing::split(total, flag(&input["has_bond"]))
+    })
 }
 
 /// `failed_case.json`.
@@ -204,12 +205,7 @@ pub fn failed_case(input: &Value) -> Value {
 }
 
 fn parts(split: Split) -> Value {
-    json!([
-        split.challenger,
-        split.acquitted,
-        split.treasury,
-        split.burned
-    ])
+    json!([split.challenger, split.acquitted, split.burned])
 }
 
 fn verdict(number: &Value) -> Option<Verdict> {
