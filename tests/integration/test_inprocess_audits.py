@@ -21,8 +21,9 @@ from support.runs import (
 )
 
 from troth_attestation.quorum import AuditOutcome
+from troth_coordinator.chain.builders import audits
 from troth_coordinator.chain.operations import Owner
-from troth_coordinator.rules.view import Role, Status
+from troth_coordinator.rules.view import Phase, Role, Status
 
 
 async def test_honest_work_is_cleared_and_its_judges_are_paid(run_factory):
@@ -67,10 +68,14 @@ async def test_who_leaves_answers_for_its_work_and_its_seats_first(run_factory):
     run = await run_factory.create(24, **AUDITED | {"case_slots": 20})
     reported = Chronicle(run)
     await start_members(run, FIVE)
-    await until_round(run, 4)
     emma = member(run, "emma")
-    await Owner(run.client, run.at, emma.owner).leave_run()
-    left = len(reported.events)
+    with time_stopped(run):
+        view = await until_round(run, 4, Phase.ATTEST, is_stopped=True)
+        challenger = run.authority.pubkey()
+        asked = audits.request_audit(run.at, challenger, view.run.round, emma.index)
+        await run.client.send([asked], [run.authority])
+        await Owner(run.client, run.at, emma.owner).leave_run()
+        left = len(reported.events)
     await emma.task
     view = await run.view()
     assert view.entries[emma.index].status == Status.LEFT

@@ -150,10 +150,13 @@ async def until(
     raise AssertionError(f"not within {SLOT_LIMIT} slots")
 
 
-async def until_round(run: InProcessRun, round_: int, phase: Phase | None = None) -> NetworkView:
+async def until_round(
+    run: InProcessRun, round_: int, phase: Phase | None = None, *, is_stopped: bool = False
+) -> NetworkView:
     return await until(
         run,
         lambda view: view.run.round >= round_ and (phase is None or view.run.phase == phase),
+        is_stopped=is_stopped,
     )
 
 
