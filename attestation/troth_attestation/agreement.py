@@ -54,11 +54,21 @@ def least_agreement(
     `gradient` is fp32 [T, 64, 64]. A tile's score is sum(sign * g) / sum(|g|) over its sent
     entries, 0 where these have no gradient. `counted`, bool [T], are sent tiles above the floor.
     """
+    return least_mean(cut, scores_of(signs, gradient), counted)
+
+
+def scores_of(signs: Signs, gradient: Float32) -> Float64:
+    """Return the score of every tile, fp64 [T]; `gradient` is fp32 [T, 64, 64]."""
     rows = gradient.reshape(len(gradient), -1)
     values = np.take_along_axis(rows, signs.indices.astype(np.int64), axis=1).astype(np.float64)
     total = np.abs(values).sum(axis=1)
     agreed = np.where(signs.negative, -values, values).sum(axis=1)
-    scores = np.divide(agreed, total, out=np.zeros_like(total), where=total > 0)
+    found: Float64 = np.divide(agreed, total, out=np.zeros_like(total), where=total > 0)
+    return found
+
+
+def least_mean(cut: Sequence[Group], scores: Float64, counted: Bools) -> float | None:
+    """Return the lowest mean of a group's scores; None where too few tiles count."""
     means = [float(scores[tiles].mean()) for tiles in _counted(cut, counted)]
     return min(means, default=None)
 

@@ -45,16 +45,19 @@ def nothing() -> None:
     """Return no second computation."""
 
 
+Again = Callable[[], Float32 | None]
+"""Computes a gradient in the other precision; None where it is not finite or comes too late."""
+
+
 @dataclass(frozen=True, slots=True)
 class Own:
     """A judge's own D(g) after its own clip, fp32 [T, 64, 64]; None where it was not finite.
 
-    `again` computes it in the other precision, None where that is not finite or comes too late. It
-    is called at most once, and only if it can spare the trainer a mismatch.
+    `again` is called at most once, and only if it can spare the trainer a mismatch.
     """
 
     tiles: Float32 | None
-    again: Callable[[], Float32 | None] = nothing
+    again: Again = nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,14 @@ class Scale:
     def of_tiles(self, tiles: list[int], floor: float) -> Float64:
         """Return f = max(norm, floor * median) of these tiles, fp64 [n]."""
         return np.maximum(self.norms[tiles], floor * self.median)
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """A finite gradient of a judge, fp32 [T, 64, 64], with its scale."""
+
+    tiles: Float32
+    scale: Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +113,7 @@ class Distances:
 
     @property
     def num_drawn(self) -> int:
-        """N."""
+        """How many tiles were drawn."""
         return len(self.errors)
 
     def excused(self) -> "Distances":
@@ -130,7 +141,7 @@ class Shown:
 
     @property
     def implied(self) -> Float64:
-        """U - b, fp64 [n, 4096]: what the trainer's gradient must have been."""
+        """The gradient that the trainer must have computed: u - b, fp64 [n, 4096]."""
         found: Float64 = self.u.astype(np.float64) - self.without
         return found
 
@@ -138,19 +149,20 @@ class Shown:
 def scale_of(gradient: Float32) -> Scale:
     """Measure a gradient, fp32 [T, 64, 64]."""
     rows = gradient.reshape(len(gradient), -1)
-    norms = _norms(rows)
+    norms = norms_of(rows)
     positive = norms[norms > 0]
     median = float(np.median(positive)) if len(positive) else 0.0
     largest = np.maximum(rows.max(axis=1), -rows.min(axis=1)).astype(np.float64)
     return Scale(norms, largest, median)
 
 
-def measure(shown: Shown, own: Float32, scale: Scale, signs: Signs, rule: Rule) -> Distances:
-    """Measure residual and implied gradient; `scale` is that of `own`, fp32 [T, 64, 64]."""
+def measure(shown: Shown, own: Yardstick, signs: Signs, rule: Rule) -> Distances:
+    """Measure residual and implied gradient by a judge's own gradient."""
+    scale = own.scale
     f = scale.of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
     has_gradient = scale.norms[shown.tiles] > 0
-    errors = _errors(shown, own) / f
-    residuals = _norms(shown.residual)
+    errors = _errors(shown, own.tiles) / f
+    residuals = norms_of(shown.residual)
     ratios = residuals / f
     beside = residuals / np.maximum(scale.norms[shown.tiles], scale.median)
     floor = rule.judge.sent_floor_log2
@@ -164,28 +176,32 @@ def measure(shown: Shown, own: Float32, scale: Scale, signs: Signs, rule: Rule) 
         residual_ratios=beside[signs.present[shown.tiles]],
         num_idle=_num_idle(signs, scale.largest, floor + MILD_LOG2),
         num_surely_idle=_num_idle(signs, scale.largest, floor + HARSH_LOG2),
-        agreement=_agreement(own, scale, signs, rule) if rule.judge.agreement_bound_micro else None,
+        agreement=agreement_of(own, signs, rule) if rule.judge.agreement_bound_micro else None,
     )
 
 
-def _agreement(own: Float32, scale: Scale, signs: Signs, rule: Rule) -> float | None:
-    floor = rule.judge.gradient_floor_micro / MICRO * scale.median
-    counted = signs.present & (scale.norms >= floor)
-    return least_agreement(groups(rule.tensor_tiles), signs, own, counted)
+def agreement_of(own: Yardstick, signs: Signs, rule: Rule) -> float | None:
+    """Return the agreement of all votes with a judge's own gradient; None for too few tiles.
+
+    It needs no opened tile, so it does not depend on the draw.
+    """
+    floor = rule.judge.gradient_floor_micro / MICRO * own.scale.median
+    counted = signs.present & (own.scale.norms >= floor)
+    return least_agreement(groups(rule.tensor_tiles), signs, own.tiles, counted)
 
 
 def with_second(
-    found: Distances, shown: Shown, own: tuple[Float32, Float32], signs: Signs, rule: Rule
+    found: Distances, shown: Shown, own: tuple[Yardstick, Yardstick], signs: Signs, rule: Rule
 ) -> Distances:
     """Excuse what the judge's two computations, `own`, do not agree about.
 
     A tile counts with the smaller of its two errors, and not at all within four times the distance
     of the two. A tile is surely without gradient if both say so.
     """
-    first, second = own
-    scales = scale_of(first), scale_of(second)
+    first, second = own[0].tiles, own[1].tiles
+    scales = own[0].scale, own[1].scale
     f = scales[0].of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
-    apart = _norms((first[shown.tiles] - second[shown.tiles]).reshape(len(f), -1)) / f
+    apart = norms_of((first[shown.tiles] - second[shown.tiles]).reshape(len(f), -1)) / f
     least = np.minimum(found.errors, _errors(shown, second) / f)
     largest = np.maximum(scales[0].largest, scales[1].largest)
     return replace(
@@ -202,8 +218,8 @@ def _errors(shown: Shown, own: Float32) -> Float64:
     return found
 
 
-def _norms(rows: Float32) -> Float64:
-    """Return the norms of rows, fp32 [n, 4096], with sums in fp64."""
+def norms_of(rows: Float32) -> Float64:
+    """Return the norms of rows, fp64 [n] of fp32 [n, 4096], with sums in fp64."""
     found: Float64 = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     return found
 

@@ -26,11 +26,13 @@ from troth_attestation.errors import (
     TensorError,
 )
 from troth_attestation.measure import (
+    Again,
     Distances,
     Float64,
     Own,
     Rule,
     Shown,
+    Yardstick,
     measure,
     scale_of,
     with_second,
@@ -89,28 +91,45 @@ def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdi
     wrong = first_tile_not_top_k(about, signs, rule)
     if wrong is not None:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
+    yardstick = yardstick_of(own, signs.num_tiles)
+    if isinstance(yardstick, Reason):
+        return Verdict(VerdictKind.INCONCLUSIVE, yardstick)
+    found = measure(about, yardstick, signs, rule)
+    return conclude(found, about, (yardstick, own.again), signs, rule)
+
+
+def yardstick_of(own: Own, num_tiles: int) -> Yardstick | Reason:
+    """Return what a judge measures with, or the reason why it cannot judge anybody.
+
+    Nothing is measured against a gradient that is not finite, or zero everywhere: the distances
+    would be NaN, and a NaN is beyond no bound. Raises TensorError for another model's gradient.
+    """
     if own.tiles is None:
-        return Verdict(VerdictKind.INCONCLUSIVE, Reason.OWN_NOT_FINITE)
-    scale = scale_of(_checked(own.tiles, signs.num_tiles))
+        return Reason.OWN_NOT_FINITE
+    scale = scale_of(_checked(own.tiles, num_tiles))
     if not scale.is_finite:
-        return Verdict(VerdictKind.INCONCLUSIVE, Reason.OWN_NOT_FINITE)
-    if scale.median == 0:
-        return Verdict(VerdictKind.INCONCLUSIVE, Reason.ZERO_GRADIENT)
-    return conclude(about, signs, own, rule, measure(about, own.tiles, scale, signs, rule))
+        return Reason.OWN_NOT_FINITE
+    return Yardstick(own.tiles, scale) if scale.median > 0 else Reason.ZERO_GRADIENT
 
 
-def conclude(shown: Shown, signs: Signs, own: Own, rule: Rule, found: Distances) -> Verdict:
+def conclude(
+    found: Distances, shown: Shown, judge: tuple[Yardstick, Again], signs: Signs, rule: Rule
+) -> Verdict:
     """Return the verdict on measured distances, after a second computation where one may excuse.
 
-    It is made only if without it the verdict is a mismatch, and might be milder with it.
+    It is made only if without it the verdict is a mismatch, and might be milder with it. `judge`
+    is what measured, and what computes again.
     """
     verdict, spared = decide(found, rule.judge), decide(found.excused(), rule.judge)
-    if verdict.kind == spared.kind or own.tiles is None:
+    if verdict.kind == spared.kind:
         return spared
-    second = own.again()
-    if second is None or not scale_of(_checked(second, signs.num_tiles)).is_finite:
+    own, again = judge
+    tiles = again()
+    scale = None if tiles is None else scale_of(_checked(tiles, signs.num_tiles))
+    if tiles is None or scale is None or not scale.is_finite:
         return spared
-    return decide(with_second(found, shown, (own.tiles, second), signs, rule), rule.judge)
+    second = Yardstick(tiles, scale)
+    return decide(with_second(found, shown, (own, second), signs, rule), rule.judge)
 
 
 def first_tile_not_top_k(shown: Shown, signs: Signs, rule: Rule) -> int | None:

@@ -136,17 +136,19 @@ def check_bounds(settings: RunSettings, data: TokenData) -> None:
     config, rounds = settings.config, settings.config.schedule.rounds
     ways = [way for way in ways_here(config) if way.threads == 1]
     plan = Plan(rounds, every=2, draws=2, trainers=settings.chain.capacity)
-    groups = calibrate(config, data, ways, plan)
-    found, obstacles = propose_for(groups), in_the_way(groups, config.judge)
+    groups = calibrate(config, data, ways, plan).groups
+    factor = settings.chain.sketch_factor
+    found, obstacles = propose_for(groups), in_the_way(groups, config.judge, factor)
+    worst, mildest = found.worst_honest or 0.0, found.mildest or 0.0
     honest = [group for group in groups if group.is_honest]
     print(
-        f"calibrated over {rounds} rounds: honest errors to {found.worst_honest:.4f}, far tiles "
+        f"calibrated over {rounds} rounds: honest errors to {worst:.4f}, far tiles "
         f"to {max(g.most_bad_tiles for g in honest)}, residuals to "
         f"{max(g.highest_residual for g in honest):.1f}, distances of whole gradients to "
-        f"{max(g.highest_distance for g in honest):.4f}; mildest cheat from {found.mildest:.4f}",
+        f"{max(g.whole.distance for g in honest):.4f}; mildest cheat from {mildest:.4f}",
         flush=True,
     )
-    if HEADROOM * found.worst_honest * MICRO > config.judge.ok_bound_micro or obstacles:
+    if HEADROOM * worst * MICRO > config.judge.ok_bound_micro or obstacles:
         raise SystemExit("the bounds do not suit this config: honest people would be hurt")
 
 

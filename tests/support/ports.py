@@ -20,6 +20,7 @@ from troth_coordinator.rules import bitmap
 from troth_simulation.in_process import InProcessRun, SimulatedMember
 from troth_simulation.stepped import SteppedRuntime
 
+Failure = HolderLacksError | HolderRefusedError
 LIAR = 3
 LIE_ROUND = 2
 
@@ -42,27 +43,37 @@ def training(ports: Ports, **calls: Callable[..., Any]) -> Ports:
 
 def refused_by(ports: Ports, refuses: Callable[[str, BlobId], bool]) -> Ports:
     """The same ports, but a holder lacks what `refuses(holder, blob)` says."""
-    wire = ports.transport._wire
 
-    async def read(holder: str, blob: BlobId, into: Any) -> None:
-        if refuses(holder, blob):
-            raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
-        await wire.read(holder, blob, into)
+    def lacks(holder: str, blob: BlobId) -> Failure:
+        return HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking on.")
 
-    ports.transport._wire = Wrapped(wire, read=read)
-    return ports
+    return _failing(ports, "read", refuses, lacks)
 
 
 def withheld_by(ports: Ports, withholds: Callable[[str, BlobId], bool]) -> Ports:
     """The same ports, but nothing is pushed where `withholds(holder, blob)` says so."""
+
+    def refused(holder: str, _blob: BlobId) -> Failure:
+        return HolderRefusedError(f"{holder} to take a push", "none sent", "Nothing.")
+
+    return _failing(ports, "write", withholds, refused)
+
+
+def _failing(
+    ports: Ports,
+    call: str,
+    fails: Callable[[str, BlobId], bool],
+    error: Callable[[str, BlobId], Failure],
+) -> Ports:
+    """The same ports, but one call of the wire raises for some holders and blobs."""
     wire = ports.transport._wire
 
-    async def write(holder: str, blob: BlobId, data: bytes) -> None:
-        if withholds(holder, blob):
-            raise HolderRefusedError(f"{holder} to take a push", "none sent", "Nothing.")
-        await wire.write(holder, blob, data)
+    async def failing(holder: str, blob: BlobId, data: Any) -> None:
+        if fails(holder, blob):
+            raise error(holder, blob)
+        await getattr(wire, call)(holder, blob, data)
 
-    ports.transport._wire = Wrapped(wire, write=write)
+    ports.transport._wire = Wrapped(wire, **{call: failing})
     return ports
 
 

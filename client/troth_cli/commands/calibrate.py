@@ -17,10 +17,13 @@ from troth_cli.options import Common, Settings, command
 from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
-    from troth_client.audit.calibrate import Group, Plan
-    from troth_client.audit.thresholds import Proposal
+    from troth_client.audit.calibrate import Plan
+    from troth_client.audit.comparison import Group
+    from troth_client.audit.edges import Bench
+    from troth_client.audit.thresholds import Bounds, Proposal
     from troth_client.data.shards import TokenData
     from troth_coordinator.rules.config import JudgeSection, RunConfig
+    from troth_coordinator.rules.settings import RunSettings
 
 _STDLIB_BYTES = 2_000_000
 _COLUMNS = (
@@ -78,38 +81,66 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
     Trains a little and computes each measured gradient in every way that this machine has:
     precisions, devices, thread counts, microbatches. Each way judges the others and the cheats:
     1/8, 1/4, 1/2 of the batch skipped, a free-rider. Each number is the median, over the opened
-    tiles, of the implied gradient's error relative to the gradient. The bounds hold for the ways in
-    the table: run it on every kind of machine that will take part.
+    tiles, of the implied gradient's error relative to the gradient. Targets that stand just inside
+    a bound for one way are shown to all others; none may call them a mismatch. The bounds hold for
+    the ways in the table: run it on every kind of machine that will take part.
     """
     from troth_cli.settings import run_settings
 
-    config = run_settings(options.config, options.settings).config
+    settings = run_settings(options.config, options.settings)
+    config, factor = settings.config, settings.chain.sketch_factor
     with output.loading():
         from troth_client.audit import calibrate as study
-        from troth_client.audit.thresholds import in_the_way, propose_all, propose_for
+        from troth_client.audit.thresholds import Bounds, in_the_way, propose_all, propose_for
 
     plan = study.Plan(options.rounds, options.every, options.draws, options.seed, options.trainers)
     with _data(options, config) as data, output.progress("rounds", in_bytes=False) as report:
-        groups = study.calibrate(
+        found = study.calibrate(
             config.with_manifest(data.manifest.hash),
             data,
             study.ways_here(config),
             plan,
             lambda done, total: report(done, total, ""),
         )
-    proposal, obstacles = propose_for(groups), in_the_way(groups, config.judge)
-    bounds = propose_all(groups, proposal)
-    rows = [_row(group) for group in groups]
+    proposal = propose_for(found.groups)
+    obstacles = in_the_way(found.groups, config.judge, factor)
+    bounds = propose_all(found.groups, proposal)
+    edges = _edges(found.bench, config.judge, bounds.values)
+    if edges["proposed"]:
+        bounds = Bounds({}, "honest ways disagree about targets just inside these bounds")
     values = {
         "plan": asdict(plan),
         "machine": _machine(),
-        "groups": rows,
+        "groups": [_row(group) for group in found.groups],
         "proposal": asdict(proposal) | {"separates": proposal.separates},
-        "bounds": bounds,
+        "bounds": dict(bounds.values),
+        "refusal": bounds.refusal,
+        "sketch_factor": _sketch_factor(found.groups),
         "in_the_way": obstacles,
+        "just_inside": edges,
     }
-    blocks = _blocks(rows, plan, proposal, config.judge)
-    output.result(values, *blocks, *_section(bounds), *_warnings(obstacles))
+    blocks = _blocks(found.groups, plan, proposal, bounds, settings)
+    output.result(values, *blocks, *_section(values), *_warnings(obstacles, edges))
+
+
+def _edges(
+    bench: "Bench | None", judge: "JudgeSection", bounds: Mapping[str, int]
+) -> dict[str, list[str]]:
+    """Return the disagreements of honest ways about targets just inside the bounds, old and new."""
+    if bench is None:
+        return {"in the config": [], "proposed": []}
+    proposed = judge.model_copy(update=bounds)
+    return {
+        "in the config": bench.contradictions(judge),
+        "proposed": bench.contradictions(proposed) if bounds else [],
+    }
+
+
+def _sketch_factor(groups: "Sequence[Group]") -> int | None:
+    from troth_client.audit.whole_model import sketch_factor
+
+    apart = [group.whole.distance for group in groups if group.whole.agreements]
+    return sketch_factor(max(apart)) if apart else None
 
 
 @contextlib.contextmanager
@@ -143,18 +174,22 @@ def _data(options: CalibrateOptions, config: "RunConfig") -> Iterator["TokenData
 def _row(group: "Group") -> dict[str, object]:
     from troth_client.audit.thresholds import percentile
 
-    return {
-        "trainer": group.name,
-        "is_honest": group.is_honest,
-        "audits": group.verdicts.total(),
-        "lowest": min(group.medians),
-        "half": percentile(group.medians, 50),
-        "99.9 %": percentile(group.medians, 99.9),
-        "highest": max(group.medians),
-        "far tiles": group.most_bad_tiles,
-        "residual": round(group.highest_residual, 2),
-        "apart": group.highest_distance,
-    } | {kind.name.lower(): count for kind, count in group.verdicts.items()}
+    medians = group.medians
+    percents = {"lowest": 0, "half": 50, "99.9 %": 99.9, "highest": 100}
+    measured = {name: percentile(medians, percents[name]) for name in percents if medians}
+    return (
+        {
+            "trainer": group.name,
+            "is_honest": group.is_honest,
+            "audits": group.verdicts.total(),
+            "far tiles": group.most_bad_tiles,
+            "residual": round(group.highest_residual, 2),
+            "apart": group.whole.distance,
+        }
+        | measured
+        | {kind.name.lower(): count for kind, count in group.verdicts.items()}
+        | {"unjudged": {reason.name.lower(): n for reason, n in group.unjudged.items()}}
+    )
 
 
 def _machine() -> dict[str, str | int]:
@@ -175,34 +210,61 @@ def _machine() -> dict[str, str | int]:
 
 
 def _blocks(
-    rows: Sequence[Mapping[str, object]],
+    groups: "Sequence[Group]",
     plan: "Plan",
     proposal: "Proposal",
-    judge: "JudgeSection",
+    bounds: "Bounds",
+    settings: "RunSettings",
 ) -> list[Facts | Grid | str]:
     machine = ", ".join(f"{name} {value}" for name, value in _machine().items())
+    judge = settings.config.judge
     facts: list[tuple[str, object]] = [
         ("machine", machine),
         (
             "plan",
             f"{plan.rounds} rounds of {plan.trainers}, every {plan.every}, seed {plan.seed}",
         ),
-        ("honest, 99.9 %", f"{proposal.honest:.6f}"),
+        ("honest, 99.9 %", _number(proposal.honest)),
         ("headroom", _headroom(proposal)),
-        ("mildest cheat", f"{proposal.mildest:.6f}, {proposal.mildest_cheat}"),
+        ("mildest cheat", f"{_number(proposal.mildest)} {proposal.mildest_cheat}".strip()),
         ("in the config", f"{judge.ok_bound_micro} and {judge.mismatch_bound_micro} micro"),
-        ("proposed", _proposed(proposal)),
+        ("proposed", _proposed(bounds)),
+        ("all votes", _votes(groups, judge)),
     ]
-    shown = [[_cell(row, name) for name in (*_COLUMNS, *_VERDICTS)] for row in rows]
+    shown = [
+        [_cell(row, name) for name in (*_COLUMNS, *_VERDICTS)]
+        for row in (_row(group) for group in groups)
+    ]
     return [Grid((*_COLUMNS, *_VERDICTS), shown), "", Facts(facts)]
 
 
-def _section(bounds: "Mapping[str, int]") -> list[str]:
+def _votes(groups: "Sequence[Group]", judge: "JudgeSection") -> str:
+    """Say what is known about the agreement of all votes with a judge's gradient."""
+    from troth_client.audit.whole_model import Whole
+    from troth_coordinator.rules.config import LEAST_AGREEMENT_AUDITS
+
+    whole = Whole.of([group.whole for group in groups if group.is_honest])
+    votes = whole.votes_above(judge.gradient_floor_micro)
+    if not len(votes):
+        return "not measured: too few tiles"
+    found = f"agree by {votes.min():.3f} or more in {len(votes)} audits"
+    if len(votes) < LEAST_AGREEMENT_AUDITS:
+        found += f"; a bound needs {LEAST_AGREEMENT_AUDITS}, one a round and pair of ways"
+    return found
+
+
+def _section(values: Mapping[str, object]) -> list[str]:
     """Return the lines for a config file, if there are bounds to propose."""
-    if not bounds:
+    bounds, factor = values["bounds"], values["sketch_factor"]
+    if not isinstance(bounds, dict) or not bounds:
         return []
     lines = [f"{name} = {value:_}" for name, value in bounds.items()]
-    return ["", "\n".join(["[judge]", *lines, "calibrated = true"])]
+    chain = ["[chain]", f"sketch_factor = {factor}"] if factor else []
+    return ["", "\n".join(["[judge]", *lines, "calibrated = true", *chain])]
+
+
+def _number(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.6f}"
 
 
 def _headroom(proposal: "Proposal") -> str:
@@ -215,24 +277,27 @@ def _headroom(proposal: "Proposal") -> str:
     return f"{found:.1f} x honest{short}"
 
 
-def _warnings(obstacles: Sequence[str]) -> list[str]:
+def _warnings(obstacles: Sequence[str], edges: Mapping[str, Sequence[str]]) -> list[str]:
     """Warn of settings that would hurt honest participants under any two bounds."""
-    if not obstacles:
+    lines = [f"Honest work went beyond {line}." for line in obstacles]
+    for whose, found in edges.items():
+        lines += [f"Honest judges disagree under the bounds {whose}, {line}." for line in found[:3]]
+    if not lines:
         return []
     advice = (
         "Do not run this config: lower schedule.lr_nano, train on more tokens per payload or on a "
         "larger model, lower train.clip_micro (residuals), or raise that bound."
     )
-    return [*(f"Honest work went beyond {line}." for line in obstacles), advice]
+    return [*lines, advice]
 
 
-def _proposed(proposal: "Proposal") -> str:
-    if not proposal.separates:
-        return "none: honest work and the mildest cheat do not separate"
-    ok, mismatch = proposal.ok_bound_micro, proposal.mismatch_bound_micro
+def _proposed(bounds: "Bounds") -> str:
+    if bounds.refusal:
+        return f"none: {bounds.refusal}"
+    ok, mismatch = (bounds.values[f"{name}_bound_micro"] for name in ("ok", "mismatch"))
     return f"judge.ok_bound_micro = {ok}, judge.mismatch_bound_micro = {mismatch}"
 
 
 def _cell(row: Mapping[str, object], name: str) -> str:
-    value = row.get(name, 0)
+    value = row.get(name, 0 if name in _VERDICTS else "-")
     return f"{value:.6f}" if isinstance(value, float) else str(value)

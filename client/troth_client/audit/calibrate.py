@@ -1,9 +1,10 @@
 """Calibration: how far honest work differs between machines, and how far cheats lie beyond it.
 
-Owns: the ways in which this machine can compute one gradient, the cheats, a short training run,
-and the audits between all of them. The audits use the judge's own arithmetic.
+Owns: the ways in which this machine can compute one gradient, the cheats, which of them are
+measured when. The audits use the judge's own arithmetic and its own guard against gradients that
+nothing can be measured with.
 Never: a threshold (`thresholds.py` proposes them), a chain, a file.
-Next: `thresholds.py`; `troth_cli/commands/calibrate.py` prints the table.
+Next: `rehearsal.py` for the training, `comparison.py` for the audits, `thresholds.py`.
 
 Some trainers train in the reference way. In each measured round, the next trainer is measured.
 Every way computes its gradient; each result is opened as a trainer's and judged by every other way.
@@ -11,52 +12,33 @@ Cheats are judged by every way. All of them start from the true momentum, as a c
 """
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from troth_attestation.measure import (
-    Distances,
-    Own,
-    Rule,
-    Shown,
-    measure,
-    scale_of,
-    with_second,
-)
-from troth_attestation.openings import Openings
-from troth_attestation.sampling import drawn_tiles
-from troth_attestation.signs import Signs
-from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
+from troth_attestation.measure import Own, Yardstick
+from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.state import Float32
-from troth_attestation.verdict import Verdict, VerdictKind
-from troth_attestation.work import conclude
+from troth_attestation.verdict import Reason
+from troth_attestation.work import yardstick_of
+from troth_client.audit.comparison import Group, Seat
+from troth_client.audit.edges import Bench
 from troth_client.audit.recompute import num_threads, recompute
-from troth_client.audit.tails import Tails
-from troth_client.compression import codec
-from troth_client.compression.apply import update
-from troth_client.compression.known_answer import choose_path
-from troth_client.compression.residual import Residual
-from troth_client.compression.tiles import TileLayout
-from troth_client.compression.topk import top_k
+from troth_client.audit.rehearsal import Offer, Rehearsal
 from troth_client.model.device import CPU, Device
-from troth_client.model.init import initial_weights
 from troth_client.state.round_state import Sequences
+from troth_client.train.errors import NonFiniteError
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import RunConfig
-from troth_coordinator.rules.hashing import H, u64
-from troth_coordinator.rules.schedule import constants_of
 
 Batch = NDArray[np.int64]
-Weights = dict[str, torch.Tensor]
+Weights = Mapping[str, torch.Tensor]
 
 SKIPPED = (8, 4, 2)
 """Cheats skip one part in so many of their batch."""
-TARGET = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +72,12 @@ class Plan:
     trainers: int = 4
 
 
-@dataclass(slots=True)
-class Group:
-    """The audits of one kind of trainer by all witnesses of another kind.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The measurements: audits by trainer, and the last round that could be judged."""
 
-    `highest_distance` is the largest distance between whole gradients of honest ways, relative to
-    the larger gradient.
-    """
-
-    name: str
-    is_honest: bool
-    medians: list[float] = field(default_factory=list)
-    most_bad_tiles: int = 0
-    highest_residual: float = 0.0
-    highest_distance: float = 0.0
-    verdicts: Counter[VerdictKind] = field(default_factory=Counter)
-    tails: Tails = field(default_factory=Tails)
-
-    def add(self, found: Distances, verdict: Verdict) -> None:
-        """Count one audit; drawn tiles without gradient have a verdict but no distance."""
-        self.verdicts[verdict.kind] += 1
-        if found.has_gradient:
-            self.medians.append(found.median_error)
-            self.most_bad_tiles = max(self.most_bad_tiles, verdict.num_bad_tiles or 0)
-            self.highest_residual = max(self.highest_residual, found.residual_ratio)
+    groups: list[Group]
+    bench: Bench | None
 
 
 def ways_here(config: RunConfig) -> list[Way]:
@@ -138,11 +102,12 @@ def calibrate(
     ways: Sequence[Way],
     plan: Plan,
     report: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Group]:
+) -> Found:
     """Train and measure; `ways[0]` is the reference in which the trainer and the cheats compute.
 
     `config` is bound to the data's manifest. Returns a group for each way as a trainer and for each
     cheat. Ways that cannot be compared with another (a single one) give groups without audits.
+    Gradients that are not finite or zero everywhere are counted as audits that nobody can judge.
     """
     study = _Study(config, list(ways), plan)
     order = SequenceOrder(len(data), config.manifest_digest())
@@ -153,7 +118,7 @@ def calibrate(
         batches = [data.sequences(order.sequences(start, per_payload)) for start in starts]
         study.round(round_, batches, is_measured=round_ % plan.every == 0)
         report(round_ + 1, plan.rounds)
-    return list(study.groups.values())
+    return Found(list(study.groups.values()), study.bench)
 
 
 def cheats(batch: Batch) -> Iterator[tuple[str, Batch | None]]:
@@ -173,131 +138,88 @@ class _Study:
 
     def __init__(self, config: RunConfig, ways: list[Way], plan: Plan) -> None:
         self.groups: dict[str, Group] = {}
+        self.bench: Bench | None = None
         self._config = config
         self._ways = ways
         self._plan = plan
-        self._rule = Rule(config.demo, config.judge)
-        initial = initial_weights(H("troth:calibrate", u64(plan.seed)), config.model)
-        self._weights = {name: torch.from_numpy(array) for name, array in initial.items()}
-        shapes = {name: tuple(w.shape) for name, w in self._weights.items()}
-        self._layout = TileLayout.from_shapes(shapes)
-        self._residual = Residual.of(config)
-        nothing = np.zeros((self._layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
-        self._trainers = [_Trainer(nothing) for _ in range(plan.trainers)]
-        self._path = choose_path("cpu")
+        self._run = Rehearsal(config, plan.trainers, plan.seed)
 
     def round(self, round_: int, batches: Sequence[Batch], is_measured: bool) -> None:
         """Measure at w_r if asked to, then train on it."""
-        found = [self._ways[0].coefficients(self._config, self._weights, b) for b in batches]
+        found = [self._compute(self._ways[0], batch) for batch in batches]
         if is_measured:
             turn = round_ // self._plan.every % len(batches)
-            self._measure(round_, batches[turn], found[turn], self._trainers[turn])
-        self._train(round_, found)
+            self._measure(round_, turn, batches[turn], found[turn])
+        self._run.train(round_, found)
 
-    def _measure(self, round_: int, batch: Batch, reference: Float32, trainer: "_Trainer") -> None:
-        compute = [way.coefficients for way in self._ways[1:]]
-        others = [function(self._config, self._weights, batch) for function in compute]
-        found = [reference, *others]
-        owns = [Own(tiles, self._second(number, found)) for number, tiles in enumerate(found)]
+    def _compute(self, way: Way, batch: Batch) -> Float32 | None:
+        try:
+            return way.coefficients(self._config, self._run.weights, batch)
+        except NonFiniteError:
+            return None
+
+    def _measure(self, round_: int, turn: int, batch: Batch, reference: Float32 | None) -> None:
+        found = [reference, *(self._compute(way, batch) for way in self._ways[1:])]
+        seats = self._seats(found)
         for number, way in enumerate(self._ways):
-            witnesses = owns[:number] + owns[number + 1 :]
-            shown = trainer.shows(self._residual, found[number], self._config.demo.k)
-            group = self._audit(Group(way.name, is_honest=True), shown, witnesses, round_)
-            apart = [_distance(found[number], tiles) for tiles in found]
-            group.highest_distance = max([group.highest_distance, *apart])
+            group = self.groups.setdefault(way.name, Group(way.name, is_honest=True))
+            witnesses = seats[:number] + seats[number + 1 :]
+            offer = self._audit(group, round_, turn, found[number], witnesses)
+            made = seats[number].yardstick
+            if offer is None or not isinstance(made, Yardstick):
+                continue
+            for witness in witnesses:
+                if isinstance(witness.yardstick, Yardstick):
+                    group.whole.add(made, witness.yardstick)
+                    group.whole.add_votes(offer.sent, witness.yardstick, self._run.rule)
+            if number == 0:
+                tiles = self._run.opened(offer, round_, 0).tiles
+                self.bench = Bench(seats, tiles, offer.sent, self._run.rule)
         for name, part in cheats(batch):
-            made = np.zeros_like(reference)
-            if part is not None:
-                made = self._ways[0].coefficients(self._config, self._weights, part)
-            shown = trainer.shows(self._residual, made, self._config.demo.k)
-            self._audit(Group(name, is_honest=False), shown, owns, round_)
+            group = self.groups.setdefault(name, Group(name, is_honest=False))
+            made_of = self._nothing if part is None else self._compute(self._ways[0], part)
+            self._audit(group, round_, turn, made_of, seats)
 
-    def _second(self, number: int, found: Sequence[Float32]) -> Callable[[], Float32 | None]:
-        """Return what a witness of this way computes in the other precision."""
-        device = self._ways[number].device.other_precision()
-        same = [tiles for way, tiles in zip(self._ways, found, strict=True) if way.device == device]
-        return lambda: same[0] if same else None
+    def _seats(self, found: Sequence[Float32 | None]) -> list[Seat]:
+        """Return each way as a judge, with its computation in the other precision."""
+        count = self._run.layout.num_tiles
+        sticks = [yardstick_of(Own(tiles), count) for tiles in found]
+        seats = []
+        for way, stick in zip(self._ways, sticks, strict=True):
+            other = way.device.other_precision()
+            same = [
+                one
+                for other_way, one in zip(self._ways, sticks, strict=True)
+                if other_way.device == other and isinstance(one, Yardstick)
+            ]
+            seats.append(Seat(way.name, stick, same[0] if same else None))
+        return seats
 
-    def _audit(self, group: Group, shown: "_Shown", witnesses: Sequence[Own], round_: int) -> Group:
-        """Let every witness judge what a trainer shows, over several draws; return the group."""
-        group = self.groups.setdefault(group.name, group)
-        for number in range(self._plan.draws):
-            seed = H("troth:calibrate", u64(self._plan.seed), u64(round_), u64(number))
-            count = self._config.judge.openings_tiles
-            tiles = drawn_tiles(seed, TARGET, self._layout.num_tiles, count)
-            rows = list(tiles)
-            flat = (len(rows), TILE_COEFFICIENTS)
-            after, before = (u[rows].reshape(flat) for u in (shown.after, shown.before))
-            about = Shown.of(Openings(tiles, after, before), self._config.demo)
-            for own in witnesses:
-                self._judge(group, about, own, shown.sent)
-        return group
+    def _audit(
+        self,
+        group: Group,
+        round_: int,
+        turn: int,
+        made: Float32 | None,
+        witnesses: Sequence[Seat],
+    ) -> Offer | None:
+        """Let every witness judge what a trainer shows, over several draws; return the offer.
 
-    def _judge(self, group: Group, about: Shown, own: Own, sent: Signs) -> None:
-        """Judge as a witness does; keep what honest trainers showed it."""
-        if own.tiles is None:
-            return
-        scale = scale_of(own.tiles)
-        found = measure(about, own.tiles, scale, sent, self._rule)
-        group.add(found, conclude(about, sent, own, self._rule, found))
-        if not group.is_honest:
-            return
-        second = own.again()
-        counted = found
-        if second is not None:
-            counted = with_second(found, about, (own.tiles, second), sent, self._rule)
-        group.tails.add(found, counted, self._config.judge)
-        share = float((scale.norms > 0).mean())
-        group.tails.least_share = min(group.tails.least_share, share)
+        A trainer without a finite gradient shows nothing.
+        """
+        if made is None:
+            for _ in range(self._plan.draws * len(witnesses)):
+                group.skip(Reason.OWN_NOT_FINITE)
+            return None
+        offer = self._run.offer(turn, made)
+        for draw in range(self._plan.draws):
+            about = self._run.opened(offer, round_, draw)
+            group.judge(about, offer.sent, witnesses, self._run.rule)
+        return offer
 
-    def _train(self, round_: int, coefficients: Sequence[Float32]) -> None:
-        """Send the reference payloads, include all of them, apply them."""
-        demo = self._config.demo
-        payloads = []
-        for trainer, own in zip(self._trainers, coefficients, strict=True):
-            sent = trainer.send(self._residual, own, demo.k)
-            payloads.append(codec.decode(codec.encode(sent), self._layout.num_tiles, demo.k))
-        constants = constants_of(self._config.schedule, round_)
-        update(self._weights, payloads, self._layout, (constants.a, constants.b), self._path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """The values that an audit opens: u of the round and of the round before, fp32 [T, 64, 64].
-
-    `sent` is the payload.
-    """
-
-    after: Float32
-    before: Float32
-    sent: Signs
-
-
-@dataclass(slots=True)
-class _Trainer:
-    """The momentum that one trainer carries on; `previous` is its u of the round before."""
-
-    previous: Float32
-    momentum: torch.Tensor | None = None
-
-    def shows(self, residual: Residual, coefficients: Float32, k: int) -> _Shown:
-        """Return the values that the trainer would open if it had computed this D(g)."""
-        moved = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
-        sent = top_k(moved.u, k).signs(residual.is_sent(moved))
-        return _Shown(moved.u.numpy(), self.previous, sent)
-
-    def send(self, residual: Residual, coefficients: Float32, k: int) -> Signs:
-        """Return the payload's signs for this D(g), and keep the rest as momentum."""
-        moved = residual.accumulate(self.momentum, torch.from_numpy(coefficients))
-        top = top_k(moved.u, k)
-        self.momentum, self.previous = residual.after_included(moved.u, top), moved.u.numpy()
-        return top.signs(residual.is_sent(moved))
-
-
-def _distance(first: Float32, second: Float32) -> float:
-    """Return ||a - b|| / max(||a||, ||b||), the distance that two sketches estimate."""
-    larger = max(float(np.linalg.norm(first)), float(np.linalg.norm(second)))
-    return float(np.linalg.norm(first - second)) / larger if larger else 0.0
+    @property
+    def _nothing(self) -> Float32:
+        return np.zeros((self._run.layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
 
 
 def _settings() -> Iterator[tuple[str, Device, int]]:

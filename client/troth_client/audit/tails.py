@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from troth_attestation.measure import Distances, Float64
-from troth_coordinator.rules.config import MICRO, NUM_FAR, JudgeSection
+from troth_coordinator.rules.config import APART, MICRO, NUM_FAR, JudgeSection
 
 CLEARANCE = 3
 """Honest work stays below every value that is a mismatch by this factor."""
@@ -19,10 +19,8 @@ HEADROOM = 1.5
 """A bound lies so far above the worst honest audit that was measured."""
 TILE_SHARE = 4
 """One tile is noisier than the median: its bound is at least so many times that of the median."""
-APART = 1.5
 PERCENT = 99.9
-MOST_EMPTY_DRAWS = 1e-3
-"""How often a draw may miss all tiles with a gradient: such an audit is unpaid by luck."""
+_APART = APART[0] / APART[1]
 
 
 @dataclass(slots=True)
@@ -32,9 +30,8 @@ class Tails:
     `ratios` are the residuals of every sent drawn tile. The others are the worst of any audit.
     `spare` is the largest error behind the `ok_tiles` that ok work may have. `nth`, `third` and
     `most` are errors after a second computation: number `mismatch_tiles` from the largest on, the
-    third, the largest. `third_ratio` is the third largest residual of a tile. `num_idle` and
-    `num_surely_idle` are votes without gradient, `least_share` the smallest share of tiles that
-    have a gradient.
+    third, the largest. `third_ratio` is the third largest residual of a tile. `num_idle` are votes
+    without gradient, each of which makes honest work inconclusive.
     """
 
     ratios: list[Float64] = field(default_factory=list)
@@ -44,8 +41,6 @@ class Tails:
     most: float = 0.0
     third_ratio: float = 0.0
     num_idle: int = 0
-    num_surely_idle: int = 0
-    least_share: float = 1.0
 
     def add(self, found: Distances, counted: Distances, judge: JudgeSection) -> None:
         """Keep one audit: as measured, and as it counts after a second computation."""
@@ -56,7 +51,6 @@ class Tails:
         self.most = max(self.most, largest(counted.counted, 1))
         self.third_ratio = max(self.third_ratio, largest(found.residual_ratios, NUM_FAR))
         self.num_idle = max(self.num_idle, found.num_idle)
-        self.num_surely_idle = max(self.num_surely_idle, counted.num_surely_idle)
 
     @classmethod
     def of(cls, several: Sequence["Tails"]) -> "Tails":
@@ -69,8 +63,6 @@ class Tails:
             most=max(one.most for one in several),
             third_ratio=max(one.third_ratio for one in several),
             num_idle=max(one.num_idle for one in several),
-            num_surely_idle=max(one.num_surely_idle for one in several),
-            least_share=min(one.least_share for one in several),
         )
 
 
@@ -89,14 +81,14 @@ def tile_bounds(tails: Tails, residual: float, ok_bound_micro: int) -> dict[str,
     """
     usual = JudgeSection()
     tile = _up(max(HEADROOM * tails.spare, TILE_SHARE * ok_bound_micro / MICRO))
-    far = max(tile * APART, CLEARANCE * tails.nth)
-    alone = _up(max(usual.tile_mismatch_micro / MICRO, tile * APART, CLEARANCE * tails.third))
-    forged = max(usual.tile_forged_micro / MICRO, alone * APART, CLEARANCE * tails.most)
+    far = max(tile * _APART, CLEARANCE * tails.nth)
+    alone = _up(max(usual.tile_mismatch_micro / MICRO, tile * _APART, CLEARANCE * tails.third))
+    forged = max(usual.tile_forged_micro / MICRO, alone * _APART, CLEARANCE * tails.most)
     tile_ratio = _up(max(10.0, HEADROOM * _percentile(tails.ratios)))
     median_ratio = _up(max(usual.residual_bound_micro / MICRO, HEADROOM * residual))
     beyond = max(
         usual.residual_mismatch_micro / MICRO,
-        APART * max(tile_ratio, median_ratio),
+        _APART * max(tile_ratio, median_ratio),
         CLEARANCE * max(residual, tails.third_ratio),
     )
     found = {
@@ -127,11 +119,8 @@ def not_cleared(tails: Tails, median: float, residual: float, judge: JudgeSectio
         bound = getattr(judge, name)
         if CLEARANCE * honest * MICRO > bound:
             yield f"a third of judge.{name} = {bound}: {honest:.4f}"
-    if tails.num_surely_idle:
-        yield f"no votes without gradient: {tails.num_surely_idle} tiles, judge.sent_floor_log2"
-    misses = (1 - tails.least_share) ** judge.openings_tiles
-    if misses > MOST_EMPTY_DRAWS:
-        yield f"one empty draw in 1000: {misses:.4f}, judge.openings_tiles"
+    if tails.num_idle:
+        yield f"no votes without gradient: {tails.num_idle} tiles, judge.sent_floor_log2"
 
 
 def _up(value: float) -> float:

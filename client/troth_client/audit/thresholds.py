@@ -1,24 +1,28 @@
-"""The two bounds of the gradient test, derived from measurements of honest work and of cheats.
+"""The bounds that calibration proposes: of the median here, and all of them together.
 
 Owns: the percentiles; the rule that proposes `ok_bound` and `mismatch_bound`, or finds that no pair
-of bounds fits; and the other bounds that honest work went beyond.
-Never: measures. Next: `calibrate.py`, which does.
+of bounds fits; the obstacles that no bound removes, in words.
+Never: measures. Next: `tails.py` and `whole_model.py` for the other bounds.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from troth_attestation.sketch import DEFAULT_FACTOR
-from troth_client.audit.calibrate import Group
+from troth_attestation.verdict import Reason
+from troth_client.audit.comparison import Group
 from troth_client.audit.tails import CLEARANCE, Tails, not_cleared, tile_bounds
-from troth_coordinator.rules.config import MICRO, JudgeSection
+from troth_client.audit.whole_model import Whole, whole_bounds
+from troth_coordinator.rules.config import APART, MICRO, JudgeSection
 
 HONEST_PERCENT = 99.9
 HEADROOM = 5
 """The accept bound lies so far above the honest percentile: other machines are noisier."""
 CHEAT_SHARE = 3
 """The accept bound is at most this part of the mildest cheat."""
-SKETCH_BOUND = DEFAULT_FACTOR**-0.5
+MOST_EMPTY_DRAWS = 1e-3
+"""How often a draw may miss all tiles with a gradient: such an audit is unpaid by luck."""
 CAUGHT_SHARE = 0.75
 """The mismatch bound lies at this share of the mildest cheat, so that a lucky draw is caught."""
 
@@ -28,16 +32,16 @@ class Proposal:
     """The bounds that the measurements allow.
 
     `honest` is the 99.9th percentile of the honest medians, `worst_honest` the largest, `mildest`
-    the 0.1th percentile of the cheat named `mildest_cheat`. The bounds are None where honest work
-    and the mildest cheat do not separate.
+    the 0.1th percentile of the cheat named `mildest_cheat`; None where nothing could be measured.
+    The bounds are None where honest work and the mildest cheat do not separate.
     """
 
-    honest: float
-    worst_honest: float
-    mildest: float
-    mildest_cheat: str
-    ok_bound_micro: int | None
-    mismatch_bound_micro: int | None
+    honest: float | None = None
+    worst_honest: float | None = None
+    mildest: float | None = None
+    mildest_cheat: str = ""
+    ok_bound_micro: int | None = None
+    mismatch_bound_micro: int | None = None
 
     @property
     def separates(self) -> bool:
@@ -45,13 +49,23 @@ class Proposal:
         return self.ok_bound_micro is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """All bounds of the judge by their keys, or the reason why there are none."""
+
+    values: Mapping[str, int]
+    refusal: str = ""
+
+
 def propose_for(groups: Sequence[Group]) -> Proposal:
-    """Propose bounds from what calibration measured."""
+    """Propose bounds from what calibration measured; none where honest work or a cheat was not."""
     honest = [median for group in groups if group.is_honest for median in group.medians]
-    return propose(honest, {group.name: group.medians for group in groups if not group.is_honest})
+    cheats = {group.name: group.medians for group in groups if not group.is_honest}
+    is_measured = honest and cheats and all(cheats.values())
+    return propose(honest, cheats) if is_measured else Proposal()
 
 
-def in_the_way(groups: Sequence[Group], judge: JudgeSection) -> list[str]:
+def in_the_way(groups: Sequence[Group], judge: JudgeSection, sketch_factor: int) -> list[str]:
     """Return the other bounds that honest work went beyond; empty for a sound config.
 
     No pair of bounds helps then: a few tiles far off, or a large residual, decide by themselves.
@@ -62,8 +76,7 @@ def in_the_way(groups: Sequence[Group], judge: JudgeSection) -> list[str]:
     honest = [group for group in groups if group.is_honest]
     far = max(group.most_bad_tiles for group in honest)
     residual = max(group.highest_residual for group in honest)
-    apart = max(group.highest_distance for group in honest)
-    found = []
+    found = list(_unjudged(honest))
     if far > judge.ok_tiles:
         found.append(f"{far} tiles far off, judge.ok_tiles = {judge.ok_tiles}")
     if residual * MICRO > judge.residual_bound_micro:
@@ -72,24 +85,60 @@ def in_the_way(groups: Sequence[Group], judge: JudgeSection) -> list[str]:
     together = Tails.of([group.tails for group in honest])
     median = max((one for group in honest for one in group.medians), default=0.0)
     found += not_cleared(together, median, residual, judge)
-    if apart > SKETCH_BOUND:
-        found.append(f"gradients that differ by {apart:.3f}, sketches by {SKETCH_BOUND} at most")
-    return found
+    whole = Whole.of([group.whole for group in honest])
+    return found + list(_whole_model(whole, judge, sketch_factor))
 
 
-def propose_all(groups: Sequence[Group], proposal: Proposal) -> dict[str, int]:
-    """Return every bound of the judge that the measurements allow; empty where they allow none."""
+def _unjudged(honest: Sequence[Group]) -> Iterator[str]:
+    """Yield why audits of honest work could not be judged at all."""
+    together: Counter[Reason] = sum((group.unjudged for group in honest), Counter())
+    total = sum(group.verdicts.total() for group in honest)
+    for reason, number in together.items():
+        yield f"what can be judged: {number} of {total} audits, {reason.value}"
+
+
+def _whole_model(whole: Whole, judge: JudgeSection, sketch_factor: int) -> Iterator[str]:
+    misses = (1 - whole.least_share) ** judge.openings_tiles
+    if misses > MOST_EMPTY_DRAWS:
+        yield f"one empty draw in 1000: {misses:.4f}, judge.openings_tiles"
+    votes = whole.votes_above(judge.gradient_floor_micro)
+    least = float(votes.min()) if len(votes) else math.inf
+    if least * MICRO < judge.agreement_bound_micro:
+        bound = f"judge.agreement_bound_micro = {judge.agreement_bound_micro}"
+        yield f"the agreement of votes: {least:.3f}, {bound}"
+    most = sketch_factor**-0.5
+    if whole.distance > most:
+        yield (
+            f"gradients that differ by {whole.distance:.3f}, sketches by {most:.3f} at most "
+            f"(sketch_factor = {sketch_factor})"
+        )
+
+
+def propose_all(groups: Sequence[Group], proposal: Proposal) -> Bounds:
+    """Return every bound of the judge that the measurements allow, or why they allow none."""
     ok, mismatch = proposal.ok_bound_micro, proposal.mismatch_bound_micro
-    if ok is None or mismatch is None or 2 * mismatch < 3 * ok:
-        return {}
+    if proposal.honest is None or proposal.worst_honest is None:
+        return Bounds({}, "nothing could be measured")
+    if ok is None or mismatch is None:
+        return Bounds({}, "honest work and the mildest cheat do not separate")
     honest = [group for group in groups if group.is_honest]
-    if CLEARANCE * proposal.worst_honest * MICRO > mismatch:
-        return {}
     residual = max(group.highest_residual for group in honest)
     tiles = tile_bounds(Tails.of([group.tails for group in honest]), residual, ok)
-    if max(tiles.values()) > 1_000 * MICRO:
-        return {}
-    return {"ok_bound_micro": ok, "mismatch_bound_micro": mismatch, **tiles}
+    whole = whole_bounds(Whole.of([group.whole for group in honest]), tiles["tile_bound_micro"])
+    refusals = {
+        "the mildest cheat leaves no room between the two bounds": (
+            APART[1] * mismatch < APART[0] * ok
+        ),
+        "honest work comes within a factor of three of the mildest cheat": (
+            CLEARANCE * proposal.worst_honest * MICRO > mismatch
+        ),
+        "single tiles of honest work lie beyond every bound": max(tiles.values()) > 1_000 * MICRO,
+        "honest ways do not agree which tiles have a gradient": not whole,
+    }
+    for refusal, holds in refusals.items():
+        if holds:
+            return Bounds({}, refusal)
+    return Bounds({"ok_bound_micro": ok, "mismatch_bound_micro": mismatch, **tiles, **whole})
 
 
 def propose(honest: Sequence[float], cheats: Mapping[str, Sequence[float]]) -> Proposal:

@@ -28,7 +28,7 @@ from troth_client.transport.errors import BlobRefusedError
 from troth_coordinator.rules.ids import Digest
 
 MAX_SPARE_SETS = 128
-"""Above so many sets, about 128 MiB at 32 drawn tiles, we take only those that we must judge."""
+"""Above so many sets, about 256 MiB at 64 drawn tiles, we take only those that we must judge."""
 _NAME = re.compile(r"(\d{1,20})-(\d{1,5})-([0-9a-f]{64})")
 
 

@@ -27,7 +27,9 @@ NUM_FAR: Final = 3
 """So many tiles that are far off by themselves are a mismatch; one of them is no ok work."""
 LEAST_AGREEMENT_AUDITS: Final = 2_995
 """Without an alarm in so many audits, fewer than one in 1000 is false (upper 95 % bound)."""
-APART: Final = (
+APART: Final = (3, 2)
+"""Two bounds of one number are at least so far apart, as a fraction."""
+PAIRS: Final = (
     ("ok_bound_micro", "mismatch_bound_micro"),
     ("ok_tiles", "mismatch_tiles"),
     ("tile_bound_micro", "tile_mismatch_bound_micro"),
@@ -183,8 +185,8 @@ class JudgeSection(FrozenModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         values = self.model_dump()
-        for milder, harsher in APART:
-            if 2 * values[harsher] < max(3 * values[milder], 1):
+        for milder, harsher in PAIRS:
+            if APART[1] * values[harsher] < max(APART[0] * values[milder], 1):
                 raise ContradictionError(
                     f"judge.{harsher}",
                     f"at least 1.5 x {milder} = {values[milder]}",

@@ -6,34 +6,23 @@ from dataclasses import replace
 import pytest
 from support.audit_driver import (
     AUDIT,
-    FROZEN_AT,
     INDEX,
-    ROOT,
     ROUND,
     SKETCH,
     AuditDriver,
     Holders,
-    settle,
     view_at,
 )
-from support.audit_views import audit_view, seat
-from support.views import PARAMS, RUN_ADDRESS
+from support.seated import EARLY, END, LATE, SEATS, WITNESS, begin, ready, shown
+from support.views import RUN_ADDRESS
 
-from troth_attestation.header import header_hash
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
-from troth_client.audit.evidence import LAST_SHARE
 from troth_client.audit.witness import recall
-from troth_client.audit_round import judge_as_witness
 from troth_client.state.audit_tracker import PATIENCE_SLOTS
 from troth_coordinator.chain.errors import InsufficientFundsError
 from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
 
-WITNESS = 1
-WINDOW = PARAMS.verdict_commit_slots
-EARLY, LATE = FROZEN_AT + 1, FROZEN_AT + WINDOW - WINDOW // LAST_SHARE
-END = FROZEN_AT + WINDOW
-SEATS = tuple(seat(index) for index in (WITNESS, 2, 3, 4, 0))
 BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
 
 
@@ -49,38 +38,10 @@ def seal(driver, kind=VerdictKind.OK, evidence=AUDIT.root):
     return driver.audits.verdicts.seal_verdict(Statement(*about), SKETCH)
 
 
-def shown(stage=AuditStage.COMMIT, flags=0, **changes):
-    """The audit with our seat at this point; the payload is the one that others may have."""
-    about = {
-        "seats": (seat(WITNESS, flags), *SEATS[1:]),
-        "openings_root": AUDIT.root,
-        "header_hash": header_hash(AUDIT.header),
-        "canonical_root": ROOT,
-        "stage_end": END,
-    }
-    return audit_view(stage, **(about | changes))
-
-
-async def begin(driver, audit, slot=EARLY):
-    """Show the audit and let its seat begin."""
-    await driver.see(view_at(slot), audit)
-    (current,) = driver.tracker.audits(view_at(slot))
-    task = driver.start(judge_as_witness(driver.witness, current))
-    await settle()
-    return task
-
-
 async def see(driver, slot, audit=None, sequence=1):
     """A slot later: the searches try again, then a look at the chain."""
     await driver.pass_slot()
     await driver.see(view_at(slot, sequence=sequence), *([audit] if audit else []))
-
-
-def ready(driver, *answers):
-    """Hold payload and weights; holders answer this when they are asked for openings."""
-    driver.save_payload()
-    driver.save_weights()
-    driver.holders = Holders(*answers)
 
 
 async def test_a_seat_fetches_recomputes_commits_and_reveals_in_one_pass(driver):

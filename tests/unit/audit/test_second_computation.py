@@ -2,28 +2,11 @@
 
 import pytest
 from support import opened
-from support.audit_driver import (
-    AUDIT,
-    FROZEN_AT,
-    ROOT,
-    AuditDriver,
-    Holders,
-    settle,
-    view_at,
-)
-from support.audit_views import audit_view, seat
-from support.views import PARAMS
+from support.audit_driver import AUDIT, AuditDriver
+from support.seated import EARLY, LATE, WITNESS, begin, ready, shown
 
-from troth_attestation.header import header_hash
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
-from troth_client.audit.evidence import LAST_SHARE
-from troth_client.audit_round import judge_as_witness
 from troth_client.train.errors import NonFiniteError
-from troth_coordinator.rules.audit_view import AuditStage
-
-WITNESS = 1
-WINDOW = PARAMS.verdict_commit_slots
-EARLY, LATE = FROZEN_AT + 1, FROZEN_AT + WINDOW - WINDOW // LAST_SHARE
 
 
 @pytest.fixture
@@ -35,20 +18,8 @@ async def driver(tmp_path):
 
 async def judge_at(driver, slot):
     """Show an audit with our seat, all evidence at hand, in this slot."""
-    driver.save_payload()
-    driver.save_weights()
-    driver.holders = Holders(AUDIT.data)
-    about = {
-        "seats": tuple(seat(index) for index in (WITNESS, 2, 3)),
-        "openings_root": AUDIT.root,
-        "header_hash": header_hash(AUDIT.header),
-        "canonical_root": ROOT,
-        "stage_end": FROZEN_AT + WINDOW,
-    }
-    await driver.see(view_at(slot), audit_view(AuditStage.COMMIT, **about))
-    (current,) = driver.tracker.audits(view_at(slot))
-    driver.start(judge_as_witness(driver.witness, current))
-    await settle()
+    ready(driver, AUDIT.data)
+    await begin(driver, shown(), slot)
 
 
 def asking_twice(driver, answers):

@@ -35,7 +35,7 @@ def ways():
 @pytest.fixture(scope="module")
 def groups(ways):
     seen = []
-    found = calibrate(CONFIG, Data(), ways, PLAN, lambda *done: seen.append(done))
+    found = calibrate(CONFIG, Data(), ways, PLAN, lambda *done: seen.append(done)).groups
     assert [done for done, _total in seen] == [1, 2, 3]
     assert {total for _done, total in seen} == {3}
     return found
@@ -84,7 +84,7 @@ def test_precisions_differ_measurably_and_a_free_rider_by_everything(groups):
 
 
 def test_precisions_lie_apart_as_whole_gradients_and_residuals_are_noted(groups):
-    apart = {group.name: group.highest_distance for group in groups if group.is_honest}
+    apart = {group.name: group.whole.distance for group in groups if group.is_honest}
     assert 1e-4 < apart["cpu bf16"] < 0.05
     assert all(group.highest_residual > 0 for group in groups)
 
@@ -98,9 +98,9 @@ def test_the_measured_groups_separate(groups):
 
 def test_equal_seeds_measure_the_same_and_others_do_not(ways):
     plan = Plan(rounds=1, every=1, draws=1, seed=3)
-    first, again = (calibrate(CONFIG, Data(), ways[:2], plan) for _ in range(2))
+    first, again = (calibrate(CONFIG, Data(), ways[:2], plan).groups for _ in range(2))
     assert [g.medians for g in first] == [g.medians for g in again]
-    other = calibrate(CONFIG, Data(), ways[:2], Plan(rounds=1, every=1, draws=1, seed=4))
+    other = calibrate(CONFIG, Data(), ways[:2], Plan(rounds=1, every=1, draws=1, seed=4)).groups
     assert [g.medians for g in first] != [g.medians for g in other]
 
 

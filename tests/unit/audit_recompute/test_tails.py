@@ -8,7 +8,7 @@ import pytest
 from troth_attestation.measure import Distances
 from troth_cli.errors import InputError
 from troth_cli.workflows.create import check_calibrated
-from troth_client.audit.calibrate import Group
+from troth_client.audit.comparison import Group
 from troth_client.audit.tails import Tails, largest, not_cleared, tile_bounds
 from troth_client.audit.thresholds import propose_all, propose_for
 from troth_coordinator.config_files import load_config
@@ -17,11 +17,11 @@ from troth_coordinator.rules.config import JudgeSection
 JUDGE = JudgeSection()
 
 
-def kept(errors, ratios=(1.0,), counted=None, **fields):
+def kept(errors, ratios=(1.0,), counted=None):
     """The tails of one honest audit."""
     values = np.array(errors, float)
     found = Distances(True, 1.0, 0.001, values, values, np.array(ratios, float))
-    after = found if counted is None else replace(found, counted=np.array(counted, float), **fields)
+    after = found if counted is None else replace(found, counted=np.array(counted, float))
     tails = Tails()
     tails.add(found, after, JUDGE)
     return tails
@@ -74,8 +74,7 @@ def test_what_a_second_computation_excuses_does_not_widen_a_mismatch():
         (kept([0.01] * 63 + [1.1]), 0.001, 1.0, "judge.tile_forged_micro"),
         (kept([0.01] * 64), 0.001, 70.0, "judge.residual_mismatch_micro"),
         (kept([0.01] * 64, ratios=[70.0] * 3), 0.001, 1.0, "judge.residual_mismatch_micro"),
-        (kept([0.01], counted=[0.01], num_surely_idle=1), 0.001, 1.0, "judge.sent_floor_log2"),
-        (Tails(least_share=0.05), 0.001, 1.0, "judge.openings_tiles"),
+        (Tails(num_idle=1), 0.001, 1.0, "judge.sent_floor_log2"),
     ],
 )
 def test_a_mismatch_within_a_factor_of_three_of_honest_work_is_named(tails, median, residual, name):
@@ -101,9 +100,38 @@ def groups(worst, cheat=0.3, tails=None):
 def test_all_bounds_are_proposed_together_or_none():
     found = groups(0.004)
     bounds = propose_all(found, propose_for(found))
-    assert JudgeSection(**bounds).mismatch_bound_micro == 225_000
-    for bad in (groups(0.2), groups(0.004, tails=kept([400.0] * 3))):
-        assert propose_all(bad, propose_for(bad)) == {}
+    assert bounds.refusal == ""
+    judge = JudgeSection(**bounds.values)
+    assert judge.mismatch_bound_micro == 225_000
+    usual = JudgeSection()
+    assert judge.gradient_floor_micro == usual.gradient_floor_micro
+    assert judge.sent_floor_log2 == usual.sent_floor_log2
+    assert judge.agreement_bound_micro == 0
+    assert judge.agreement_audits == 0
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (lambda: groups(0.2), "do not separate"),
+        (lambda: groups(0.1), "within a factor of three"),
+        (lambda: groups(0.004, tails=kept([400.0] * 3)), "beyond every bound"),
+        (lambda: [Group("cpu fp32", True), Group("half", False, [0.3])], "nothing"),
+        (lambda: [Group("cpu fp32", True, [0.01]), Group("half", False)], "nothing"),
+        (lambda: strayed(groups(0.004)), "which tiles have a gradient"),
+    ],
+)
+def test_no_bounds_come_with_the_reason(bad, why):
+    found = bad()
+    bounds = propose_all(found, propose_for(found))
+    assert bounds.values == {}
+    assert why in bounds.refusal
+
+
+def strayed(found):
+    """Honest ways that disagree about a tile's gradient at every floor."""
+    found[0].whole.strays += 1
+    return found
 
 
 @pytest.mark.parametrize(

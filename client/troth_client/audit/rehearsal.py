@@ -1,0 +1,103 @@
+"""Rounds of training without a chain: what trainers would send, and what an audit would open.
+
+Owns: the weights, the momentum of each trainer, the draw of tiles, applying what was sent.
+Never: computes a gradient, judges, or reads a chain.
+Next: `calibrate.py` and `scripts/bench/honest_pairs.py`, which bring gradients of several kinds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from troth_attestation.measure import Rule, Shown
+from troth_attestation.openings import Openings
+from troth_attestation.sampling import drawn_tiles
+from troth_attestation.signs import Signs
+from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
+from troth_attestation.state import Float32
+from troth_client.compression import codec
+from troth_client.compression.apply import update
+from troth_client.compression.known_answer import choose_path
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import top_k
+from troth_client.model.init import initial_weights
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.hashing import H, u64
+from troth_coordinator.rules.schedule import constants_of
+
+TARGET = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The values that an audit may open: u of the round and of the round before, fp32 [T, 64, 64].
+
+    `sent` is the payload.
+    """
+
+    after: Float32
+    before: Float32
+    sent: Signs
+
+
+@dataclass(slots=True)
+class _Trainer:
+    """The momentum that one trainer carries on; `previous` is its u of the round before."""
+
+    previous: Float32
+    momentum: torch.Tensor | None = None
+
+
+class Rehearsal:
+    """A run of some trainers, from the weights of a seed on."""
+
+    def __init__(self, config: RunConfig, num_trainers: int, seed: int) -> None:
+        initial = initial_weights(H("troth:calibrate", u64(seed)), config.model)
+        self.weights = {name: torch.from_numpy(array) for name, array in initial.items()}
+        shapes = {name: tuple(w.shape) for name, w in self.weights.items()}
+        self.layout = TileLayout.from_shapes(shapes)
+        self.rule = Rule(config.demo, config.judge, self.layout.tensor_tiles)
+        self._config = config
+        self._seed = seed
+        self._residual = Residual.of(config)
+        nothing = np.zeros((self.layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
+        self._trainers = [_Trainer(nothing) for _ in range(num_trainers)]
+        self._path = choose_path("cpu")
+
+    def offer(self, number: int, coefficients: Float32) -> Offer:
+        """Return what a trainer would send and open if it had computed this D(g)."""
+        trainer = self._trainers[number]
+        moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(coefficients))
+        sent = top_k(moved.u, self._config.demo.k).signs(self._residual.is_sent(moved))
+        return Offer(moved.u.numpy(), trainer.previous, sent)
+
+    def opened(self, offer: Offer, round_: int, draw: int) -> Shown:
+        """Draw tiles of an offer by a seed of this round and draw, and open them."""
+        sigma = H("troth:calibrate", u64(self._seed), u64(round_), u64(draw))
+        count = self.rule.judge.openings_tiles
+        tiles = drawn_tiles(sigma, TARGET, self.layout.num_tiles, count)
+        rows, flat = list(tiles), (len(tiles), TILE_COEFFICIENTS)
+        after, before = (u[rows].reshape(flat) for u in (offer.after, offer.before))
+        return Shown.of(Openings(tiles, after, before), self._config.demo)
+
+    def train(self, round_: int, coefficients: Sequence[Float32 | None]) -> None:
+        """Send the payload of each trainer's D(g), include all of them, apply them.
+
+        None is a gradient that was not finite: its trainer sends nothing in this round.
+        """
+        k = self._config.demo.k
+        payloads = []
+        for trainer, own in zip(self._trainers, coefficients, strict=True):
+            if own is None:
+                continue
+            moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(own))
+            top = top_k(moved.u, k)
+            trainer.momentum = self._residual.after_included(moved.u, top)
+            trainer.previous = moved.u.numpy()
+            sent = codec.encode(top.signs(self._residual.is_sent(moved)))
+            payloads.append(codec.decode(sent, self.layout.num_tiles, k))
+        constants = constants_of(self._config.schedule, round_)
+        update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
