@@ -4,6 +4,8 @@ They know the judge, the bounds and the draw's size, but not its seed. The judge
 gradients are synthetic.
 """
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from support.attacks.forging import NUM_TILES, Forger, nothing
@@ -11,6 +13,8 @@ from support.judged_work import CONFIG, payload_of
 
 from troth_attestation import selection
 from troth_attestation.verdict import Reason, VerdictKind
+from troth_simulation.cheats import tiles
+from troth_simulation.cheats.catalogue import CHEATS
 
 OK, MISMATCH, _, INCONCLUSIVE = VerdictKind
 JUDGE = CONFIG.judge
@@ -54,6 +58,48 @@ def test_a_residual_that_is_smuggled_part_by_part_is_found():
     for _, found in audits:
         assert found.kind == MISMATCH
         assert found.reason == Reason.RESIDUAL_OF_TILES
+
+
+NUM_SEEDS, NUM_AUDITS = 20, 20
+
+
+@pytest.mark.parametrize(
+    ("cheat", "size"),
+    [
+        ("plants-a-16th", tiles.PLANTED),
+        ("plants-a-16th", 1.0),
+        ("plants-an-8th", tiles.PLANTED),
+        ("plants-an-8th", 1.0),
+        ("smuggles-in-turn", tiles.PLANTED),
+    ],
+)
+def test_a_planted_part_ends_within_twenty_audits_and_is_seldom_cleared(monkeypatch, cheat, size):
+    """The three clients of the catalogue, each under 20 seeds, until the first mismatch.
+
+    They were cleared in all of their audits: 14 of 14, 10 of 10. Now they are cleared in at most a
+    fifth of them, and convicted within 20 audits under at least 19 of 20 seeds. So are those that
+    plant once the gradient, the least that gives a direction of their own the lead: three drawn
+    tiles of it are a mismatch. Threat T80. Threat T81.
+    """
+    monkeypatch.setattr(tiles, "PLANTED", size)
+    counts, num_convicted = Counter(), 0
+    for seed in range(NUM_SEEDS):
+        forger = Forger(seeds=1, seed=seed)
+        forger.play(nothing)
+        for _ in range(NUM_AUDITS):
+            _, ((_, found),) = forger.play(lambda now: claim(now, cheat))
+            counts[found.kind] += 1
+            if found.kind == MISMATCH:
+                num_convicted += 1
+                break
+    assert num_convicted >= 19
+    assert counts[OK] <= counts.total() / 5
+
+
+def claim(now, cheat):
+    """Send u as a client of the catalogue makes it from the gradient."""
+    changed = CHEATS[cheat].tiles(now.gradient.reshape(-1, 64, 64))
+    now.u[:] = now.without + changed.reshape(now.u.shape)
 
 
 def test_planting_one_tile_a_round_gambles_half_of_the_stake_each_time():

@@ -60,13 +60,16 @@ BOTH = Role.TRAINER | Role.WITNESS
 
 
 def settings_of(
-    manifest: Manifest, rounds: int, *, sequences: int = 2, **chain: int
+    manifest: Manifest, rounds: int, *, sequences: int = 2, is_tied: bool = True, **chain: int
 ) -> RunSettings:
-    """Settings of a tiny run on a data set, with so many sequences in a payload."""
+    """Settings of a tiny run on a data set, with so many sequences in a payload.
+
+    `is_tied`: the output matrix is the embedding, so that every row has a gradient.
+    """
     found = load_config(
         [],
         {
-            "model": MODEL,
+            "model": MODEL | {"tie_word_embeddings": is_tied},
             "data": {"sequence_tokens": manifest.sequence_tokens},
             "demo": {"k": 8},
             "schedule": {"rounds": rounds, "lr_nano": 5_000_000},

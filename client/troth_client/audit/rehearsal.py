@@ -83,21 +83,28 @@ class Rehearsal:
         after, before = (u[rows].reshape(flat) for u in (offer.after, offer.before))
         return Shown.of(Openings(tiles, after, before), self._config.demo)
 
+    def send(self, number: int, coefficients: Float32) -> Offer:
+        """Return what a trainer sends for this D(g); its momentum goes on as if it was included."""
+        trainer = self._trainers[number]
+        moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(coefficients))
+        top = top_k(moved.u, self._config.demo.k)
+        sent = top.signs(self._residual.is_sent(moved))
+        found = Offer(moved.u.numpy(), trainer.previous, sent)
+        trainer.momentum = self._residual.after_included(moved.u, top)
+        trainer.previous = found.after
+        return found
+
+    def apply(self, round_: int, sent: Sequence[Signs]) -> None:
+        """Apply the payloads that were included in a round."""
+        count, k = self.layout.num_tiles, self._config.demo.k
+        payloads = [codec.decode(codec.encode(signs), count, k) for signs in sent]
+        constants = constants_of(self._config.schedule, round_)
+        update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
+
     def train(self, round_: int, coefficients: Sequence[Float32 | None]) -> None:
         """Send the payload of each trainer's D(g), include all of them, apply them.
 
         None is a gradient that was not finite: its trainer sends nothing in this round.
         """
-        k = self._config.demo.k
-        payloads = []
-        for trainer, own in zip(self._trainers, coefficients, strict=True):
-            if own is None:
-                continue
-            moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(own))
-            top = top_k(moved.u, k)
-            trainer.momentum = self._residual.after_included(moved.u, top)
-            trainer.previous = moved.u.numpy()
-            sent = codec.encode(top.signs(self._residual.is_sent(moved)))
-            payloads.append(codec.decode(sent, self.layout.num_tiles, k))
-        constants = constants_of(self._config.schedule, round_)
-        update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
+        numbered = enumerate(coefficients)
+        self.apply(round_, [self.send(n, own).sent for n, own in numbered if own is not None])

@@ -1,12 +1,13 @@
 """Every simulated cheat by name.
 
-Owns: names and stories. Never: the work of a cheat; `work.py` and `signed.py` have it.
+Owns: names and stories. Never: the work of a cheat; `work.py`, `tiles.py`, `signed.py` have it.
 Next: docs/threat-model.md, which names the defence against each.
 """
 
 from typing import Final
 
-from troth_simulation.cheats import signed, work
+from troth_coordinator.rules.config import JudgeSection
+from troth_simulation.cheats import signed, tiles, work
 from troth_simulation.cheats.cheat import Cheat, Hidden
 
 NOBODY: Final = "none"
@@ -96,6 +97,51 @@ _POISON: Final = (
     ),
 )
 
+_TILES: Final = (
+    Cheat(
+        "absent-half",
+        "computes half of its tiles and claims that the others have no gradient",
+        tiles=tiles.half_absent,
+    ),
+    Cheat(
+        "plants-a-16th",
+        "sends what it likes in two 32nds of the model, and computes the rest",
+        tiles=tiles.planted(2),
+    ),
+    Cheat(
+        "plants-an-8th",
+        "sends what it likes in four 32nds of the model, and computes the rest",
+        tiles=tiles.planted(4),
+    ),
+    Cheat(
+        "smuggles-in-turn",
+        "fills the residual of two 32nds of the model, in each round two others out of twelve",
+        tiles=tiles.smuggled_in_turn,
+    ),
+    Cheat(
+        "smallest-tiles",
+        "forges the tenth of the tiles that has the smallest gradients",
+        tiles=tiles.smallest_forged(0.1),
+    ),
+    Cheat(
+        "below-the-floor",
+        "forges only tiles whose gradient is far below the judge's floor; nothing finds that",
+        fault="",
+        tiles=tiles.forged_below_floor,
+    ),
+    Cheat(
+        "touches-idle-tiles",
+        "moves tiles without gradient a little, so that their old residual votes again",
+        tiles=tiles.touched,
+    ),
+    Cheat(
+        "knife-edge",
+        "stands just inside every bound, so that seats and jury might contradict each other",
+        fault="",
+        tiles=tiles.at_the_edge(JudgeSection()),
+    ),
+)
+
 _OPENINGS: Final = (
     Cheat(
         "openings-of-another-round",
@@ -163,5 +209,6 @@ _OPENINGS: Final = (
 )
 
 CHEATS: Final[dict[str, Cheat]] = {
-    cheat.name: cheat for cheat in (FREE_RIDER, *_PARTIAL, *_OTHER_WORK, *_POISON, *_OPENINGS)
+    cheat.name: cheat
+    for cheat in (FREE_RIDER, *_PARTIAL, *_OTHER_WORK, *_POISON, *_TILES, *_OPENINGS)
 }

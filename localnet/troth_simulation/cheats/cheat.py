@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from troth_simulation.cheats.signed import Residual, same_openings, same_residual
+from troth_simulation.cheats.tiles import Tiles, same_tiles
 from troth_simulation.cheats.work import Batch, Gradient, same_batch, same_gradient
 
 HONEST_ROUNDS = 3
@@ -32,6 +33,7 @@ class Cheat:
     - stale_rounds: the age in rounds of the weights on which it computes.
     - copies: whether u is made of somebody else's payload of the round before.
     - is_once: whether all later payloads are honest again.
+    - gradient: makes tensors by name in place of the gradient; tiles: its coefficients, likewise.
     - residual: makes the tensor that it commits to in place of u.
     - openings: makes the bytes that it shows in place of the opened tiles.
     - hides: the bytes that it never serves.
@@ -47,6 +49,7 @@ class Cheat:
     is_once: bool = False
     batch: Callable[[Batch], Batch] = same_batch
     gradient: Callable[[Gradient], Gradient] = same_gradient
+    tiles: Callable[[Tiles], Tiles] = same_tiles
     residual: Callable[[Residual], Residual] = same_residual
     openings: Callable[[bytes], bytes] = same_openings
     hides: Hidden | None = None

@@ -18,6 +18,7 @@ from troth_attestation import openings
 from troth_attestation.openings import Sampled
 from troth_attestation.state import residual_root
 from troth_client.compression import codec
+from troth_client.compression.dct import dct2
 from troth_client.model.llama import Llama
 from troth_client.model.weights import trainable_parameters
 from troth_client.state.errors import ResidualLostError
@@ -29,6 +30,7 @@ from troth_coordinator.rules.ids import Digest, RoundIndex
 from troth_simulation.cheats.cheat import Hidden
 from troth_simulation.cheats.conduct import Conduct
 from troth_simulation.cheats.signed import same_openings, same_residual
+from troth_simulation.cheats.tiles import same_tiles
 from troth_simulation.cheats.work import Batch
 
 COPIED_SIZE = 0.01
@@ -78,7 +80,7 @@ class CheatingWork:
         """
         cheat, residual = self.conduct.cheat, self.honest.residual
         torch.nan_to_num_(residual.momentum.matrix, 0.0, 0.0, 0.0)
-        honest = self.honest.propose(round_, found)
+        honest = self._proposed(round_, found)
         is_first = self.conduct.note(round_)
         is_forger = cheat.residual is not same_residual or cheat.copies
         if not (is_forger and self.conduct.begin()) or (cheat.is_once and not is_first):
@@ -88,6 +90,15 @@ class CheatingWork:
             u = _copied(self.store, round_, u, self.honest.config.demo.k)
         residual.proposal = forged = signed(u, honest, self.honest)
         return forged
+
+    def _proposed(self, round_: RoundIndex, found: Gradient) -> Proposal:
+        """Return the honest proposal, or that of coefficients which the cheat changed."""
+        cheat, work = self.conduct.cheat, self.honest
+        if cheat.tiles is same_tiles or not self.conduct.begin():
+            return work.propose(round_, found)
+        coefficients = dct2(work.layout.to_tiles(found.tensors)).cpu().numpy()
+        changed = torch.from_numpy(cheat.tiles(coefficients))
+        return work.residual.propose(round_, changed, work.config.demo.k)
 
     def encode(self, proposal: Proposal) -> bytes:
         """Encode as everybody does."""

@@ -154,13 +154,13 @@ def work_cheat(name: str) -> Wrap:
     return lambda one, ports: cheating(CHEATS[name], ports) if one.name == CHEAT else ports
 
 
-async def stage(run_factory, wrap: Wrap, *, num_lies: int = 1, sequences: int = 2, **chain: int):
+async def stage(run_factory, wrap: Wrap, *, num_lies: int = 1, **changes: int):
     """A run with the honest and the cheat, who trains only; it is about to begin.
 
-    It ends after so many payloads that are not honest.
+    It ends after so many payloads that are not honest. `changes` are those of `settings_of`.
     """
-    settings = {"min_members": 3, **WINDOWS, **ALWAYS, **chain}
-    run = await run_factory.create(FIRST_LIE + num_lies, sequences=sequences, **settings)
+    settings = {"min_members": 3, **WINDOWS, **ALWAYS, **changes}
+    run = await run_factory.create(FIRST_LIE + num_lies, **settings)
     run.wrap = wrap
     books = Books(run)
     await start_members(run, HONEST, BOTH)
