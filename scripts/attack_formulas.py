@@ -18,12 +18,14 @@ from attack_world import (
     FEE,
     PEOPLE,
     POWER_PPM,
+    TO_A_JURY,
     TRUE_SKETCH,
     Account,
     Scheme,
     audit_outcome,
     charge,
     fine_of,
+    paid_places,
 )
 
 from troth_attestation import quorum, sampling
@@ -97,7 +99,7 @@ def audit(case: Case, seats: Mix, jurors: Mix) -> Expected:
         if not chance:
             continue
         reports, found = case.outcome(kinds)
-        if found not in (AuditOutcome.ACCUSED, AuditOutcome.NO_OPENINGS):
+        if found not in TO_A_JURY:
             total.add(_ended(case, kinds, reports, found, None), chance)
             continue
         for verdict, share in _verdicts(case, _without(jurors, kinds)).items():
@@ -115,7 +117,7 @@ def _ended(
     target = Account()
     charge(target, found, verdict)
     ended = Expected(target.lost, target.convictions)
-    paid = quorum.paid_seats(reports, found)
+    paid = paid_places(reports, verdict)
     for place, fault in quorum.seat_faults(reports, verdict).items():
         if kinds[place] == BAD:
             ended.cartel_seats += fine_of(fault)

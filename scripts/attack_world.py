@@ -15,14 +15,16 @@ from dataclasses import dataclass, field, replace
 
 from troth_attestation import quorum, sampling, slashing
 from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report, SeatFault
-from troth_attestation.sampling import Rates
+from troth_attestation.sampling import Payloads, Rates
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.rules import economics, standing
 from troth_coordinator.rules.audits import FIRST_SEATS
+from troth_coordinator.rules.params_checks import least_keep_stake
+from troth_coordinator.rules.refusal import openings_price
 
 PEOPLE = 64
 EVERYBODY = 2**PEOPLE - 1
-CAP = 15
+CAP, SEAT_LOAD = 15, 1
 P_BASE_PPM, P_NEW_PPM = 100_000, 500_000
 POWER_PPM = 950_000
 """Chance that a sampled cheat lies above the mismatch bound (to all judges alike)."""
@@ -36,8 +38,11 @@ STAKE, UNVESTED = 100 * R, 100 * R
 COST = 8 * R // 10
 FEE = 17 * R // 20
 """A recomputation costs the first, and the presets pay the second for it."""
-REFUSAL = economics.refusal_prices(R, economics.drawn_chance(P_BASE_PPM, PEOPLE, CAP), STAKE)[0]
+REFUSAL = economics.refusal_prices(
+    openings_price(R, P_BASE_PPM, PEOPLE * P_BASE_PPM, CAP), least_keep_stake(STAKE, R, R)
+)[0]
 PRICES = slashing.Prices(R, FEE, R)
+TO_A_JURY = (AuditOutcome.ACCUSED, AuditOutcome.UNAVAILABLE)
 NEW_ROUNDS = 20
 TRUE_SKETCH = (1000,) * 4
 """Four numbers stand for 64: only whether two agree matters here."""
@@ -178,7 +183,6 @@ class Play:
 
     def run(self, num_rounds: int) -> None:
         """Play so many rounds."""
-        rates = Rates(P_BASE_PPM, P_NEW_PPM, CAP)
         for round_ in range(num_rounds):
             world, included, new = self.world.at(round_), 0, 0
             for index, person in enumerate(self.people):
@@ -186,7 +190,9 @@ class Play:
                 included |= (index not in world.away_as_seat) << index
                 self.num_payloads[index in world.bad] += index not in world.away_as_seat
             sigma = world.sigma(round_)
-            for target in sampling.sampled_targets(sigma, included, new, rates):
+            limit = sampling.limit(CAP, SEAT_LOAD, EVERYBODY, new, EVERYBODY)
+            rates = Rates(P_BASE_PPM, P_NEW_PPM, limit)
+            for target in sampling.sampled_targets(sigma, Payloads(included, new), rates):
                 self.num_targets[target in world.bad] += 1
                 self._audit(world, round_, sigma, target)
 
@@ -200,7 +206,7 @@ class Play:
         every = [world.report(seat, target, truth) for seat in seats]
         reports, found = audit_outcome(every)
         verdict: CaseOutcome | None = None
-        if found in (AuditOutcome.ACCUSED, AuditOutcome.NO_OPENINGS):
+        if found in TO_A_JURY:
             seed = sampling.case_seed(sigma, bytes(32), round_, target, 0)
             jurors = sampling.jury(seed, EVERYBODY, [target], seats, seats)
             votes = [world.vote(juror, target, truth) for juror in jurors]
@@ -208,7 +214,7 @@ class Play:
         if found == AuditOutcome.UNPROVEN or verdict == CaseOutcome.NOT_PROVEN:
             self._note_unproven(round_, target)
         charge(self.people[target], found, verdict)
-        self._settle_seats(world, seats, reports, found, verdict)
+        self._settle_seats(world, seats, reports, verdict)
 
     def _truth(self, target: int) -> VerdictKind:
         drawn = self.world.chance.random() * 10**6
@@ -233,10 +239,9 @@ class Play:
         world: World,
         seats: tuple[int, ...],
         reports: list[Report],
-        found: AuditOutcome,
         verdict: CaseOutcome | None,
     ) -> None:
-        paid, faults = quorum.paid_seats(reports, found), quorum.seat_faults(reports, verdict)
+        paid, faults = paid_places(reports, verdict), quorum.seat_faults(reports, verdict)
         for place in range(len(reports)):
             index, person = seats[place], self.people[seats[place]]
             if index in world.away_as_seat:
@@ -257,13 +262,22 @@ def audit_outcome(every: list[Report]) -> tuple[list[Report], AuditOutcome]:
     return reports, found
 
 
+def paid_places(reports: list[Report], verdict: CaseOutcome | None) -> frozenset[int]:
+    """Return the seats that are paid once a jury, where there was one, has decided."""
+    paid = quorum.paid_seats(reports)
+    if verdict == CaseOutcome.NO_OPENINGS:
+        kinds = enumerate(report.kind for report in reports)
+        paid |= {place for place, kind in kinds if kind == VerdictKind.UNAVAILABLE}
+    return paid
+
+
 def charge(person: Account, found: AuditOutcome, verdict: CaseOutcome | None) -> None:
     """Take from a target what the end of its audit costs it."""
     if found == AuditOutcome.CLEARED or verdict == CaseOutcome.ACQUITTED:
         return
     person.unpaid += R
     if verdict == CaseOutcome.CONVICTED:
-        funds = slashing.Funds(stake=STAKE, unbonding=0, unvested=UNVESTED)
+        funds = slashing.Funds(claimable=0, stake=STAKE, unbonding=0, unvested=UNVESTED)
         person.slashed += slashing.take(slashing.work(funds, is_repeated=False), funds).total
         person.convictions += 1
     elif verdict == CaseOutcome.NO_OPENINGS:
@@ -272,5 +286,5 @@ def charge(person: Account, found: AuditOutcome, verdict: CaseOutcome | None) ->
 
 def fine_of(fault: SeatFault) -> int:
     """Return what a fault of a seat costs."""
-    funds = slashing.Funds(stake=STAKE, unbonding=0, unvested=0)
+    funds = slashing.Funds(claimable=0, stake=STAKE, unbonding=0, unvested=0)
     return slashing.seat(fault, funds, PRICES).principal

@@ -21,7 +21,7 @@ from pathlib import Path
 from simulate_attacks import replace_table
 
 from troth_attestation import sampling
-from troth_attestation.sampling import Rates
+from troth_attestation.sampling import Payloads, Rates
 from troth_coordinator.rules import economics
 
 PEOPLE = 64
@@ -29,8 +29,8 @@ EVERYBODY = 2**PEOPLE - 1
 COLLUDERS = (12, 16, 21)
 HONEST, OURS = PEOPLE - 1, 0
 """An honest target has the highest index; colluders the lowest ones."""
-RATES = Rates(p_base_ppm=100_000, p_new_ppm=500_000, cap=15)
-SEATS_OUT = 5
+RATES = Rates(p_base_ppm=100_000, p_new_ppm=500_000, limit=15)
+SEATS_OUT = sampling.MAX_SEATS
 """Seats of the audit, all left out of the jury of 64 people."""
 NUM_TILES, DRAWN, FORGED_PERCENT = 10_000, 64, 2
 START, END = "<!-- seeds -->", "<!-- end of seeds -->"
@@ -88,7 +88,7 @@ def accuses(seed: bytes, colluders: int) -> bool:
 
 def hides(seed: bytes, colluders: int) -> bool:
     """No colluder is sampled in the round."""
-    sampled = sampling.sampled_targets(seed, EVERYBODY, 0, RATES)
+    sampled = sampling.sampled_targets(seed, Payloads(EVERYBODY), RATES)
     return num_ours(sampled, colluders) == 0
 
 

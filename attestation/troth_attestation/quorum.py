@@ -12,23 +12,27 @@ from enum import IntEnum
 from itertools import combinations
 
 from troth_attestation.errors import ReportError
-from troth_attestation.sampling import JURY_SEATS, MAX_SEATS
 from troth_attestation.sketch import DEFAULT_FACTOR, differ
 from troth_attestation.verdict import VerdictKind
-from troth_coordinator.rules.audits import FIRST_SEATS
+from troth_coordinator.rules.audits import FIRST_SEATS, JURY_SEATS, MAX_SEATS
 
 QUORUM = 3
 """Equal verdicts that decide an audit, and agreeing sketches that exclude another."""
 
 
 class AuditOutcome(IntEnum):
-    """The state of an audit after its reveals."""
+    """The state of an audit after its reveals.
+
+    NO_OPENINGS: the program saw none. UNAVAILABLE: three seats say that they got none, so a jury
+    judges the work. The program has a number 6 of its own, for audits that never began.
+    """
 
     CLEARED = 1
     EXTEND = 2
     ACCUSED = 3
     NO_OPENINGS = 4
     UNPROVEN = 5
+    UNAVAILABLE = 7
 
 
 class CaseOutcome(IntEnum):
@@ -95,7 +99,7 @@ def outcome(
     if kinds.count(VerdictKind.MISMATCH) >= QUORUM:
         return AuditOutcome.ACCUSED
     if kinds.count(VerdictKind.UNAVAILABLE) >= QUORUM:
-        return AuditOutcome.NO_OPENINGS
+        return AuditOutcome.UNAVAILABLE
     return AuditOutcome.UNPROVEN
 
 
@@ -123,14 +127,11 @@ def outvoted(reports: Sequence[Report], factor: int = DEFAULT_FACTOR) -> frozens
     )
 
 
-def paid_seats(
-    reports: Sequence[Report], settled: AuditOutcome, factor: int = DEFAULT_FACTOR
-) -> frozenset[int]:
+def paid_seats(reports: Sequence[Report], factor: int = DEFAULT_FACTOR) -> frozenset[int]:
     """Return the seats that earn the witness fee.
 
     A seat earns it with a verdict and a sketch that agrees with more than half of the compared
-    ones, its own included. A seat that answered unavailable is paid only if the openings were
-    missing.
+    ones, its own included. A seat that answered unavailable is paid once a jury says so too.
     """
     sketches = {n: report.compared for n, report in enumerate(reports) if report.compared}
     paid = {
@@ -138,8 +139,6 @@ def paid_seats(
         for seat, own in sketches.items()
         if 2 * sum(not differ(own, other, factor) for other in sketches.values()) > len(sketches)
     }
-    if settled == AuditOutcome.NO_OPENINGS:
-        paid |= {n for n, report in enumerate(reports) if report.kind == VerdictKind.UNAVAILABLE}
     return frozenset(paid)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from troth_coordinator.rules import bitmap as bitmaps
 from troth_coordinator.rules.assignment import SequenceOrder
-from troth_coordinator.rules.audits import FIRST_SEATS
+from troth_coordinator.rules.audits import FIRST_SEATS, JURY_SEATS, MAX_SEATS
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.hashing import H, b32, u8, u16, u64
 from troth_coordinator.rules.ids import Bitmap, Digest, ParticipantIndex
@@ -21,9 +21,6 @@ PPM: Final = 10**6
 SCORES: Final = 2**64
 """Scores lie in 0 .. SCORES - 1."""
 
-MAX_SEATS: Final = 5
-"""Seats after the extension."""
-JURY_SEATS: Final = 7
 KEEP_WITHOUT_SEATS: Final = 5
 """The seats of the audit are not on the jury if at least this many others remain; else they fill it
 up to this many."""
@@ -32,21 +29,46 @@ Indices = tuple[ParticipantIndex, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The sampling rates of a round: `p_base` and `p_new` in ppm, at most `cap` targets.
+    """The sampling rates of a round: `p_base` and `p_new` in ppm, at most `limit` targets.
 
     `is_doubled` holds in the round after one whose seed was lost: probabilities double (at most
-    1), the cap stays.
+    1), the limit stays.
     """
 
     p_base_ppm: int
     p_new_ppm: int
-    cap: int
+    limit: int
     is_doubled: bool = False
 
     def ppm(self, is_new: bool) -> int:
         """Return the probability for one participant in ppm."""
         rate = self.p_new_ppm if is_new else self.p_base_ppm
         return min(PPM, 2 * rate) if self.is_doubled else rate
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """The payloads that a round draws from, as bitmaps.
+
+    All that count, those of participants sampled with p_new, and those of participants on
+    probation whose audit is due: they are drawn before all others.
+    """
+
+    included: int
+    is_new: int = 0
+    on_probation: int = 0
+
+
+def limit(cap: int, seat_load: int, trainers: int, is_new: int, eligible: int) -> int:
+    """Return the most audits of a round: `cap`, twice as many while most trainers are new.
+
+    Never more than the `eligible` witnesses can judge, with three seats an audit and `seat_load`
+    seats each, but one at least. The sets are bitmaps.
+    """
+    are_most_new = 2 * bitmaps.count(trainers & is_new) > bitmaps.count(trainers)
+    return min(
+        2 * cap if are_most_new else cap, max(1, bitmaps.count(eligible) * seat_load // FIRST_SEATS)
+    )
 
 
 def score(tag: str, seed: bytes, *fields: bytes) -> int:
@@ -59,20 +81,22 @@ def is_sampled(x: int, p_ppm: int) -> bool:
     return x * PPM < p_ppm * SCORES
 
 
-def sampled_targets(sigma: bytes, included: int, is_new: int, rates: Rates) -> Indices:
-    """Return the sampled targets among the included ones, ascending, at most `rates.cap`.
+def sampled_targets(sigma: bytes, payloads: Payloads, rates: Rates) -> Indices:
+    """Return the targets among the included payloads, ascending, at most `rates.limit`.
 
-    `is_new` is the bitmap of participants sampled with p_new. If there are more than `cap`, those
-    with the smallest x_i / p_i stay; of equal ones the lower index stays.
+    Payloads that are due on probation come first, by x_i. Of the others those that the rates sample
+    follow, by x_i / p_i. Equal ones go by lower index.
     """
     ranked = []
-    for target in bitmaps.indices_of(included):
-        p_ppm = rates.ppm(bitmaps.has(is_new, target))
+    for target in bitmaps.indices_of(payloads.included):
+        p_ppm = rates.ppm(bitmaps.has(payloads.is_new, target))
         x = score("troth:sample", sigma, u16(target))
-        if is_sampled(x, p_ppm):
-            ranked.append((Fraction(x, p_ppm), target))
-    kept = sorted(ranked)[: rates.cap]
-    return tuple(sorted(target for _, target in kept))
+        if bitmaps.has(payloads.on_probation, target):
+            ranked.append((0, Fraction(x), target))
+        elif is_sampled(x, p_ppm):
+            ranked.append((1, Fraction(x, p_ppm), target))
+    kept = sorted(ranked)[: rates.limit]
+    return tuple(sorted(target for _, _, target in kept))
 
 
 def seats_of(sigma: bytes, target: int, eligible: int) -> Indices:

@@ -1,27 +1,30 @@
 """The cost of a fault: its sources and its destinations (protocol section 8).
 
-Owns: the penalty of each fault, the order stake, unbonding, unvested, the shortfall, the split.
+Owns: the penalty of each fault, the two orders of their sources, the shortfall, the split. A small
+penalty (P5, P6, P7) takes from claimable, unvested, stake, unbonding; a conviction from stake,
+unbonding, unvested.
 Never: refuses for want of funds, or sees an account. Rounding remainders are always burned.
 Next: `quorum.py` for the decision about a fault. Amounts are lamports, arithmetic is integer.
 
 Percentages are of stake plus unbonding, so unbonding does not lower a penalty.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from troth_attestation.quorum import SeatFault
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.ids import NONE, Lamports
 
-REPEAT_ROUNDS = 500
-"""A second missing opening within this many rounds counts as false work."""
 BOUNTY_PERCENT = 5
-MISSING_OPENINGS_REWARDS = 10
+MISSING_OPENINGS_PERCENT = 50
+"""Missing openings cost at most so much of stake and unbonding."""
 ABSENT_SEAT_FEES = 2
 WRONG_SEAT_RECOMPUTES = 10
 FALSE_MISMATCH_PERCENT = 10
 ACQUITTED_REWARDS = 10
+SMALL_ORDER = ("claimable", "unvested", "stake", "unbonding")
+CONVICTION_ORDER = ("stake", "unbonding", "unvested")
 
 
 class Fault(Enum):
@@ -42,14 +45,15 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Funds:
-    """The lamports of a participant that can be slashed; `unvested` includes rewards in escrow."""
+    """The lamports of a participant that can be taken; only small penalties take `claimable`."""
 
+    claimable: int
+    unvested: int
     stake: int
     unbonding: int
-    unvested: int
 
     def __post_init__(self) -> None:
-        for name in ("stake", "unbonding", "unvested"):
+        for name in ("claimable", "unvested", "stake", "unbonding"):
             if not 0 <= getattr(self, name) < NONE:
                 raise RangeError(name, "0..2^64-2 lamports", getattr(self, name), "read the roster")
 
@@ -72,12 +76,13 @@ class Prices:
 class SlashIntent:
     """The lamports to take, before the funds are checked.
 
-    `principal` lamports come from stake, then unbonding, then the rest of unvested; with
-    `takes_unvested` all unvested rewards come on top.
+    `principal` lamports come from stake, then unbonding, then the rest of unvested; if `is_small`,
+    from claimable and unvested first. With `takes_unvested` all unvested rewards come on top.
     """
 
     fault: Fault
     principal: Lamports
+    is_small: bool = False
     takes_unvested: bool = False
     is_strike: bool = False
     is_barred: bool = False
@@ -88,15 +93,16 @@ class SlashIntent:
 class Taken:
     """The lamports found, by source, and the shortfall, which is recorded instead of refused."""
 
+    claimable: Lamports
+    unvested: Lamports
     stake: Lamports
     unbonding: Lamports
-    unvested: Lamports
     shortfall: Lamports
 
     @property
     def total(self) -> Lamports:
         """Lamports taken."""
-        return Lamports(self.stake + self.unbonding + self.unvested)
+        return Lamports(self.claimable + self.unvested + self.stake + self.unbonding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,39 +135,32 @@ def work(funds: Funds, *, is_repeated: bool) -> SlashIntent:
     return SlashIntent(Fault.WORK, share, takes_unvested=True, is_barred=is_repeated)
 
 
-def no_openings(
-    funds: Funds, prices: Prices, round_: int, last_round: int, *, is_convicted: bool
-) -> SlashIntent:
-    """Return the slash for missing openings: ten rewards and all unvested.
+def no_openings(funds: Funds, price: int, doublings: int) -> SlashIntent:
+    """Return the slash for missing openings: the price, doubled so often; half at most.
 
-    The second time within 500 rounds it costs as much as false work.
-
-    `last_round` is the round under way when the fault before was decided, NONE without one. Only a
-    later round is a second time, so that one outage counts once. `is_convicted`: the participant
-    was convicted of false work before; then the repeated refusal bars it.
+    `rules/refusal.py` knows the price of a round's audits and how often it is doubled.
     """
-    if last_round != NONE and 0 < round_ - last_round <= REPEAT_ROUNDS:
-        return work(funds, is_repeated=is_convicted)
-    rewards = Lamports(MISSING_OPENINGS_REWARDS * prices.reward_per_payload)
-    return SlashIntent(Fault.NO_OPENINGS, rewards, takes_unvested=True)
+    amount = Lamports(min(price << doublings, _percent(funds, MISSING_OPENINGS_PERCENT)))
+    return SlashIntent(Fault.NO_OPENINGS, amount, is_small=True)
 
 
-def seat(fault: SeatFault, funds: Funds, prices: Prices) -> SlashIntent:
+def seat(fault: SeatFault, funds: Funds, prices: Prices, *, is_second: bool = False) -> SlashIntent:
     """Return the slash for a seat.
 
-    A missing commit costs two fees. A missing reveal costs as much as the worst wrong verdict. A
-    wrong ok or an outvoted sketch costs ten recomputations. A false mismatch costs a tenth of the
-    stake, of which the acquitted participant receives a part (`fine`).
+    A missing commit or reveal costs two fees; the second missing reveal (`outage.hidden_verdict`)
+    costs as much as the worst wrong verdict. A wrong ok or an outvoted sketch costs ten
+    recomputations. A false mismatch costs a tenth of the stake, of which the acquitted participant
+    receives a part (`fine`).
     """
     wrong = Lamports(WRONG_SEAT_RECOMPUTES * prices.recompute_cost)
     false_mismatch = _percent(funds, FALSE_MISMATCH_PERCENT)
-    if fault == SeatFault.NO_COMMIT:
-        return SlashIntent(Fault.ABSENT_SEAT, Lamports(ABSENT_SEAT_FEES * prices.witness_fee))
-    if fault == SeatFault.NO_REVEAL:
-        return SlashIntent(Fault.ABSENT_SEAT, max(wrong, false_mismatch))
+    if fault == SeatFault.NO_REVEAL and is_second:
+        return _small(Fault.ABSENT_SEAT, max(wrong, false_mismatch))
+    if fault in (SeatFault.NO_COMMIT, SeatFault.NO_REVEAL):
+        return _small(Fault.ABSENT_SEAT, Lamports(ABSENT_SEAT_FEES * prices.witness_fee))
     if fault == SeatFault.FALSE_MISMATCH:
-        return SlashIntent(Fault.WRONG_SEAT, false_mismatch, pays_acquitted=True)
-    return SlashIntent(Fault.WRONG_SEAT, wrong)
+        return replace(_small(Fault.WRONG_SEAT, false_mismatch), pays_acquitted=True)
+    return _small(Fault.WRONG_SEAT, wrong)
 
 
 def false_root(funds: Funds) -> SlashIntent:
@@ -183,15 +182,23 @@ def failed_case(bond: int) -> Split:
 def take(intent: SlashIntent, funds: Funds) -> Taken:
     """Return the lamports that a slash can take: never more than the funds, never a refusal."""
     forfeited = funds.unvested if intent.takes_unvested else 0
-    stake = min(intent.principal, funds.stake)
-    unbonding = min(intent.principal - stake, funds.unbonding)
-    rest = intent.principal - stake - unbonding
-    unvested = min(rest, funds.unvested - forfeited)
+    left = {
+        "claimable": funds.claimable if intent.is_small else 0,
+        "unvested": funds.unvested - forfeited,
+        "stake": funds.stake,
+        "unbonding": funds.unbonding,
+    }
+    missing, found = intent.principal, {"unvested": forfeited}
+    for source in SMALL_ORDER if intent.is_small else CONVICTION_ORDER:
+        part = min(missing, left[source])
+        found[source] = found.get(source, 0) + part
+        missing = Lamports(missing - part)
     return Taken(
-        Lamports(stake),
-        Lamports(unbonding),
-        Lamports(forfeited + unvested),
-        Lamports(rest - unvested),
+        claimable=Lamports(found.get("claimable", 0)),
+        unvested=Lamports(found["unvested"]),
+        stake=Lamports(found["stake"]),
+        unbonding=Lamports(found["unbonding"]),
+        shortfall=Lamports(min(missing, NONE)),
     )
 
 
@@ -213,6 +220,10 @@ def fine(total: int, acquittal: int = 0) -> Split:
 def acquittal(prices: Prices) -> Lamports:
     """Return the most that a target gets for all false accusations of one case: ten rewards."""
     return Lamports(ACQUITTED_REWARDS * prices.reward_per_payload)
+
+
+def _small(fault: Fault, principal: Lamports) -> SlashIntent:
+    return SlashIntent(fault, principal, is_small=True)
 
 
 def _percent(funds: Funds, percent: int) -> Lamports:

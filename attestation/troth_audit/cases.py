@@ -87,7 +87,8 @@ class CaseFile:
     @property
     def is_accused(self) -> bool:
         """Whether it went to a jury: the first seats accused, or a challenger posted a bond."""
-        return self.outcome == AuditOutcome.ACCUSED or bool(self.flags & AuditFlag.BONDED)
+        accusations = (AuditOutcome.ACCUSED, AuditOutcome.UNAVAILABLE)
+        return self.outcome in accusations or bool(self.flags & AuditFlag.BONDED)
 
     @property
     def is_conviction(self) -> bool:

@@ -131,6 +131,6 @@ def _of_fine(fine: Fine) -> Slash:
 
 
 def _fine(event: Penalised) -> Fine:
-    taken = event.stake + event.unbonding + event.unvested
+    taken = event.claimable + event.unvested + event.stake + event.unbonding
     parts = (event.acquitted, event.burned)
     return Fine(event.round, event.target, event.index, f"P{event.fault}", taken, *parts)

@@ -28,26 +28,61 @@ def bits(bitmap: int) -> list[int]:
 
 
 def audit_sample(s: Stream) -> Cases:
-    """Draw targets: every rate, caps that bite, the doubled round."""
-    for number in range(60):
+    """Draw targets: every rate, limits that bite, the doubled round, those on probation."""
+    for number in range(90):
         sigma, included, is_new = s.bytes(32), s.bits(64), s.bits(64) & s.bits(64)
+        due = s.bits(64) & s.bits(64) & s.bits(64) & s.bits(64) if number % 3 else 0
         given = {
             "sigma": sigma.hex(),
             "included": included,
             "is_new": is_new,
+            "on_probation": due,
             "p_base_ppm": (0, 50_000, 100_000, 300_000, 10**6)[number % 5],
             "p_new_ppm": (500_000, 10**6, 300_000)[number % 3],
-            "cap": (1, 2, 4, 15, 64)[number // 5 % 5],
+            "limit": (1, 2, 4, 15, 64)[number // 5 % 5],
             "is_doubled": number % 7 == 0,
         }
-        drawn = []
+        first, drawn = [], []
         for i in bits(included):
             p = int(str(given["p_new_ppm" if is_new >> i & 1 else "p_base_ppm"]))
             p = min(10**6, 2 * p) if given["is_doubled"] else p
             value = x("troth:sample", sigma, le(i, 2))
-            if Fraction(value, 2**64) < Fraction(p, 10**6):
+            if due >> i & 1:
+                first.append((value, i))
+            elif Fraction(value, 2**64) < Fraction(p, 10**6):
                 drawn.append((Fraction(value, p), i))
-        yield given, sorted(i for _, i in sorted(drawn)[: int(str(given["cap"]))])
+        ordered = [i for _, i in sorted(first)] + [i for _, i in sorted(drawn)]
+        yield given, sorted(ordered[: int(str(given["limit"]))])
+
+
+def audit_limit(s: Stream) -> Cases:
+    """Limit the audits of a round: newcomers around one half, witnesses around each third."""
+    for number in range(60):
+        width = (3, 4, 8, 64)[number % 4]
+        trainers, is_new = s.bits(width), s.bits(width)
+        eligible = 2 ** (number % 20) - 1 if number % 5 else s.bits(64)
+        cap = (0, 1, 2, 4, 15, 64)[number % 6]
+        new, old = len(bits(trainers & is_new)), len(bits(trainers & ~is_new))
+        load = (1, 1, 3, 15)[number // 4 % 4]
+        given = {"cap": cap, "trainers": trainers, "is_new": is_new, "eligible": eligible}
+        judged = int(Fraction(len(bits(eligible)) * load, 3))
+        yield given | {"seat_load": load}, min(cap * (2 if new > old else 1), max(1, judged))
+
+
+def eligible_at_open(s: Stream) -> Cases:
+    """Fix who may be seated: founders, newcomers, short benches, nobody."""
+    for number in range(60):
+        count = (0, 1, 4, 5, 6, 9, 64)[number % 7]
+        span = (1, 3, 30, 600)[number % 4]
+        seen = [
+            (i, s.below(span), s.below(span)) for i in sorted({s.below(64) for _ in range(count)})
+        ]
+        after = (0, 1, 20)[number % 3]
+        earned = [i for i, served, joined in seen if served >= after or served >= joined]
+        most = sorted((-served, i) for i, served, _ in seen if i not in earned)
+        chosen = earned + [i for _, i in most[: max(0, 5 - len(earned))]]
+        given = {"witnesses": [list(one) for one in seen], "seat_after": after}
+        yield given, sum(1 << i for i in chosen)
 
 
 def audit_seats(s: Stream) -> Cases:
@@ -193,6 +228,8 @@ def audit_sketch(s: Stream) -> Cases:
 
 RUST: tuple[Callable[[Stream], Cases], ...] = (
     audit_sample,
+    audit_limit,
+    eligible_at_open,
     audit_seats,
     audit_jury,
     audit_case_seed,

@@ -6,7 +6,7 @@ Never: uses the packages. Next: vectors.py, which writes the files.
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from vector_reference import NONE
 from vector_stream import Stream
@@ -18,7 +18,7 @@ Report = tuple[bool, int, int | None]
 """Committed, verdict (0: not revealed), the one value of all 64 places of the sketch."""
 
 OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE = 1, 2, 3, 4
-CLEARED, EXTEND, ACCUSED, NO_OPENINGS, UNPROVEN = 1, 2, 3, 4, 5
+CLEARED, EXTEND, ACCUSED, UNPROVEN, UNSERVED = 1, 2, 3, 5, 7
 CONVICTED, ACQUITTED, NOT_PROVEN, EXCLUDED, REFUSED = 1, 2, 3, 4, 5
 VALUES = (1_000, 1_000, 1_000, 1_090, 1_200, -700, 0)
 """At factor 100, 1,000 and 1,200 differ, and 1,090 agrees with both."""
@@ -60,11 +60,11 @@ def outcome(reports: list[Report], available: int, factor: int) -> int | None:
         return EXTEND
     out = outvoted(reports, factor)
     counted = [kind for n, (_, kind, _) in enumerate(reports) if n not in out]
-    decided = {OK: CLEARED, MISMATCH: ACCUSED, UNAVAILABLE: NO_OPENINGS}
+    decided = {OK: CLEARED, MISMATCH: ACCUSED, UNAVAILABLE: UNSERVED}
     return next((decided[kind] for kind in decided if counted.count(kind) >= 3), UNPROVEN)
 
 
-def paid(reports: list[Report], settled: int, factor: int) -> list[int]:
+def paid(reports: list[Report], factor: int) -> list[int]:
     """Return who earns the fee."""
     shown = sketches(reports)
     seats = [
@@ -72,8 +72,7 @@ def paid(reports: list[Report], settled: int, factor: int) -> list[int]:
         for n, own in shown.items()
         if Fraction(sum(agree(own, s, factor) for s in shown.values()), len(shown)) > Fraction(1, 2)
     ]
-    silent = [n for n, report in enumerate(reports) if report[1] == UNAVAILABLE]
-    return sorted(seats + silent * (settled == NO_OPENINGS))
+    return sorted(seats)
 
 
 def fault(reports: list[Report], seat: int, case: int, factor: int) -> int:
@@ -112,7 +111,7 @@ def audit_panel(s: Stream) -> Cases:
         faults = [fault(reports, seat, case, factor) for seat in range(count)]
         seen |= {f"outcome {settled}"} | {f"fault {one}" for one in faults}
         out = {"outcome": settled, "outvoted": sorted(outvoted(reports, factor))}
-        yield given, out | {"paid": paid(reports, settled, factor), "faults": faults}
+        yield given, out | {"paid": paid(reports, factor), "faults": faults}
     assert len(seen) == 11, seen
 
 
@@ -140,24 +139,23 @@ NUMBERS = {"malformed": 2, "vouched_for_malformed": 2, "false_root": 8, "false_p
 
 def penalty(given: dict[str, object], funds: list[int], prices: list[int]) -> dict[str, object]:
     """Return what is asked for, from the table of section 8."""
-    kind, principal = str(given["kind"]), funds[0] + funds[1]
-    none = {"unvested": False, "strike": False, "barred": False, "acquitted": False}
+    kind, principal = str(given["kind"]), funds[2] + funds[3]
+    none = {"small": False, "unvested": False, "strike": False, "barred": False, "acquitted": False}
     share = {name: principal * percent // 100 for name, percent in PERCENT.items()}
     if kind == "no_openings":
-        ago = int(str(given["round"])) - int(str(given["last_round"]))
-        if given["last_round"] == NONE or ago > 500 or ago <= 0:
-            return none | {"fault": 5, "principal": 10 * prices[0], "unvested": True}
-        kind = "work"
+        cost = int(str(given["price"])) * 2 ** int(str(given["doublings"]))
+        return none | {"fault": 5, "principal": min(cost, principal // 2), "small": True}
     if kind == "work":
         full = none | {"fault": 3, "principal": principal, "unvested": True, "barred": True}
         half = full | {"principal": share["work"], "barred": False}
         return full if given["is_repeated"] else half
     if kind == "seat":
         wrong, false_mismatch = 10 * prices[2], principal * 10 // 100
-        costs = (2 * prices[1], max(wrong, false_mismatch), wrong, false_mismatch, wrong)
+        hidden = max(wrong, false_mismatch) if given["is_second"] else 2 * prices[1]
+        costs = (2 * prices[1], hidden, wrong, false_mismatch, wrong)
         number = int(str(given["seat_fault"]))
         asked = {"fault": 6 if number <= 2 else 7, "principal": costs[number - 1]}
-        return none | asked | {"acquitted": number == 4}
+        return none | asked | {"small": True, "acquitted": number == 4}
     strike = kind in {"vouched_for_malformed", "false_possession"}
     return none | {"fault": NUMBERS[kind], "principal": share.get(kind, 0), "strike": strike}
 
@@ -166,35 +164,43 @@ def slash(s: Stream) -> Cases:
     """Ask for every penalty of the rich, the poor, and those with all lamports there could be."""
     kinds: list[dict[str, object]] = [{"kind": kind} for kind in (*NUMBERS,)]
     kinds += [{"kind": "work", "is_repeated": repeated} for repeated in (False, True)]
-    kinds += [{"kind": "seat", "seat_fault": number} for number in (1, 2, 3, 4, 5)]
-    rounds = ((9, NONE), (600, 99), (600, 100), (5, 9), (9, 9), (9, 8), (NONE - 1, NONE - 501))
     kinds += [
-        {"kind": "no_openings", "round": now, "last_round": last, "is_repeated": repeated}
-        for now, last in rounds
-        for repeated in (False, True)
+        {"kind": "seat", "seat_fault": number, "is_second": second}
+        for number in (1, 2, 3, 4, 5)
+        for second in (False, True)
     ]
-    fortunes = [[60_000, 20_000, 7_001], [3, 2, 4], [0, 0, 0], [0, 99, 0], [NONE - 1] * 3]
-    fortunes += [[s.below(10**12), s.below(10**11), s.below(10**10)] for _ in range(4)]
+    kinds += [
+        {"kind": "no_openings", "price": price, "doublings": doublings}
+        for price in (0, 12_000, NONE)
+        for doublings in (0, 1, 2)
+    ]
+    fortunes = [[300, 7_001, 60_000, 20_000], [1, 4, 3, 2], [0] * 4, [0, 0, 0, 99], [NONE - 1] * 4]
+    fortunes += [[s.below(10**9), *(s.below(10**n) for n in (10, 12, 11))] for _ in range(4)]
     prices_of = ([1_000, 200, 900], [2**56, 2**56, 2**56], [0, 0, 0])
     for number, funds in enumerate(fortunes):
         for asked in kinds:
             prices = prices_of[number % 3]
             given = asked | {"funds": funds, "prices": prices}
             intent = penalty(given, funds, prices)
-            yield (
-                given,
-                intent | {"principal": str(intent["principal"]), "taken": take(intent, funds)},
-            )
+            taken, shortfall = take(intent, funds)
+            asked_for = intent | {"principal": str(intent["principal"])}
+            yield given, asked_for | {"taken": taken, "shortfall": shortfall}
 
 
-def take(intent: dict[str, object], funds: list[int]) -> list[int]:
-    """Return stake, unbonding, unvested taken and the shortfall, lamport by lamport in order."""
-    missing, kept = int(str(intent["principal"])), funds[2] * (not intent["unvested"])
-    taken = []
-    for there in (funds[0], funds[1], kept):
-        taken.append(there if missing > there else missing)
-        missing -= taken[-1]
-    return [taken[0], taken[1], taken[2] + funds[2] - kept, missing]
+ORDERS = {True: (0, 1, 2, 3), False: (2, 3, 1)}
+"""Claimable, unvested, stake, unbonding: the sources of a small penalty, and of a conviction."""
+
+
+def take(intent: dict[str, object], funds: list[int]) -> tuple[list[int], int]:
+    """Return what each source gives and the shortfall, source by source in order."""
+    missing, left, taken = int(str(intent["principal"])), list(funds), [0, 0, 0, 0]
+    if intent["unvested"]:
+        left[1], taken[1] = 0, funds[1]
+    for source in ORDERS[bool(intent["small"])]:
+        part = left[source] if missing > left[source] else missing
+        taken[source] += part
+        missing -= part
+    return taken, min(missing, NONE)
 
 
 def slash_split(s: Stream) -> Cases:
@@ -229,10 +235,94 @@ def failed_case(s: Stream) -> Cases:
         yield {"bond": bond}, [0, bond // 2, -(-bond // 2)]
 
 
+def openings_price(s: Stream) -> Cases:
+    """Price refusals: 12 rewards, rare audits, more payloads than audits, no rate at all."""
+    sums = (0, 1, 400_000, 4_000_000, 4_000_001, 64_000_000)
+    for number in range(72):
+        reward = (1, 1_000_000, 2**56, s.bits(40))[number % 4]
+        p_ppm = (0, 1, 100_000, 500_000, 149_999, 10**6)[number % 6]
+        sum_ppm, limit = sums[number // 12], (0, 1, 4, 15, 128)[number % 5]
+        given = {"reward": reward, "p_ppm": p_ppm, "sum_ppm": sum_ppm, "limit": limit}
+        most = max(1, limit)
+        share = min(Fraction(1), Fraction(most * 10**6, sum_ppm)) if sum_ppm else Fraction(1)
+        q = Fraction(max(1, p_ppm), 10**6) * share
+        earned = Fraction(9, 5) * reward / q
+        yield given, min(NONE, max(12 * reward, -int(-earned // 1)))
+
+
+def openings_step(s: Stream) -> Cases:
+    """Count refusals: one outage, five hundred included rounds, the step that stays."""
+    for number in range(40):
+        step, mark, decided, now, included = 0, 0, NONE, 0, 0
+        refusals, out = [], []
+        for _ in range(2 + s.below(6)):
+            now += s.below(12)
+            included += s.below(3) if number % 2 else s.below(700)
+            round_ = max(0, now - s.below(10))
+            refusals.append([round_, now, included])
+            is_new = not step or round_ > decided
+            if is_new:
+                step = 1 if included - mark > 500 else min(3, step + 1)
+                mark, decided = included, now
+            out.append([is_new, step])
+        yield {"refusals": refusals}, out
+    yield {"refusals": [[0, 5, 500]]}, [[True, 1]]
+    yield {"refusals": [[0, 5, 0], [9, 9, 500]]}, [[True, 1], [True, 2]]
+    yield {"refusals": [[0, 5, 0], [9, 9, 501]]}, [[True, 1], [True, 1]]
+
+
+def outage(s: Stream) -> Cases:
+    """Follow judges through actions and silences: which of these are fined."""
+    for number in range(60):
+        shortest, now = (10, 80)[number % 2], 1 + s.below(100)
+        # The first action: there has been none before it, so there is no outage yet.
+        actions, fined, steps, out = [now], set(), [], []
+        for _ in range(4 + s.below(14)):
+            now += 1 + s.below(3 * shortest)
+            if s.below(2):
+                steps.append([now])
+                actions.append(now)
+                continue
+            ended = max(1, now - s.below(4 * shortest))
+            steps.append([ended, now])
+            out.append(_is_fined(actions, fined, (ended, now), shortest))
+        yield {"shortest": shortest, "first": actions[0], "steps": steps}, out
+
+
+def hidden_verdict(s: Stream) -> Cases:
+    """Tell hidden verdicts of one silence from the second one, around every edge."""
+    del s
+    for decided in (NONE, 0, 7, NONE - 501):
+        for round_ in (0, 6, 7, 8, 500, 501, 507, 508, NONE - 501, NONE - 500, NONE - 1):
+            is_first = decided == NONE or round_ > decided + 500
+            late = "second" if round_ > decided else "again"
+            yield {"round": round_, "decided_round": decided}, "first" if is_first else late
+
+
+def _is_fined(actions: list[int], fined: set[int], when: tuple[int, int], shortest: int) -> bool:
+    """Tell whether silence in a window counts: only the newest outage is remembered."""
+    ended, now = when
+    gaps = [(a, b) for a, b in pairwise(actions) if b - a > shortest]
+    ended_gap = [(a, b) for a, b in gaps[-1:] if a < ended <= b]
+    running = [(actions[-1], now)] if now - actions[-1] > shortest else []
+    spans = running if actions[-1] < ended else ended_gap
+    if not spans:
+        return True
+    start = spans[0][0]
+    is_first = fined != {start}
+    fined.clear()
+    fined.add(start)
+    return is_first
+
+
 RUST: tuple[Callable[[Stream], Cases], ...] = (
     audit_panel,
     case_outcome,
     slash,
     slash_split,
     failed_case,
+    openings_price,
+    openings_step,
+    outage,
+    hidden_verdict,
 )

@@ -52,6 +52,7 @@ LOCALNET = {
     "audit_cap": 4,
     "max_witness_only": 4,
     "admission": 0,
+    "seat_load": 3,
 }
 HOUR = 9_000
 PUBLIC = LOCALNET | {
@@ -84,6 +85,7 @@ PUBLIC = LOCALNET | {
     "audit_cap": 15,
     "max_witness_only": 16,
     "admission": 1,
+    "seat_load": 1,
 }
 # round 240, seeds 2 * 1028, openings 60, verdicts 240, jury 120, appeal and breaker 200
 LONGEST_LOCALNET = 2_916
@@ -124,11 +126,18 @@ CHANGES: tuple[tuple[dict[str, int], str], ...] = (
     ({"sketch_factor": 24}, "SketchFactorOutOfRange"),
     ({"sketch_factor": 2_500}, "ok"),
     ({"sketch_factor": 2_501}, "SketchFactorOutOfRange"),
+    ({"seat_load": 15}, "ok"),
+    ({"seat_load": 16}, "SeatLoadOutOfRange"),
+    ({"seat_load": 0}, "SeatLoadOutOfRange"),
     ({"bond_lamports": 4_999_999}, "BondTooSmall"),
     ({"witness_fee": 357_142}, "ok"),
     ({"witness_fee": 357_143}, "BondTooSmall"),
     ({"p_new_ppm": 100_000}, "ok"),
     ({"p_new_ppm": 99_999}, "ChanceOutOfRange"),
+    ({"p_base_ppm": 60_000}, "ok"),
+    ({"p_base_ppm": 59_999}, "ChanceTooSmall"),
+    ({"p_base_ppm": 1, "reward_per_payload": 0}, "ok"),
+    ({"p_base_ppm": 0}, "ok"),
     ({"audit_cap": 2}, "ok"),
     ({"audit_cap": 1}, "AuditCapOutOfRange"),
     ({"audit_cap": 16}, "ok"),

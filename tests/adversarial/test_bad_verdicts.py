@@ -132,7 +132,7 @@ def test_a_verdict_that_comes_after_its_window_is_silence(driver: CaseDriver) ->
     driver.extend(0, TARGET)
     driver.take_verdicts(0, TARGET, [OK, OK])
     (fine,) = penalties(driver.settle(0, TARGET))
-    assert_fields(fine, index=late, fault=6, stake=10_000)
+    assert_fields(fine, index=late, fault=6, unvested=2 * FEE, stake=0)
     assert_untouched(driver, [late])
 
 

@@ -350,7 +350,7 @@ def test_a_false_conviction_is_appealed_and_what_others_paid_for_it_is_not_retur
     case = driver.accuse(0, TARGET)
     honest = [seat.index for seat in case.seats[3:]]
     landed = driver.decide(case, MISMATCH)
-    assert_records(penalties(landed), [{"index": i, "stake": 10_000} for i in honest])
+    assert_records(penalties(landed), [{"index": i, "burned": 10_000} for i in honest])
     driver.appeal(case)
     driver.run_to(driver.case(0, TARGET).appeal_end)
     driver.reverse(case)

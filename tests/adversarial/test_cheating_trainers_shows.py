@@ -13,7 +13,6 @@ from support.attacks.cheats import (
     assert_slashed,
     assert_split_at_once,
     play_out,
-    prices,
     stage,
     work_cheat,
 )
@@ -23,44 +22,42 @@ from support.runs import events_of, included
 from troth_attestation import slashing
 from troth_attestation.quorum import AuditOutcome
 from troth_attestation.verdict import Reason, VerdictKind
-from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import Status
 
 
-async def assert_pays_for_silence(run_factory, kind: str):
-    """Ten rewards and all that has not vested (P5), split at once; the audit ends there."""
+async def assert_pays_for_silence(run_factory, kind: str, seen_by: AuditOutcome):
+    """The reward and twelve more (P5), split at once; the audit ends there."""
     run, books = await stage(run_factory, work_cheat(kind))
     await play_out(run)
     (settled,) = books.settled(FIRST_LIE)
-    assert settled.outcome == AuditOutcome.NO_OPENINGS
+    assert settled.outcome == seen_by
     (loss,) = books.of(MAL)
     assert_fields(loss.event, fault=5, round=FIRST_LIE)
-    rules = prices(run)
-    fine = slashing.no_openings(loss.funds, rules, FIRST_LIE, NONE, is_convicted=False)
-    assert_slashed(loss, fine)
-    assert loss.event.stake == slashing.MISSING_OPENINGS_REWARDS * rules.reward_per_payload
+    reward = run.settings.chain.reward_per_payload
+    assert loss.undone == reward
+    assert_slashed(loss, slashing.no_openings(loss.funds, 12 * reward, 0))
     assert_split_at_once(loss)
     await assert_honest_untouched(run, books)
     return run
 
 
-async def test_deleting_what_an_audit_needs_costs_ten_rewards(run_factory):
+async def test_deleting_what_an_audit_needs_costs_more_than_it_saves(run_factory):
     """It computes nothing, and deletes its residuals as soon as they are signed for.
 
     "My disk broke" cannot be refuted, and need not be: the sampled open, or pay. No seat is asked
     for anything, the program itself sees that no root was posted in time. Threat T18, T36.
     """
-    run = await assert_pays_for_silence(run_factory, "deletes-residuals")
+    run = await assert_pays_for_silence(run_factory, "deletes-residuals", AuditOutcome.NO_OPENINGS)
     assert events_of(run, CHEAT, "openings_lost")[0]["round"] == FIRST_LIE
 
 
 async def test_a_root_without_its_openings_costs_as_much(run_factory):
     """It posts the root of its openings in time, and then serves them to nobody.
 
-    The program cannot see that; the seats can. Three of them that got nothing until late in their
-    window are as good as the missing root. Threat T36.
+    The program cannot see that; the seats can. Three of them got nothing until late in their
+    window and accuse it. The jury gets nothing either: a refusal like the missing root. Threat T36.
     """
-    run = await assert_pays_for_silence(run_factory, "hides-openings")
+    run = await assert_pays_for_silence(run_factory, "hides-openings", AuditOutcome.UNAVAILABLE)
     assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, Reason.NOT_SERVED)
 
 
@@ -83,7 +80,7 @@ async def test_openings_that_prove_nothing_are_none(run_factory, kind):
     served. A set that is too short is not even taken, and no receiver keeps one that opens nothing,
     although its root is on chain. Threat T44.
     """
-    run = await assert_pays_for_silence(run_factory, kind)
+    run = await assert_pays_for_silence(run_factory, kind, AuditOutcome.UNAVAILABLE)
     assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, WRONG[kind])
 
 
@@ -116,4 +113,5 @@ async def test_hiding_in_many_rounds_silences_no_honest_seat(run_factory):
     run, books = await stage(run_factory, work_cheat("hides-openings"), num_lies=6, **short)
     await play_out(run)
     await assert_honest_untouched(run, books)
-    assert [loss.event.fault for loss in books.of(MAL)] == [5] * 6
+    assert {loss.event.fault for loss in books.of(MAL)} == {5}
+    assert len(books.of(MAL)) >= 3

@@ -17,6 +17,7 @@ from support.attacks.judges import (
 )
 from support.fields import assert_fields
 from support.ports import refused_by, withheld_by
+from support.program.losses import fined_lamports
 from support.runs import Chronicle, member, start_members, until_round
 
 from troth_attestation.verdict import VerdictKind
@@ -71,7 +72,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     assert not {vote.index for vote in jurors} & {one.index for one in friends}
     assert_fields(settled, outcome=1, fault=3, stake=STAKE // 2)
     assert settled.unvested >= unvested > 0
-    paid = [(event.index, event.fault, event.stake) for event in tale.named("Penalised")]
+    paid = [(event.index, event.fault, fined_lamports(event)) for event in tale.named("Penalised")]
     assert sorted(paid) == sorted((one.index, 7, 10 * RECOMPUTE) for one in friends)
     closed = await released(run, tale, settled)
     taken = settled.stake + settled.unvested

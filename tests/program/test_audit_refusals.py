@@ -69,7 +69,7 @@ def test_no_audit_of_a_payload_that_is_not_included() -> None:
 
 def test_no_audit_with_fewer_than_three_witnesses() -> None:
     """Four trainers and two witnesses: an event says that nobody is audited."""
-    driver = AuditDriver(6, roles=[1, 1, 1, 1, 2, 3], max_witness_only=2)
+    driver = AuditDriver(6, roles=[1, 1, 1, 1, 2, 3], max_witness_only=2, seat_load=15)
     driver.start()
     driver.play(1)
     frozen = driver.draw(0).event("SeedFrozen")
@@ -79,7 +79,7 @@ def test_no_audit_with_fewer_than_three_witnesses() -> None:
 
 
 def test_one_of_exactly_three_witnesses_has_no_audit_of_its_own() -> None:
-    driver = AuditDriver(6, roles=[1, 1, 1, 3, 3, 3])
+    driver = AuditDriver(6, roles=[1, 1, 1, 3, 3, 3], seat_load=15)
     driver.start()
     driver.play(1)
     frozen = driver.draw(0).event("SeedFrozen")

@@ -13,6 +13,7 @@ from support.program.cases import (
     WORK,
     CaseDriver,
 )
+from support.program.losses import fined_lamports
 
 from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sampling import case_seed, jury
@@ -62,7 +63,8 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
 
     wrong = [seat.index for seat in case.seats[3:]]
     penalties = [event for event in landed.events if event.name == "Penalised"]
-    assert_records(penalties, [{"index": i, "fault": 7, "stake": 10_000} for i in wrong])
+    assert_records(penalties, [{"index": i, "fault": 7} for i in wrong])
+    assert {fined_lamports(event) for event in penalties} == {10_000}
     assert driver.burned() == 20_000
 
     assert settled.appeal_end == settled.stage_end == driver.clock + driver.params.appeal_slots
@@ -232,8 +234,8 @@ def test_silent_jurors_pay_and_count_against_both_sides() -> None:
     driver.take_votes(case, votes, hidden=0b10)
     landed = driver.settle_case(case)
     penalties = {e.index: e for e in landed.events if e.name == "Penalised"}
-    assert_fields(penalties[silent], fault=6, stake=2 * FEE)
-    assert_fields(penalties[hiding], fault=6, stake=10 * REWARD)
+    assert_fields(penalties[silent], fault=6, unvested=2 * FEE)
+    assert_fields(penalties[hiding], fault=6, unvested=2 * FEE)
     assert driver.entries[silent].seat_faults == 1
     shown = len(case.jurors) - 2
     needed = -(-2 * len(case.jurors) // 3)

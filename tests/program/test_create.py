@@ -177,10 +177,13 @@ CONTRADICTIONS = [
     ("BondTooSmall", {"witness_fee": 1_000}),
     ("ChanceOutOfRange", {"p_base_ppm": 500_001}),
     ("ChanceOutOfRange", {"p_new_ppm": 1_000_001}),
+    ("ChanceTooSmall", {"p_base_ppm": 59_999}),
     ("AuditCapOutOfRange", {"audit_cap": 1}),
     ("AuditCapOutOfRange", {"audit_cap": 17}),
     ("SketchFactorOutOfRange", {"sketch_factor": 24}),
     ("SketchFactorOutOfRange", {"sketch_factor": 2_501}),
+    ("SeatLoadOutOfRange", {"seat_load": 0}),
+    ("SeatLoadOutOfRange", {"seat_load": 16}),
     ("UnknownAdmission", {"admission": 2}),
 ]
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _USUAL_COST = Fraction(4, 5)
 """Cost as a share of the reward, if no cost is given: the margin of the worked values in docs."""
-_MOST_SEATS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,16 +173,19 @@ def _params(options: EconomicsOptions) -> "tuple[ParamsView, JudgeSection]":
 def _assumptions(
     options: EconomicsOptions, params: "ParamsView", judge: "JudgeSection"
 ) -> "Assumptions":
+    from troth_attestation.sampling import limit
+    from troth_coordinator.rules.audits import MAX_SEATS
     from troth_coordinator.rules.economics import PPM, Assumptions, captured
 
-    if not 1 <= options.seats <= _MOST_SEATS:
+    if not 1 <= options.seats <= MAX_SEATS:
         raise InputError(
-            f"1 to {_MOST_SEATS}", str(options.seats), "An audit has 3, extended 5.", "--seats"
+            f"1 to {MAX_SEATS}", str(options.seats), "An audit has 3, extended 5.", "--seats"
         )
     reward = lamports(options.reward, "--reward") if options.reward else params.reward_per_payload
     cost = lamports(options.cost, "--cost") if options.cost else int(reward * _USUAL_COST)
     num_bad = round(params.capacity * ppm(options.adversaries, "--adversaries") / PPM)
     mu = int(captured(params.capacity, num_bad) * PPM)
+    everybody = (1 << params.capacity) - 1
     return Assumptions(
         p_ppm=ppm(options.sampling, "--sampling") if options.sampling else params.p_base_ppm,
         power_ppm=ppm(options.power, "--power"),
@@ -196,9 +198,9 @@ def _assumptions(
         outside_gain=lamports(options.outside_gain, "--outside-gain"),
         unvested=lamports(options.unvested, "--unvested"),
         fee_cost=lamports(options.fees, "--fees"),
-        stake=params.min_stake_lamports,
+        keep_stake=params.keep_stake_lamports,
         people=params.capacity,
-        max_audits=min(params.audit_cap, max(1, params.capacity // 3)),
+        max_audits=limit(params.audit_cap, params.seat_load, everybody, 0, everybody),
         forged_ppm=ppm(options.forged, "--forged"),
         drawn_tiles=judge.openings_tiles,
     )

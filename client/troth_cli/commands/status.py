@@ -38,6 +38,7 @@ def status(options: OfRun, output: Output) -> None:
     from troth_cli.connection import connect, run_async
     from troth_cli.view import status as view
     from troth_cli.view.slashes import slash_grids, slash_values
+    from troth_coordinator.rules.oversight import oversight, recent_rounds, warnings_of
 
     run = address(options.run_address, "RUN")
 
@@ -48,8 +49,12 @@ def status(options: OfRun, output: Output) -> None:
             audits = await client.find_audits(run) if network.run.num_audits else []
             cases = [of_account(audit) for audit in audits]
             slashes = await _slashes(client, network, cases)
+            recent = await client.read_rounds(run, recent_rounds(network))
+        seen = oversight(network, recent)
+        for warning in warnings_of(seen):
+            output.warn(warning)
         rows = [slash_values(one) for one in slashes]
-        values = view.status_values(network, participants, cases, rows)
+        values = view.status_values(network, seen, participants, cases, rows)
         output.result(values, *view.status_blocks(values), *slash_grids(slashes))
 
     run_async(work())

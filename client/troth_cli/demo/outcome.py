@@ -146,11 +146,10 @@ async def read_outcome(client: CoordinatorClient, options: DemoOptions, demo: De
 
 def fees_of(index: int, events: Sequence[Event]) -> int:
     """Return what a participant earned as seat and juror, in lamports."""
-    return sum(
-        event.fee
-        for event in events
-        if isinstance(event, AuditSettled | CaseSettled) and bitmap.has(event.paid, index)
-    )
+    ends = [event for event in events if isinstance(event, AuditSettled | CaseSettled)]
+    cases = [event for event in ends if isinstance(event, CaseSettled)]
+    fees = sum(event.fee for event in ends if bitmap.has(event.paid, index))
+    return fees + sum(one.seats_fee for one in cases if bitmap.has(one.seats_paid, index))
 
 
 def _burned(event: Event) -> int:

@@ -25,6 +25,7 @@ _MONEY = (
     "total_claimable",
     "total_bonds",
     "total_escrow",
+    "total_withheld",
     "reward_pool",
 )
 

@@ -13,19 +13,22 @@ from troth_cli.view.chain import key_text
 from troth_cli.view.output import Facts, Grid, Json
 from troth_cli.view.participants import entry_values, taken_entries, whole
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.oversight import Oversight
 from troth_coordinator.rules.progress import attendance, is_transition_due
 from troth_coordinator.rules.view import NetworkView, ParticipantView, RunFlag
 
 
 def status_values(
     view: NetworkView,
+    seen: Oversight,
     participants: Mapping[int, ParticipantView | None],
     cases: Sequence[CaseFile] = (),
     slashes: Sequence[Mapping[str, Json]] = (),
 ) -> dict[str, Json]:
     """Return the state of a run, its participants, its open audits and its slashes.
 
-    `participants` is by index; `slashes` are rows of `slashes.py`.
+    `seen` tells how well it is audited, `participants` is by index; `slashes` are rows of
+    `slashes.py`.
     """
     run = view.run
     attending = attendance(view)
@@ -49,6 +52,9 @@ def status_values(
         "escrow_lamports": run.total_escrow,
         "bonds_lamports": run.total_bonds,
         "num_audits": run.num_audits,
+        "num_eligible_witnesses": seen.num_eligible,
+        "num_sampled": seen.num_sampled,
+        "num_auditable": seen.num_auditable,
         "accusations": [case_values(case) for case in cases if case.is_accused],
         "slashes": list(slashes),
         "capacity": run.params.capacity,
@@ -74,6 +80,8 @@ def status_blocks(values: Mapping[str, Json]) -> Sequence[Facts | Grid]:
             ("reward pool", sol(whole(values["reward_pool_lamports"]))),
             ("in escrow", sol(whole(values["escrow_lamports"]))),
             ("open audits", values["num_audits"]),
+            ("eligible witnesses", values["num_eligible_witnesses"]),
+            ("could be audited", f"{values['num_auditable']} of {values['num_sampled']} sampled"),
             ("root", f"{values['root']} (round {values['root_round']})"),
         ]
     )

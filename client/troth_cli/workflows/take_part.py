@@ -23,6 +23,8 @@ from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.duties import Duties
 from troth_client.telemetry.events import EventLog, EventTail, JsonValue
 from troth_coordinator.rules.membership import index_of_owner
+from troth_coordinator.rules.oversight import oversight, warnings_of
+from troth_coordinator.rules.view import NetworkView
 
 EVENTS_FILE: Final = "events.jsonl"
 FEE_RESERVE_LAMPORTS: Final = 10_000_000
@@ -77,7 +79,9 @@ def take_part(
 ) -> ParticipantEnd:
     """Make the checks that need chain and device, then take part; raises as `join` does."""
     choose_device(request.device)
-    asyncio.run(check_run(request))
+    view = asyncio.run(check_run(request))
+    for warning in warnings_of(oversight(view)):
+        output.warn(warning)
     settings = _settings(request, session, listen)
     log = EventLog.open(request.state / EVENTS_FILE, owner=str(request.owner.pubkey()))
     try:
@@ -89,14 +93,14 @@ def take_part(
         log.close()
 
 
-async def check_run(request: JoinRequest) -> None:
-    """Raise unless the run is the one that the config describes and the owner can pay to join."""
+async def check_run(request: JoinRequest) -> NetworkView:
+    """Return the run; raises unless the config describes it and the owner can pay to join."""
     async with connect(request.rpc_url) as client:
         view = await client.snapshot(request.run)
         check_config(view.run, request.config)
         owner = request.owner.pubkey()
         if index_of_owner(view.entries, bytes(owner)) is not None:
-            return
+            return view
         stake = view.run.params.min_stake_lamports
         needed = stake + request.session_lamports + FEE_RESERVE_LAMPORTS
         balance = await client.balance(owner)
@@ -108,6 +112,7 @@ async def check_run(request: JoinRequest) -> None:
                 f"Send SOL to it (on a local network: troth localnet airdrop {owner} 1).",
                 f"account {owner}",
             )
+        return view
 
 
 def duties_of(state: Path) -> Duties:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from troth_attestation import slashing
 from troth_attestation.quorum import SeatFault
-from troth_attestation.slashing import Funds, Prices
+from troth_attestation.slashing import Funds, Prices, SlashIntent
 from troth_client.state.audit_tracker import AuditTracker
 from troth_coordinator.rules.audit_view import (
+    AuditFlag,
     AuditKind,
     AuditStage,
     AuditView,
@@ -21,7 +22,9 @@ from troth_coordinator.rules.audit_view import (
     SeatView,
 )
 from troth_coordinator.rules.audits import acting_seats, run_clock
-from troth_coordinator.rules.view import NetworkView
+from troth_coordinator.rules.outage import Hidden, hidden_verdict
+from troth_coordinator.rules.refusal import Refusals, add_refusal
+from troth_coordinator.rules.view import EntryView, NetworkView, RunView
 
 SHOWING = (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.ACCUSED, AuditStage.CASE_COMMIT)
 """While an audit of our work is in one of these, its openings may be asked for."""
@@ -47,26 +50,33 @@ class Debt:
 
 def debts(tracker: AuditTracker, index: int, view: NetworkView) -> Iterator[Debt]:
     """Yield what participant `index` owes, as far as the tracker knows."""
-    clock, params, entry = run_clock(view.run, view.slot), view.run.params, view.entries[index]
-    prices = Prices(params.reward_per_payload, params.witness_fee, params.recompute_cost)
-    funds = Funds(entry.stake, entry.unbonding, sum(entry.bucket_amount))
-    hidden = slashing.no_openings(
-        funds,
-        prices,
-        view.run.round,
-        entry.openings_fault_round,
-        is_convicted=entry.work_faults > 0,
-    )
-    costs = {
-        "openings": hidden,
-        "commit": slashing.seat(SeatFault.NO_COMMIT, funds, prices),
-        "reveal": slashing.seat(SeatFault.NO_REVEAL, funds, prices),
-    }
+    clock, entry = run_clock(view.run, view.slot), view.entries[index]
+    funds = Funds(entry.claimable, sum(entry.bucket_amount), entry.stake, entry.unbonding)
     for audit in tracker.audits(view):
         for what in _owed(audit, index):
             slots = max(0, audit.stage_end - clock)
-            cost = slashing.take(costs[what], funds).total
-            yield Debt(audit.round, audit.target, what, slots, cost)
+            fine = _fine(what, audit, entry, funds, view.run)
+            yield Debt(audit.round, audit.target, what, slots, slashing.take(fine, funds).total)
+
+
+def _fine(what: str, audit: AuditView, entry: EntryView, funds: Funds, run: RunView) -> SlashIntent:
+    params = run.params
+    prices = Prices(params.reward_per_payload, params.witness_fee, params.recompute_cost)
+    if what == "openings":
+        return slashing.no_openings(funds, *_refusal(audit, entry, run))
+    if what == "commit":
+        return slashing.seat(SeatFault.NO_COMMIT, funds, prices)
+    hidden = hidden_verdict(audit.round, entry.reveal_fault_round)
+    is_second = hidden is Hidden.SECOND
+    return slashing.seat(SeatFault.NO_REVEAL, funds, prices, is_second=is_second)
+
+
+def _refusal(audit: AuditView, entry: EntryView, run: RunView) -> tuple[int, int]:
+    """Return price and doublings; an audit that was only asked for has no price."""
+    known = Refusals(entry.openings_step, entry.openings_mark, entry.openings_fault_round)
+    known, _ = add_refusal(known, audit.round, run.round, entry.included_total)
+    is_only_requested = bool(audit.flags & AuditFlag.REQUESTED)
+    return (0 if is_only_requested else audit.openings_price), known.doublings
 
 
 def _owed(audit: AuditView, index: int) -> Iterator[str]:

@@ -15,7 +15,8 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
-from troth_coordinator.rules.audits import FIRST_SEATS, now, run_clock
+from troth_coordinator.rules.audits import now, run_clock
+from troth_coordinator.rules.eligibility import can_be_audited
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
 
 WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
@@ -195,11 +196,7 @@ def asked_for(round_: RoundView) -> tuple[int, ...]:
     With fewer than three other witnesses there is no audit: the program refuses to open it.
     """
     wanted = bitmap.indices_of((round_.sampled | round_.requested) & round_.included)
-    return tuple(target for target in wanted if _num_judges(round_, target) >= FIRST_SEATS)
-
-
-def _num_judges(round_: RoundView, target: int) -> int:
-    return bitmap.count(round_.eligible) - bitmap.has(round_.eligible, target)
+    return tuple(target for target in wanted if can_be_audited(round_.eligible, target))
 
 
 def _unopened(round_: RoundView) -> tuple[int, ...]:

@@ -76,6 +76,8 @@ class AuditLine:
             steps.append("no openings: fined at once")
         elif self.outcome == AuditOutcome.UNPROVEN:
             steps.append("not proven: no reward for that round")
+        elif self.outcome == AuditOutcome.UNAVAILABLE:
+            steps.append("openings unavailable to the seats: a jury judges")
         if self.stage >= AuditStage.ACCUSED:
             steps.append("accused")
         if self.stage in (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL):

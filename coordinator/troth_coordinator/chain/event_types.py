@@ -70,6 +70,8 @@ EVENT_TYPES: Final[dict[str, type[Event]]] = {
     "FeesScaled": audits.FeesScaled,
     "Penalised": audits.Penalised,
     "PrepaidRefunded": audits.PrepaidRefunded,
+    "ProbationChanged": audits.ProbationChanged,
+    "ProbationsEnded": audits.ProbationsEnded,
     "CaseOpened": audits.CaseOpened,
     "CaseSeedRetargeted": audits.CaseSeedRetargeted,
     "CaseSeedLost": audits.CaseSeedLost,

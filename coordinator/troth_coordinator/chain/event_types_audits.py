@@ -135,6 +135,7 @@ class Penalised(Event):
     target: int
     index: int
     fault: int
+    claimable: int
     stake: int
     unbonding: int
     unvested: int
@@ -154,7 +155,32 @@ class PrepaidRefunded(Event):
     target: int
     challenger: Pubkey
     refunded: int
+    kept: int
     pool: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbationChanged(Event):
+    """A probation began, went on, or ended; rewards that waited for it moved."""
+
+    kind: ClassVar[int | None] = 74
+
+    round: int
+    index: int
+    is_on: bool
+    credited: int
+    returned: int
+    vested: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbationsEnded(Event):
+    """Probations ended because the membership did, or the run."""
+
+    kind: ClassVar[int | None] = 75
+
+    ended: int
+    returned: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +290,8 @@ class CaseSettled(Event):
     stage_end: int
     fee: int
     paid: int
+    seats_paid: int
+    seats_fee: int
     vested: int
     bond_spent: int
     bond_returned: int

@@ -82,6 +82,8 @@ class RoundSettled(Event):
     fees: int
     struck: int
     jailed: int
+    withheld: int
+    probation: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +145,9 @@ class SeedFrozen(Event):
     seed: bytes
     sampled: int
     unseated: int
+    reward_undone: int
+    price_base: int
+    price_new: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

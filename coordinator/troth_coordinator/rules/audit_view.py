@@ -55,6 +55,8 @@ class AuditFlag(IntFlag):
     REVERSED = 16
     BREAKER = 32
     BONDED = 64
+    UNAVAILABLE = 128
+    WITHHELD = 256
 
 
 class SeatFlag(IntFlag):
@@ -139,6 +141,7 @@ class AuditView:
     reward_price: Lamports
     openings_price: Lamports
     juror_fees: Lamports
+    commit_ends: tuple[Slot, Slot, Slot, Slot]
     possession: bytes
     seats: tuple[SeatView, ...]
     jurors: tuple[JurorView, ...]

@@ -37,6 +37,10 @@ from troth_coordinator.rules.view import (
 
 FIRST_SEATS: Final = 3
 """Seats that judge a target at first, and the least that an audit needs."""
+MAX_SEATS: Final = 5
+"""Seats after the extension."""
+JURY_SEATS: Final = 7
+"""Jurors of a case, where there are enough."""
 CONVICTED_PART: Final = 3
 """Convictions for work of one epoch: at most one of so many participants, and at least one."""
 

@@ -15,23 +15,17 @@ from fractions import Fraction
 from math import ceil, comb
 from typing import Final
 
+from troth_coordinator.rules.audits import FIRST_SEATS, JURY_SEATS, MAX_SEATS
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.ids import Lamports
+from troth_coordinator.rules.refusal import LAST_STEP, openings_price
 
 PPM: Final = 10**6
 _DIGITS: Final = 60
 _KEPT_DIGITS: Final = Decimal(10) ** -40
 """A quotient of logarithms this close to a whole number is that number."""
-LEAST_REFUSAL_REWARDS: Final = 12
-REFUSAL_FACTOR: Final = Fraction(9, 5)
-"""A refusal costs what 1.8 unseen rounds earn for each one that is sampled."""
-NUM_REFUSALS: Final = 3
-"""The third refusal jails; each costs twice the one before."""
-FIRST_SEATS: Final = 3
-SEATS: Final = 5
-JURY: Final = 7
-CONVICTING: Final = 5
-"""Jurors of seven that convict; three that do not are enough to prevent it."""
+CONVICTING: Final = -(-2 * JURY_SEATS // 3)
+"""Jurors of a full jury that convict; all the others and one more prevent it."""
 WITNESS_PENALTY_FACTOR: Final = 10
 LOW_RANK_SHARE: Final = Fraction(1, 3)
 """The weight gradients are a third of the arithmetic of a payload: the most that low rank saves."""
@@ -45,7 +39,8 @@ class Assumptions:
     that seats or jury fail. `lazy_ppm` is the share of witnesses that compute nothing. `gain` is
     what one skipped computation saves, `outside_gain` what else a cheat earns in a round.
     `forged_ppm` is the share of its tiles that a smuggler forges, `drawn_tiles` how many an audit
-    opens. A round has `people` payloads and at most `max_audits` audits; `stake` is the least one.
+    opens. A round has `people` payloads and at most `max_audits` audits; `keep_stake` is the least
+    stake of a member.
     """
 
     p_ppm: int
@@ -59,7 +54,7 @@ class Assumptions:
     outside_gain: int
     unvested: int
     fee_cost: int
-    stake: int
+    keep_stake: int
     people: int
     max_audits: int
     forged_ppm: int
@@ -70,7 +65,7 @@ class Assumptions:
             if not 0 <= getattr(self, name) <= PPM:
                 raise RangeError(name, f"0..{PPM} ppm", getattr(self, name), "give a probability")
         counts = ("seats", "people", "max_audits", "drawn_tiles")
-        amounts = ("reward", "cost", "gain", "outside_gain", "unvested", "fee_cost", "stake")
+        amounts = ("reward", "cost", "gain", "outside_gain", "unvested", "fee_cost", "keep_stake")
         for name in (*amounts, *counts):
             if getattr(self, name) < (name in counts):
                 raise RangeError(name, "no negative amount", getattr(self, name), "give more")
@@ -107,7 +102,9 @@ def advise(given: Assumptions) -> Advice:
     stake = minimum_stake(gain, found, given.reward, given.unvested) if found else None
     # Refusing to open is found by the deadline: no power of a test and no jury in between.
     drawn = drawn_chance(given.p_ppm, given.people, given.max_audits)
-    prices = refusal_prices(given.reward, drawn, given.stake)
+    sum_ppm = given.people * given.p_ppm
+    price = openings_price(given.reward, given.p_ppm, sum_ppm, given.max_audits)
+    prices = refusal_prices(price, given.keep_stake)
     seen = tiles_seen(given.forged_ppm, given.drawn_tiles)
     forging = drawn * seen * Fraction(PPM - given.capture_ppm, PPM)
     caught = laziness_caught(given.lazy_ppm, given.seats)
@@ -139,18 +136,14 @@ def drawn_chance(p_ppm: int, people: int, max_audits: int) -> Fraction:
     return min(p, Fraction(max_audits, people))
 
 
-def refusal_prices(reward: int, drawn: Fraction, stake: int) -> tuple[Lamports, ...]:
+def refusal_prices(first: int, keep_stake: int) -> tuple[Lamports, ...]:
     """Return what the first, second and third refusal within 500 included rounds cost.
 
-    The first one costs 12 rewards, or 1.8 / q where that is more. Each further one costs twice
-    the one before; none takes more than half of the least stake of a member, which is half of
-    `stake`.
+    `first` is the `openings_price` of the first one. Each further one costs twice the one before.
+    None takes more than half of what a member holds, at least the stake to keep; the third jails.
     """
-    first = LEAST_REFUSAL_REWARDS * reward
-    if drawn:
-        first = max(first, ceil(REFUSAL_FACTOR * reward / drawn))
-    most = stake // 4
-    return tuple(Lamports(min(most, first << step)) for step in range(NUM_REFUSALS))
+    most = keep_stake // 2
+    return tuple(Lamports(min(most, first << step)) for step in range(LAST_STEP))
 
 
 def tiles_seen(forged_ppm: int, drawn_tiles: int) -> Fraction:
@@ -164,19 +157,19 @@ def captured(people: int, bad: int) -> Fraction:
     Three of five seats prevent an accusation, three of seven jurors a conviction. Seats and jury
     are drawn from everybody who was eligible at the open of the round, whatever they do now.
     """
-    if bad < 1 or people <= max(SEATS, JURY):
+    if bad < 1 or people <= max(MAX_SEATS, JURY_SEATS):
         return Fraction(0) if bad < 1 else Fraction(1)
-    accused = 1 - capture(people - 1, bad - 1, SEATS, FIRST_SEATS)
-    convicted = 1 - capture(people - 1, bad - 1, JURY, JURY - CONVICTING + 1)
+    accused = 1 - capture(people - 1, bad - 1, MAX_SEATS, FIRST_SEATS)
+    convicted = 1 - capture(people - 1, bad - 1, JURY_SEATS, JURY_SEATS - CONVICTING + 1)
     return 1 - accused * convicted
 
 
 def framed(people: int, bad: int) -> Fraction:
     """Return the chance that so many colluders convict a sampled honest target."""
-    if bad < 1 or people <= max(SEATS, JURY):
+    if bad < 1 or people <= max(MAX_SEATS, JURY_SEATS):
         return Fraction(int(bad > 0))
-    accused = capture(people - 1, bad, SEATS, FIRST_SEATS)
-    return accused * capture(people - 1, bad, JURY, CONVICTING)
+    accused = capture(people - 1, bad, MAX_SEATS, FIRST_SEATS)
+    return accused * capture(people - 1, bad, JURY_SEATS, CONVICTING)
 
 
 def rounds_to_capture(d: Fraction, confidence_ppm: int = 950_000) -> int:

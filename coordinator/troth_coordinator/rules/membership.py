@@ -8,13 +8,14 @@ Next: `assignment.py` for the work of the trainers, `root.py` for their votes.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from troth_coordinator.rules import bitmap
+from troth_coordinator.rules import bitmap, eligibility
 from troth_coordinator.rules.ids import NONE, Bitmap, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.view import EntryFlag, EntryView, Role, Status
 
 NEW_ROUNDS = 20
-"""Included rounds since joining or the last strike after which a participant is no longer new."""
+"""Included rounds in which it could have been audited, since joining or the last strike, after
+which a participant is no longer new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ def is_member(entry: EntryView, round_: int, *, keeps_leavers: bool = False) -> 
         and entry.active_round <= round_
         and (keeps_leavers or not entry.flags & EntryFlag.LEAVING)
     )
+
+
+def is_silent(entry: EntryView) -> bool:
+    """Tell whether a witness was silent on a seat and has not acted since: it is not seated."""
+    return bool(entry.flags & EntryFlag.SILENT)
 
 
 def sets_at_open(entries: Sequence[EntryView], round_: int, params: ParamsView) -> RoundSets:
@@ -61,13 +67,17 @@ def _sets(
             if is_member(entry, round_, keeps_leavers=keeps_leavers) and test(entry)
         )
 
+    def has_earned_seat(entry: EntryView) -> bool:
+        after = params.seat_after_rounds
+        return eligibility.has_earned_seat(entry.rounds_served, entry.joined_round, after)
+
     return RoundSets(
         members=those(lambda entry: True),
         trainers=those(lambda entry: bool(entry.roles & Role.TRAINER)),
-        eligible=those(
-            lambda entry: (
-                bool(entry.roles & Role.WITNESS) and entry.rounds_served >= params.seat_after_rounds
-            )
+        eligible=eligibility.fill_bench(
+            those(has_earned_seat),
+            those(lambda entry: bool(entry.roles & Role.WITNESS) and not is_silent(entry)),
+            lambda index: entries[index].rounds_served,
         ),
         is_new=those(lambda entry: entry.included_since_strike < NEW_ROUNDS),
     )

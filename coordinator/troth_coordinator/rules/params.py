@@ -84,6 +84,7 @@ class ChainParams(FrozenModel):
     audit_cap: Seats
     max_witness_only: Annotated[int, Field(strict=True, ge=0, le=MAX_PARTICIPANTS)]
     admission: Literal["open", "allowlist"]
+    seat_load: Count
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -167,6 +168,7 @@ _COMMON: Final = {
     "sketch_factor": 100,
 }
 _LOCALNET: Final = _COMMON | {
+    "seat_load": 3,
     "min_stake_lamports": 100_000_000,
     "reward_per_payload": 1_000_000,
     "warmup_slots": 200,
@@ -198,6 +200,7 @@ _LOCALNET: Final = _COMMON | {
     "admission": "open",
 }
 _PUBLIC: Final = _COMMON | {
+    "seat_load": 1,
     "min_stake_lamports": 1_000_000_000,
     "reward_per_payload": 1_000_000,
     "warmup_slots": 1_500,

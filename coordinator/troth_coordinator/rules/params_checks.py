@@ -18,12 +18,17 @@ MIN_STAKE_ABSENCES: Final = 10
 """The stake to stay is worth at least this many absence fees."""
 MIN_STAKE_REWARDS: Final = 60
 """The stake to stay is worth at least this many rewards."""
+MIN_CHANCE_REWARDS_PPM: Final = 3_600_000
+"""p_base in ppm times the stake to stay is at least this many rewards: then half of that stake pays
+for the first refusal of openings, 1.8 rewards by the chance."""
 BOND_WITNESS_FEES: Final = 14
 BOND_REWARDS: Final = 5
 MIN_SKETCH_FACTOR: Final = 25
 """Sketches differ beyond a fifth of the larger norm."""
 MAX_SKETCH_FACTOR: Final = 2_500
 """Sketches differ beyond a fiftieth of the larger norm."""
+MAX_SEAT_LOAD: Final = 15
+"""Seats of a witness in one round: it cannot recompute more in that time."""
 SLOT_HASHES_LISTED: Final = 512
 """Slots that the chain remembers the hash of; a seed can be frozen no later."""
 PPM: Final = 1_000_000
@@ -40,6 +45,7 @@ IMMUTABLE: Final = (
     "max_rounds",
     "admission",
     "sketch_factor",
+    "seat_load",
 )
 """Layouts, deadlines under way and training depend on these; no update may change them."""
 
@@ -255,6 +261,18 @@ def _audits(p: ParamsView) -> Iterator[Rule]:
         p.p_new_ppm,
         "sample new participants at least as often as old ones",
     )
+    least_chance = -(
+        -MIN_CHANCE_REWARDS_PPM * p.reward_per_payload // max(1, p.keep_stake_lamports)
+    )
+    yield Rule(
+        "ChanceTooSmall",
+        p.p_base_ppm == 0 or p.p_base_ppm >= least_chance,
+        "p_base_ppm",
+        f"at least {least_chance}, so that half of keep_stake_lamports pays for a refusal of "
+        "openings, or 0",
+        p.p_base_ppm,
+        "raise p_base_ppm or min_stake_lamports",
+    )
     least_cap = -(-p.p_base_ppm * p.capacity // PPM)
     yield Rule(
         "AuditCapOutOfRange",
@@ -271,4 +289,12 @@ def _audits(p: ParamsView) -> Iterator[Rule]:
         f"{MIN_SKETCH_FACTOR} (a fifth of the larger norm) to {MAX_SKETCH_FACTOR} (a fiftieth)",
         p.sketch_factor,
         "leave it at 100 unless calibration finds another",
+    )
+    yield Rule(
+        "SeatLoadOutOfRange",
+        1 <= p.seat_load <= MAX_SEAT_LOAD,
+        "seat_load",
+        f"1 to {MAX_SEAT_LOAD} seats of a witness in a round",
+        p.seat_load,
+        "leave it at 1 unless recomputing a payload takes far less than a round",
     )

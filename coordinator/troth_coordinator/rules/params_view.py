@@ -108,3 +108,5 @@ class ParamsView:
     """Participants that only witness."""
     admission: Admission
     """0 open, 1 allowlist."""
+    seat_load: int
+    """Seats that an eligible witness takes in a round, at most, on average."""

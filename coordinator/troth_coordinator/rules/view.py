@@ -55,6 +55,8 @@ class EntryFlag(IntFlag):
     """Marks on a roster entry."""
 
     LEAVING = 1
+    SILENT = 2
+    PROBATION = 8
 
 
 class RoundFlag(IntFlag):

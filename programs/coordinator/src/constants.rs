@@ -43,8 +43,13 @@ pub const MIN_STAKE_ABSENCES: u64 = 10;
 pub const MIN_SKETCH_FACTOR: u32 = 25;
 /// Largest `sketch_factor`: sketches differ beyond a fiftieth of the larger norm.
 pub const MAX_SKETCH_FACTOR: u32 = 2_500;
+/// Largest `seat_load`: a witness cannot recompute more payloads in the time of one round.
+pub const MAX_SEAT_LOAD: u8 = 15;
 /// A bond is at least this many witness fees.
 pub const MIN_BOND_FEES: u64 = 14;
+/// The chance of an audit, in ppm, times the stake to stay is at least this many rewards: then half
+/// of that stake pays for the first refusal of openings, 1.8 rewards by the chance.
+pub const MIN_CHANCE_REWARDS_PPM: u128 = 3_600_000;
 /// A bond is at least this many rewards.
 pub const MIN_BOND_REWARDS: u64 = 5;
 
@@ -67,6 +72,10 @@ pub const RUN_PARAMS_PENDING: u8 = 2;
 
 /// Entry flag: leaves at the next open.
 pub const ENTRY_LEAVING: u8 = 1;
+/// Entry flag: on probation after a refusal of openings, until an audit clears.
+pub const ENTRY_PROBATION: u8 = 8;
+/// Entry flag: silent on a seat and not there since: not seated until it acts.
+pub const ENTRY_SILENT: u8 = 2;
 
 /// Round flag: the root-only step of Cooldown.
 pub const ROUND_ROOT_ONLY: u8 = 1;
@@ -108,6 +117,10 @@ pub const AUDIT_REVERSED: u16 = 16;
 pub const AUDIT_BREAKER: u16 = 32;
 /// Audit flag: a bonded case; the bond is in the vault.
 pub const AUDIT_BONDED: u16 = 64;
+/// Audit flag: the seats accuse the target of serving nothing; that freezes nothing.
+pub const AUDIT_UNAVAILABLE: u16 = 128;
+/// Audit flag: the reward of the payload was withheld, for its target is on probation.
+pub const AUDIT_WITHHELD: u16 = 256;
 
 /// Seat flag: committed.
 pub const SEAT_COMMITTED: u8 = 1;

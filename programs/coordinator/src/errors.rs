@@ -99,15 +99,21 @@ pub enum CoordinatorError {
     BondTooSmall,
     #[msg("chances must satisfy p_base_ppm <= p_new_ppm <= 1000000")]
     ChanceOutOfRange,
+    #[msg("p_base_ppm * keep_stake_lamports must be 0 or at least 3600000 rewards")]
+    ChanceTooSmall,
     #[msg("audit_cap must be at least ceil(p_base * capacity), and at most capacity")]
     AuditCapOutOfRange,
     #[msg("sketch_factor must be 25 (a fifth of the larger norm) to 2500 (a fiftieth)")]
     SketchFactorOutOfRange,
+    #[msg("seat_load must be 1 to 15 seats of a witness in a round")]
+    SeatLoadOutOfRange,
     #[msg("admission must be 0 (open) or 1 (allowlist)")]
     UnknownAdmission,
     #[msg("reserved bytes must be zero")]
     ReservedNotZero,
-    #[msg("sizes, counts of rounds, vesting, unbonding, admission, sketch_factor never change")]
+    #[msg(
+        "sizes, counts of rounds, vesting, unbonding, admission, sketch_factor, seat_load are fixed"
+    )]
     ImmutableParameter,
     #[msg(
         "an update never shortens warmup, commit, attest, grace, delay, audit or appeal windows"

@@ -7,7 +7,7 @@ Next: the test_cheating_trainers_* files.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solders.pubkey import Pubkey
 
@@ -49,7 +49,7 @@ HONEST = ("ada", "bob", "cyd", "dan")
 CHEAT = "mal"
 MAL = len(HONEST)
 """The cheat's index: it joins last."""
-ALWAYS = {"p_base_ppm": 1_000_000, "p_new_ppm": 1_000_000, "audit_cap": 16}
+ALWAYS = {"p_base_ppm": 1_000_000, "p_new_ppm": 1_000_000, "audit_cap": 16, "seat_load": 15}
 """Every included payload is audited: when a cheat is caught depends on nothing but the cheat."""
 
 FIRST_LIE = HONEST_ROUNDS
@@ -67,11 +67,14 @@ class Loss:
     after: EntryView
     vault_change: int
     burned: int
+    undone: int
+    """Reward of the judged round, which went back to the pool right before."""
 
     @property
     def funds(self) -> Funds:
         """The funds before the loss."""
-        return funds_of(self.before)
+        funds = funds_of(self.before)
+        return replace(funds, unvested=funds.unvested - self.undone)
 
 
 class Books(Chronicle):
@@ -89,9 +92,9 @@ class Books(Chronicle):
         before, self._entries = self._entries, self._read()
         for event in self.events[num_known:]:
             if isinstance(event, Penalised):
-                self._lose(event, event.index, before, landed)
+                self._lose(event, event.index, before, landed, num_known)
             elif isinstance(event, CaseSettled) and event.outcome == CaseOutcome.CONVICTED.value:
-                self._lose(event, event.target, before, landed)
+                self._lose(event, event.target, before, landed, num_known)
 
     def of(self, index: int) -> list[Loss]:
         """The losses of one participant, oldest first."""
@@ -115,10 +118,17 @@ class Books(Chronicle):
         index: int,
         before: tuple[EntryView, ...],
         landed: LandedTransaction,
+        num_known: int,
     ) -> None:
         moved = changes(landed)
         vault, burned = moved.get(self._run.at.vault, 0), moved.get(INCINERATOR, 0)
-        self.losses.append(Loss(event, before[index], self._entries[index], vault, burned))
+        undone = sum(
+            end.reward_undone
+            for end in self.events[num_known:]
+            if isinstance(end, AuditSettled | CaseSettled) and end.target == index
+        )
+        after = self._entries[index]
+        self.losses.append(Loss(event, before[index], after, vault, burned, undone))
 
     def _read(self) -> tuple[EntryView, ...]:
         address = self._run.at.roster
@@ -141,7 +151,7 @@ def _index(event: CaseSettled | Penalised) -> int:
 
 
 def funds_of(entry: EntryView) -> Funds:
-    return Funds(entry.stake, entry.unbonding, sum(entry.bucket_amount))
+    return Funds(entry.claimable, sum(entry.bucket_amount), entry.stake, entry.unbonding)
 
 
 def prices(run: InProcessRun) -> Prices:
@@ -204,16 +214,21 @@ def assert_slashed(loss: Loss, intent: SlashIntent) -> None:
         shortfall=taken.shortfall,
     )
     assert taken.total > 0
+    if isinstance(event, Penalised):
+        assert event.claimable == taken.claimable
+    assert loss.after.claimable == loss.before.claimable - taken.claimable
     assert loss.after.stake == loss.before.stake - taken.stake
     assert loss.after.unbonding == loss.before.unbonding - taken.unbonding
-    assert sum(loss.after.bucket_amount) == sum(loss.before.bucket_amount) - taken.unvested
+    unvested = sum(loss.before.bucket_amount) - loss.undone - taken.unvested
+    assert sum(loss.after.bucket_amount) == unvested
 
 
 def assert_split_at_once(loss: Loss) -> None:
     """A small penalty: the fire, in the same transaction."""
     event = loss.event
     assert isinstance(event, Penalised)
-    parts = slashing.fine(event.stake + event.unbonding + event.unvested)
+    rewards = event.claimable + event.unvested
+    parts = slashing.fine(event.stake + event.unbonding + rewards)
     assert_fields(event, acquitted=0, burned=parts.burned)
     assert loss.burned == parts.burned == -loss.vault_change
 

@@ -74,10 +74,14 @@ def py_header(given: Given) -> Any:
 
 
 def audit_sample(given: Given) -> Any:
-    keys = ("p_base_ppm", "p_new_ppm", "cap", "is_doubled")
+    keys = ("p_base_ppm", "p_new_ppm", "limit", "is_doubled")
     rates = sampling.Rates(*(given[key] for key in keys))
-    sigma = unhex(given["sigma"])
-    return list(sampling.sampled_targets(sigma, given["included"], given["is_new"], rates))
+    payloads = sampling.Payloads(given["included"], given["is_new"], given["on_probation"])
+    return list(sampling.sampled_targets(unhex(given["sigma"]), payloads, rates))
+
+
+def audit_limit(given: Given) -> Any:
+    return sampling.limit(**given)
 
 
 def audit_seats(given: Given) -> Any:
@@ -140,7 +144,7 @@ def audit_panel(given: Given) -> Any:
     return {
         "outcome": settled,
         "outvoted": sorted(quorum.outvoted(reports, factor)),
-        "paid": sorted(quorum.paid_seats(reports, settled, factor)),
+        "paid": sorted(quorum.paid_seats(reports, factor)),
         "faults": [faults.get(seat, 0) for seat in range(len(reports))],
     }
 
@@ -157,11 +161,10 @@ def intent_of(given: Given, funds: slashing.Funds) -> slashing.SlashIntent:
         case "work":
             return slashing.work(funds, is_repeated=given["is_repeated"])
         case "no_openings":
-            rounds = given["round"], given["last_round"]
-            repeated = given["is_repeated"]
-            return slashing.no_openings(funds, prices, *rounds, is_convicted=repeated)
+            return slashing.no_openings(funds, given["price"], given["doublings"])
         case "seat":
-            return slashing.seat(quorum.SeatFault(given["seat_fault"]), funds, prices)
+            fault, is_second = quorum.SeatFault(given["seat_fault"]), given["is_second"]
+            return slashing.seat(fault, funds, prices, is_second=is_second)
         case "vouched_for_malformed":
             return slashing.vouched_for_malformed()
         case kind:
@@ -173,13 +176,15 @@ def slash(given: Given) -> Any:
     intent = intent_of(given, funds)
     taken = slashing.take(intent, funds)
     return {
+        "small": intent.is_small,
         "unvested": intent.takes_unvested,
         "strike": intent.is_strike,
         "barred": intent.is_barred,
         "acquitted": intent.pays_acquitted,
         "fault": int(intent.fault.value.removeprefix("P")),
         "principal": str(intent.principal),
-        "taken": [taken.stake, taken.unbonding, taken.unvested, taken.shortfall],
+        "taken": [taken.claimable, taken.unvested, taken.stake, taken.unbonding],
+        "shortfall": taken.shortfall,
     }
 
 
@@ -225,6 +230,7 @@ CHECKS = {
         py_possession,
         py_header,
         audit_sample,
+        audit_limit,
         audit_seats,
         audit_jury,
         audit_case_seed,

@@ -4,16 +4,19 @@ from typing import Any
 
 from troth_coordinator.rules import (
     chain_hash,
+    eligibility,
     exact,
     phase,
+    refusal,
     reward,
     root,
     schedule,
     seeds,
     standing,
 )
+from troth_coordinator.rules import outage as rules_outage
 from troth_coordinator.rules.assignment import SequenceOrder
-from troth_coordinator.rules.bitmap import indices_of
+from troth_coordinator.rules.bitmap import from_indices, indices_of
 from troth_coordinator.rules.config import ScheduleSection
 from troth_coordinator.rules.errors import ContradictionError
 from troth_coordinator.rules.hashing import H
@@ -125,6 +128,45 @@ def strikes(given: Given) -> Any:
     return {"ring": list(ring), "jailed": jailed}
 
 
+def outage(given: Given) -> Any:
+    presence, fined = rules_outage.Presence(given["first"]), []
+    for step in given["steps"]:
+        if len(step) == 1:
+            presence = rules_outage.act(presence, step[0], given["shortest"])
+        else:
+            presence, is_fined = rules_outage.miss(presence, *step, given["shortest"])
+            fined.append(is_fined)
+    return fined
+
+
+def openings_price(given: Given) -> Any:
+    return refusal.openings_price(**given)
+
+
+def openings_step(given: Given) -> Any:
+    known, steps = refusal.Refusals(), []
+    for round_, now, included_total in given["refusals"]:
+        known, is_new = refusal.add_refusal(known, round_, now, included_total)
+        assert known.doublings == known.step - 1
+        steps.append([is_new, known.step])
+    return steps
+
+
+def hidden_verdict(given: Given) -> Any:
+    kind = rules_outage.hidden_verdict(given["round"], given["decided_round"])
+    return kind.name.lower()
+
+
+def eligible_at_open(given: Given) -> Any:
+    served = {index: rounds for index, rounds, _ in given["witnesses"]}
+    earned = from_indices(
+        index
+        for index, rounds, joined in given["witnesses"]
+        if eligibility.has_earned_seat(rounds, joined, given["seat_after"])
+    )
+    return eligibility.fill_bench(earned, from_indices(served), served.__getitem__)
+
+
 def slot_hashes(given: Given) -> Any:
     found = seeds.first_at_or_after(unhex(given["data"]), given["wanted"])
     return {"outcome": found.lookup.value, "slot": found.slot, "hash": found.hash.hex()}
@@ -186,6 +228,11 @@ CHECKS = {
         return_round,
         strikes,
         slot_hashes,
+        outage,
+        hidden_verdict,
+        openings_price,
+        openings_step,
+        eligible_at_open,
         params,
         py_perm,
         py_lr,

@@ -42,7 +42,7 @@ class CaseDriver(AuditDriver):
         """Six participants after two rounds, the first four of them witnesses, so that two may be
         convicted in an epoch."""
         patient = {"openings_slots": 2_000, "unbond_slots": 9_000, "vesting_slots": 9_000}
-        driver = cls(6, roles=(3, 3, 3, 3, 1, 1), **patient)
+        driver = cls(6, roles=(3, 3, 3, 3, 1, 1), seat_load=15, **patient)
         driver.start()
         driver.play(2)
         driver.draw(0)

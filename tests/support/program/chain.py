@@ -30,7 +30,7 @@ from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.events import EventReader
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import Account
-from troth_coordinator.rules.audit_view import AuditStage, AuditView
+from troth_coordinator.rules.audit_view import AuditFlag, AuditStage, AuditView
 from troth_coordinator.rules.view import EntryView, RoundView, RunView
 from troth_localnet.direct import record_of
 from troth_localnet.errors import RefusedTransactionError
@@ -243,6 +243,7 @@ class ChainDriver:
         entries = self.entries
         assert run.total_stake == sum(e.stake for e in entries)
         assert run.total_unvested == sum(sum(e.bucket_amount) for e in entries)
+        assert run.total_withheld == sum(e.withheld for e in entries)
         self._check_audits(run, entries)
         assert run.chain_hash == self.ledger.hash
         assert run.event_sequence == self.ledger.next_sequence
@@ -268,9 +269,11 @@ def _plain(found: solders.account.Account) -> Account:
 
 
 def _freezes(audit: AuditView) -> bool:
-    """Whether an accusation is under way, or its escrow waits."""
+    """Whether an accusation is under way, or its escrow waits; one of serving nothing is free."""
     is_open = AuditStage.ACCUSED <= audit.stage < AuditStage.DECIDED
-    return is_open or audit.case_outcome == CaseOutcome.CONVICTED
+    return (
+        is_open and not audit.flags & AuditFlag.UNAVAILABLE
+    ) or audit.case_outcome == CaseOutcome.CONVICTED
 
 
 def _named(audit: AuditView) -> list[int]:

@@ -27,6 +27,11 @@ def seats_of(audit: AuditView) -> list[int]:
     return [seat.index for seat in audit.judging]
 
 
+def fined_lamports(event: Event) -> int:
+    """All lamports that a small penalty found."""
+    return int(event.claimable + event.unvested + event.stake + event.unbonding)
+
+
 def penalties(landed: Landed) -> list[Event]:
     return [event for event in landed.events if event.name == "Penalised"]
 
@@ -53,7 +58,9 @@ def wealth(driver: CaseDriver, index: int) -> int:
 def fees_of(driver: CaseDriver, index: int) -> int:
     """The pay of a participant for judging so far."""
     ends = [e for e in driver.ledger.events if e.name in ("AuditSettled", "CaseSettled")]
-    return sum(event.fee for event in ends if event.paid >> index & 1)
+    fees = sum(event.fee for event in ends if event.paid >> index & 1)
+    cases = [event for event in ends if event.name == "CaseSettled"]
+    return fees + sum(event.seats_fee for event in cases if event.seats_paid >> index & 1)
 
 
 def commit_all(driver: CaseDriver, audit: AuditView, said: Sequence[Said]) -> None:

@@ -73,7 +73,7 @@ def test_without_further_seats_the_first_three_decide():
     [
         (OK, AuditOutcome.CLEARED),
         (MISMATCH, AuditOutcome.ACCUSED),
-        (UNAVAILABLE, AuditOutcome.NO_OPENINGS),
+        (UNAVAILABLE, AuditOutcome.UNAVAILABLE),
         (INCONCLUSIVE, AuditOutcome.UNPROVEN),
     ],
 )
@@ -89,7 +89,7 @@ def test_every_five_verdicts_have_at_most_one_majority():
     for kinds in product([*VerdictKind, None], repeat=5):
         reports = [HIDDEN if kind is None else Report(True, kind) for kind in kinds]
         majority = [kind for kind in VerdictKind if kinds.count(kind) >= 3]
-        expected = {OK: 1, MISMATCH: 3, UNAVAILABLE: 4, INCONCLUSIVE: 5}
+        expected = {OK: 1, MISMATCH: 3, UNAVAILABLE: 7, INCONCLUSIVE: 5}
         assert outcome(reports, 5) == (expected[majority[0]] if majority else 5)
 
 
@@ -103,14 +103,14 @@ def test_a_lazy_seat_is_outvoted_by_three_that_agree():
     reports = [said(OK, LAZY), said(OK), said(OK, CLOSE), said(OK), said(OK, LAZY_TOO)]
     assert outvoted(reports) == {0, 4}
     assert outcome(reports, 5) == AuditOutcome.CLEARED
-    assert paid_seats(reports, AuditOutcome.CLEARED) == {1, 2, 3}
+    assert paid_seats(reports) == {1, 2, 3}
     assert seat_faults(reports) == {0: SeatFault.OUTVOTED_SKETCH, 4: SeatFault.OUTVOTED_SKETCH}
 
 
 def test_who_makes_no_claim_is_not_paid_for_another_sketch_and_not_fined():
     reports = [said(OK), said(INCONCLUSIVE, LAZY), said(OK, CLOSE), said(OK)]
     assert outvoted(reports) == {1}
-    assert paid_seats(reports, AuditOutcome.CLEARED) == {0, 2, 3}
+    assert paid_seats(reports) == {0, 2, 3}
     assert seat_faults(reports) == {}
 
 
@@ -127,11 +127,10 @@ def test_the_verdict_of_an_outvoted_seat_does_not_count():
 
 def test_who_is_paid():
     two = [said(UNAVAILABLE), said(UNAVAILABLE), said(OK), said(UNAVAILABLE), HIDDEN]
-    assert paid_seats(two, AuditOutcome.NO_OPENINGS) == {0, 1, 2, 3}
-    assert paid_seats(two, AuditOutcome.UNPROVEN) == {2}
+    assert paid_seats(two) == {2}
     split = [said(OK), said(OK, LAZY)]
-    assert paid_seats(split, AuditOutcome.UNPROVEN) == frozenset()
-    assert paid_seats([SILENT] * 3, AuditOutcome.UNPROVEN) == frozenset()
+    assert paid_seats(split) == frozenset()
+    assert paid_seats([SILENT] * 3) == frozenset()
 
 
 def test_silence_is_a_fault_and_doubt_is_none():
@@ -187,7 +186,7 @@ def test_at_least_three_seats_are_never_outvoted(sketches):
     out = outvoted(reports)
     assert len(out) <= 2
     if out:
-        assert not out & paid_seats(reports, AuditOutcome.CLEARED)
+        assert not out & paid_seats(reports)
 
 
 def statement(**changes):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from troth_attestation import sampling
-from troth_attestation.sampling import Rates
+from troth_attestation.sampling import Payloads, Rates
 from troth_coordinator.rules import bitmap as bitmaps
 from troth_coordinator.rules.errors import RangeError
 
@@ -30,28 +30,52 @@ def test_certainty_samples_everybody_and_zero_nobody():
 
 
 @given(SEEDS, BITMAPS, BITMAPS, st.integers(1, 64))
-def test_the_sample_lies_in_the_included_set_and_under_the_cap(seed, included, is_new, cap):
-    targets = sampling.sampled_targets(seed, included, is_new, Rates(300_000, 900_000, cap))
+def test_the_sample_lies_in_the_included_set_and_under_the_limit(seed, included, is_new, cap):
+    payloads = Payloads(included, is_new)
+    targets = sampling.sampled_targets(seed, payloads, Rates(300_000, 900_000, cap))
     assert list(targets) == sorted(set(targets))
     assert len(targets) <= cap
     assert all(bitmaps.has(included, target) for target in targets)
-    free = sampling.sampled_targets(seed, included, is_new, Rates(300_000, 900_000, 64))
+    free = sampling.sampled_targets(seed, payloads, Rates(300_000, 900_000, 64))
     assert set(targets) <= set(free)
     assert len(targets) == min(cap, len(free))
 
 
+@given(SEEDS, BITMAPS, BITMAPS, BITMAPS, st.integers(1, 64))
+def test_probation_displaces_others_and_never_adds_what_is_not_included(
+    seed, included, is_new, due, cap
+):
+    rates = Rates(300_000, 900_000, cap)
+    targets = set(sampling.sampled_targets(seed, Payloads(included, is_new, due), rates))
+    first = {target for target in range(64) if (included & due) >> target & 1}
+    plain = sampling.sampled_targets(
+        seed, Payloads(included & ~due, is_new), Rates(300_000, 900_000, 64)
+    )
+    assert len(targets & first) == min(cap, len(first))
+    assert len(targets) == min(cap, len(first) + len(plain))
+    assert targets <= first | set(plain)
+
+
 @given(SEEDS, BITMAPS)
 def test_a_doubled_round_samples_all_that_a_plain_one_would(seed, included):
-    plain = sampling.sampled_targets(seed, included, 0, Rates(200_000, 10**6, 64))
-    doubled = sampling.sampled_targets(seed, included, 0, Rates(200_000, 10**6, 64, True))
+    plain = sampling.sampled_targets(seed, Payloads(included), Rates(200_000, 10**6, 64))
+    doubled = sampling.sampled_targets(seed, Payloads(included), Rates(200_000, 10**6, 64, True))
     assert set(plain) <= set(doubled)
     assert Rates(200_000, 900_000, 64, True).ppm(True) == 10**6
     assert Rates(200_000, 900_000, 64, True).ppm(False) == 400_000
 
 
+def test_the_limit_follows_the_cap_the_newcomers_and_the_witnesses():
+    assert sampling.limit(4, 1, 0b1111, 0b0011, ALL) == 4
+    assert sampling.limit(4, 1, 0b1111, 0b0111, ALL) == 8
+    assert sampling.limit(4, 1, 0b1111, 0, 0b11_1111) == 2
+    assert sampling.limit(4, 2, 0b1111, 0, 0b11_1111) == 4
+    assert sampling.limit(4, 3, 0b1111, 0, 0) == 1
+
+
 def test_a_tenth_is_sampled_at_a_tenth():
     rates = Rates(100_000, 500_000, 64)
-    drawn = sum(len(sampling.sampled_targets(seed_of(n), ALL, 0, rates)) for n in range(300))
+    drawn = sum(len(sampling.sampled_targets(seed_of(n), Payloads(ALL), rates)) for n in range(300))
     assert drawn / (300 * 64) == pytest.approx(0.1, abs=0.01)
 
 

@@ -12,12 +12,11 @@ from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.ids import NONE
 
 LAMPORTS = st.integers(0, 2**62)
-FUNDS = st.builds(Funds, LAMPORTS, LAMPORTS, LAMPORTS)
+NAMES = ("claimable", "unvested", "stake", "unbonding")
+FUNDS = st.builds(Funds, LAMPORTS, LAMPORTS, LAMPORTS, LAMPORTS)
 PRICES = Prices(reward_per_payload=1000, witness_fee=200, recompute_cost=900)
-RICH = Funds(stake=60_000, unbonding=20_000, unvested=7_001)
-INTENTS = st.builds(
-    SlashIntent, st.sampled_from(Fault), LAMPORTS, st.booleans(), st.booleans(), st.booleans()
-)
+RICH = Funds(claimable=300, unvested=7_001, stake=60_000, unbonding=20_000)
+INTENTS = st.builds(SlashIntent, st.sampled_from(Fault), LAMPORTS, *[st.booleans()] * 4)
 
 
 @given(INTENTS, FUNDS)
@@ -30,13 +29,18 @@ def test_a_slash_takes_what_is_there_in_order_and_records_the_rest(intent, funds
         assert taken.stake == funds.stake
     if intent.takes_unvested:
         assert taken.unvested == funds.unvested
-    elif taken.unvested:
+    elif taken.unvested and not intent.is_small:
         assert taken.stake == funds.stake
         assert taken.unbonding == funds.unbonding
+    if intent.is_small:
+        assert not taken.stake or taken.unvested == funds.unvested
+        assert not taken.stake or taken.claimable == funds.claimable
+    assert intent.is_small or not taken.claimable
     forfeited = funds.unvested if intent.takes_unvested else 0
     assert taken.total + taken.shortfall == intent.principal + forfeited
     if taken.shortfall:
-        assert taken.total == funds.principal + funds.unvested
+        vested = funds.claimable if intent.is_small else 0
+        assert taken.total == funds.principal + funds.unvested + vested
 
 
 @given(LAMPORTS, st.booleans(), LAMPORTS)
@@ -71,35 +75,33 @@ def test_a_failed_case_pays_half_of_the_bond_and_burns_the_rest(bond):
 
 
 @pytest.mark.parametrize(
-    ("intent", "stake", "unbonding", "unvested"),
+    ("intent", "stake", "unbonding", "unvested", "claimable"),
     [
-        (slashing.malformed(RICH), 8_000, 0, 0),
-        (slashing.vouched_for_malformed(), 0, 0, 0),
-        (slashing.work(RICH, is_repeated=False), 40_000, 0, 7_001),
-        (slashing.work(RICH, is_repeated=True), 60_000, 20_000, 7_001),
-        (slashing.no_openings(RICH, PRICES, 9, NONE, is_convicted=False), 10_000, 0, 7_001),
-        (slashing.no_openings(RICH, PRICES, 600, 99, is_convicted=True), 10_000, 0, 7_001),
-        (slashing.no_openings(RICH, PRICES, 600, 100, is_convicted=False), 40_000, 0, 7_001),
-        (slashing.no_openings(RICH, PRICES, 600, 100, is_convicted=True), 60_000, 20_000, 7_001),
-        (slashing.no_openings(RICH, PRICES, 10, 9, is_convicted=False), 40_000, 0, 7_001),
-        (slashing.no_openings(RICH, PRICES, 9, 9, is_convicted=True), 10_000, 0, 7_001),
-        (slashing.no_openings(RICH, PRICES, 5, 9, is_convicted=True), 10_000, 0, 7_001),
-        (slashing.seat(SeatFault.NO_COMMIT, RICH, PRICES), 400, 0, 0),
-        (slashing.seat(SeatFault.NO_REVEAL, RICH, PRICES), 9_000, 0, 0),
-        (slashing.seat(SeatFault.WRONG_OK, RICH, PRICES), 9_000, 0, 0),
-        (slashing.seat(SeatFault.OUTVOTED_SKETCH, RICH, PRICES), 9_000, 0, 0),
-        (slashing.seat(SeatFault.FALSE_MISMATCH, RICH, PRICES), 8_000, 0, 0),
-        (slashing.false_root(RICH), 20_000, 0, 0),
-        (slashing.false_possession(RICH), 1_600, 0, 0),
+        (slashing.malformed(RICH), 8_000, 0, 0, 0),
+        (slashing.vouched_for_malformed(), 0, 0, 0, 0),
+        (slashing.work(RICH, is_repeated=False), 40_000, 0, 7_001, 0),
+        (slashing.work(RICH, is_repeated=True), 60_000, 20_000, 7_001, 0),
+        (slashing.no_openings(RICH, 12_000, 0), 4_699, 0, 7_001, 300),
+        (slashing.no_openings(RICH, 12_000, 1), 16_699, 0, 7_001, 300),
+        (slashing.no_openings(RICH, 12_000, 2), 32_699, 0, 7_001, 300),
+        (slashing.seat(SeatFault.NO_COMMIT, RICH, PRICES), 0, 0, 100, 300),
+        (slashing.seat(SeatFault.NO_REVEAL, RICH, PRICES), 0, 0, 100, 300),
+        (slashing.seat(SeatFault.NO_REVEAL, RICH, PRICES, is_second=True), 1_699, 0, 7_001, 300),
+        (slashing.seat(SeatFault.WRONG_OK, RICH, PRICES), 1_699, 0, 7_001, 300),
+        (slashing.seat(SeatFault.OUTVOTED_SKETCH, RICH, PRICES), 1_699, 0, 7_001, 300),
+        (slashing.seat(SeatFault.FALSE_MISMATCH, RICH, PRICES), 699, 0, 7_001, 300),
+        (slashing.false_root(RICH), 20_000, 0, 0, 0),
+        (slashing.false_possession(RICH), 1_600, 0, 0, 0),
     ],
 )
-def test_what_each_fault_costs(intent, stake, unbonding, unvested):
+def test_what_each_fault_costs(intent, stake, unbonding, unvested, claimable):
     taken = slashing.take(intent, RICH)
     assert taken.stake == stake
     assert taken.unbonding == unbonding
     assert taken.unvested == unvested
     assert taken.shortfall == 0
-    assert taken.total == stake + unbonding + unvested
+    assert taken.claimable == claimable
+    assert taken.total == stake + unbonding + unvested + claimable
 
 
 def test_what_else_follows():
@@ -110,7 +112,7 @@ def test_what_else_follows():
     framed = slashing.seat(SeatFault.FALSE_MISMATCH, RICH, PRICES)
     assert framed.pays_acquitted
     assert not slashing.seat(SeatFault.WRONG_OK, RICH, PRICES).pays_acquitted
-    hidden = slashing.seat(SeatFault.NO_REVEAL, Funds(200_000, 0, 0), PRICES)
+    hidden = slashing.seat(SeatFault.NO_REVEAL, Funds(0, 0, 200_000, 0), PRICES, is_second=True)
     assert hidden.principal == 20_000
     assert [fault.value for fault in Fault] == ["P2", "P3", "P5", "P6", "P7", "P8", "P9", "P10"]
 
@@ -118,7 +120,7 @@ def test_what_else_follows():
 @given(LAMPORTS, LAMPORTS)
 def test_asking_for_the_stake_back_lowers_no_penalty(stake, moved):
     moved = min(stake, moved)
-    before, after = Funds(stake, 0, 5), Funds(stake - moved, moved, 5)
+    before, after = Funds(0, 5, stake, 0), Funds(0, 5, stake - moved, moved)
     for make in (
         slashing.malformed,
         slashing.false_root,
@@ -132,7 +134,7 @@ def test_asking_for_the_stake_back_lowers_no_penalty(stake, moved):
 
 
 def test_a_poor_participant_loses_all_and_the_rest_is_recorded():
-    poor = Funds(stake=3, unbonding=2, unvested=4)
+    poor = Funds(claimable=1, unvested=4, stake=3, unbonding=2)
     taken = slashing.take(SlashIntent(Fault.WRONG_SEAT, 100), poor)
     assert taken.stake == 3
     assert taken.unbonding == 2
@@ -140,8 +142,8 @@ def test_a_poor_participant_loses_all_and_the_rest_is_recorded():
     assert taken.shortfall == 91
 
 
-@pytest.mark.parametrize("name", ["stake", "unbonding", "unvested"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("amount", [-1, NONE])
 def test_amounts_that_no_account_holds_are_refused(name, amount):
     with pytest.raises(RangeError, match=name):
-        Funds(**({"stake": 1, "unbonding": 1, "unvested": 1} | {name: amount}))
+        Funds(**(dict.fromkeys(NAMES, 1) | {name: amount}))

@@ -52,7 +52,7 @@ def sample(kind, rng):
 
 def member(field, rng):
     """A value of a struct's field; what is reserved is zero."""
-    return bytes(7) if field["name"] == "reserved" else sample(field["type"], rng)
+    return bytes(6) if field["name"] == "reserved" else sample(field["type"], rng)
 
 
 def simple(kind, rng):

@@ -56,8 +56,8 @@ def test_defaults_come_from_the_settings(cli, tmp_path):
         "witness_fee_lamports": 850,
         "witness_penalty_lamports": 10_000,
     }
-    changed = cli.json("run", "economics", "--config", file, "--set", "chain.p_base_ppm=50000")
-    assert changed["given"]["p_ppm"] == 50_000
+    changed = cli.json("run", "economics", "--config", file, "--set", "chain.p_base_ppm=60000")
+    assert changed["given"]["p_ppm"] == 60_000
     asked = cli.json("run", "economics", "--config", file, "--sampling", "25%", "--gain", "2")
     assert asked["given"]["p_ppm"] == 250_000
     assert asked["given"]["gain"] == 2 * SOL
@@ -159,7 +159,7 @@ def test_seats_that_no_audit_has_are_named(cli, seats):
 
 
 def test_settings_and_a_run_on_chain_exclude_each_other(cli):
-    error = cli.refused("run", "economics", "1" * 32, "--set", "chain.p_base_ppm=1")
+    error = cli.refused("run", "economics", "1" * 32, "--set", "chain.p_base_ppm=200000")
     assert error["kind"] == "InputError"
     assert error["found"] == "both"
     assert cli.refused("run", "economics", "no address")["subject"] == "RUN"

@@ -23,7 +23,7 @@ DEFAULT = economics.Assumptions(
     outside_gain=0,
     unvested=0,
     fee_cost=0,
-    stake=100 * SOL,
+    keep_stake=60 * SOL,
     people=64,
     max_audits=15,
     forged_ppm=50_000,
@@ -110,19 +110,22 @@ def test_without_detection_there_is_no_advice_on_stakes():
 def test_refusing_to_open_costs_more_than_unseen_rounds_earn():
     """12 rewards at least, 1.8 / q where audits are rare, twice as much the next time."""
     found = economics.advise(DEFAULT)
-    assert found.refusal_prices == (18 * SOL, 25 * SOL, 25 * SOL), "at most half of the least stake"
+    assert found.refusal_prices == (18 * SOL, 30 * SOL, 30 * SOL), (
+        "at most half of the stake to keep"
+    )
     assert found.is_refusing_deterred
-    often = economics.advise(replace(DEFAULT, p_ppm=200_000, stake=1_000 * SOL))
+    often = economics.advise(replace(DEFAULT, p_ppm=200_000, keep_stake=500 * SOL))
     assert often.refusal_prices == (12 * SOL, 24 * SOL, 48 * SOL)
     rare = replace(DEFAULT, p_ppm=20_000)
     assert not economics.advise(rare).is_refusing_deterred, "the stake bounds the price"
-    assert economics.advise(replace(rare, stake=400 * SOL)).is_refusing_deterred
+    assert economics.advise(replace(rare, keep_stake=200 * SOL)).is_refusing_deterred
 
 
 def test_the_limit_of_audits_makes_each_one_rarer_and_dearer():
     assert economics.drawn_chance(100_000, 64, 15) == Fraction(1, 10)
     assert economics.drawn_chance(500_000, 64, 15) == Fraction(15, 64)
-    newcomers = economics.advise(replace(DEFAULT, p_ppm=500_000, max_audits=2, stake=1_000 * SOL))
+    few = replace(DEFAULT, p_ppm=500_000, max_audits=2, keep_stake=500 * SOL)
+    newcomers = economics.advise(few)
     assert newcomers.refusal_prices[0] == 57_600_000_000
     assert newcomers.audit_share == Fraction(3 * 2, 64)
 

@@ -57,7 +57,7 @@ pub fn params() -> Vec<Field> {
         openings_slots, verdict_commit_slots, verdict_reveal_slots, jury_commit_slots,
         jury_reveal_slots, appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds,
         checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, sketch_factor, capacity, ring,
-        min_members, keep_rounds, audit_cap, max_witness_only, admission, reserved)
+        min_members, keep_rounds, audit_cap, max_witness_only, admission, seat_load, reserved)
 }
 
 pub fn run() -> Vec<Field> {
@@ -111,7 +111,7 @@ pub fn audit() -> Vec<Field> {
         reward_window,
         stage_end, case_end, case_seed_slot, appeal_end, prepaid, bond, escrow_stake,
         escrow_unbonding, escrow_unvested, shortfall, reward_price, openings_price, juror_fees,
-        possession, seats, jurors)
+        commit_ends, possession, seats, jurors)
 }
 
 pub fn seat() -> Vec<Field> {

@@ -146,7 +146,14 @@ fn flags() -> [Flags; 7] {
                 "params_pending" = RUN_PARAMS_PENDING,
             ],
         ),
-        ("entry_flag", bits!["leaving" = ENTRY_LEAVING]),
+        (
+            "entry_flag",
+            bits![
+                "leaving" = ENTRY_LEAVING,
+                "silent" = ENTRY_SILENT,
+                "probation" = ENTRY_PROBATION
+            ],
+        ),
         (
             "round_flag",
             bits![
@@ -159,18 +166,7 @@ fn flags() -> [Flags; 7] {
                 "doubled" = ROUND_DOUBLED,
             ],
         ),
-        (
-            "audit_flag",
-            bits![
-                "requested" = AUDIT_REQUESTED,
-                "extended" = AUDIT_EXTENDED,
-                "retargeted" = AUDIT_RETARGETED,
-                "appealed" = AUDIT_APPEALED,
-                "reversed" = AUDIT_REVERSED,
-                "breaker" = AUDIT_BREAKER,
-                "bonded" = AUDIT_BONDED,
-            ],
-        ),
+        ("audit_flag", audit_flags()),
         (
             "seat_flag",
             bits![
@@ -180,6 +176,20 @@ fn flags() -> [Flags; 7] {
                 "paid" = SEAT_PAID,
             ],
         ),
+    ]
+}
+
+fn audit_flags() -> Vec<(&'static str, u64)> {
+    bits![
+        "requested" = AUDIT_REQUESTED,
+        "extended" = AUDIT_EXTENDED,
+        "retargeted" = AUDIT_RETARGETED,
+        "appealed" = AUDIT_APPEALED,
+        "reversed" = AUDIT_REVERSED,
+        "breaker" = AUDIT_BREAKER,
+        "bonded" = AUDIT_BONDED,
+        "unavailable" = AUDIT_UNAVAILABLE,
+        "withheld" = AUDIT_WITHHELD,
     ]
 }
 
@@ -219,9 +229,9 @@ fn event_kinds() -> String {
             CheckpointStored, ReadyPosted, Activated, SeedFrozen, SeedRetargeted, SeedLost,
             MissingReported, PayloadStruck, AuditRequested, AuditOpened, OpeningsPosted,
             VerdictCommitted, VerdictRevealed, AuditExtended, AuditSettled, FeesScaled, Penalised,
-            PrepaidRefunded, CaseOpened, CaseSeedRetargeted, CaseSeedLost, JuryDrawn,
-            JurorVoteCommitted, JurorVoteRevealed, CaseSettled, CaseAppealed, CaseReversed,
-            AuditClosed,
+            PrepaidRefunded, ProbationChanged, ProbationsEnded, CaseOpened, CaseSeedRetargeted,
+            CaseSeedLost, JuryDrawn, JurorVoteCommitted, JurorVoteRevealed, CaseSettled,
+            CaseAppealed, CaseReversed, AuditClosed,
         },
     )
 }

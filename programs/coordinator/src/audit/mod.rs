@@ -2,8 +2,8 @@
 //!
 //! Owns the transitions that several instructions share. Decisions come from `crate::rules`,
 //! layouts and money from `crate::state`; signers and accounts are checked by the instructions.
-//! Reading order: `open`, `seats`, `settle`, `fees`, `penalties`, `breaker`; `crate::case` goes on
-//! with an accusation.
+//! Reading order: `sample`, `open`, `seats`, `settle`, `fees`, `penalties`, `probation`, `breaker`;
+//! `crate::case` goes on with an accusation.
 
 use anchor_lang::prelude::*;
 
@@ -14,6 +14,8 @@ pub mod breaker;
 pub mod fees;
 pub mod open;
 pub mod penalties;
+pub mod probation;
+pub mod sample;
 pub mod seats;
 pub mod settle;
 #[cfg(test)]

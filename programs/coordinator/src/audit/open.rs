@@ -238,6 +238,11 @@ impl Audit {
             self.reward_paid = round.reward_paid;
             self.reward_window = round.reward_window;
         }
+        if round.withheld & one != 0 {
+            self.flags |= AUDIT_WITHHELD;
+        }
+        self.reward_price = round.reward_price;
+        self.openings_price = round.openings_price(self.target);
         self.vouchers = 0;
         for (bit, ballot) in with_bits(&round.ballots) {
             if round.attested & bit != 0 && ballot.attest_bitmap & one != 0 {

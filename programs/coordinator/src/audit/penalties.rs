@@ -6,14 +6,18 @@
 
 use anchor_lang::prelude::*;
 
+use super::probation::Ended;
 use super::AuditContext;
-use crate::constants::{NONE, SEAT_FAULTY};
+use crate::constants::{AUDIT_REQUESTED, SEAT_FAULTY};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Penalised};
 use crate::math::{add, sub};
 use crate::round::penalties::{jail, strike};
+use crate::rules::bitmap::bit;
+use crate::rules::outage::{hidden_verdict, Hidden};
 use crate::rules::quorum::SeatFault;
-use crate::rules::slashing::{fine, no_openings, seat, Fault, SlashIntent, Split, Taken};
+use crate::rules::refusal::{Refusals, LAST_STEP};
+use crate::rules::slashing::{fine, no_openings, seat, Fault, Prices, SlashIntent, Split, Taken};
 use crate::state::{Change, Entry, Participant, Round, Run};
 
 /// Duties missed on seats (P6) that jail.
@@ -43,7 +47,10 @@ impl AuditContext<'_, '_> {
             ensure!(!intent.is_barred, CoordinatorError::ParticipantMissing);
         }
         if intent.is_barred {
+            let mut ended = Ended::default();
+            ended.add(self.run, entry, bit(usize::from(index)))?;
             entry.bar(self.run.round);
+            ended.report(self.run, self.journal, &self.key, self.slot)?;
         }
         if intent.is_strike {
             strike(self.run, entry, self.run.round)?;
@@ -53,10 +60,20 @@ impl AuditContext<'_, '_> {
         Ok(taken)
     }
 
+    /// The prices of this audit's penalties, with the reward that held at the open of its round.
+    #[must_use]
+    pub fn prices(&self) -> Prices {
+        Prices {
+            reward_per_payload: self.audit.reward_price,
+            ..self.run.prices()
+        }
+    }
+
     /// Slashes at once. The lamports are burned; a target that was wrongly accused gets a part.
     pub fn penalise(&mut self, index: u16, intent: &SlashIntent) -> Result<()> {
         let taken = self.slash(index, intent)?;
-        let total = add(add(taken.stake, taken.unbonding)?, taken.unvested)?;
+        let rewards = add(taken.claimable, taken.unvested)?;
+        let total = add(add(taken.stake, taken.unbonding)?, rewards)?;
         let most = if intent.pays_acquitted {
             self.acquittal
         } else {
@@ -79,24 +96,45 @@ impl AuditContext<'_, '_> {
             return Ok(());
         }
         judge.flags |= SEAT_FAULTY;
-        let index = judge.index;
-        let is_silent = matches!(fault, SeatFault::NoCommit | SeatFault::NoReveal);
-        self.penalise_judge(index, fault)?;
-        if is_silent {
+        let (index, ended) = (judge.index, self.audit.commit_end(place));
+        self.penalise_judge(index, fault, ended)
+    }
+
+    /// Penalises a judge that failed, on a seat or in a jury, whose commits ended at `ended`.
+    ///
+    /// One outage is one fine for missing commits. A missing reveal always costs; reveals of rounds
+    /// opened before the first was decided count as one for jail.
+    pub fn penalise_judge(&mut self, index: u16, fault: SeatFault, ended: u64) -> Result<()> {
+        let (run, now, prices) = (&*self.run, self.run.round, self.prices());
+        let entry = self.roster.entry_mut(index)?;
+        let (mut counts, mut is_second) = (false, false);
+        match fault {
+            SeatFault::NoCommit => {
+                counts = entry.miss(ended, self.clock, &run.params);
+                if !counts {
+                    return Ok(());
+                }
+            }
+            SeatFault::NoReveal => {
+                let hidden = hidden_verdict(self.audit.round, entry.reveal_fault_round);
+                counts = hidden != Hidden::Again;
+                is_second = hidden == Hidden::Second;
+                if counts {
+                    entry.reveal_fault_round = now;
+                }
+            }
+            SeatFault::WrongOk | SeatFault::FalseMismatch | SeatFault::OutvotedSketch => {}
+        }
+        let intent = seat(fault, is_second, &entry.funds()?, &prices);
+        self.penalise(index, &intent)?;
+        if counts {
             self.note_silence(index)?;
         }
         Ok(())
     }
 
-    /// Penalises a judge that failed, on a seat or in a jury.
-    pub fn penalise_judge(&mut self, index: u16, fault: SeatFault) -> Result<()> {
-        let funds = self.roster.entry(index)?.funds()?;
-        let intent = seat(fault, &funds, &self.run.prices());
-        self.penalise(index, &intent)
-    }
-
     /// Counts a missed duty (P6) of participant `index`; the third one jails.
-    pub fn note_silence(&mut self, index: u16) -> Result<()> {
+    fn note_silence(&mut self, index: u16) -> Result<()> {
         let entry = self.roster.entry_mut(index)?;
         entry.seat_faults = entry.seat_faults.saturating_add(1);
         if entry.seat_faults >= SEAT_FAULTS_TO_JAIL {
@@ -106,27 +144,33 @@ impl AuditContext<'_, '_> {
         entry.invariant()
     }
 
-    /// P5: the target showed no openings; its reward is withheld too. A decision of the judges
-    /// alone never counts as a repetition, nor makes the next one a repetition: nobody can check
-    /// it.
-    pub fn penalise_no_openings(&mut self, ring: &mut Round) -> Result<()> {
-        let (index, round) = (self.audit.target, self.audit.round);
-        ring.mark_unpaid(round, index);
-        let is_by_judges = self.audit.openings_root != [0; 32];
-        let prices = self.run.prices();
+    /// P5: the target showed no openings, as the program saw or a jury found. Returns the reward
+    /// that went back to the pool.
+    ///
+    /// An audit that was only requested takes no more: anybody could ask for one of a target that
+    /// it sees fall silent.
+    pub fn penalise_no_openings(&mut self, ring: &mut Round) -> Result<u64> {
+        let reward = self.take_back_reward(ring)?;
+        if self.audit.has_flag(AUDIT_REQUESTED) {
+            return Ok(reward);
+        }
+        let (index, round, now) = (self.audit.target, self.audit.round, self.run.round);
         let entry = self.roster.entry_mut(index)?;
-        let (mut last, is_convicted) = (entry.openings_fault_round, entry.work_faults > 0);
-        if is_by_judges {
-            last = NONE;
-        } else {
-            entry.openings_fault_round = self.run.round;
+        let mut refusals = entry.refusals();
+        let is_step = refusals.add(round, now, entry.included_total);
+        entry.remember(&refusals);
+        let price = self.audit.openings_price;
+        let intent = no_openings(&entry.funds()?, price, refusals.doublings());
+        self.penalise(index, &intent)?;
+        let entry = self.roster.entry_mut(index)?;
+        if is_step && refusals.step == LAST_STEP {
+            jail(self.run, entry, now)?;
         }
-        let intent = no_openings(&entry.funds()?, &prices, round, last, is_convicted);
-        if intent.fault == Fault::Work {
-            entry.work_faults = entry.work_faults.saturating_add(1);
+        entry.invariant()?;
+        if is_step {
+            self.begin_probation()?;
         }
-        self.audit.reward_paid = 0;
-        self.penalise(index, &intent)
+        Ok(reward)
     }
 
     fn report(&mut self, index: u16, fault: Fault, taken: &Taken, parts: &Split) -> Result<()> {
@@ -138,6 +182,7 @@ impl AuditContext<'_, '_> {
             target: self.audit.target,
             index,
             fault: fault as u8,
+            claimable: taken.claimable,
             stake: taken.stake,
             unbonding: taken.unbonding,
             unvested: taken.unvested,
@@ -147,6 +192,22 @@ impl AuditContext<'_, '_> {
             status: self.roster.entry(index)?.status,
         };
         record(self.run, self.journal, &event)
+    }
+}
+
+impl Entry {
+    fn refusals(&self) -> Refusals {
+        Refusals {
+            step: self.openings_step,
+            mark: self.openings_mark,
+            decided_round: self.openings_fault_round,
+        }
+    }
+
+    fn remember(&mut self, refusals: &Refusals) {
+        self.openings_step = refusals.step;
+        self.openings_mark = refusals.mark;
+        self.openings_fault_round = refusals.decided_round;
     }
 }
 

@@ -62,6 +62,10 @@ impl Audit {
     pub fn advance(&mut self, params: &Params, clock: u64) -> Result<()> {
         if self.is(Stage::Commit) && clock > self.stage_end {
             let ended = self.stage_end;
+            let group = group_of(self.first_acting());
+            if let Some(end) = self.commit_ends.get_mut(group) {
+                *end = ended;
+            }
             self.enter(Stage::Reveal, ended, params.verdict_reveal_slots)?;
         }
         Ok(())
@@ -120,11 +124,19 @@ impl Audit {
     /// The seat of witness `index` if it may act: the first seats are done once extended.
     fn acting_seat(&mut self, index: u16) -> Result<&mut Seat> {
         let mut judging = self.judging().iter();
-        let place = judging.position(|seat| seat.index == index);
-        let place = place.unwrap_or(SEAT_PLACES);
+        let Some(place) = judging.position(|seat| seat.index == index) else {
+            return Err(refuse(CoordinatorError::NotSeated));
+        };
         ensure!(place >= self.first_acting(), CoordinatorError::WindowOver);
         let seat = self.seats.get_mut(place);
         seat.ok_or_else(|| refuse(CoordinatorError::NotSeated))
+    }
+
+    /// Last moment of the commits of the seat at `place`, if it committed nothing until then.
+    #[must_use]
+    pub fn commit_end(&self, place: usize) -> u64 {
+        let end = self.commit_ends.get(group_of(place));
+        end.copied().unwrap_or(self.stage_end)
     }
 
     fn first_acting(&self) -> usize {
@@ -134,6 +146,11 @@ impl Audit {
             0
         }
     }
+}
+
+/// Seats act together: the first three, then two and two.
+fn group_of(place: usize) -> usize {
+    place.saturating_sub(1) >> 1
 }
 
 fn has(seat: &Seat, flag: u8) -> bool {

@@ -6,6 +6,7 @@
 use anchor_lang::prelude::*;
 
 use super::fees::Paid;
+use super::probation::Test;
 use super::{breaker, AuditContext};
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
@@ -59,7 +60,7 @@ impl AuditContext<'_, '_> {
                 Ok(nothing(None))
             }
             Stage::Openings | Stage::Commit | Stage::Reveal if is_struck => Ok(Findings {
-                paid: audit.with_panel(factor, |panel, _| panel.paid_seats(AuditOutcome::Unproven)),
+                paid: audit.with_panel(factor, |panel, _| panel.paid_seats()),
                 ..nothing(None)
             }),
             Stage::Openings => {
@@ -109,7 +110,7 @@ impl AuditContext<'_, '_> {
             }
             Ok(Findings {
                 outcome,
-                paid: panel.paid_seats(known),
+                paid: panel.paid_seats(),
                 faults,
             })
         })
@@ -124,6 +125,9 @@ impl AuditContext<'_, '_> {
             if let Some(fault) = fault {
                 self.penalise_seat(place, *fault)?;
             }
+        }
+        if let Some(test) = Test::of_seats(found.outcome) {
+            self.end_test(test)?;
         }
         let paid = self.pay_seats(found.paid)?;
         self.audit.outcome = found.outcome.map_or(NOT_AUDITED, |outcome| outcome as u8);
@@ -154,10 +158,10 @@ impl AuditContext<'_, '_> {
         outcome: Option<AuditOutcome>,
     ) -> Result<Undone> {
         match outcome {
-            Some(AuditOutcome::NoOpenings) => {
-                self.penalise_no_openings(round)?;
-                Ok(Undone::default())
-            }
+            Some(AuditOutcome::NoOpenings) => Ok(Undone {
+                reward: self.penalise_no_openings(round)?,
+                is_strike: false,
+            }),
             Some(AuditOutcome::Unproven) => self.leave_unproven(round),
             Some(AuditOutcome::Accused) => {
                 let target = self.audit.target;
@@ -167,6 +171,10 @@ impl AuditContext<'_, '_> {
                 if !self.audit.has_flag(AUDIT_REQUESTED) {
                     breaker::note_accused(self.run, target);
                 }
+                Ok(Undone::default())
+            }
+            Some(AuditOutcome::Unavailable) => {
+                self.audit.flags |= AUDIT_UNAVAILABLE;
                 Ok(Undone::default())
             }
             _ => Ok(Undone::default()),
@@ -196,9 +204,12 @@ impl AuditContext<'_, '_> {
             return Ok(0);
         }
         round.mark_unpaid(self.audit.round, self.audit.target);
+        let window = self.audit.reward_window;
         let entry = self.roster.entry_mut(self.audit.target)?;
-        self.run
-            .undo_reward(entry, self.audit.reward_window, lamports)
+        if self.audit.has_flag(AUDIT_WITHHELD) {
+            return self.run.undo_withheld(entry, window, lamports);
+        }
+        self.run.undo_reward(entry, window, lamports)
     }
 
     /// Pays the places in `places`: from what was paid in advance, else from the pool.
@@ -221,7 +232,8 @@ impl AuditContext<'_, '_> {
     /// Starts what follows: the wait for the seed of the case, or for the end of the case window.
     fn leave_seats(&mut self, outcome: Option<AuditOutcome>) -> Result<()> {
         let audit = &mut *self.audit;
-        if outcome == Some(AuditOutcome::Accused) {
+        let accusations = [AuditOutcome::Accused, AuditOutcome::Unavailable];
+        if outcome.is_some_and(|outcome| accusations.contains(&outcome)) {
             audit.accuse(add(self.slot, self.run.params.seed_delay_slots)?);
             return Ok(());
         }
@@ -238,12 +250,20 @@ impl AuditContext<'_, '_> {
         Ok(())
     }
 
-    /// Returns the rest of the fees paid in advance to their payer, or to the pool where
-    /// that account cannot hold them.
+    /// Returns the rest of the fees paid in advance to their payer, or to the pool where that
+    /// account cannot hold them. The pool keeps them where no openings came: else asking for audits
+    /// of those that fall silent would cost nothing.
     pub fn refund_prepaid(&mut self, vault: &AccountInfo, to: Option<&AccountInfo>) -> Result<()> {
         let lamports = std::mem::take(&mut self.audit.prepaid);
         if lamports == 0 {
             return Ok(());
+        }
+        let unheard = [AuditOutcome::NoOpenings, AuditOutcome::Unavailable];
+        if unheard
+            .iter()
+            .any(|known| self.audit.outcome == *known as u8)
+        {
+            return self.keep_prepaid(lamports);
         }
         let Some(to) = to else {
             return Err(refuse(CoordinatorError::AccountMissing));
@@ -266,7 +286,27 @@ impl AuditContext<'_, '_> {
             target: self.audit.target,
             challenger: self.audit.challenger,
             refunded,
+            kept: 0,
             pool,
+        };
+        record(self.run, self.journal, &event)
+    }
+}
+
+impl AuditContext<'_, '_> {
+    fn keep_prepaid(&mut self, lamports: u64) -> Result<()> {
+        self.run.release_bond(lamports)?;
+        self.run.place_pool(lamports)?;
+        let event = PrepaidRefunded {
+            run: self.key,
+            sequence: self.run.event_sequence,
+            slot: self.slot,
+            round: self.audit.round,
+            target: self.audit.target,
+            challenger: self.audit.challenger,
+            refunded: 0,
+            kept: lamports,
+            pool: 0,
         };
         record(self.run, self.journal, &event)
     }

@@ -129,6 +129,7 @@ impl Audit {
     pub fn advance_case(&mut self, params: &Params, clock: u64) -> Result<()> {
         if self.is(Stage::CaseCommit) && clock > self.stage_end {
             let ended = self.stage_end;
+            self.commit_ends[JURY_COMMITS] = ended;
             self.enter(Stage::CaseReveal, ended, params.jury_reveal_slots)?;
         }
         Ok(())
@@ -180,8 +181,10 @@ impl Audit {
         let shown = |juror: &Juror| has(juror, SEAT_REVEALED) || !has(juror, SEAT_COMMITTED);
         let is_over = clock > self.stage_end || self.jury().iter().all(shown);
         ensure!(is_over, CoordinatorError::WindowOpen);
-        // A bond is no evidence: without jurors, one challenger's claim excludes nobody.
-        let is_word = self.num_jurors == 0 && self.has_flag(AUDIT_BONDED);
+        // Neither a bond nor the word of three seats is evidence: without jurors, nobody is
+        // excluded for it.
+        let is_claim = self.has_flag(AUDIT_BONDED | AUDIT_UNAVAILABLE);
+        let is_word = self.num_jurors == 0 && is_claim;
         if self.case_seed == [0; 32] || is_word {
             return Ok(CaseOutcome::NotProven);
         }
@@ -205,6 +208,9 @@ pub fn eligible_jurors(roster: &Roster, eligible: u64, round: u64) -> u64 {
         .filter(|(bit, entry)| eligible & bit != 0 && may_judge(entry))
         .fold(0, |all, (bit, _)| all | bit)
 }
+
+/// The place of the jury in `commit_ends`.
+pub const JURY_COMMITS: usize = 3;
 
 fn has(juror: &Juror, flag: u8) -> bool {
     juror.flags & flag != 0

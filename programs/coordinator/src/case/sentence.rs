@@ -6,7 +6,9 @@
 use anchor_lang::prelude::*;
 
 use crate::audit::{breaker, AuditContext};
-use crate::constants::{AUDIT_BONDED, AUDIT_BREAKER, MAX_PARTICIPANTS};
+use crate::constants::{
+    AUDIT_BONDED, AUDIT_BREAKER, AUDIT_REQUESTED, AUDIT_UNAVAILABLE, MAX_PARTICIPANTS,
+};
 use crate::errors::CoordinatorError;
 use crate::math::add;
 use crate::round::penalties::jail;
@@ -41,7 +43,9 @@ impl AuditContext<'_, '_> {
         if outcome == CaseOutcome::Convicted {
             return self.convict();
         }
-        self.unfreeze()?;
+        if !self.audit.has_flag(AUDIT_UNAVAILABLE) {
+            self.unfreeze()?;
+        }
         match outcome {
             CaseOutcome::Excluded => self.exclude(round),
             CaseOutcome::NoOpenings => self.fine(round),
@@ -67,10 +71,13 @@ impl AuditContext<'_, '_> {
     /// Slashes into escrow. The target stays frozen until that is released.
     fn convict(&mut self) -> Result<Sentence> {
         let kind = AuditKind::from_number(self.audit.kind)?;
+        let target = self.audit.target;
+        if self.audit.has_flag(AUDIT_UNAVAILABLE) {
+            self.accuse_late()?;
+        }
         if kind == AuditKind::Work {
             self.count_conviction()?;
         }
-        let target = self.audit.target;
         let intent = self.intent(kind)?;
         let taken = self.slash(target, &intent)?;
         if kind == AuditKind::Work {
@@ -100,6 +107,18 @@ impl AuditContext<'_, '_> {
             vouchers,
             ..Sentence::default()
         })
+    }
+
+    /// An accusation of serving nothing freezes and counts only once a jury has convicted.
+    fn accuse_late(&mut self) -> Result<()> {
+        let target = self.audit.target;
+        let entry = self.roster.entry_mut(target)?;
+        entry.frozen = entry.frozen.saturating_add(1);
+        entry.invariant()?;
+        if !self.audit.has_flag(AUDIT_REQUESTED) {
+            breaker::note_accused(self.run, target);
+        }
+        Ok(())
     }
 
     /// What a conviction costs the target.
@@ -164,9 +183,9 @@ impl AuditContext<'_, '_> {
 
     /// P5: the target withheld its openings from the jury.
     fn fine(&mut self, round: &mut Round) -> Result<Sentence> {
-        self.penalise_no_openings(round)?;
         Ok(Sentence {
             fault: Fault::NoOpenings as u8,
+            reward_undone: self.penalise_no_openings(round)?,
             ..Sentence::default()
         })
     }
@@ -227,7 +246,7 @@ mod tests {
         let mut setup = Setup::new(present);
         let mut context = setup.context();
         while context.count_conviction().is_ok() {
-            context.audit.target += 1;
+            context.audit.target = context.audit.target.saturating_add(1);
         }
         count(context.run.convicted[0])
     }

@@ -5,8 +5,10 @@
 
 use anchor_lang::prelude::*;
 
+use super::jury::JURY_COMMITS;
 use super::sentence::Sentence;
 use crate::audit::fees::Paid;
+use crate::audit::probation::Test;
 use crate::audit::AuditContext;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
@@ -44,15 +46,17 @@ impl AuditContext<'_, '_> {
         let outcome = self.audit.decide(self.clock)?;
         let jailed_before = self.jailed();
         let paid = self.pay_jurors(outcome)?;
+        let seats = self.pay_unavailable(outcome)?;
         self.penalise_jurors()?;
-        self.acquittal = acquittal(&self.run.prices());
+        self.acquittal = acquittal(&self.prices());
         self.penalise_contradicted(outcome)?;
         let sentence = self.sentence(outcome, round)?;
+        self.end_test(Test::of_jury(outcome))?;
         let bond = self.end_bond(outcome, payout)?;
         self.audit.stage = Stage::Decided as u8;
         self.audit.case_outcome = outcome as u8;
         let jailed = self.jailed() & !jailed_before;
-        self.report_settled(&sentence, &paid, &bond, jailed)
+        self.report_settled(&sentence, [&paid, &seats], &bond, jailed)
     }
 
     /// Pays each juror that the outcome agrees with: from the bond first, then from the pool.
@@ -65,6 +69,20 @@ impl AuditContext<'_, '_> {
         let paid = self.pay_judges(judges, self.audit.bond, true)?;
         self.audit.bond = sub(self.audit.bond, paid.from_advance)?;
         Ok(paid)
+    }
+
+    /// Pays the seats that said unavailable once a jury has said so too: from the pool.
+    fn pay_unavailable(&mut self, outcome: CaseOutcome) -> Result<Paid> {
+        let has_agreed =
+            outcome == CaseOutcome::NoOpenings && self.audit.has_flag(AUDIT_UNAVAILABLE);
+        let mut judges = 0;
+        for seat in &mut self.audit.seats {
+            if has_agreed && seat.verdict == Verdict::Unavailable.number() {
+                seat.flags |= SEAT_PAID;
+                judges |= bit(usize::from(seat.index));
+            }
+        }
+        self.pay_judges(judges, 0, true)
     }
 
     /// P6: jurors that stayed silent.
@@ -82,9 +100,8 @@ impl AuditContext<'_, '_> {
                 SeatFault::NoCommit
             };
             juror.flags |= SEAT_FAULTY;
-            let index = juror.index;
-            self.penalise_judge(index, fault)?;
-            self.note_silence(index)?;
+            let (index, ended) = (juror.index, self.audit.commit_ends[JURY_COMMITS]);
+            self.penalise_judge(index, fault, ended)?;
         }
         Ok(())
     }
@@ -152,7 +169,7 @@ impl AuditContext<'_, '_> {
     fn report_settled(
         &mut self,
         sentence: &Sentence,
-        paid: &Paid,
+        [paid, seats]: [&Paid; 2],
         bond: &BondEnd,
         jailed: u64,
     ) -> Result<()> {
@@ -175,7 +192,9 @@ impl AuditContext<'_, '_> {
             stage_end: audit.stage_end,
             fee: paid.fee,
             paid: paid.judges,
-            vested: paid.vested,
+            seats_paid: seats.judges,
+            seats_fee: seats.fee,
+            vested: add(paid.vested, seats.vested)?,
             bond_spent: paid.from_advance,
             bond_returned: bond.returned,
             bond_acquitted: bond.acquitted,

@@ -171,7 +171,7 @@ pub struct AuditSettled {
     pub round: u64,
     /// Index of the target.
     pub target: u16,
-    /// 1 cleared, 3 accused, 4 no openings, 5 unproven, 6 not audited.
+    /// 1 cleared, 3 accused, 4 no openings, 5 unproven, 6 not audited, 7 unavailable to the seats.
     pub outcome: u8,
     /// Last moment before the account may be closed, or NONE when accused.
     pub stage_end: u64,
@@ -235,8 +235,10 @@ pub struct Penalised {
     pub target: u16,
     /// Index of the participant that pays.
     pub index: u16,
-    /// Number of the fault: 3 (a second refusal of openings), 5, 6 or 7.
+    /// Number of the fault: 5, 6 or 7.
     pub fault: u8,
+    /// Taken from vested rewards.
+    pub claimable: u64,
     /// Taken from the stake.
     pub stake: u64,
     /// Taken from unbonding tickets.
@@ -257,6 +259,52 @@ impl Absorbed for Penalised {
     const KIND: u8 = 72;
 }
 
+/// A probation began, went on, or ended; rewards that waited for it moved.
+#[event]
+pub struct ProbationChanged {
+    /// The run.
+    pub run: Pubkey,
+    /// Number of the absorbed event.
+    pub sequence: u64,
+    /// Slot.
+    pub slot: u64,
+    /// Round of the audit.
+    pub round: u64,
+    /// Index of the participant.
+    pub index: u16,
+    /// Whether it is on probation from now on.
+    pub is_on: bool,
+    /// Lamports that waited and are earned now.
+    pub credited: u64,
+    /// Lamports that waited and are the pool's again.
+    pub returned: u64,
+    /// Lamports of older buckets that vested by it.
+    pub vested: u64,
+}
+
+impl Absorbed for ProbationChanged {
+    const KIND: u8 = 74;
+}
+
+/// Probations ended because the membership did, or the run.
+#[event]
+pub struct ProbationsEnded {
+    /// The run.
+    pub run: Pubkey,
+    /// Number of the absorbed event.
+    pub sequence: u64,
+    /// Slot.
+    pub slot: u64,
+    /// Participants, as a bitmap.
+    pub ended: u64,
+    /// Lamports that waited and are the pool's again.
+    pub returned: u64,
+}
+
+impl Absorbed for ProbationsEnded {
+    const KIND: u8 = 75;
+}
+
 /// The rest of fees paid in advance left the vault.
 #[event]
 pub struct PrepaidRefunded {
@@ -274,6 +322,8 @@ pub struct PrepaidRefunded {
     pub challenger: Pubkey,
     /// Lamports that went back.
     pub refunded: u64,
+    /// Lamports for the pool: no openings came.
+    pub kept: u64,
     /// Lamports for the pool: that account could not hold them.
     pub pool: u64,
 }

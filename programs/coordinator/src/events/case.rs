@@ -213,6 +213,10 @@ pub struct CaseSettled {
     pub fee: u64,
     /// Jurors that were paid.
     pub paid: u64,
+    /// Seats that were paid: they said unavailable, and the jury found so too.
+    pub seats_paid: u64,
+    /// Lamports for each of them.
+    pub seats_fee: u64,
     /// Lamports of older buckets that vested by it.
     pub vested: u64,
     /// Fees that came out of the bond, by way of the pool.

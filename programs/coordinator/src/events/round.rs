@@ -132,6 +132,10 @@ pub struct RoundSettled {
     pub struck: u64,
     /// Jailed from now on.
     pub jailed: u64,
+    /// Included payloads of participants on probation: their reward waits.
+    pub withheld: u64,
+    /// Those of them whose audit decides the probation.
+    pub probation: u64,
 }
 
 impl Absorbed for RoundSettled {
@@ -247,8 +251,14 @@ pub struct SeedFrozen {
     pub seed: [u8; 32],
     /// Targets drawn from the payloads included at this moment.
     pub sampled: u64,
-    /// Those of them without an audit: fewer than three witnesses are eligible.
+    /// Those of them without an audit, which are not paid: fewer than three others are eligible.
     pub unseated: u64,
+    /// Their rewards that went back to the pool.
+    pub reward_undone: u64,
+    /// Price of the first refusal of openings by an established target of the round.
+    pub price_base: u64,
+    /// The same of a new one.
+    pub price_new: u64,
 }
 
 impl Absorbed for SeedFrozen {

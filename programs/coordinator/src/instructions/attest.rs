@@ -49,6 +49,9 @@ pub fn handle(ctx: Context<MemberInRound>, journal: &mut Journal, args: &AttestA
     let slot = Clock::get()?.slot;
     validate(ctx.accounts, args, slot)?;
     let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
+    let mut roster = ctx.accounts.roster.load_mut()?;
+    let clock = run.clock(slot);
+    roster.entry_mut(args.index)?.act(clock, &run.params);
     let ballot = round.ballot_mut(args.index)?;
     ballot.attest_bitmap = args.bitmap;
     ballot.possession = args.possession;

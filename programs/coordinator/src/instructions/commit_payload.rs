@@ -69,6 +69,9 @@ pub fn handle(
     let slot = Clock::get()?.slot;
     validate(ctx.accounts, args, slot)?;
     let (mut run, mut round) = (ctx.accounts.run.load_mut()?, ctx.accounts.round.load_mut()?);
+    let mut roster = ctx.accounts.roster.load_mut()?;
+    let clock = run.clock(slot);
+    roster.entry_mut(args.index)?.act(clock, &run.params);
     let ballot = round.ballot_mut(args.index)?;
     ballot.header_hash = args.header_hash;
     ballot.root_vote = args.root_vote;

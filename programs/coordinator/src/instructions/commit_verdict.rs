@@ -16,12 +16,10 @@ pub fn handle(
     ensure!(commitment != [0; 32], CoordinatorError::CommitmentZero);
     let accounts = &ctx.accounts;
     let slot = Clock::get()?.slot;
-    accounts
-        .roster
-        .load()?
-        .signed_entry(index, accounts.session.key)?;
     let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
     let clock = run.clock(slot);
+    let mut roster = accounts.roster.load_mut()?;
+    roster.act(index, accounts.session.key, clock, &run.params)?;
     audit.advance(&run.params, clock)?;
     audit.commit_verdict(index, commitment, &run.params, clock)?;
     audit.invariant()?;

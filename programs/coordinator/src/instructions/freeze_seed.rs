@@ -1,17 +1,13 @@
 //! `freeze_seed`: fixes the seed of the audits of a closed round.
 
-use std::cmp::Ordering;
-
 use anchor_lang::prelude::*;
 
 use super::shared::SeedOfRound;
-use crate::audit::breaker;
-use crate::constants::{FIRST_SEATS, ROUND_DOUBLED};
+use crate::audit::sample::{draw_sample, seated};
+use crate::constants::ROUND_DOUBLED;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Journal, SeedFrozen};
 use crate::round::open::seed_bit;
-use crate::rules::bitmap::count;
-use crate::rules::sampling::{sampled_targets, Rates};
 use crate::rules::seeds::sigma;
 use crate::rules::seeds::{first_at_or_after, Lookup};
 use crate::state::{Round, Run, SeedStatus};
@@ -39,7 +35,8 @@ pub fn handle(ctx: Context<SeedOfRound>, journal: &mut Journal, number: u64) -> 
     round.slot_hash = slot_hash;
     round.seed = sigma(&slot_hash, &key.to_bytes(), number);
     round.seed_status = SeedStatus::Frozen as u8;
-    draw_sample(&mut run, &mut round);
+    let mut roster = ctx.accounts.roster.load_mut()?;
+    let reward_undone = draw_sample(&mut run, &mut roster, &mut round)?;
     run.seeds_pending &= !seed_bit(number);
     let event = SeedFrozen {
         run: key,
@@ -52,32 +49,13 @@ pub fn handle(ctx: Context<SeedOfRound>, journal: &mut Journal, number: u64) -> 
         seed: round.seed,
         sampled: round.sampled,
         unseated: round.sampled & !seated(&round),
+        reward_undone,
+        price_base: round.price_base,
+        price_new: round.price_new,
     };
     record(&mut run, journal, &event)?;
     round.invariant()?;
     run.invariant()
-}
-
-/// Draws the targets of the audits, once: later corrections change no sample.
-fn draw_sample(run: &mut Run, round: &mut Round) {
-    let rates = Rates {
-        base_ppm: run.params.p_base_ppm,
-        new_ppm: run.params.p_new_ppm,
-        cap: run.params.audit_cap,
-        is_doubled: round.has_flag(ROUND_DOUBLED),
-    };
-    round.sampled = sampled_targets(&round.seed, round.included, round.is_new, &rates);
-    breaker::note_sampled(run, round.sampled & seated(round));
-}
-
-/// The targets that have three witnesses to judge them, themselves excepted.
-fn seated(round: &Round) -> u64 {
-    let needed = u64::try_from(FIRST_SEATS).unwrap_or(u64::MAX);
-    match count(round.eligible).cmp(&needed) {
-        Ordering::Less => 0,
-        Ordering::Equal => !round.eligible,
-        Ordering::Greater => u64::MAX,
-    }
 }
 
 /// Refuses a round account that does not hold round `number`, or that waits for no seed.

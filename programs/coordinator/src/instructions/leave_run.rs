@@ -2,13 +2,14 @@
 
 use anchor_lang::prelude::*;
 
+use crate::audit::probation::Ended;
 use crate::constants::{ENTRY_LEAVING, MAX_TICKETS};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Journal, LeaveRequested, ParticipantLeft};
 use crate::math::add;
 use crate::round::note_quorum;
 use crate::round::waiting::attendance;
-use crate::rules::bitmap::count;
+use crate::rules::bitmap::{bit, count};
 use crate::state::{Entry, Participant, Phase, Roster, Run, Status, Ticket};
 
 /// Accounts of `leave_run`.
@@ -104,6 +105,9 @@ fn depart(
     index: u16,
     slot: u64,
 ) -> Result<()> {
+    let mut ended = Ended::default();
+    ended.add(run, entry, bit(usize::from(index)))?;
+    ended.report(run, journal, &key, slot)?;
     entry.leave(run.round);
     let event = ParticipantLeft {
         run: key,

@@ -58,12 +58,12 @@ impl PostOpenings<'_> {
         ensure!(root != [0; 32], CoordinatorError::OpeningsRootZero);
         let accounts = &ctx.accounts;
         let slot = Clock::get()?.slot;
-        accounts
-            .roster
-            .load()?
-            .signed_entry(target, accounts.session.key)?;
+        let roster = accounts.roster.load()?;
+        roster.signed_entry(target, accounts.session.key)?;
+        drop(roster);
         accounts.open_if_due(journal, number, target, slot)?;
-        let mut run = accounts.run.load_mut()?;
+        let (mut run, mut roster) = (accounts.run.load_mut()?, accounts.roster.load_mut()?);
+        roster.entry_mut(target)?.act(run.clock(slot), &run.params);
         let mut audit = open_mut::<Audit>(&accounts.audit)?;
         audit.require_id(&accounts.run.key(), AuditId::work(number, target))?;
         let is_first = audit.openings_root == [0; 32];

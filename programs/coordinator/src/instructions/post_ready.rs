@@ -84,6 +84,7 @@ impl PostReady<'_> {
         let mut roster = ctx.accounts.roster.load_mut()?;
         let mut run = ctx.accounts.run.load_mut()?;
         let entry = roster.entry_mut(args.index)?;
+        entry.act(run.clock(slot), &run.params);
         entry.ready_round = args.round;
         entry.ready_root = args.vote;
         if matches!(run.phase()?, Phase::WaitingForMembers | Phase::Warmup) {

@@ -104,6 +104,9 @@ impl ReportMissing<'_> {
             round: &mut *accounts.round.load_mut()?,
             journal,
         };
+        let clock = context.run.clock(slot);
+        let entry = context.roster.entry_mut(args.index)?;
+        entry.act(clock, &context.run.params);
         let reports = &mut context.round.ballot_mut(args.target)?.missing_reports;
         *reports |= bit(usize::from(args.index));
         let (reported, members) = (count(*reports & open.members), count(open.members));

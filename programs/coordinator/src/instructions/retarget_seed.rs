@@ -8,6 +8,7 @@ use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, SeedLost, SeedRetargeted};
 use crate::math::add;
 use crate::round::open::seed_bit;
+use crate::rules::bitmap::with_bits;
 use crate::rules::seeds::{first_at_or_after, Lookup};
 use crate::state::SeedStatus;
 
@@ -38,6 +39,11 @@ pub fn handle(ctx: Context<SeedOfRound>, journal: &mut Journal, number: u64) -> 
         round.seed_status = SeedStatus::Lost as u8;
         run.seeds_pending &= !seed_bit(number);
         run.lost_seeds |= seed_bit(number);
+        for (bit, entry) in with_bits(&mut ctx.accounts.roster.load_mut()?.entries) {
+            if round.probation & bit != 0 {
+                entry.redraw_probation(number);
+            }
+        }
         let event = SeedLost {
             run: key,
             sequence: run.event_sequence,

@@ -32,12 +32,10 @@ pub fn handle(ctx: Context<JudgeInAudit>, journal: &mut Journal, args: &RevealAr
     };
     let accounts = &ctx.accounts;
     let slot = Clock::get()?.slot;
-    accounts
-        .roster
-        .load()?
-        .signed_entry(args.index, accounts.session.key)?;
     let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
     let (key, clock) = (accounts.run.key(), run.clock(slot));
+    let mut roster = accounts.roster.load_mut()?;
+    roster.act(args.index, accounts.session.key, clock, &run.params)?;
     let statement = Statement {
         run: &key.to_bytes(),
         round: audit.round,

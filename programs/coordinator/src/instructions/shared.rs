@@ -19,6 +19,7 @@ pub struct MemberInRound<'info> {
     #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
+    #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The round.
     #[account(
@@ -47,6 +48,7 @@ pub struct JudgeInAudit<'info> {
     #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
     /// The roster of the run.
+    #[account(mut)]
     pub roster: AccountLoader<'info, Roster>,
     /// The audit.
     #[account(
@@ -72,8 +74,11 @@ pub struct SeedOfRound<'info> {
     /// Sender of the transaction, open to anyone.
     pub cranker: Signer<'info>,
     /// The run.
-    #[account(mut)]
+    #[account(mut, has_one = roster @ refuse(CoordinatorError::WrongRoster))]
     pub run: AccountLoader<'info, Run>,
+    /// The roster of the run.
+    #[account(mut)]
+    pub roster: AccountLoader<'info, Roster>,
     /// The round.
     #[account(
         mut,

@@ -27,8 +27,15 @@ pub fn handle(
     args: &VoteCaseArgs,
 ) -> Result<()> {
     let accounts = &ctx.accounts;
-    let roster = accounts.roster.load()?;
-    roster.signed_entry(args.index, accounts.session.key)?;
+    let (run, slot) = (accounts.run.load()?, Clock::get()?.slot);
+    let mut roster = accounts.roster.load_mut()?;
+    roster.act(
+        args.index,
+        accounts.session.key,
+        run.clock(slot),
+        &run.params,
+    )?;
+    drop((run, roster));
     if args.verdict == 0 {
         commit(accounts, journal, args)
     } else {

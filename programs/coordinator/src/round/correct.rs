@@ -10,6 +10,7 @@ use super::RoundContext;
 use crate::constants::ROUND_FORCED_VOID;
 use crate::events::{record, PayloadStruck};
 use crate::rules::bitmap::{bit, with_bits};
+use crate::rules::eligibility::can_be_audited;
 use crate::state::Round;
 
 impl RoundContext<'_> {
@@ -43,15 +44,22 @@ impl RoundContext<'_> {
         let previous = round.ballot(target)?.previous_included;
         let entry = self.roster.entry_mut(target)?;
         entry.last_included = previous;
-        entry.included_since_strike = entry.included_since_strike.saturating_sub(1);
+        entry.included_total = entry.included_total.saturating_sub(1);
+        if can_be_audited(round.eligible, target_bit) {
+            entry.included_since_strike = entry.included_since_strike.saturating_sub(1);
+        }
         if round.attested & target_bit == 0 {
             entry.rounds_served = entry.rounds_served.saturating_sub(1);
         }
         if round.unpaid & target_bit != 0 {
             return Ok(0);
         }
-        self.run
-            .undo_reward(entry, round.reward_window, round.reward_paid)
+        let (window, paid) = (round.reward_window, round.reward_paid);
+        entry.redraw_probation(round.round);
+        if round.withheld & target_bit != 0 {
+            return self.run.undo_withheld(entry, window, paid);
+        }
+        self.run.undo_reward(entry, window, paid)
     }
 
     /// Strikes everyone who vouched for the payload. Returns them, and who was jailed by it.

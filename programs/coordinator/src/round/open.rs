@@ -7,14 +7,17 @@
 use anchor_lang::prelude::*;
 
 use super::waiting::halt;
+use crate::audit::probation::Ended;
 use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, MembershipChanged, ParamsApplied, RoundOpened};
 use crate::math::{div, rem};
 use crate::rules::bitmap::{bit, count, with_bits};
+use crate::rules::eligibility::{fill_bench, has_earned_seat};
 use crate::state::{Ballot, Entry, Phase, Roster, Round, Run, SeedStatus, Status};
 
-/// Included rounds after which a participant is sampled with `p_base_ppm`.
+/// Included rounds, of those in which it could have been audited, after which a participant is
+/// sampled with `p_base_ppm`.
 pub const NEW_UNTIL_INCLUDED: u64 = 20;
 
 /// Whether leaving members are counted, and stay for one step more.
@@ -118,16 +121,18 @@ pub fn turn_over(
     slot: u64,
     leavers: Leavers,
 ) -> Result<()> {
-    let (mut left, mut rotated) = (0, 0);
+    let (mut left, mut rotated, mut ended) = (0, 0, Ended::default());
     for (bit, entry) in with_bits(&mut roster.entries) {
         if entry.rotate_session() {
             rotated |= bit;
         }
         if entry.is_leaving() && leavers == Leavers::Gone {
+            ended.add(run, entry, bit)?;
             entry.leave(run.round);
             left |= bit;
         }
     }
+    ended.report(run, journal, key, slot)?;
     if left | rotated == 0 {
         return Ok(());
     }
@@ -177,7 +182,8 @@ pub fn seed_bit(number: u64) -> u64 {
 }
 
 fn fix_sets(run: &Run, roster: &Roster, leavers: Leavers) -> Sets {
-    let mut sets = Sets::default();
+    let (mut sets, mut witnesses) = (Sets::default(), 0);
+    let after = u64::from(run.params.seat_after_rounds);
     for (bit, entry) in with_bits(&roster.entries) {
         let is_gone = entry.is_leaving() && leavers == Leavers::Gone;
         if !entry.is(Status::Active) || entry.active_round > run.round || is_gone {
@@ -187,19 +193,24 @@ fn fix_sets(run: &Run, roster: &Roster, leavers: Leavers) -> Sets {
         if entry.roles & ROLE_TRAINER != 0 {
             sets.trainers |= bit;
         }
-        if is_eligible(run, entry) {
-            sets.eligible |= bit;
+        if entry.roles & ROLE_WITNESS != 0 && entry.flags & ENTRY_SILENT == 0 {
+            witnesses |= bit;
+            if has_earned_seat(entry.rounds_served, entry.joined_round, after) {
+                sets.eligible |= bit;
+            }
         }
         if entry.included_since_strike < NEW_UNTIL_INCLUDED {
             sets.is_new |= bit;
         }
     }
+    let served = |index| {
+        roster
+            .entries
+            .get(index)
+            .map_or(0, |entry: &Entry| entry.rounds_served)
+    };
+    sets.eligible = fill_bench(sets.eligible, witnesses, served);
     sets
-}
-
-fn is_eligible(run: &Run, entry: &Entry) -> bool {
-    entry.roles & ROLE_WITNESS != 0
-        && entry.rounds_served >= u64::from(run.params.seat_after_rounds)
 }
 
 /// Starts the record of round `run.round`; everything of the ring's former round goes.
@@ -233,6 +244,11 @@ fn write(run: &Run, round: &mut Round, sets: &Sets, slot: u64) {
     round.sampled = 0;
     round.audited = 0;
     round.unpaid = 0;
+    round.reward_price = run.params.reward_per_payload;
+    round.price_base = 0;
+    round.price_new = 0;
+    round.withheld = 0;
+    round.probation = 0;
     bytemuck::bytes_of_mut(&mut round.reserved).fill(0);
     bytemuck::cast_slice_mut::<Ballot, u8>(&mut round.ballots).fill(0);
 }

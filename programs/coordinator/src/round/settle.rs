@@ -11,6 +11,7 @@ use crate::constants::*;
 use crate::events::{record, RewardsScaled, RoundSettled};
 use crate::math::add;
 use crate::rules::bitmap::{count, with_bits};
+use crate::rules::eligibility::can_be_audited;
 use crate::rules::reward::scaled_reward;
 use crate::rules::standing::{Duty, Misses};
 use crate::state::{Entry, Round, Run, Status};
@@ -31,6 +32,8 @@ struct Sum {
     fees: u64,
     inactivated: u64,
     jailed: u64,
+    withheld: u64,
+    probation: u64,
 }
 
 impl RoundContext<'_> {
@@ -44,6 +47,8 @@ impl RoundContext<'_> {
                 settle_member(self.run, entry, self.round, bit, terms, &mut sum)?;
             }
         }
+        self.round.withheld = sum.withheld;
+        self.round.probation = sum.probation;
         let missed = |must: u64, acted: u64| {
             if terms.counts_misses {
                 must & !acted
@@ -66,6 +71,8 @@ impl RoundContext<'_> {
             fees: sum.fees,
             struck: terms.strikes,
             jailed: sum.jailed,
+            withheld: sum.withheld,
+            probation: sum.probation,
         };
         record(self.run, self.journal, &event)
     }
@@ -102,10 +109,22 @@ fn settle_member(
     sum: &mut Sum,
 ) -> Result<()> {
     if round.included & bit != 0 {
-        let vested = run.credit_reward(entry, round.reward_window, round.reward_paid)?;
-        sum.vested = add(sum.vested, vested)?;
+        let can_be_audited = can_be_audited(round.eligible, bit);
+        if can_be_audited && entry.is_on_probation() {
+            run.withhold_reward(entry, round.reward_paid)?;
+            sum.withheld |= bit;
+            if entry.choose_probation(round.round, run.params.ring) {
+                sum.probation |= bit;
+            }
+        } else {
+            let vested = run.credit_reward(entry, round.reward_window, round.reward_paid)?;
+            sum.vested = add(sum.vested, vested)?;
+        }
         entry.last_included = round.round;
-        entry.included_since_strike = add(entry.included_since_strike, 1)?;
+        entry.included_total = add(entry.included_total, 1)?;
+        if can_be_audited {
+            entry.included_since_strike = add(entry.included_since_strike, 1)?;
+        }
     }
     if (round.included | round.attested) & bit != 0 {
         entry.rounds_served = add(entry.rounds_served, 1)?;

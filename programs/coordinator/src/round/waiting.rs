@@ -7,6 +7,7 @@ use anchor_lang::prelude::*;
 
 use super::open::{turn_over, Leavers};
 use super::RoundContext;
+use crate::audit::probation::Ended;
 use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE};
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, PhaseStarted, WarmupEnded};
@@ -194,6 +195,11 @@ pub fn finish(
     slot: u64,
 ) -> Result<()> {
     dismiss(run, roster);
+    let mut ended = Ended::default();
+    for (one, entry) in with_bits(&mut roster.entries) {
+        ended.add(run, entry, one)?;
+    }
+    ended.report(run, journal, key, slot)?;
     run.finished_slot = slot;
     run.enter(Phase::Finished, slot, None)?;
     announce(run, journal, key, slot)

@@ -7,9 +7,12 @@
 
 pub mod bitmap;
 pub mod chain_hash;
+pub mod eligibility;
 pub mod hashing;
+pub mod outage;
 pub mod phase;
 pub mod quorum;
+pub mod refusal;
 pub mod reward;
 pub mod root;
 pub mod sampling;

@@ -25,10 +25,12 @@ pub enum AuditOutcome {
     Extend = 2,
     /// A jury must decide.
     Accused = 3,
-    /// The target served nothing (P5).
+    /// The program saw no openings (P5).
     NoOpenings = 4,
     /// No majority: no reward, and no fault.
     Unproven = 5,
+    /// Seats say that nothing was served: a jury judges the work, as after a mismatch.
+    Unavailable = 7,
 }
 
 /// The decision of a jury.
@@ -152,7 +154,7 @@ impl<'a> Panel<'a> {
         } else if self.has_quorum(Verdict::Mismatch) {
             AuditOutcome::Accused
         } else if self.has_quorum(Verdict::Unavailable) {
-            AuditOutcome::NoOpenings
+            AuditOutcome::Unavailable
         } else {
             AuditOutcome::Unproven
         })
@@ -167,15 +169,14 @@ impl<'a> Panel<'a> {
     /// The places that earn the witness fee.
     ///
     /// Those with a verdict and a sketch that agrees with more than half of the compared ones, its
-    /// own included; those who said unavailable only if the outcome is P5.
+    /// own included. A seat that said unavailable is paid once a jury says so too.
     #[must_use]
-    pub fn paid_seats(&self, settled: AuditOutcome) -> u8 {
-        let pays_unavailable = settled == AuditOutcome::NoOpenings;
+    pub fn paid_seats(&self) -> u8 {
         let seats = PLACES.iter().zip(&self.apart).zip(self.reports);
         seats.fold(0, |paid, ((place, apart), report)| {
             let agreeing = self.compared & !apart;
             let is_paid = if report.verdict == Some(Verdict::Unavailable) {
-                pays_unavailable
+                false
             } else {
                 self.compared & place != 0
                     && agreeing.count_ones() > self.compared.count_ones() >> 1
@@ -326,7 +327,7 @@ mod tests {
         let panel = Panel::new(&reports, 100);
         assert_eq!(panel.outvoted(), 0b00010);
         assert_eq!(panel.outcome(5), Some(AuditOutcome::Unproven));
-        assert_eq!(panel.paid_seats(AuditOutcome::Unproven), 0b01101);
+        assert_eq!(panel.paid_seats(), 0b01101);
         let convicted = Some(CaseOutcome::Convicted);
         let faults = [0, 1, 2, 3, 4, 5].map(|place| panel.fault(place, convicted));
         let wrong = Some(SeatFault::WrongOk);
@@ -344,7 +345,7 @@ mod tests {
         let panel_of = [ok, unsure, ok, ok];
         let panel = Panel::new(&panel_of, 100);
         assert_eq!(panel.outvoted(), 0b0010);
-        assert_eq!(panel.paid_seats(AuditOutcome::Cleared), 0b1101);
+        assert_eq!(panel.paid_seats(), 0b1101);
         assert_eq!(panel.fault(1, None), None);
     }
 

@@ -19,10 +19,37 @@ pub struct Rates {
     pub base_ppm: u32,
     /// Probability of a new one, or of one with a recent strike.
     pub new_ppm: u32,
-    /// Most targets of a round.
-    pub cap: u16,
-    /// The seed of the round before was lost: probabilities double (at most 1), the cap stays.
+    /// Most targets of the round: see `limit`.
+    pub limit: u16,
+    /// The seed of the round before was lost: probabilities double (at most 1), the limit stays.
     pub is_doubled: bool,
+}
+
+/// The payloads that a round draws from, as bitmaps.
+#[derive(Clone, Copy, Debug)]
+pub struct Payloads {
+    /// All that count.
+    pub included: u64,
+    /// Those of participants sampled with `new_ppm`.
+    pub is_new: u64,
+    /// Those of participants on probation whose audit is due: drawn before all others.
+    pub on_probation: u64,
+}
+
+/// The most audits of a round: `cap`, twice as many while more than half of the trainers are new.
+/// Never more than the `eligible` witnesses can judge, with three seats an audit and `seat_load`
+/// seats each, but one at least.
+#[must_use]
+pub fn limit(cap: u16, seat_load: u8, trainers: u64, is_new: u64, eligible: u64) -> u16 {
+    let are_most_new = count(trainers & is_new).saturating_mul(2) > count(trainers);
+    let cap = if are_most_new {
+        cap.saturating_mul(2)
+    } else {
+        cap
+    };
+    let seats = count(eligible).saturating_mul(seat_load.into());
+    let judged = u16::try_from(seats.div_euclid(3)).unwrap_or(u16::MAX);
+    cap.min(judged.max(1))
 }
 
 impl Rates {
@@ -51,23 +78,25 @@ pub fn is_sampled(x: u64, p_ppm: u64) -> bool {
     product(x, PPM) < u128::from(p_ppm) << u64::BITS
 }
 
-/// The sampled targets among the `included`, at most `rates.cap`, as a bitmap.
+/// The targets of a round among the included payloads, at most `rates.limit`, as a bitmap.
 ///
-/// Those in `is_new` are sampled with `new_ppm`. Over the cap those with the smallest x / p stay,
-/// equal ones by lower index.
+/// Payloads that are due on probation come first, by x. Of the others those that the rates sample
+/// follow, by x / p. Equal ones go by lower index.
 #[must_use]
-pub fn sampled_targets(sigma: &Digest, included: u64, is_new: u64, rates: &Rates) -> u64 {
+pub fn sampled_targets(sigma: &Digest, payloads: &Payloads, rates: &Rates) -> u64 {
     let mut lowest = [UNDRAWN; MAX_PARTICIPANTS];
-    let cap = usize::from(rates.cap).min(MAX_PARTICIPANTS);
-    let lowest = lowest.get_mut(..cap).unwrap_or_default();
-    for (one, target) in indices_of(included) {
-        let new = is_new & one != 0;
+    let limit = usize::from(rates.limit).min(MAX_PARTICIPANTS);
+    let lowest = lowest.get_mut(..limit).unwrap_or_default();
+    for (one, target) in indices_of(payloads.included) {
+        let new = payloads.is_new & one != 0;
         let x = score(&[TAG_SAMPLE, sigma, &target.to_le_bytes()]);
-        if is_sampled(x, rates.ppm(new)) {
+        if payloads.on_probation & one != 0 {
+            keep_lowest(lowest, draw(u128::from(x), target));
+        } else if is_sampled(x, rates.ppm(new)) {
             // There are but two probabilities, so x times the other one orders like x / p. The
             // other one is 0 only where it samples nobody; then any constant does.
             let order = product(x, rates.ppm(!new).max(1));
-            keep_lowest(lowest, draw(order, target));
+            keep_lowest(lowest, draw(AFTER_PROBATION.saturating_add(order), target));
         }
     }
     let drawn = lowest.iter().filter(|draw| **draw != UNDRAWN);
@@ -163,6 +192,9 @@ fn lowest_scores<const N: usize>(pool: u64, score_of: impl Fn(&[u8]) -> u64) -> 
     lowest
 }
 
+/// Orders of samples start here: above every score, so that probation comes first.
+const AFTER_PROBATION: u128 = 1 << 100;
+
 /// A place that no draw has taken.
 const UNDRAWN: u128 = u128::MAX;
 
@@ -207,8 +239,13 @@ mod tests {
     const RATES: Rates = Rates {
         base_ppm: 300_000,
         new_ppm: 700_000,
-        cap: 15,
+        limit: 15,
         is_doubled: false,
+    };
+    const PAYLOADS: Payloads = Payloads {
+        included: 0xFFFF_FFFF,
+        is_new: 0xFFF0_0000,
+        on_probation: 0,
     };
 
     #[test]
@@ -238,12 +275,41 @@ mod tests {
                 new_ppm: 0,
                 ..RATES
             };
-            let sampled = sampled_targets(&[seed; 32], 0xFFFF_FFFF, 0xFFF0_0000, &all);
+            let sampled = sampled_targets(&[seed; 32], &PAYLOADS, &all);
             assert_eq!(sampled & !0x000F_FFFF, 0);
             assert_eq!(sampled.count_ones(), 15);
-            let none = Rates { cap: 0, ..all };
-            assert_eq!(sampled_targets(&[seed; 32], u64::MAX, 0, &none), 0);
+            let none = Rates { limit: 0, ..all };
+            assert_eq!(sampled_targets(&[seed; 32], &PAYLOADS, &none), 0);
         }
+    }
+
+    #[test]
+    fn whoever_is_on_probation_is_drawn_before_all_others() {
+        let payloads = Payloads {
+            on_probation: 0xF000_0000_0000_0007,
+            ..PAYLOADS
+        };
+        for seed in 0..20_u8 {
+            let drawn = |limit| {
+                let rates = Rates { limit, ..RATES };
+                sampled_targets(&[seed; 32], &payloads, &rates)
+            };
+            assert_eq!(drawn(15) & 0b111, 0b111);
+            assert_eq!((drawn(2) & 0b111).count_ones(), 2);
+            assert_eq!(drawn(2) & !0b111, 0, "only included ones are drawn");
+        }
+    }
+
+    #[test]
+    fn the_limit_follows_the_cap_the_newcomers_and_the_witnesses() {
+        let wide = u64::MAX;
+        assert_eq!(limit(4, 1, 0b1111, 0b0011, wide), 4);
+        assert_eq!(limit(4, 1, 0b1111, 0b0111, wide), 8);
+        assert_eq!(limit(4, 1, 0b1111, !0b1111, wide), 4);
+        let of_eligible = [0, 3, 5, 6, 12, 15].map(|n| limit(4, 1, 1, 0, (1 << n) - 1));
+        assert_eq!(of_eligible, [1, 1, 1, 2, 4, 4]);
+        assert_eq!(limit(u16::MAX, 1, 1, 1, wide), 21);
+        assert_eq!(limit(u16::MAX, 3, 1, 1, 0b1_1111), 5);
     }
 
     #[test]

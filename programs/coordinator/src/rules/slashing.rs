@@ -1,17 +1,14 @@
 //! The price of a fault, its sources and its receivers (protocol §8).
 //!
-//! Owns the penalties P2 to P10, the order stake, unbonding, unvested, the shortfall, the split.
-//! Never refuses for want of funds and never sees an account. Percentages are of stake plus
-//! unbonding: asking for the stake back lowers no penalty.
-//! Next: `quorum` for how a fault is decided.
+//! Owns the penalties P2 to P10, the two orders of their sources, the shortfall, the split. A small
+//! penalty (P5, P6, P7) takes from claimable, unvested, stake, unbonding; a conviction from stake,
+//! unbonding, unvested. Percentages are of stake plus unbonding: asking for the stake back lowers
+//! no penalty. Never refuses for want of funds, never sees an account. Next: `quorum`.
 
 use super::quorum::SeatFault;
-use super::NONE;
 
-/// A second missing opening within so many rounds counts as P3.
-pub const REPEAT_ROUNDS: u64 = 500;
 const BOUNTY_PERCENT: u64 = 5;
-const P5_REWARDS: u64 = 10;
+const P5_MOST_PERCENT: u64 = 50;
 const P6_FEES: u64 = 2;
 const P7_RECOMPUTES: u64 = 10;
 const P7_FALSE_MISMATCH_PERCENT: u64 = 10;
@@ -40,12 +37,14 @@ pub enum Fault {
 /// Lamports of a participant that can be slashed.
 #[derive(Clone, Copy, Debug)]
 pub struct Funds {
+    /// Vested rewards; only small penalties take them.
+    pub claimable: u64,
+    /// Unvested rewards.
+    pub unvested: u64,
     /// Stake.
     pub stake: u64,
     /// Unbonding tickets.
     pub unbonding: u64,
-    /// Unvested rewards.
-    pub unvested: u64,
 }
 
 /// The parameters of a run that penalties are made of, in lamports.
@@ -55,7 +54,7 @@ pub struct Prices {
     pub reward_per_payload: u64,
     /// For a verdict or vote.
     pub witness_fee: u64,
-    /// What recomputing a payload costs.
+    /// The cost of recomputing a payload.
     pub recompute_cost: u64,
 }
 
@@ -64,8 +63,10 @@ pub struct Prices {
 pub struct SlashIntent {
     /// Why.
     pub fault: Fault,
-    /// Lamports from stake, then unbonding, then what is left of unvested.
+    /// Lamports in the order of the penalty.
     pub principal: u128,
+    /// Whether it takes rewards before the stake.
+    pub is_small: bool,
     /// Whether all unvested rewards go on top.
     pub takes_unvested: bool,
     /// Whether it is a strike as well.
@@ -79,12 +80,14 @@ pub struct SlashIntent {
 /// Lamports that were found, by source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
+    /// From vested rewards.
+    pub claimable: u64,
+    /// From unvested rewards.
+    pub unvested: u64,
     /// From the stake.
     pub stake: u64,
     /// From unbonding tickets.
     pub unbonding: u64,
-    /// From unvested rewards.
-    pub unvested: u64,
     /// Lamports that were missing, recorded instead of a refusal; at most 2^64 - 1.
     pub shortfall: u64,
 }
@@ -128,50 +131,40 @@ pub fn work(funds: &Funds, is_repeated: bool) -> SlashIntent {
     }
 }
 
-/// P5: ten rewards and all unvested; as P3 for the second time within 500 rounds.
-///
-/// `last_round` is the round under way when the fault before was decided, `NONE` without one: only
-/// a later round is a second time, so that one outage counts once. `is_convicted` tells whether the
-/// participant already has a P3, so that the repeated refusal counts as the second.
+/// P5: the price of the round's audits, doubled so many times (see `refusal`); half at most.
 #[must_use]
-pub fn no_openings(
-    funds: &Funds,
-    prices: &Prices,
-    round: u64,
-    last_round: u64,
-    is_convicted: bool,
-) -> SlashIntent {
-    let since = round.saturating_sub(last_round);
-    if last_round != NONE && (1..=REPEAT_ROUNDS).contains(&since) {
-        return work(funds, is_convicted);
-    }
-    SlashIntent {
-        takes_unvested: true,
-        ..SlashIntent::new(
-            Fault::NoOpenings,
-            product(prices.reward_per_payload, P5_REWARDS),
-        )
-    }
+pub fn no_openings(funds: &Funds, price: u64, doublings: u8) -> SlashIntent {
+    let factor = 1_u128.checked_shl(doublings.into()).unwrap_or(u128::MAX);
+    let amount = u128::from(price).saturating_mul(factor);
+    SlashIntent::small(
+        Fault::NoOpenings,
+        amount.min(funds.percent(P5_MOST_PERCENT)),
+    )
 }
 
-/// P6 and P7: two fees for silence; hiding a commit costs the most that a wrong verdict could.
+/// P6 and P7: two fees for silence; hiding a verdict for the second time costs the most that a
+/// wrong one could.
 ///
 /// A wrong ok or an outvoted sketch costs ten recomputations; a false mismatch a tenth of the
 /// stake, of which the acquitted participant receives a part (`fine`).
 #[must_use]
-pub fn seat(fault: SeatFault, funds: &Funds, prices: &Prices) -> SlashIntent {
+pub fn seat(fault: SeatFault, is_second: bool, funds: &Funds, prices: &Prices) -> SlashIntent {
     let wrong = product(prices.recompute_cost, P7_RECOMPUTES);
     let false_mismatch = funds.percent(P7_FALSE_MISMATCH_PERCENT);
     match fault {
-        SeatFault::NoCommit => {
-            SlashIntent::new(Fault::AbsentSeat, product(prices.witness_fee, P6_FEES))
+        SeatFault::NoReveal if is_second => {
+            SlashIntent::small(Fault::AbsentSeat, wrong.max(false_mismatch))
         }
-        SeatFault::NoReveal => SlashIntent::new(Fault::AbsentSeat, wrong.max(false_mismatch)),
+        SeatFault::NoCommit | SeatFault::NoReveal => {
+            SlashIntent::small(Fault::AbsentSeat, product(prices.witness_fee, P6_FEES))
+        }
         SeatFault::FalseMismatch => SlashIntent {
             pays_acquitted: true,
-            ..SlashIntent::new(Fault::WrongSeat, false_mismatch)
+            ..SlashIntent::small(Fault::WrongSeat, false_mismatch)
         },
-        SeatFault::WrongOk | SeatFault::OutvotedSketch => SlashIntent::new(Fault::WrongSeat, wrong),
+        SeatFault::WrongOk | SeatFault::OutvotedSketch => {
+            SlashIntent::small(Fault::WrongSeat, wrong)
+        }
     }
 }
 
@@ -242,6 +235,7 @@ impl SlashIntent {
         Self {
             fault,
             principal,
+            is_small: false,
             takes_unvested: false,
             is_strike: false,
             is_barred: false,
@@ -249,7 +243,14 @@ impl SlashIntent {
         }
     }
 
-    /// What the slash finds: never more than is there, never a refusal.
+    fn small(fault: Fault, principal: u128) -> Self {
+        Self {
+            is_small: true,
+            ..Self::new(fault, principal)
+        }
+    }
+
+    /// The lamports that the slash finds: never more than is there, never a refusal.
     #[must_use]
     pub fn take(&self, funds: &Funds) -> Taken {
         let mut missing = self.principal;
@@ -258,13 +259,22 @@ impl SlashIntent {
         } else {
             0
         };
+        let rewards = funds.unvested.saturating_sub(forfeited);
+        let (mut claimable, mut unvested) = (0, forfeited);
+        if self.is_small {
+            claimable = take_from(funds.claimable, &mut missing);
+            unvested = unvested.saturating_add(take_from(rewards, &mut missing));
+        }
         let stake = take_from(funds.stake, &mut missing);
         let unbonding = take_from(funds.unbonding, &mut missing);
-        let unvested = take_from(funds.unvested.saturating_sub(forfeited), &mut missing);
+        if !self.is_small {
+            unvested = unvested.saturating_add(take_from(rewards, &mut missing));
+        }
         Taken {
+            claimable,
+            unvested,
             stake,
             unbonding,
-            unvested: forfeited.saturating_add(unvested),
             shortfall: u64::try_from(missing).unwrap_or(u64::MAX),
         }
     }
@@ -300,9 +310,10 @@ mod tests {
     use super::*;
 
     const RICH: Funds = Funds {
+        claimable: 300,
+        unvested: 7_001,
         stake: 60_000,
         unbonding: 20_000,
-        unvested: 7_001,
     };
     const PRICES: Prices = Prices {
         reward_per_payload: 1_000,
@@ -311,52 +322,53 @@ mod tests {
     };
 
     #[test]
-    fn a_second_refusal_within_five_hundred_rounds_is_as_p3() {
-        let fault = |last, convicted| no_openings(&RICH, &PRICES, 600, last, convicted);
-        assert_eq!(fault(NONE, true).principal, 10_000);
-        assert_eq!(fault(99, true).fault, Fault::NoOpenings);
-        assert_eq!(fault(100, false), work(&RICH, false));
-        assert_eq!(fault(100, true), work(&RICH, true));
-        assert_eq!(fault(599, false).fault, Fault::Work);
-        assert_eq!(fault(600, true).fault, Fault::NoOpenings);
-        assert_eq!(fault(601, true).fault, Fault::NoOpenings);
+    fn a_refusal_costs_its_price_doubled_and_half_of_the_stake_at_most() {
+        let costs = [0, 1, 2, 3, 200].map(|n| no_openings(&RICH, 9_000, n).principal);
+        assert_eq!(costs, [9_000, 18_000, 36_000, 40_000, 40_000]);
+        assert!(no_openings(&RICH, 1, 0).is_small && !no_openings(&RICH, 1, 0).takes_unvested);
     }
 
     #[test]
-    fn a_slash_takes_in_order_and_records_the_rest() {
+    fn each_kind_of_penalty_takes_in_its_order_and_records_the_rest() {
         let poor = Funds {
+            claimable: 1,
+            unvested: 4,
             stake: 3,
             unbonding: 2,
-            unvested: 4,
         };
-        let taken = |principal| {
-            let taken = SlashIntent::new(Fault::WrongSeat, principal).take(&poor);
+        let found = |taken: Taken| {
             [
+                taken.claimable,
+                taken.unvested,
                 taken.stake,
                 taken.unbonding,
-                taken.unvested,
                 taken.shortfall,
             ]
         };
-        assert_eq!(taken(2), [2, 0, 0, 0]);
-        assert_eq!(taken(4), [3, 1, 0, 0]);
-        assert_eq!(taken(6), [3, 2, 1, 0]);
-        assert_eq!(taken(100), [3, 2, 4, 91]);
-        assert_eq!(taken(u128::MAX), [3, 2, 4, u64::MAX]);
+        let convicted = |n| found(SlashIntent::new(Fault::FalseRoot, n).take(&poor));
+        assert_eq!(convicted(2), [0, 0, 2, 0, 0]);
+        assert_eq!(convicted(4), [0, 0, 3, 1, 0]);
+        assert_eq!(convicted(6), [0, 1, 3, 2, 0]);
+        assert_eq!(convicted(100), [0, 4, 3, 2, 91]);
+        assert_eq!(convicted(u128::MAX), [0, 4, 3, 2, u64::MAX]);
+        let fined = |n| found(SlashIntent::small(Fault::WrongSeat, n).take(&poor));
+        assert_eq!(fined(1), [1, 0, 0, 0, 0]);
+        assert_eq!(fined(5), [1, 4, 0, 0, 0]);
+        assert_eq!(fined(9), [1, 4, 3, 1, 0]);
+        assert_eq!(fined(100), [1, 4, 3, 2, 90]);
     }
 
     #[test]
     fn the_largest_amounts_do_not_overflow() {
         let all = Funds {
+            claimable: u64::MAX,
+            unvested: u64::MAX,
             stake: u64::MAX,
             unbonding: u64::MAX,
-            unvested: u64::MAX,
         };
         let taken = work(&all, true).take(&all);
-        assert_eq!(
-            [taken.stake, taken.unbonding, taken.unvested],
-            [u64::MAX; 3]
-        );
+        let parts = [taken.stake, taken.unbonding, taken.unvested];
+        assert_eq!((parts, taken.claimable), ([u64::MAX; 3], 0));
         assert_eq!(taken.shortfall, 0);
         let parts = split(u64::MAX, true);
         let sum = [parts.challenger, parts.burned].map(u128::from);

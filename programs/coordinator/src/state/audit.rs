@@ -133,7 +133,7 @@ pub struct Audit {
     /// See `Stage`.
     pub stage: u8,
     /// Outcome of the seats: 0 none, 1 cleared, 3 accused, 4 no openings, 5 unproven,
-    /// 6 not audited.
+    /// 6 not audited, 7 unavailable to the seats.
     pub outcome: u8,
     /// Outcome of the jury: 0 none, 1 convicted, 2 acquitted, 3 not proven, 4 excluded,
     /// 5 no openings.
@@ -216,6 +216,9 @@ pub struct Audit {
     pub openings_price: u64,
     /// Fees that the jurors got from the escrow.
     pub juror_fees: u64,
+    /// Last moments of commits that ended with somebody silent, on the run clock: of the first
+    /// seats, of both extensions, of the jury.
+    pub commit_ends: [u64; 4],
     /// Possession bytes that the target attested.
     pub possession: [u8; 64],
     /// The seats in order.

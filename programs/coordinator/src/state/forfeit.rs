@@ -16,9 +16,10 @@ impl Entry {
     /// Lamports of the participant that can be slashed.
     pub fn funds(&self) -> Result<Funds> {
         Ok(Funds {
+            claimable: self.claimable,
+            unvested: self.unvested()?,
             stake: self.stake,
             unbonding: self.unbonding,
-            unvested: self.unvested()?,
         })
     }
 }
@@ -52,8 +53,10 @@ impl Run {
         }
         let windows = entry.bucket_window;
         reward::take(&windows, &mut entry.bucket_amount, taken.unvested);
+        entry.claimable = sub(entry.claimable, taken.claimable)?;
         entry.stake = sub(entry.stake, taken.stake)?;
         entry.unbonding = sub(entry.unbonding, taken.unbonding)?;
+        self.total_claimable = sub(self.total_claimable, taken.claimable)?;
         self.total_stake = sub(self.total_stake, taken.stake)?;
         self.total_unbonding = sub(self.total_unbonding, taken.unbonding)?;
         self.total_unvested = sub(self.total_unvested, taken.unvested)?;
@@ -159,14 +162,39 @@ mod tests {
     }
 
     #[test]
+    fn a_small_penalty_takes_vested_rewards_first() {
+        let (mut run, mut entry, owner) = member();
+        run.paused_at_slot = crate::constants::NONE;
+        run.release_vested(&mut entry, 350).unwrap();
+        assert_eq!((entry.claimable, run.total_claimable), (40 + 30, 40 + 30));
+        let prices = Prices {
+            recompute_cost: 1,
+            ..run.prices()
+        };
+        let intent = seat(SeatFault::NoReveal, true, &entry.funds().unwrap(), &prices);
+        let taken = run.take(&mut entry, None, &intent).unwrap();
+        assert_eq!((taken.claimable, taken.stake), (70, 10));
+        assert_eq!((entry.claimable, run.total_claimable), (0, 0));
+        sums(&run, &entry, &owner);
+    }
+
+    #[test]
     fn tickets_are_cut_from_the_one_that_matures_first() {
         let (mut run, mut entry, mut owner) = member();
-        let intent = seat(SeatFault::WrongOk, &entry.funds().unwrap(), &run.prices());
+        let intent = seat(
+            SeatFault::WrongOk,
+            false,
+            &entry.funds().unwrap(),
+            &run.prices(),
+        );
         let taken = run.take(&mut entry, Some(&mut owner), &intent).unwrap();
-        assert_eq!((taken.stake, taken.unbonding), (600, 100));
+        assert_eq!(
+            (taken.unvested, taken.stake, taken.unbonding),
+            (70, 600, 30)
+        );
         assert_eq!(
             [owner.tickets[0].lamports, owner.tickets[1].lamports],
-            [100, 0]
+            [150, 20]
         );
         sums(&run, &entry, &owner);
     }
@@ -180,13 +208,15 @@ mod tests {
         assert!(run.take(&mut entry, Some(&mut owner), &intent).is_err());
         let small = seat(
             SeatFault::NoReveal,
+            true,
             &entry.funds().unwrap(),
             &Prices {
                 recompute_cost: 1,
                 ..run.prices()
             },
         );
-        assert_eq!(run.take(&mut entry, None, &small).unwrap().stake, 80);
+        let taken = run.take(&mut entry, None, &small).unwrap();
+        assert_eq!((taken.unvested, taken.stake), (70, 10));
     }
 
     #[test]

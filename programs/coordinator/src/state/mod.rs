@@ -13,6 +13,8 @@ pub mod money;
 pub mod params;
 pub mod participant;
 pub mod phase;
+pub mod presence;
+pub mod probation;
 pub mod roster;
 pub mod round;
 pub mod run;

@@ -46,14 +46,15 @@ impl Run {
         self.vested(entry, vested)
     }
 
-    /// Takes a reward back from the bucket of `window` into the pool. Returns what was there.
+    /// Takes a reward back into the pool: from the bucket of `window`, and what a penalty has taken
+    /// out of it since, as a fee. Returns what was there.
     pub fn undo_reward(&mut self, entry: &mut Entry, window: u64, lamports: u64) -> Result<u64> {
         let windows = entry.bucket_window;
         let mut windows = windows;
         let taken = reward::remove(&mut windows, &mut entry.bucket_amount, window, lamports);
         self.total_unvested = sub(self.total_unvested, taken)?;
         self.reward_pool = add(self.reward_pool, taken)?;
-        Ok(taken)
+        add(taken, self.charge_fee(entry, sub(lamports, taken)?)?)
     }
 
     /// Slots by which pauses have lengthened what may still be judged in `slot`: those that ended
@@ -156,13 +157,16 @@ mod tests {
     }
 
     #[test]
-    fn a_reward_taken_back_returns_to_the_pool_once() {
+    fn a_reward_taken_back_comes_from_its_bucket_and_then_as_a_fee() {
         let (mut run, mut entry) = funded();
         run.credit_reward(&mut entry, 2, 70).unwrap();
         assert_eq!(run.undo_reward(&mut entry, 2, 70).unwrap(), 70);
-        assert_eq!(run.undo_reward(&mut entry, 2, 70).unwrap(), 0);
+        assert_eq!((run.reward_pool, entry.stake), (1_000, 600));
+        run.credit_reward(&mut entry, 2, 70).unwrap();
+        assert_eq!(run.charge_fee(&mut entry, 50).unwrap(), 50);
+        assert_eq!(run.undo_reward(&mut entry, 2, 70).unwrap(), 70);
+        assert_eq!((run.reward_pool, entry.stake), (1_050, 550));
         sums(&run, &entry);
-        assert_eq!(run.reward_pool, 1_000);
     }
 
     #[test]

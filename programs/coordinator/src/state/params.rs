@@ -106,8 +106,10 @@ pub struct Params {
     pub max_witness_only: u16,
     /// 0 open, 1 allowlist.
     pub admission: u8,
+    /// Seats that an eligible witness takes in a round, at most, on average.
+    pub seat_load: u8,
     /// Zero.
-    pub reserved: [u8; 7],
+    pub reserved: [u8; 6],
 }
 
 impl Params {
@@ -121,7 +123,7 @@ impl Params {
             self.admission <= ADMISSION_ALLOWLIST,
             CoordinatorError::UnknownAdmission
         );
-        ensure!(self.reserved == [0; 7], CoordinatorError::ReservedNotZero);
+        ensure!(self.reserved == [0; 6], CoordinatorError::ReservedNotZero);
         Ok(())
     }
 
@@ -242,6 +244,7 @@ impl Params {
         use CoordinatorError as E;
         let (base, new) = (u64::from(self.p_base_ppm), u64::from(self.p_new_ppm));
         ensure!(base <= new && new <= PPM, E::ChanceOutOfRange);
+        self.validate_deterrence()?;
         let expected = base.saturating_mul(u64::from(self.capacity)).div_ceil(PPM);
         let cap = u64::from(self.audit_cap);
         let fits = expected..=u64::from(self.capacity);
@@ -249,6 +252,19 @@ impl Params {
         let factors = MIN_SKETCH_FACTOR..=MAX_SKETCH_FACTOR;
         let is_known = factors.contains(&self.sketch_factor);
         ensure!(is_known, E::SketchFactorOutOfRange);
+        let loads = 1..=MAX_SEAT_LOAD;
+        ensure!(loads.contains(&self.seat_load), E::SeatLoadOutOfRange);
+        Ok(())
+    }
+
+    /// Half of what a member keeps must pay for its first refusal of openings (`rules::refusal`).
+    /// A run that samples nobody has no refusals.
+    fn validate_deterrence(&self) -> Result<()> {
+        let chance = u128::from(self.p_base_ppm);
+        let deters = chance.saturating_mul(u128::from(self.keep_stake_lamports));
+        let earns = u128::from(self.reward_per_payload).saturating_mul(MIN_CHANCE_REWARDS_PPM);
+        let is_enough = chance == 0 || deters >= earns;
+        ensure!(is_enough, CoordinatorError::ChanceTooSmall);
         Ok(())
     }
 
@@ -260,7 +276,7 @@ impl Params {
                 [p.rounds_per_epoch, p.residual_rounds],
                 [p.vesting_slots, p.unbond_slots, p.case_slots],
                 [p.sequences_per_payload, p.max_rounds],
-                (p.admission, p.sketch_factor),
+                (p.admission, p.sketch_factor, p.seat_load),
             )
         };
         ensure!(

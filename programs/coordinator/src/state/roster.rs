@@ -7,6 +7,7 @@ use anchor_lang::prelude::*;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::state::entry::Entry;
+use crate::state::params::Params;
 
 /// Every participant of a run, by index.
 #[account(zero_copy)]
@@ -51,6 +52,13 @@ impl Roster {
             CoordinatorError::WrongSessionKey
         );
         Ok(entry)
+    }
+
+    /// The entry at `index` acts, signed by its session key, at `clock`; or `WrongSessionKey`.
+    pub fn act(&mut self, index: u16, session: &Pubkey, clock: u64, params: &Params) -> Result<()> {
+        self.signed_entry(index, session)?;
+        self.entry_mut(index)?.act(clock, params);
+        Ok(())
     }
 
     /// Every entry of `owner`: one who has left and joined again has two for a while.

@@ -1,11 +1,14 @@
 //! Answers for rewards, misses, strikes and parameters.
 
+use coordinator::rules::bitmap::bit;
+use coordinator::rules::eligibility;
+use coordinator::rules::outage::{self, Hidden, Presence};
 use coordinator::rules::reward;
 use coordinator::rules::standing::{self, Duty, Misses};
 use coordinator::state::Params;
 use serde_json::{json, Value};
 
-use crate::json::{number, three};
+use crate::json::{list, number, three};
 
 /// `vesting.json`.
 pub fn vesting(input: &Value) -> Value {
@@ -75,6 +78,53 @@ pub fn strikes(input: &Value) -> Value {
     json!({"ring": ring, "jailed": jailed})
 }
 
+/// `outage.json`: steps of one number are actions, those of two silences.
+pub fn outage(input: &Value) -> Value {
+    let shortest = number(&input["shortest"]);
+    let mut presence = Presence {
+        last_action: number(&input["first"]),
+        outage_start: u64::MAX,
+        outage_end: u64::MAX,
+        fined_outage: u64::MAX,
+    };
+    let mut fined = Vec::new();
+    for step in list(&input["steps"]) {
+        let moments: Vec<u64> = list(step).map(number).collect();
+        match moments[..] {
+            [now] => presence.act(now, shortest),
+            [ended, now] => fined.push(presence.miss(ended, now, shortest)),
+            _ => panic!("one or two moments"),
+        }
+    }
+    json!(fined)
+}
+
+/// `hidden_verdict.json`.
+pub fn hidden_verdict(input: &Value) -> Value {
+    let (round, decided) = (number(&input["round"]), number(&input["decided_round"]));
+    match outage::hidden_verdict(round, decided) {
+        Hidden::First => "first",
+        Hidden::Again => "again",
+        Hidden::Second => "second",
+    }
+    .into()
+}
+
+/// `eligible_at_open.json`: each witness is its index, rounds served, round joined.
+pub fn eligible_at_open(input: &Value) -> Value {
+    let after = number(&input["seat_after"]);
+    let (mut earned, mut witnesses, mut rounds) = (0, 0, [0; 64]);
+    for [at, served, joined] in list(&input["witnesses"]).map(three) {
+        let place = usize::try_from(at).expect("index");
+        witnesses |= bit(place);
+        rounds[place] = served;
+        if eligibility::has_earned_seat(served, joined, after) {
+            earned |= bit(place);
+        }
+    }
+    eligibility::fill_bench(earned, witnesses, |index| rounds[index]).into()
+}
+
 /// `params.json`: `ok`, or the name of the error.
 pub fn params(input: &Value) -> Value {
     match read_params(input).validate() {
@@ -88,7 +138,7 @@ macro_rules! fields {
     ($input:ident: $($field:ident),* $(,)?) => {
         Params {
             $($field: number(&$input[stringify!($field)]).try_into().expect("width"),)*
-            reserved: [0; 7],
+            reserved: [0; 6],
         }
     };
 }
@@ -105,6 +155,6 @@ fn read_params(input: &Value) -> Params {
         verdict_reveal_slots, jury_commit_slots, jury_reveal_slots,
         appeal_slots, breaker_slots, rounds_per_epoch, residual_rounds,
         checkpoint_every, seat_after_rounds, p_base_ppm, p_new_ppm, sketch_factor,
-        capacity, ring, min_members, keep_rounds, audit_cap, max_witness_only, admission,
+        capacity, ring, min_members, keep_rounds, audit_cap, max_witness_only, admission, seat_load,
     )
 }

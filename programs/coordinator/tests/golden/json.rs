@@ -56,6 +56,15 @@ pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// A list of exactly three numbers.
 pub fn three(value: &Value) -> [u64; 3] {
-    let list: Vec<u64> = value.as_array().expect("list").iter().map(number).collect();
-    list.try_into().expect("three")
+    numbers(value)
+}
+
+/// A list of exactly four numbers.
+pub fn four(value: &Value) -> [u64; 4] {
+    numbers(value)
+}
+
+fn numbers<const N: usize>(value: &Value) -> [u64; N] {
+    let list: Vec<u64> = list(value).map(number).collect();
+    list.try_into().expect("so many numbers")
 }

@@ -2,25 +2,41 @@
 
 use coordinator::rules::bitmap;
 use coordinator::rules::quorum::{self, CaseOutcome, Panel, Report, SeatFault};
-use coordinator::rules::sampling::{self, Rates};
+use coordinator::rules::refusal::{self, Refusals};
+use coordinator::rules::sampling::{self, Payloads, Rates};
 use coordinator::rules::sketch::{self, Sketch};
 use coordinator::rules::slashing::{self, Funds, Prices, SlashIntent, Split};
 use coordinator::rules::verdict::{Statement, Verdict};
 use serde_json::{json, Value};
 
-use crate::json::{array, flag, hex, index, list, number, small, three};
+use crate::json::{array, flag, four, hex, index, list, number, small, three};
 
 /// `audit_sample.json`.
 pub fn audit_sample(input: &Value) -> Value {
     let rates = Rates {
         base_ppm: small(&input["p_base_ppm"]),
         new_ppm: small(&input["p_new_ppm"]),
-        cap: small(&input["cap"]),
+        limit: small(&input["limit"]),
         is_doubled: flag(&input["is_doubled"]),
     };
-    let (included, is_new) = (number(&input["included"]), number(&input["is_new"]));
-    let sampled = sampling::sampled_targets(&array(&input["sigma"]), included, is_new, &rates);
-    places(sampled)
+    let payloads = Payloads {
+        included: number(&input["included"]),
+        is_new: number(&input["is_new"]),
+        on_probation: number(&input["on_probation"]),
+    };
+    places(sampling::sampled_targets(
+        &array(&input["sigma"]),
+        &payloads,
+        &rates,
+    ))
+}
+
+/// `audit_limit.json`.
+pub fn audit_limit(input: &Value) -> Value {
+    let [trainers, is_new, eligible] =
+        ["trainers", "is_new", "eligible"].map(|key| number(&input[key]));
+    let (cap, seat_load) = (small(&input["cap"]), small(&input["seat_load"]));
+    sampling::limit(cap, seat_load, trainers, is_new, eligible).into()
 }
 
 /// `audit_seats.json`.
@@ -111,7 +127,7 @@ pub fn audit_panel(input: &Value) -> Value {
     json!({
         "outcome": outcome as u8,
         "outvoted": places(panel.outvoted().into()),
-        "paid": places(panel.paid_seats(outcome).into()),
+        "paid": places(panel.paid_seats().into()),
         "faults": faults,
     })
 }
@@ -136,22 +152,25 @@ pub fn case_outcome(input: &Value) -> Value {
 
 /// `slash.json`.
 pub fn slash(input: &Value) -> Value {
-    let [stake, unbonding, unvested] = three(&input["funds"]);
+    let [claimable, unvested, stake, unbonding] = four(&input["funds"]);
     let funds = Funds {
+        claimable,
+        unvested,
         stake,
         unbonding,
-        unvested,
     };
     let intent = intent(input, &funds);
     let taken = intent.take(&funds);
     json!({
+        "small": intent.is_small,
         "unvested": intent.takes_unvested,
         "strike": intent.is_strike,
         "barred": intent.is_barred,
         "acquitted": intent.pays_acquitted,
         "fault": intent.fault as u8,
         "principal": intent.principal.to_string(),
-        "taken": [taken.stake, taken.unbonding, taken.unvested, taken.shortfall],
+        "taken": [taken.claimable, taken.unvested, taken.stake, taken.unbonding],
+        "shortfall": taken.shortfall,
     })
 }
 
@@ -167,10 +186,13 @@ fn intent(input: &Value, funds: &Funds) -> SlashIntent {
         "vouched_for_malformed" => slashing::vouched_for_malformed(),
         "work" => slashing::work(funds, flag(&input["is_repeated"])),
         "no_openings" => {
-            let (round, last) = (number(&input["round"]), number(&input["last_round"]));
-            slashing::no_openings(funds, &prices, round, last, flag(&input["is_repeated"]))
+            let (price, doublings) = (number(&input["price"]), small(&input["doublings"]));
+            slashing::no_openings(funds, price, doublings)
         }
-        "seat" => slashing::seat(seat_fault(number(&input["seat_fault"])), funds, &prices),
+        "seat" => {
+            let fault = seat_fault(number(&input["seat_fault"]));
+            slashing::seat(fault, flag(&input["is_second"]), funds, &prices)
+        }
         "false_root" => slashing::false_root(funds),
         "false_possession" => slashing::false_possession(funds),
         other => panic!("unknown penalty {other}"),
@@ -202,6 +224,31 @@ pub fn slash_split(input: &Value) -> Value {
 /// `failed_case.json`.
 pub fn failed_case(input: &Value) -> Value {
     parts(slashing::failed_case(number(&input["bond"])))
+}
+
+/// `openings_price.json`.
+pub fn openings_price(input: &Value) -> Value {
+    let (p_ppm, limit) = (small(&input["p_ppm"]), small(&input["limit"]));
+    let (reward, sum_ppm) = (number(&input["reward"]), number(&input["sum_ppm"]));
+    refusal::openings_price(reward, p_ppm, sum_ppm, limit).into()
+}
+
+/// `openings_step.json`.
+pub fn openings_step(input: &Value) -> Value {
+    let mut known = Refusals {
+        step: 0,
+        mark: 0,
+        decided_round: u64::MAX,
+    };
+    let steps: Vec<Value> = list(&input["refusals"])
+        .map(three)
+        .map(|[round, now, included]| {
+            let is_new = known.add(round, now, included);
+            assert_eq!(known.doublings(), known.step.saturating_sub(1));
+            json!([is_new, known.step])
+        })
+        .collect();
+    json!(steps)
 }
 
 fn parts(split: Split) -> Value {

@@ -1,0 +1,296 @@
+"""The price of an honest crash and of refusing an audit, against the program alone."""
+
+from support.fields import assert_fields, assert_records
+from support.program.audits import MISMATCH, OK, UNAVAILABLE
+from support.program.cases import FEE, STAKE, CaseDriver
+from support.program.losses import REWARD, commit_all, penalties, seats_of, wealth
+
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
+from troth_coordinator.chain import instructions as life
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.view import EntryFlag, Status
+
+TARGET = 3
+PATIENT = {"commit_slots": 2_000, "attest_slots": 200, "vesting_slots": 9_000}
+LONG = {**PATIENT, "unbond_slots": 9_000, "max_rounds": 100}
+FIRST_PRICE = 12 * REWARD
+
+
+def members(num: int = 12, rounds: int = 1, **changes: int | str) -> CaseDriver:
+    """The target has more at stake than it needs, so that fines do not end its membership."""
+    driver = CaseDriver.started(num, rounds, **{**LONG, **changes})
+    owner = driver.owners[TARGET]
+    driver.send(life.top_up_stake(driver.at, owner.pubkey(), 100 * REWARD), owner)
+    return driver
+
+
+def seated_twice(driver: CaseDriver, round_: int) -> tuple[int, list[int]]:
+    """A witness on the first seats of two audits of a round, and their targets."""
+    targets = list(bitmap.indices_of(driver.round(round_).sampled))
+    for target in targets:
+        driver.post(round_, target)
+    seats = {target: seats_of(driver.of(round_, target)) for target in targets}
+    held = {w: [t for t, seated in seats.items() if w in seated] for w in range(12) if w != TARGET}
+    witness = max(held, key=lambda w: len(held[w]))
+    assert len(held[witness]) >= 2
+    return witness, held[witness][:2]
+
+
+def test_a_crash_before_the_commit_is_one_fine_however_many_seats_it_held() -> None:
+    """A witness's machine goes down for a minute while it holds two seats.
+
+    It commits to nothing in either audit. That is one outage: two fees in all, one step towards
+    jail, and no further seat until it acts on chain again. Threat T47.
+    """
+    driver = members()
+    witness, targets = seated_twice(driver, 0)
+    says = {
+        target: [None if seat == witness else OK for seat in seats_of(driver.of(0, target))]
+        for target in targets
+    }
+    driver.take_all_verdicts(0, says)
+    driver.run_to(max(driver.of(0, target).stage_end for target in targets))
+    for target in targets:
+        driver.extend(0, target)
+    driver.take_all_verdicts(0, {target: [OK, OK] for target in targets})
+    paid = [event for target in targets for event in penalties(driver.settle(0, target))]
+    mine = [event for event in paid if event.index == witness]
+    assert_records(mine, [{"fault": 6, "unvested": 2 * FEE, "stake": 0}])
+    entry = driver.entries[witness]
+    assert_fields(entry, seat_faults=1, stake=STAKE, status=Status.ACTIVE)
+    assert entry.flags & EntryFlag.SILENT
+    back = [index for index in range(12) if index != witness]
+    driver.commit_all(back)
+    driver.attest_all(back)
+    driver.close()
+    assert not bitmap.has(driver.open.eligible, witness), "not seated until it acts"
+    driver.commit_all()
+    assert not driver.entries[witness].flags & EntryFlag.SILENT
+
+
+def test_a_crash_between_commit_and_reveal_costs_fees_and_no_stake() -> None:
+    """A machine dies with two hidden verdicts, which it can never show.
+
+    Each costs two fees. The second is part of the same silence: no tenth of the stake, and one
+    step towards jail. Hiding again later, when the first was decided, is another matter.
+    Threat T46.
+    """
+    driver = members()
+    witness, targets = seated_twice(driver, 0)
+    audits = [driver.of(0, target) for target in targets]
+    for audit in audits:
+        commit_all(driver, audit, [OK] * 3)
+    for audit in audits:
+        for index in seats_of(audit):
+            if index != witness:
+                _, reveal = driver.commit_instructions(audit, index, OK)
+                driver.send(reveal, driver.sessions[index])
+    driver.run_to(max(driver.of(0, target).stage_end for target in targets))
+    for target in targets:
+        driver.extend(0, target)
+    driver.take_all_verdicts(0, {target: [OK, OK] for target in targets})
+    paid = [event for target in targets for event in penalties(driver.settle(0, target))]
+    assert_records(paid, [{"index": witness, "unvested": 2 * FEE}] * 2)
+    assert_fields(driver.entries[witness], seat_faults=1, stake=STAKE)
+
+
+def silent_refusal(driver: CaseDriver, round_: int, target: int):
+    """The target of an open audit shows nothing until the window has ended."""
+    driver.open_audit(round_, target)
+    driver.run_to(driver.of(round_, target).stage_end)
+    return driver.settle(round_, target)
+
+
+def next_round(driver: CaseDriver) -> int:
+    """Play one more round and freeze its seed."""
+    round_ = driver.run.round
+    driver.play(1)
+    driver.draw(round_)
+    return round_
+
+
+def chosen_round(driver: CaseDriver) -> int:
+    """Play until a round opened after the refusal has closed: its audit decides the probation."""
+    early = next_round(driver)
+    assert bitmap.has(driver.round(early).withheld, TARGET)
+    assert not bitmap.has(driver.round(early).probation, TARGET), "it was open at the decision"
+    chosen = next_round(driver)
+    assert bitmap.has(driver.round(chosen).probation, TARGET)
+    return chosen
+
+
+def test_refusing_every_audit_costs_twice_as_much_each_time_and_ends_in_jail() -> None:
+    """A trainer that computed nothing shows nothing either, time after time.
+
+    The reward of the round goes, then 12, 24 and 48 rewards, and the third step jails. In between
+    its rewards wait, because it is on probation. Threat T18, T36.
+    """
+    driver = members(6, 2)
+    prices = []
+    round_ = 1
+    for step in (1, 2, 3):
+        before, withheld = wealth(driver, TARGET), driver.entries[TARGET].withheld
+        landed = silent_refusal(driver, round_, TARGET)
+        (fine,) = penalties(landed)
+        taken = fine.claimable + fine.unvested + fine.stake + fine.unbonding
+        prices.append(taken)
+        entry = driver.entries[TARGET]
+        assert_fields(entry, openings_step=step, withheld=0, work_faults=0)
+        assert entry.flags & EntryFlag.PROBATION
+        undone = 0 if withheld else REWARD
+        assert wealth(driver, TARGET) == before - taken - undone
+        assert withheld == (0 if step == 1 else 2 * REWARD), "the reward of the round is in it"
+        if step < 3:
+            round_ = chosen_round(driver)
+    assert prices == [FIRST_PRICE, 2 * FIRST_PRICE, 4 * FIRST_PRICE]
+    assert driver.entries[TARGET].status == Status.JAILED
+
+
+def test_two_rounds_of_one_outage_cost_one_step() -> None:
+    """A trainer is cut off while two of its rounds are sampled and not yet opened.
+
+    Both refusals cost the first price: the second round was opened before the first was decided.
+    Threat T36.
+    """
+    driver = members(6, 2)
+    driver.draw(0)
+    for round_ in (0, 1):
+        driver.open_audit(round_, TARGET)
+    driver.run_to(max(driver.of(round_, TARGET).stage_end for round_ in (0, 1)))
+    for round_ in (0, 1):
+        (fine,) = penalties(driver.settle(round_, TARGET))
+        assert fine.claimable + fine.unvested + fine.stake == FIRST_PRICE
+    assert_fields(driver.entries[TARGET], openings_step=1, status=Status.ACTIVE)
+
+
+def test_an_audit_that_clears_ends_probation_and_pays_what_was_withheld() -> None:
+    """An honest trainer lost its disk once. It shows its next work, and loses no further reward.
+
+    Threat T36.
+    """
+    driver = members(6, 2)
+    silent_refusal(driver, 1, TARGET)
+    chosen = chosen_round(driver)
+    later = next_round(driver)
+    entry = driver.entries[TARGET]
+    assert_fields(entry, withheld=3 * REWARD, probation_round=chosen)
+    assert not bitmap.has(driver.round(later).probation, TARGET), "one audit at a time"
+    unvested = sum(entry.bucket_amount)
+    landed = driver.judge(chosen, TARGET, [OK, OK, OK])
+    changed = landed.event("ProbationChanged")
+    assert_fields(changed, index=TARGET, is_on=False, credited=3 * REWARD, returned=0)
+    entry = driver.entries[TARGET]
+    assert_fields(entry, withheld=0)
+    assert not entry.flags & EntryFlag.PROBATION
+    assert sum(entry.bucket_amount) == unvested + 3 * REWARD
+
+
+def test_probation_goes_on_when_its_audit_ends_unproven() -> None:
+    """Rewards that waited go back to the pool, and the next payload is drawn. Threat T36."""
+    driver = members(6, 2)
+    silent_refusal(driver, 1, TARGET)
+    chosen = chosen_round(driver)
+    pool = driver.run.reward_pool
+    landed = driver.judge(chosen, TARGET, [OK, MISMATCH, OK, MISMATCH, None])
+    assert landed.event("AuditSettled").outcome == AuditOutcome.UNPROVEN
+    assert_fields(driver.entries[TARGET], withheld=0)
+    assert driver.entries[TARGET].flags & EntryFlag.PROBATION
+    settled = landed.event("AuditSettled")
+    assert driver.run.reward_pool == pool + 2 * REWARD - settled.fee * settled.paid.bit_count()
+    second = next_round(driver)
+    assert bitmap.has(driver.round(second).probation, TARGET)
+
+
+def test_an_audit_that_a_griefer_asked_for_costs_a_silent_target_one_reward() -> None:
+    """A griefer sees a trainer fall silent after its commit, and asks for an audit of that payload.
+
+    Without openings the target loses the reward of the round: no fine, no step, no probation. The
+    pool keeps the five fees, so the trick costs its author more than nothing. Threat T24.
+    """
+    driver = CaseDriver(6, **LONG, p_base_ppm=0, p_new_ppm=0)
+    driver.start()
+    driver.commit_all()
+    driver.request(TARGET)
+    driver.attest_all()
+    driver.close()
+    driver.draw(0)
+    before = driver.entries[TARGET]
+    landed = silent_refusal(driver, 0, TARGET)
+    assert penalties(landed) == []
+    assert_fields(landed.event("PrepaidRefunded"), refunded=0, kept=5 * FEE)
+    entry = driver.entries[TARGET]
+    assert_fields(entry, stake=before.stake, openings_step=0, flags=before.flags)
+    assert sum(entry.bucket_amount) == sum(before.bucket_amount) - REWARD
+
+
+def unheard(driver: CaseDriver, vote):
+    """Three seats say that they were served nothing, and a jury decides unanimously."""
+    landed = driver.judge(0, TARGET, [UNAVAILABLE] * 3 + [OK] * 2)
+    settled = landed.event("AuditSettled")
+    assert_fields(settled, outcome=AuditOutcome.UNAVAILABLE, reward_undone=0)
+    assert settled.paid.bit_count() == 2, "no fee for a word that nobody has checked"
+    assert driver.entries[TARGET].frozen == 0 and driver.run.accused == 0
+    people = [TARGET] if vote is MISMATCH else []
+    return driver.decide(driver.case(0, TARGET), vote, people).event("CaseSettled")
+
+
+def test_three_colluders_who_say_unavailable_take_nothing_from_an_honest_target() -> None:
+    """They sit in the audit of an honest trainer, and say that it serves nothing.
+
+    A jury of others gets the openings and clears it: the reward stands, the three earn nothing.
+    Threat T23.
+    """
+    driver = members()
+    before = wealth(driver, TARGET)
+    settled = unheard(driver, OK)
+    assert_fields(settled, outcome=CaseOutcome.ACQUITTED, seats_paid=0, reward_undone=0)
+    assert wealth(driver, TARGET) == before
+    assert_fields(driver.entries[TARGET], openings_step=0, frozen=0)
+
+
+def test_seats_that_were_served_nothing_are_paid_once_the_jury_says_so_too() -> None:
+    """A trainer posts a root and serves its openings to nobody: a refusal (P5). Threat T36."""
+    driver = members()
+    settled = unheard(driver, UNAVAILABLE)
+    assert_fields(settled, outcome=CaseOutcome.NO_OPENINGS, fault=5, reward_undone=REWARD)
+    assert settled.seats_paid.bit_count() == 3 and settled.seats_fee == FEE
+    assert_fields(driver.entries[TARGET], openings_step=1, work_faults=0)
+
+
+def test_work_that_only_the_jury_saw_is_judged_as_after_a_mismatch() -> None:
+    """A cheat starves the seats, for a refusal is cheaper than a conviction: the jury convicts.
+
+    Threat T45.
+    """
+    driver = members()
+    settled = unheard(driver, MISMATCH)
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=(STAKE + 100 * REWARD) // 2)
+    assert_fields(driver.entries[TARGET], work_faults=1, frozen=1)
+    assert bitmap.has(driver.run.accused, TARGET), "it counts for the breaker now"
+
+
+def test_the_first_round_of_a_public_run_is_audited() -> None:
+    """A free-rider earns in the first twenty rounds, while nobody has earned a seat yet.
+
+    Founders are eligible at once: the first sampled payload is judged like any other. Threat T66.
+    """
+    driver = members(seat_after_rounds=20)
+    assert bitmap.count(driver.round(0).eligible) == 12
+    assert driver.round(0).unpaid == 0
+    assert driver.judge(0, TARGET, [OK] * 3).event("AuditSettled").outcome == AuditOutcome.CLEARED
+
+
+def test_exactly_three_witnesses_are_not_paid_for_what_nobody_can_judge() -> None:
+    """In a run with three witnesses each of them knows that nobody can audit it.
+
+    Its sampled payloads are not paid; those of the others are audited. Threat T66.
+    """
+    driver = CaseDriver(5, roles=[3, 3, 3, 1, 1], seat_load=15, **LONG)
+    driver.start()
+    driver.play(1)
+    landed = driver.draw(0)
+    frozen = landed.event("SeedFrozen")
+    assert_fields(frozen, unseated=0b00111, reward_undone=3 * REWARD)
+    assert driver.round(0).unpaid == 0b00111
+    assert [sum(entry.bucket_amount) for entry in driver.entries[:5]] == [0, 0, 0, REWARD, REWARD]
+    assert driver.judge(0, 4, [OK] * 3).event("AuditSettled").outcome == AuditOutcome.CLEARED
