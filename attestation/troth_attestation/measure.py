@@ -94,11 +94,11 @@ class Distances:
     """The measured numbers of one audit.
 
     `has_gradient` says whether a drawn tile has one. `residual_ratio` is the median of ||M|| / f
-    over those tiles, `median_error` that of e. `errors` are e of all drawn tiles. `counted` is what
-    is left of them towards a mismatch, where a second computation excuses some. `residual_ratios`
-    are of the drawn tiles that were sent. `num_idle` and `num_surely_idle` count sent tiles
-    without gradient, over all tiles. `agreement` is that of the votes with the gradient, in the
-    group of tiles where it is least; None where it is not tested.
+    over those tiles, `median_error` that of e. `errors` are e of all drawn tiles. `counted` and
+    `counted_median` are what is left of them towards a mismatch, where a second computation excuses
+    some. `residual_ratios` are of the drawn tiles that were sent. `num_idle` and `num_surely_idle`
+    count sent tiles without gradient, over all tiles. `agreement` is that of the votes with the
+    gradient, in the group of tiles where it is least; None where it is not tested.
     """
 
     has_gradient: bool
@@ -106,6 +106,7 @@ class Distances:
     median_error: float
     errors: Float64
     counted: Float64
+    counted_median: float
     residual_ratios: Float64 = field(default_factory=lambda: np.zeros(0))
     num_idle: int = 0
     num_surely_idle: int = 0
@@ -116,9 +117,14 @@ class Distances:
         """How many tiles were drawn."""
         return len(self.errors)
 
-    def excused(self) -> "Distances":
-        """Return the distances without anything that a second computation might excuse."""
-        return replace(self, counted=np.zeros_like(self.errors), num_surely_idle=0)
+    def excused(self, sure: float) -> "Distances":
+        """Return the distances without anything that a second computation might excuse.
+
+        A median above `sure` is no noise of honest hardware.
+        """
+        none = np.zeros_like(self.errors)
+        median = self.median_error if self.median_error > sure else 0.0
+        return replace(self, counted=none, counted_median=median, num_surely_idle=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +173,14 @@ def measure(shown: Shown, own: Yardstick, signs: Signs, rule: Rule) -> Distances
     beside = residuals / np.maximum(scale.norms[shown.tiles], scale.median)
     floor = rule.judge.sent_floor_log2
     any_gradient = bool(has_gradient.any())
+    median = float(np.median(errors[has_gradient])) if any_gradient else 0.0
     return Distances(
         has_gradient=any_gradient,
         residual_ratio=float(np.median(ratios[has_gradient])) if any_gradient else 0.0,
-        median_error=float(np.median(errors[has_gradient])) if any_gradient else 0.0,
+        median_error=median,
         errors=errors,
         counted=errors,
+        counted_median=median,
         residual_ratios=beside[signs.present[shown.tiles]],
         num_idle=_num_idle(signs, scale.largest, floor + MILD_LOG2),
         num_surely_idle=_num_idle(signs, scale.largest, floor + HARSH_LOG2),
@@ -196,19 +204,34 @@ def with_second(
     """Excuse what the judge's two computations, `own`, do not agree about.
 
     A tile counts with the smaller of its two errors, and not at all within four times the distance
-    of the two. A tile is surely without gradient if both say so.
+    of the two. The median counts in the same way, unless it is too large for noise. A tile is
+    surely without gradient if both say so.
     """
     first, second = own[0].tiles, own[1].tiles
     scales = own[0].scale, own[1].scale
     f = scales[0].of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
     apart = norms_of((first[shown.tiles] - second[shown.tiles]).reshape(len(f), -1)) / f
-    least = np.minimum(found.errors, _errors(shown, second) / f)
+    others = _errors(shown, second) / f
+    least = np.minimum(found.errors, others)
     largest = np.maximum(scales[0].largest, scales[1].largest)
     return replace(
         found,
         counted=np.where(least > NOISE_FACTOR * apart, least, 0.0),
+        counted_median=_counted_median(found, others, apart, scales[0].norms[shown.tiles], rule),
         num_surely_idle=_num_idle(signs, largest, rule.judge.sent_floor_log2 + HARSH_LOG2),
     )
+
+
+def _counted_median(
+    found: Distances, others: Float64, apart: Float64, norms: Float64, rule: Rule
+) -> float:
+    """Return the median that counts, 0 where it may be the judge's own noise."""
+    sure = rule.judge.tile_mismatch_micro / MICRO
+    if found.median_error > sure or not found.has_gradient:
+        return found.median_error
+    has_gradient = norms > 0
+    least = min(found.median_error, float(np.median(others[has_gradient])))
+    return least if least > NOISE_FACTOR * float(np.median(apart[has_gradient])) else 0.0
 
 
 def _errors(shown: Shown, own: Float32) -> Float64:

@@ -120,7 +120,8 @@ def conclude(
     It is made only if without it the verdict is a mismatch, and might be milder with it. `judge`
     is what measured, and what computes again.
     """
-    verdict, spared = decide(found, rule.judge), decide(found.excused(), rule.judge)
+    sure = rule.judge.tile_mismatch_micro / MICRO
+    verdict, spared = decide(found, rule.judge), decide(found.excused(sure), rule.judge)
     if verdict.kind == spared.kind:
         return spared
     own, again = judge
@@ -179,7 +180,7 @@ def _findings(found: Distances, bounds: JudgeSection) -> Iterator[Finding]:
     counted = found.counted
     most = min(bounds.mismatch_tiles, found.num_drawn)
     yield from _either(
-        found.median_error >= bounds.mismatch_bound_micro / MICRO
+        found.counted_median >= bounds.mismatch_bound_micro / MICRO
         or _count(counted, bounds.tile_mismatch_bound_micro) >= most,
         False,
         Reason.WORK_DIFFERS,

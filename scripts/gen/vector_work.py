@@ -100,6 +100,9 @@ def audit_work(s: Stream) -> Cases:
     one = Fraction(1)
     for error in (0, 29, 31, 99, 101):
         yield _audit([_tile(one, Fraction(error, 1000)) for _ in range(5)], None)
+    for error in (99, 101, 250, 499, 501):
+        for agrees in (True, False):
+            yield _audit([_tile(one, Fraction(error, 1000)) for _ in range(5)], agrees)
     for errors in ([119] * 3, [121] * 3, [179] * 6, [181] * 5, [181] * 6, [499] * 2, [501]):
         yield _audit(_beside(errors, 16), True)
     for errors in ([501] * 3, [2999], [3001], [181] * 6, [3001, 3001, 3001]):
@@ -223,8 +226,12 @@ def _judged(tiles: list[Tiles], second: list[Tile] | None) -> dict[str, object]:
     }
     beside = [_norm(residuals[t]) / max(norms[t], middle) for t in each if sent[t]]
     largest = [max((abs(value(p)) for p in g.values()), default=Fraction(0)) for g, _, _ in tiles]
-    lenient = _verdict(found, errors, [Decimal(0)] * len(tiles), beside, _idle(sent, largest, 0))
-    counted, both = errors, largest
+    is_large = found["median_error"] > Decimal("0.5")
+    nothing = [Decimal(0)] * len(tiles)
+    lenient = _verdict(
+        found, errors, nothing, beside, _idle(sent, largest, 0), median_counts=is_large
+    )
+    counted, both, median_counts = errors, largest, True
     if second is not None:
         apart = [_size(_minus(tiles[t][0], second[t])) / f[t] for t in each]
         others = [_size(_less(moved[t], second[t])) / f[t] for t in each]
@@ -232,10 +239,14 @@ def _judged(tiles: list[Tiles], second: list[Tile] | None) -> dict[str, object]:
         counted = [
             one if one > 4 * two else Decimal(0) for one, two in zip(least, apart, strict=True)
         ]
+        median = min(found["median_error"], _median([others[t] for t in each if norms[t]]))
+        noise = _median([apart[t] for t in each if norms[t]])
+        median_counts = is_large or (median >= Decimal("0.1") and median > 4 * noise)
         there = [max((abs(value(p)) for p in g.values()), default=Fraction(0)) for g in second]
         both = [max(pair) for pair in zip(largest, there, strict=True)]
-    strict = _verdict(found, errors, errors, beside, _idle(sent, largest, 46))
-    excused = _verdict(found, errors, counted, beside, _idle(sent, both, 46, largest))
+    strict = _verdict(found, errors, errors, beside, _idle(sent, largest, 46), median_counts=True)
+    idle = _idle(sent, both, 46, largest)
+    excused = _verdict(found, errors, counted, beside, idle, median_counts=median_counts)
     verdict = lenient if strict[0] == lenient[0] or second is None else excused
     rounded = {name: round(number * 10**6) for name, number in found.items()}
     return {"kind": verdict[0], "reason": verdict[1], **rounded}
@@ -259,6 +270,8 @@ def _verdict(
     counted: list[Decimal],
     beside: list[Decimal],
     idle: tuple[int, int],
+    *,
+    median_counts: bool,
 ) -> tuple[str, str]:
     """Return the worst of all findings, and of equal ones the first."""
     n = len(errors)
@@ -278,7 +291,7 @@ def _verdict(
         ("VOTES_WITHOUT_GRADIENT", idle[1] >= 3, idle[0] > 0),
         (
             "WORK_DIFFERS",
-            median >= Decimal("0.1") or beyond(counted, "0.18") >= min(6, n),
+            (median >= Decimal("0.1") and median_counts) or beyond(counted, "0.18") >= min(6, n),
             False,
         ),
         (

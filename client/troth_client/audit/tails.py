@@ -28,14 +28,15 @@ class Tails:
     """The extremes of the audits of one kind of trainer.
 
     `ratios` are the residuals of every sent drawn tile. The others are the worst of any audit.
-    `spare` is the largest error behind the `ok_tiles` that ok work may have. `nth`, `third` and
-    `most` are errors after a second computation: number `mismatch_tiles` from the largest on, the
-    third, the largest. `third_ratio` is the third largest residual of a tile. `num_idle` are votes
-    without gradient, each of which makes honest work inconclusive.
+    `spare` is the largest error behind the `ok_tiles` that ok work may have. `median`, `nth`,
+    `third` and `most` are errors after a second computation: the median, number `mismatch_tiles`
+    from the largest on, the third, the largest. `third_ratio` is the third largest residual of a
+    tile. `num_idle` are votes without gradient, each of which makes honest work inconclusive.
     """
 
     ratios: list[Float64] = field(default_factory=list)
     spare: float = 0.0
+    median: float = 0.0
     nth: float = 0.0
     third: float = 0.0
     most: float = 0.0
@@ -46,6 +47,7 @@ class Tails:
         """Keep one audit: as measured, and as it counts after a second computation."""
         self.ratios.append(found.residual_ratios)
         self.spare = max(self.spare, largest(found.errors, judge.ok_tiles + 1))
+        self.median = max(self.median, counted.counted_median)
         self.nth = max(self.nth, largest(counted.counted, judge.mismatch_tiles))
         self.third = max(self.third, largest(counted.counted, NUM_FAR))
         self.most = max(self.most, largest(counted.counted, 1))
@@ -58,6 +60,7 @@ class Tails:
         return cls(
             ratios=[values for one in several for values in one.ratios],
             spare=max(one.spare for one in several),
+            median=max(one.median for one in several),
             nth=max(one.nth for one in several),
             third=max(one.third for one in several),
             most=max(one.most for one in several),
@@ -103,13 +106,13 @@ def tile_bounds(tails: Tails, residual: float, ok_bound_micro: int) -> dict[str,
     return {name: round(_up(value) * MICRO) for name, value in found.items()}
 
 
-def not_cleared(tails: Tails, median: float, residual: float, judge: JudgeSection) -> Iterator[str]:
+def not_cleared(tails: Tails, residual: float, judge: JudgeSection) -> Iterator[str]:
     """Yield the values of a config that are a mismatch and lie too close to honest work.
 
-    `median` and `residual` are the largest medians of honest audits.
+    `residual` is the largest median of an honest audit.
     """
     pairs = (
-        ("mismatch_bound_micro", median),
+        ("mismatch_bound_micro", tails.median),
         ("tile_mismatch_bound_micro", tails.nth),
         ("tile_mismatch_micro", tails.third),
         ("tile_forged_micro", tails.most),

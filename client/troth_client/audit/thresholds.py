@@ -84,7 +84,10 @@ def in_the_way(groups: Sequence[Group], judge: JudgeSection, sketch_factor: int)
         found.append(f"a residual of {residual:.1f} x gradient, {bound}")
     together = Tails.of([group.tails for group in honest])
     median = max((one for group in honest for one in group.medians), default=0.0)
-    found += not_cleared(together, median, residual, judge)
+    if median * MICRO > judge.ok_bound_micro:
+        bound = f"judge.ok_bound_micro = {judge.ok_bound_micro}"
+        found.append(f"a median error of {median:.4f}, {bound}: such work is unpaid")
+    found += not_cleared(together, residual, judge)
     whole = Whole.of([group.whole for group in honest])
     return found + list(_whole_model(whole, judge, sketch_factor))
 
@@ -117,20 +120,21 @@ def _whole_model(whole: Whole, judge: JudgeSection, sketch_factor: int) -> Itera
 def propose_all(groups: Sequence[Group], proposal: Proposal) -> Bounds:
     """Return every bound of the judge that the measurements allow, or why they allow none."""
     ok, mismatch = proposal.ok_bound_micro, proposal.mismatch_bound_micro
-    if proposal.honest is None or proposal.worst_honest is None:
+    if proposal.honest is None:
         return Bounds({}, "nothing could be measured")
     if ok is None or mismatch is None:
         return Bounds({}, "honest work and the mildest cheat do not separate")
     honest = [group for group in groups if group.is_honest]
     residual = max(group.highest_residual for group in honest)
-    tiles = tile_bounds(Tails.of([group.tails for group in honest]), residual, ok)
+    tails = Tails.of([group.tails for group in honest])
+    tiles = tile_bounds(tails, residual, ok)
     whole = whole_bounds(Whole.of([group.whole for group in honest]), tiles["tile_bound_micro"])
     refusals = {
         "the mildest cheat leaves no room between the two bounds": (
             APART[1] * mismatch < APART[0] * ok
         ),
         "honest work comes within a factor of three of the mildest cheat": (
-            CLEARANCE * proposal.worst_honest * MICRO > mismatch
+            CLEARANCE * tails.median * MICRO > mismatch
         ),
         "single tiles of honest work lie beyond every bound": max(tiles.values()) > 1_000 * MICRO,
         "honest ways do not agree which tiles have a gradient": not whole,

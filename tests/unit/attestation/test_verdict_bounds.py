@@ -25,6 +25,7 @@ def distances(errors=(), ratios=(), n=N, **fields):
     beside = np.full(n, 2.0)
     beside[: len(ratios)] = ratios
     given_ = {"has_gradient": True, "residual_ratio": 2.0, "median_error": 0.001} | fields
+    given_ |= {"counted_median": given_["median_error"]}
     return Distances(errors=found, counted=found, residual_ratios=beside, **given_)
 
 
@@ -173,10 +174,49 @@ def test_without_a_finite_second_computation_in_time_nobody_is_accused():
         assert again.calls == 1
 
 
-def test_the_median_is_never_excused():
-    u, own = shares(40, 40, 0.2)
-    again = counting(u)
+@pytest.mark.parametrize("apart", [0.051, 0.2, 0.6])
+def test_a_median_that_may_be_the_judges_own_noise_is_excused(apart):
+    """In a few rounds of the demo's model bf16 lay 0.116 from fp32, in half of all tiles.
+
+    A trainer in bf16 would have been convicted by a jury in fp32.
+    """
+    u, own = shares(40, 40, 0.17)
+    far, _ = shares(40, 40, apart)
+    again = counting(far)
+    found = payload_of(None, u, own).judged(again=again)
+    assert found.kind == INCONCLUSIVE
+    assert found.reason == Reason.BETWEEN_BOUNDS
+    assert again.calls == 1
+
+
+def test_a_median_that_the_trainers_own_precision_explains_is_excused():
+    """The second computation is what the trainer computed: it differs by nothing from that."""
+    u, own = shares(40, 40, 0.4)
+    assert payload_of(None, u, own).judged(again=counting(u)).kind == INCONCLUSIVE
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.004, 0.03])
+def test_a_median_beyond_the_judges_own_noise_is_a_mismatch(apart):
+    u, own = shares(40, 40, 0.17)
+    near, _ = shares(40, 40, apart)
+    again = counting(near)
     assert payload_of(None, u, own).judged(again=again).reason == Reason.WORK_DIFFERS
+    assert payload_of(None, u, own).judged(again=again).kind == MISMATCH
+    assert again.calls == 2
+
+
+def test_a_median_that_no_second_computation_confirms_in_time_accuses_nobody():
+    u, own = shares(40, 40, 0.17)
+    assert payload_of(None, u, own).judged(again=counting(None)).kind == INCONCLUSIVE
+
+
+def test_no_noise_explains_half_of_the_gradient():
+    """A free-rider is convicted without a second computation, and whatever it would say."""
+    u, own = shares(40, 40, 0.51)
+    again = counting(u)
+    found = payload_of(None, u, own).judged(again=again)
+    assert found.kind == MISMATCH
+    assert found.reason == Reason.WORK_DIFFERS
     assert again.calls == 0
 
 

@@ -17,10 +17,10 @@ from troth_coordinator.rules.config import JudgeSection
 JUDGE = JudgeSection()
 
 
-def kept(errors, ratios=(1.0,), counted=None):
+def kept(errors, ratios=(1.0,), counted=None, median=0.001):
     """The tails of one honest audit."""
     values = np.array(errors, float)
-    found = Distances(True, 1.0, 0.001, values, values, np.array(ratios, float))
+    found = Distances(True, 1.0, 0.001, values, values, median, np.array(ratios, float))
     after = found if counted is None else replace(found, counted=np.array(counted, float))
     tails = Tails()
     tails.add(found, after, JUDGE)
@@ -62,23 +62,23 @@ def test_what_a_second_computation_excuses_does_not_widen_a_mismatch():
     tails = kept(noisy, counted=[0.0] * 64)
     assert tails.most == 0
     assert tails.spare == 1.5
-    assert list(not_cleared(tails, 0.001, 1.0, JUDGE)) == []
+    assert list(not_cleared(tails, 1.0, JUDGE)) == []
 
 
 @pytest.mark.parametrize(
-    ("tails", "median", "residual", "name"),
+    ("tails", "residual", "name"),
     [
-        (kept([0.01] * 64), 0.04, 1.0, "judge.mismatch_bound_micro"),
-        (kept([0.01] * 58 + [0.07] * 6), 0.001, 1.0, "judge.tile_mismatch_bound_micro"),
-        (kept([0.01] * 61 + [0.17] * 3), 0.001, 1.0, "judge.tile_mismatch_micro"),
-        (kept([0.01] * 63 + [1.1]), 0.001, 1.0, "judge.tile_forged_micro"),
-        (kept([0.01] * 64), 0.001, 70.0, "judge.residual_mismatch_micro"),
-        (kept([0.01] * 64, ratios=[70.0] * 3), 0.001, 1.0, "judge.residual_mismatch_micro"),
-        (Tails(num_idle=1), 0.001, 1.0, "judge.sent_floor_log2"),
+        (kept([0.01] * 64, median=0.04), 1.0, "judge.mismatch_bound_micro"),
+        (kept([0.01] * 58 + [0.07] * 6), 1.0, "judge.tile_mismatch_bound_micro"),
+        (kept([0.01] * 61 + [0.17] * 3), 1.0, "judge.tile_mismatch_micro"),
+        (kept([0.01] * 63 + [1.1]), 1.0, "judge.tile_forged_micro"),
+        (kept([0.01] * 64), 70.0, "judge.residual_mismatch_micro"),
+        (kept([0.01] * 64, ratios=[70.0] * 3), 1.0, "judge.residual_mismatch_micro"),
+        (Tails(num_idle=1), 1.0, "judge.sent_floor_log2"),
     ],
 )
-def test_a_mismatch_within_a_factor_of_three_of_honest_work_is_named(tails, median, residual, name):
-    (line,) = not_cleared(tails, median, residual, JUDGE)
+def test_a_mismatch_within_a_factor_of_three_of_honest_work_is_named(tails, residual, name):
+    (line,) = not_cleared(tails, residual, JUDGE)
     assert name in line
 
 
@@ -114,7 +114,7 @@ def test_all_bounds_are_proposed_together_or_none():
     ("bad", "why"),
     [
         (lambda: groups(0.2), "do not separate"),
-        (lambda: groups(0.1), "within a factor of three"),
+        (lambda: groups(0.004, tails=kept([0.01], median=0.08)), "within a factor of three"),
         (lambda: groups(0.004, tails=kept([400.0] * 3)), "beyond every bound"),
         (lambda: [Group("cpu fp32", True), Group("half", False, [0.3])], "nothing"),
         (lambda: [Group("cpu fp32", True, [0.01]), Group("half", False)], "nothing"),
