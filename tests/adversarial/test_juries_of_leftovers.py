@@ -5,6 +5,7 @@ from support.fields import assert_fields
 from support.program.audits import MISMATCH, OK
 from support.program.cases import PAYLOAD, ROOT, STAKE, CaseDriver
 from support.program.losses import penalties
+from support.program.rounds import SOL, key
 
 from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as life
@@ -125,3 +126,30 @@ def test_a_jury_whose_members_have_all_left_convicts_all_the_same(num: int, seat
     settled = driver.settle_case(seated, people=[3]).event("CaseSettled")
     assert_fields(settled, outcome=CaseOutcome.CONVICTED, unbonding=STAKE // 10, stake=0)
     assert settled.paid == sum(1 << index for index in jurors)
+
+
+def test_a_juror_that_left_and_lost_its_session_key_votes_with_a_new_one() -> None:
+    """A thief hopes that somebody who left has thrown its session key away.
+
+    Its silence would cost it two fees, and help a cheat. While an audit or a case names it, its
+    owner may name a new key, in a finished run too, and it is in force at once.
+    """
+    driver = CaseDriver(4, max_rounds=1, **PATIENT)
+    driver.start()
+    driver.play(1)
+    driver.cool_down()
+    for index in range(4):
+        leave(driver, index)
+    owner, new = driver.owners[1], key("new session")
+    driver.chain.airdrop(new.pubkey(), SOL)
+    change = life.set_session_key(driver.at, owner.pubkey(), new.pubkey())
+    assert driver.refused(change, owner) == "RunFinished", "nothing names it yet"
+    driver.challenge(driver.outsider("challenger"), 0, 3, PAYLOAD)
+    seated = driver.seat_jury(driver.case(0, 3, PAYLOAD))
+    assert not driver.send(change, owner).event("SessionKeySet").at_next_open
+    lost, _ = driver.vote_instructions(seated, 1, MISMATCH)
+    assert driver.refused(lost, driver.sessions[1]) == "WrongSessionKey"
+    driver.sessions[1] = new
+    driver.take_votes(seated, [MISMATCH] * 3)
+    settled = driver.settle_case(seated, people=[3]).event("CaseSettled")
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, paid=0b111)

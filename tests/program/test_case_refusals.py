@@ -329,3 +329,14 @@ def test_accounts_of_other_types_are_refused_everywhere(
         bad = swapped(name, instruction, place_name, owned[kind])
         assert driver.refused(bad, signer) == OTHER_TYPE, (name, place_name, kind)
     assert driver.case(0, 3, PAYLOAD).stage == AuditStage.CASE_COMMIT
+
+
+def test_votes_of_a_root_only_step_are_exempt_for_its_number_is_that_of_a_real_round() -> None:
+    driver = CaseDriver(6, max_rounds=1)
+    driver.start()
+    driver.play(1)
+    driver.cool_down()
+    stranger = driver.outsider("challenger")
+    claim = driver.challenge_instruction(stranger, 1, 3, ROOT)
+    assert driver.refused(claim, stranger) == "CaseWithoutSubject"
+    driver.send(driver.challenge_instruction(stranger, 0, 3, ROOT), stranger)

@@ -7,6 +7,7 @@ from support.program.rounds import RoundDriver, key
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.params_checks import jury_duty_slots
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import Status
 
@@ -91,6 +92,8 @@ def test_leaving_while_the_run_waits_is_immediate_and_ends_with_a_closed_account
     owner = driver.owners[1]
     landed = leave(driver, 1)
     assert landed.names() == ["LeaveRequested", "ParticipantLeft"]
+    duty_until = driver.slot + jury_duty_slots(driver.params)
+    assert landed.event("LeaveRequested").duty_until == duty_until
     assert driver.entries[1].status == Status.LEFT
     again = make.leave_run(driver.at, owner.pubkey())
     assert driver.refused(again, owner) == "AlreadyLeaving"

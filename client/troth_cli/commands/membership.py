@@ -61,13 +61,19 @@ def register(app: typer.Typer) -> None:
 def leave(options: AsOwner, output: Output) -> None:
     """Leave a run: the whole stake starts to unbond; an open round is served to its end.
 
-    Keep `troth join` running until it exits, once no audit or case can ask for anything. Until
-    then, silence or missing openings are fined from the unbonding stake.
+    Keep `troth join` running until it exits, once no audit or case can ask for anything. Juries
+    are drawn from the witnesses of a round, whether they have left or not. Until then, silence or
+    missing openings are fined from the unbonding stake.
     """
+    from troth_coordinator.rules.params_checks import jury_duty_slots
 
     def leaving(view: "NetworkView") -> str:
-        slots = view.run.params.unbond_slots
-        return f"Leaving. The stake is due in {slots} slots: troth withdraw."
+        params = view.run.params
+        return (
+            f"Leaving. The stake is due in {params.unbond_slots} slots: troth withdraw.\n"
+            f"Juries may need your vote for up to {jury_duty_slots(params)} slots: keep troth join"
+            " running until it exits."
+        )
 
     _as_owner(options, output, leaving, lambda by: by.leave_run())
 

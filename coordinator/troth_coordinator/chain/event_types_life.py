@@ -184,6 +184,7 @@ class LeaveRequested(Event):
     stake: int
     matures_slot: int
     at_next_open: bool
+    duty_until: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,6 +101,11 @@ def least_keep_stake(min_stake: int, reward: int, absence_fee: int) -> int:
     return max(1, half, MIN_STAKE_REWARDS * reward, MIN_STAKE_ABSENCES * absence_fee)
 
 
+def jury_duty_slots(params: ParamsView) -> int:
+    """Return the slots from a round's open until no jury judges it any more."""
+    return longest_settlement_slots(params) - params.appeal_slots - params.breaker_slots
+
+
 def check_params(params: ParamsView) -> None:
     """Raise ContradictionError for the first pair of parameters that cannot both hold."""
     for rules in (_sizes(params), _windows(params), _money(params), _audits(params)):

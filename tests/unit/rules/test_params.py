@@ -18,6 +18,7 @@ from troth_coordinator.rules.params_checks import (
     NEVER_SHORTER,
     check_params,
     check_update,
+    jury_duty_slots,
     longest_settlement_slots,
 )
 from troth_coordinator.rules.params_view import Admission, ParamsView
@@ -38,6 +39,7 @@ def test_defaults_are_those_of_the_protocol():
     assert local.admission == "open"
     assert public.admission == "allowlist"
     assert longest_settlement_slots(local.to_view()) == 2_916
+    assert jury_duty_slots(local.to_view()) == 2_716
 
 
 def test_money_follows_the_reward_unless_it_is_named():

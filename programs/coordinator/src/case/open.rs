@@ -131,7 +131,12 @@ fn require_subject(round: &Round, claim: &Claim) -> Result<()> {
     let (target, subject) = (usize::from(claim.id.target), usize::from(claim.subject));
     let is_it = match claim.id.kind {
         AuditKind::Work | AuditKind::Payload => contains(round.included, target),
-        AuditKind::Root => contains(round.committed, target) && !round.has_flag(ROUND_FORCED_VOID),
+        // A root-only step has the number of the real round that follows it: the case about that
+        // one would find its account taken.
+        AuditKind::Root => {
+            let is_exempt = round.has_flag(ROUND_FORCED_VOID | ROUND_ROOT_ONLY);
+            contains(round.committed, target) && !is_exempt
+        }
         AuditKind::Possession => {
             let vouched = round.ballot(claim.id.target)?.attest_bitmap & round.included;
             contains(round.attested, target) && contains(vouched, subject)

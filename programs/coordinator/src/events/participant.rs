@@ -138,6 +138,8 @@ pub struct LeaveRequested {
     pub matures_slot: u64,
     /// Whether it serves the open round to its end.
     pub at_next_open: bool,
+    /// Last moment on the run clock in which a jury may still need its vote.
+    pub duty_until: u64,
 }
 
 impl Absorbed for LeaveRequested {

@@ -78,6 +78,7 @@ impl LeaveRun<'_> {
             stake: ticket.lamports,
             matures_slot: ticket.matures_slot,
             at_next_open,
+            duty_until: add(run.clock(slot), run.params.jury_duty_slots())?,
         };
         record(&mut run, journal, &event)?;
         if at_next_open {

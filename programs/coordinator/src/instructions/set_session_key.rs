@@ -41,9 +41,13 @@ impl SetSessionKey<'_> {
             session != Pubkey::default(),
             CoordinatorError::InvalidSessionKey
         );
-        self.run.load()?.require_unfinished()?;
         let roster = self.roster.load()?;
         let entry = self.participant.entry_of(&roster)?;
+        // An audit or a case that names it needs its votes, whether it has left or not.
+        if entry.audits > 0 && !entry.is(Status::Barred) {
+            return Ok(());
+        }
+        self.run.load()?.require_unfinished()?;
         ensure!(entry.is_present(), CoordinatorError::NotJoined);
         Ok(())
     }

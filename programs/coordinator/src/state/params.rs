@@ -240,6 +240,14 @@ impl Params {
         ])
     }
 
+    /// The longest time from the open of a round until no jury judges it any more: the longest path
+    /// without appeal and breaker, in which nobody votes.
+    #[must_use]
+    pub fn jury_duty_slots(&self) -> u64 {
+        let after = self.appeal_slots.saturating_add(self.breaker_slots);
+        self.longest_path_slots().saturating_sub(after)
+    }
+
     fn validate_audits(&self) -> Result<()> {
         use CoordinatorError as E;
         let (base, new) = (u64::from(self.p_base_ppm), u64::from(self.p_new_ppm));
