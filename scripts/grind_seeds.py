@@ -51,7 +51,7 @@ class Wish:
 
 def jury_of(seed: bytes, target: int) -> tuple[int, ...]:
     """Return the jury of a target whose audit has had five seats."""
-    seats = sampling.seats_of(hashlib.sha256(seed).digest(), target, EVERYBODY)
+    seats = sampling.seats_of(hashlib.sha256(seed).digest(), target, EVERYBODY)[:SEATS_OUT]
     return sampling.jury(seed, EVERYBODY, [target], seats, ())
 
 
@@ -83,7 +83,7 @@ def blocks(seed: bytes, colluders: int) -> bool:
 
 def accuses(seed: bytes, colluders: int) -> bool:
     """Three of five seats accuse an honest target that is sampled."""
-    return num_ours(sampling.seats_of(seed, HONEST, EVERYBODY), colluders) >= 3
+    return num_ours(sampling.seats_of(seed, HONEST, EVERYBODY)[:SEATS_OUT], colluders) >= 3
 
 
 def hides(seed: bytes, colluders: int) -> bool:

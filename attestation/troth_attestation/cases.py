@@ -8,15 +8,21 @@ A juror without the deciding evidence says UNAVAILABLE, which counts for neither
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from troth_attestation import merkle, possession
 from troth_attestation.header import Header
 from troth_attestation.sizes import PAYLOAD_LEAF_BYTES
+from troth_attestation.sketch import NUM_BUCKETS, sketch_hash
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_coordinator.rules import bitmap as bitmaps
 from troth_coordinator.rules.hashing import H, b32, u8, u16, u64
 from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.root import root_vote
+
+NO_SKETCH: Final = (0,) * NUM_BUCKETS
+"""The sketch of a judge that recomputed nothing."""
+NO_SKETCH_HASH: Final = sketch_hash(NO_SKETCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,8 @@ class Vote:
     """The statement that a juror commits to.
 
     `case_kind` is that of the audit account; `evidence` the openings root of a case about work,
-    zeros in the exact cases.
+    zeros in the exact cases. `sketch_hash` is that of the juror's own gradient under the seed of
+    the case; in the exact cases that of 64 zeros.
     """
 
     run: bytes
@@ -34,9 +41,10 @@ class Vote:
     witness: int
     kind: VerdictKind
     evidence: bytes
+    sketch_hash: bytes = NO_SKETCH_HASH
 
     def commit(self, salt: bytes) -> Digest:
-        """Return H("troth:vote", run, round, target, case kind, witness, verdict, evidence, salt).
+        """Return the H("troth:vote", ...) of the fields in order, sketch hash and salt last.
 
         Indices are u16, kind and verdict u8, the salt 32 bytes. Raises RangeError for a field that
         does not fit.
@@ -50,6 +58,7 @@ class Vote:
             u16(self.witness),
             u8(self.kind),
             b32(self.evidence, "evidence root"),
+            b32(self.sketch_hash, "sketch hash"),
             b32(salt, "salt"),
         )
 

@@ -100,7 +100,7 @@ def sampled_targets(sigma: bytes, payloads: Payloads, rates: Rates) -> Indices:
 
 
 def seats_of(sigma: bytes, target: int, eligible: int) -> Indices:
-    """Return the seats of a target in order: three, then up to two for the extension.
+    """Return the seats of a target in order: three, then up to two for each of two extensions.
 
     `eligible` is the bitmap of the round's eligible witnesses; the target never judges itself.
     Empty if fewer than three are eligible: then there is no audit.

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from troth_attestation.errors import ReportError, TensorError
+from troth_attestation.verdict import VerdictKind
 from troth_coordinator.rules.hashing import H, b32, tag_prefix, u16, u64
 from troth_coordinator.rules.ids import Digest
 
@@ -86,6 +87,14 @@ def decode(data: bytes) -> Sketch:
 def sketch_hash(values: Sequence[int]) -> Digest:
     """Return H("troth:sketch", the 256 bytes)."""
     return H("troth:sketch", encode(values))
+
+
+def proves(kind: VerdictKind, values: Sequence[int]) -> bool:
+    """Return whether a verdict may be shown with a sketch: OK and MISMATCH speak of a gradient.
+
+    Zeros prove no work; a gradient that is too small for the fixed point sketches to zeros.
+    """
+    return any(values) or kind not in (VerdictKind.OK, VerdictKind.MISMATCH)
 
 
 def differ(first: Sequence[int], second: Sequence[int], factor: int = DEFAULT_FACTOR) -> bool:

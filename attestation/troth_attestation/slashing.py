@@ -147,17 +147,20 @@ def no_openings(funds: Funds, price: int, doublings: int) -> SlashIntent:
 def seat(fault: SeatFault, funds: Funds, prices: Prices, *, is_second: bool = False) -> SlashIntent:
     """Return the slash for a seat.
 
-    A missing commit or reveal costs two fees; the second missing reveal (`outage.hidden_verdict`)
-    costs as much as the worst wrong verdict. A wrong ok or an outvoted sketch costs ten
-    recomputations. A false mismatch costs a tenth of the stake, of which the acquitted participant
-    receives a part (`fine`).
+    A missing commit or reveal costs two fees, and so does an outvoted sketch: it may be honest
+    noise. The second missing reveal (`outage.hidden_verdict`) costs as much as the worst wrong
+    verdict. A wrong ok costs ten recomputations. A false mismatch costs a tenth of the stake, of
+    which the acquitted participant receives a part (`fine`).
     """
     wrong = Lamports(WRONG_SEAT_RECOMPUTES * prices.recompute_cost)
     false_mismatch = _percent(funds, FALSE_MISMATCH_PERCENT)
+    silence = Lamports(ABSENT_SEAT_FEES * prices.witness_fee)
     if fault == SeatFault.NO_REVEAL and is_second:
         return _small(Fault.ABSENT_SEAT, max(wrong, false_mismatch))
     if fault in (SeatFault.NO_COMMIT, SeatFault.NO_REVEAL):
-        return _small(Fault.ABSENT_SEAT, Lamports(ABSENT_SEAT_FEES * prices.witness_fee))
+        return _small(Fault.ABSENT_SEAT, silence)
+    if fault == SeatFault.OUTVOTED_SKETCH:
+        return _small(Fault.WRONG_SEAT, silence)
     if fault == SeatFault.FALSE_MISMATCH:
         return replace(_small(Fault.WRONG_SEAT, false_mismatch), pays_acquitted=True)
     return _small(Fault.WRONG_SEAT, wrong)

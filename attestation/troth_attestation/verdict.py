@@ -42,6 +42,7 @@ class Reason(Enum):
     VOTES_DISAGREE = "the votes of a part of the model are not on the side of its gradient"
     OWN_NOT_FINITE = "the judge's own gradient is not finite"
     WORK_DIFFERS = "the shown work is not the gradient of the assigned sequences"
+    SKETCH_IS_ZERO = "the sketch of our own gradient is all zeros: too small to prove work"
     ZERO_GRADIENT = "the recomputed gradient is zero on all opened tiles"
     BETWEEN_BOUNDS = "the difference lies between the two bounds"
     EVIDENCE_MISSING = "what decides the case could not be fetched or replayed"

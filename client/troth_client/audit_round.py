@@ -57,7 +57,6 @@ async def vote_as_juror(witness: Witness, case: AuditView) -> None:
         is_root = case.kind == AuditKind.ROOT
         # A case about a root needs no evidence from others: our own replay computes the root.
         evidence = None if is_root else await fetch_evidence(witness, case, window, lambda: True)
-        verdict = await judge_case(witness, case, evidence)
-        statement = seal_vote(witness, case, verdict)
+        statement = seal_vote(witness, case, await judge_case(witness, case, evidence))
     await commit_vote(witness, case, statement)
     await reveal_vote(witness, case, statement)

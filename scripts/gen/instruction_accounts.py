@@ -211,7 +211,8 @@ RECORDS = {
         {name: f"claim.{name}" for name in ("round", "target", "kind", "subject")},
     ),
     "vote_case": Record(
-        *("vote", "JurorVote"), {name: f"vote.{name}" for name in ("verdict", "hash", "salt")}
+        *("vote", "JurorVote"),
+        {name: f"vote.{name}" for name in ("verdict", "hash", "sketch", "salt")},
     ),
 }
 """Instructions that take several arguments in one record of terms.py."""

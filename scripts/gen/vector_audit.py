@@ -96,7 +96,7 @@ def audit_seats(s: Stream) -> Cases:
         others = [j for j in bits(eligible) if j != target]
         order = sorted(others, key=lambda j: (x("troth:seat", sigma, le(target, 2), le(j, 2)), j))
         given = {"sigma": sigma.hex(), "target": target, "eligible": eligible}
-        yield given, order[:5] if len(order) >= 3 else []
+        yield given, order[:7] if len(order) >= 3 else []
 
 
 def audit_jury(s: Stream) -> Cases:
@@ -164,13 +164,13 @@ def audit_verdict(s: Stream) -> Cases:
 def audit_vote(s: Stream) -> Cases:
     """Commit to votes of a jury, in every kind of case."""
     for kind in (1, 2, 3, 4):
-        run, evidence, salt = s.bytes(32), s.bytes(32), s.bytes(32)
+        run, evidence, salt, sketch_hash = (s.bytes(32) for _ in range(4))
         round_, target, witness = s.bits(64), s.below(64), s.below(64)
         given = {"run": run.hex(), "round": round_, "target": target, "witness": witness}
         given |= {"case_kind": 4 - kind, "kind": kind}
-        given |= {"evidence": evidence.hex(), "salt": salt.hex()}
+        given |= {"evidence": evidence.hex(), "sketch_hash": sketch_hash.hex(), "salt": salt.hex()}
         about = (u64(round_), le(target, 2), le(4 - kind, 1), le(witness, 2), le(kind, 1))
-        yield given, H("troth:vote", run, *about, evidence, salt).hex()
+        yield given, H("troth:vote", run, *about, evidence, sketch_hash, salt).hex()
 
 
 def sketch_pair(s: Stream) -> Cases:

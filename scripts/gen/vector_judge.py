@@ -25,9 +25,14 @@ VALUES = (1_000, 1_000, 1_000, 1_090, 1_200, -700, 0)
 FACTORS = (100, 100, 25, 600, 2_500)
 
 
-def sketches(reports: list[Report]) -> dict[int, int]:
-    """Return what is compared, by seat."""
+def needs_sketch(reports: list[Report]) -> dict[int, int]:
+    """Return the revealed sketches of verdicts that need one, by seat."""
     return {n: s for n, (_, kind, s) in enumerate(reports) if s is not None and kind != UNAVAILABLE}
+
+
+def sketches(reports: list[Report]) -> dict[int, int]:
+    """Return what is compared, by seat: zeros prove nothing."""
+    return {n: s for n, s in needs_sketch(reports).items() if s}
 
 
 def agree(first: int, second: int, factor: int) -> bool:
@@ -37,42 +42,63 @@ def agree(first: int, second: int, factor: int) -> bool:
 
 
 def outvoted(reports: list[Report], factor: int) -> set[int]:
-    """Return the seats that three agreeing ones contradict."""
+    """Return the seats that agree with nobody while two agree, or that a majority contradicts."""
     shown = sketches(reports)
-    return {
-        seat
-        for seat in shown
-        for others in combinations(sorted(set(shown) - {seat}), 3)
-        if all(agree(shown[a], shown[b], factor) for a, b in combinations(others, 2))
-        and not any(agree(shown[seat], shown[other], factor) for other in others)
-    }
+    sure = [n for n in shown if reports[n][1] != INCONCLUSIVE]
+
+    def is_one(group: tuple[int, ...]) -> bool:
+        return all(agree(shown[a], shown[b], factor) for a, b in combinations(group, 2))
+
+    def is_against(seat: int, group: tuple[int, ...]) -> bool:
+        return not any(agree(shown[seat], shown[n], factor) for n in group)
+
+    out = set()
+    if any(is_one(pair) for pair in combinations(sure, 2)):
+        for seat in needs_sketch(reports):
+            rest = tuple(n for n in shown if n != seat)
+            if seat not in shown or is_against(seat, rest):
+                out.add(seat)
+    for size in range(1, len(sure) + 1):
+        for group in combinations(sure, size):
+            if Fraction(size, len(shown)) > Fraction(1, 2) and is_one(group):
+                out |= {n for n in shown if n not in group and is_against(n, group)}
+    return out
 
 
 def outcome(reports: list[Report], available: int, factor: int) -> int | None:
     """Return how an audit stands; None for a number of reports that cannot be."""
-    if not 3 <= available <= 5 or len(reports) not in {3, available}:
+    if not 3 <= available <= 7 or len(reports) not in {3, min(5, available), available}:
         return None
     shown = list(sketches(reports).values())
     all_ok = all(kind == OK for _, kind, _ in reports) and len(shown) == 3 == len(reports)
     if all_ok and all(agree(a, b, factor) for a, b in combinations(shown, 2)):
         return CLEARED
-    if len(reports) < available:
+    if len(reports) == 3 < available:
         return EXTEND
     out = outvoted(reports, factor)
-    counted = [kind for n, (_, kind, _) in enumerate(reports) if n not in out]
+    counted = [kind for n, (_, kind, _) in enumerate(reports) if kind and n not in out]
     decided = {OK: CLEARED, MISMATCH: ACCUSED, UNAVAILABLE: UNSERVED}
-    return next((decided[kind] for kind in decided if counted.count(kind) >= 3), UNPROVEN)
+    for kind, decision in decided.items():
+        rivals = [counted.count(other) for other in range(1, 5) if other != kind]
+        if counted.count(kind) >= 3 and counted.count(kind) > max(rivals):
+            return decision
+    return EXTEND if len(reports) < available else UNPROVEN
 
 
 def paid(reports: list[Report], factor: int) -> list[int]:
     """Return who earns the fee."""
     shown = sketches(reports)
-    seats = [
-        n
-        for n, own in shown.items()
-        if Fraction(sum(agree(own, s, factor) for s in shown.values()), len(shown)) > Fraction(1, 2)
-    ]
-    return sorted(seats)
+    revealed = sum(1 for _, kind, _ in reports if kind)
+    seats = []
+    for n, (_, kind, _) in enumerate(reports):
+        friends = [m for m in shown if n in shown and agree(shown[n], shown[m], factor)]
+        doubting = [m for m in friends if reports[m][1] == INCONCLUSIVE]
+        if kind == INCONCLUSIVE:
+            is_paid = Fraction(len(doubting), revealed) > Fraction(1, 2)
+        else:
+            is_paid = n in shown and Fraction(len(friends), len(shown)) > Fraction(1, 2)
+        seats += [n] * is_paid
+    return seats
 
 
 def fault(reports: list[Report], seat: int, case: int, factor: int) -> int:
@@ -80,7 +106,7 @@ def fault(reports: list[Report], seat: int, case: int, factor: int) -> int:
     committed, kind, _ = reports[seat]
     if not kind:
         return 2 if committed else 1
-    if seat in outvoted(reports, factor) and kind != INCONCLUSIVE:
+    if seat in outvoted(reports, factor):
         return 5
     return {(OK, CONVICTED): 3, (MISMATCH, ACQUITTED): 4}.get((kind, case), 0)
 
@@ -97,9 +123,10 @@ def draw_report(s: Stream, usual: int) -> Report:
 
 def audit_panel(s: Stream) -> Cases:
     """Count seats: every outcome, every fault, and numbers of reports that cannot be."""
-    sizes = ((3, 3), (3, 5), (5, 5), (5, 5), (4, 4), (3, 4), (5, 5), (4, 5), (2, 3), (6, 6), (3, 2))
+    sizes = ((3, 3), (3, 7), (5, 5), (5, 7), (4, 4), (3, 4), (7, 7), (4, 5), (2, 3), (6, 6), (7, 7))
+    sizes += ((8, 8), (3, 2), (5, 6))
     seen: set[object] = set()
-    for number in range(275):
+    for number in range(392):
         count, available = sizes[number % len(sizes)]
         reports = [draw_report(s, 1 + number // len(sizes) % 4) for _ in range(count)]
         case, factor = number % 6, FACTORS[number % len(FACTORS)]
@@ -152,7 +179,7 @@ def penalty(given: dict[str, object], funds: list[int], prices: list[int]) -> di
     if kind == "seat":
         wrong, false_mismatch = 10 * prices[2], principal * 10 // 100
         hidden = max(wrong, false_mismatch) if given["is_second"] else 2 * prices[1]
-        costs = (2 * prices[1], hidden, wrong, false_mismatch, wrong)
+        costs = (2 * prices[1], hidden, wrong, false_mismatch, 2 * prices[1])
         number = int(str(given["seat_fault"]))
         asked = {"fault": 6 if number <= 2 else 7, "principal": costs[number - 1]}
         return none | asked | {"small": True, "acquitted": number == 4}

@@ -37,7 +37,7 @@ LOCALNET = {
     "jury_commit_slots": 80,
     "jury_reveal_slots": 40,
     "appeal_slots": 100,
-    "breaker_slots": 100,
+    "breaker_slots": 30,
     "rounds_per_epoch": 50,
     "residual_rounds": 50,
     "checkpoint_every": 20,
@@ -87,8 +87,8 @@ PUBLIC = LOCALNET | {
     "admission": 1,
     "seat_load": 1,
 }
-# round 240, seeds 2 * 1028, openings 60, verdicts 240, jury 120, appeal and breaker 200
-LONGEST_LOCALNET = 2_916
+# round 240, seeds 2 * 1028, openings 60, verdicts 360, jury 120, appeal and breaker 130
+LONGEST_LOCALNET = 2_966
 NO_MONEY = {"reward_per_payload": 0, "absence_fee": 0}
 CHANGES: tuple[tuple[dict[str, int], str], ...] = (
     ({"ring": 6}, "ok"),
@@ -106,10 +106,10 @@ CHANGES: tuple[tuple[dict[str, int], str], ...] = (
     ({"vesting_slots": LONGEST_LOCALNET}, "VestingTooShort"),
     ({"unbond_slots": LONGEST_LOCALNET + 1, "max_pause_slots": 1}, "ok"),
     ({"unbond_slots": LONGEST_LOCALNET, "max_pause_slots": 1}, "UnbondTooShort"),
-    ({"case_slots": 1_411}, "ok"),
-    ({"case_slots": 1_412}, "VestingTooShort"),
-    ({"commit_slots": 203}, "ok"),
-    ({"commit_slots": 204}, "VestingTooShort"),
+    ({"case_slots": 1_481}, "ok"),
+    ({"case_slots": 1_482}, "VestingTooShort"),
+    ({"commit_slots": 153}, "ok"),
+    ({"commit_slots": 154}, "VestingTooShort"),
     ({"min_stake_lamports": 60_000_000}, "ok"),
     ({"min_stake_lamports": 59_999_999}, "KeepStakeOutOfRange"),
     ({"keep_stake_lamports": 59_999_999}, "KeepStakeOutOfRange"),

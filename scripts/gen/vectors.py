@@ -246,8 +246,10 @@ def strikes(s: Stream) -> Cases:
         ring = [NONE] * 3
         for round_ in steps:
             out = ref.strike(ring, round_)
-            yield {"ring": ring, "round": round_}, out
-            ring = out["ring"]
+            after = out["ring"]
+            recent = sum(one != NONE and round_ - one < 100 for one in after)
+            yield {"ring": ring, "round": round_}, out | {"recent": recent}
+            ring = after
 
 
 def slot_hashes(s: Stream) -> Cases:

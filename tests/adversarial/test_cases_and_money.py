@@ -213,7 +213,7 @@ def test_dust_tickets_hide_no_stake_from_a_slash() -> None:
     driver.chain.advance(driver.params.unbond_slots)
     rest = driver.send(life.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
     assert rest.event("StakeWithdrawn").lamports == STAKE + 7 - taken
-    contradicted = [seat.index for seat in case.seats[3:]]
+    contradicted = [seat.index for seat in case.judging[3:]]
     assert_untouched(driver, [TARGET, *contradicted])
 
 
@@ -269,7 +269,7 @@ def test_rewards_are_claimed_once_and_not_after_they_were_slashed() -> None:
     Rewards that had vested and were claimed are its own. The conviction takes the others, and they
     do not come back when their window ends. Threat T35.
     """
-    driver = CaseDriver.started(commit_slots=2_000, vesting_slots=4_800, unbond_slots=4_800)
+    driver = CaseDriver.started(commit_slots=1_950, vesting_slots=4_800, unbond_slots=4_800)
     owner = driver.owners[TARGET]
     claim = life.claim_reward(driver.at, owner.pubkey())
     for _ in range(3):
@@ -293,7 +293,7 @@ def test_rewards_are_claimed_once_and_not_after_they_were_slashed() -> None:
     driver.release(case)
     driver.chain.advance(2 * driver.params.vesting_slots)
     assert driver.refused(claim, owner) == "NothingToClaim", "what was slashed never vests"
-    contradicted = [seat.index for seat in case.seats[3:]]
+    contradicted = [seat.index for seat in case.judging[3:]]
     assert_untouched(driver, [TARGET, *contradicted])
 
 
@@ -348,7 +348,7 @@ def test_a_false_conviction_is_appealed_and_what_others_paid_for_it_is_not_retur
     driver = CaseDriver.started()
     had = wealth(driver, TARGET)
     case = driver.accuse(0, TARGET)
-    honest = [seat.index for seat in case.seats[3:]]
+    honest = [seat.index for seat in case.judging[3:]]
     landed = driver.decide(case, MISMATCH)
     assert_records(penalties(landed), [{"index": i, "burned": 10_000} for i in honest])
     driver.appeal(case)

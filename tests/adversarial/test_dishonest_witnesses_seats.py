@@ -167,7 +167,7 @@ def test_two_framing_seats_decide_nothing(is_diligent: bool) -> None:
 
     Three are needed. Two more are seated, the honest ones are three, and the target is cleared: no
     reward is undone, nothing is frozen. Had the framers not even recomputed, their sketch is in
-    the minority and they pay ten recomputations each (P7). Threat T23.
+    the minority and they pay two fees each (P7). Threat T23.
     """
     driver = CaseDriver.started()
     unvested = sum(driver.entries[TARGET].bucket_amount)
@@ -178,7 +178,7 @@ def test_two_framing_seats_decide_nothing(is_diligent: bool) -> None:
     assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0, is_strike=False)
     assert sum(driver.entries[TARGET].bucket_amount) == unvested
     paid = [(event.index, event.fault, fined_lamports(event)) for event in penalties(landed)]
-    assert paid == ([] if is_diligent else [(i, 7, 10 * RECOMPUTE) for i in framers])
+    assert paid == ([] if is_diligent else [(i, 7, 2 * FEE) for i in framers])
     assert_untouched(driver, [] if is_diligent else framers)
 
 
@@ -354,10 +354,10 @@ def test_no_seat_is_paid_for_what_it_did_not_recompute() -> None:
     landed = driver.settle(0, TARGET)
     lazy = [seat.index for seat in (audit.seats[0], audit.seats[2])]
     assert_records(penalties(landed), [{"index": index, "fault": 7} for index in lazy])
-    assert {fined_lamports(event) for event in penalties(landed)} == {10 * RECOMPUTE}
+    assert {fined_lamports(event) for event in penalties(landed)} == {2 * FEE}
     settled = landed.event("AuditSettled")
     assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0)
     assert settled.paid.bit_count() == 3
     assert not any(settled.paid >> index & 1 for index in lazy)
-    assert driver.burned() == 2 * 10 * RECOMPUTE
+    assert driver.burned() == 2 * 2 * FEE
     assert_untouched(driver, lazy)

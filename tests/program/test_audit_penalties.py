@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from solders.system_program import TransferParams, transfer
 from support.fields import assert_fields
-from support.program.audits import LAZY, MISMATCH, OK, AuditDriver
+from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver
 from support.program.rounds import SOL, key
 
 from troth_attestation.quorum import AuditOutcome
@@ -66,7 +66,7 @@ def test_whoever_asks_for_its_stake_back_pays_from_the_tickets() -> None:
 def test_a_slash_records_what_is_not_there() -> None:
     driver = AuditDriver.started(recompute_cost=20_000)
     driver.post(0, 1)
-    driver.take_verdicts(0, 1, [(OK, LAZY), OK, OK])
+    driver.take_verdicts(0, 1, [OK, OK, OK], hidden=0b1)
     driver.extend(0, 1)
     driver.take_verdicts(0, 1, [OK, OK])
     penalised = driver.settle(0, 1).event("Penalised")
@@ -121,8 +121,8 @@ def requested(target: int = 1, **changes: int | str) -> AuditDriver:
     driver.start()
     driver.commit_all()
     landed = driver.request(target)
-    assert landed.event("AuditRequested").prepaid == 5 * FEE
-    assert_fields(driver.run, total_bonds=5 * FEE, num_audits=1)
+    assert landed.event("AuditRequested").prepaid == 7 * FEE
+    assert_fields(driver.run, total_bonds=7 * FEE, num_audits=1)
     return driver
 
 
@@ -141,10 +141,10 @@ def test_a_requested_audit_is_paid_from_what_was_paid_in_advance() -> None:
     landed = driver.judge(0, 1, [OK, OK, OK])
     assert landed.event("AuditSettled").fee == FEE
     refund = landed.event("PrepaidRefunded")
-    assert_fields(refund, refunded=2 * FEE, pool=0)
+    assert_fields(refund, refunded=4 * FEE, pool=0)
     assert_fields(driver.run, reward_pool=pool, total_bonds=0)
     fees = 5_000 * 1
-    assert driver.chain.accounts.balance(driver.cranker.pubkey()) == wallet + 2 * FEE - fees
+    assert driver.chain.accounts.balance(driver.cranker.pubkey()) == wallet + 4 * FEE - fees
     assert_fields(driver.run, "the breaker does not count it", sampled=0, accused=0)
 
 
@@ -164,7 +164,7 @@ def test_a_request_for_a_sampled_target_is_refunded_and_the_pool_pays() -> None:
     assert not driver.of(0, 1).flags & AuditFlag.REQUESTED
     pool = driver.run.reward_pool
     refund = driver.judge(0, 1, [OK, OK, OK]).event("PrepaidRefunded")
-    assert refund.refunded == 5 * FEE
+    assert refund.refunded == 7 * FEE
     assert driver.run.reward_pool == pool - 3 * FEE
 
 
@@ -175,7 +175,7 @@ def test_a_request_for_a_payload_that_is_not_included_is_refunded() -> None:
     driver.close()
     settled = driver.settle(0, 1)
     assert settled.event("AuditSettled").outcome == 6
-    assert settled.event("PrepaidRefunded").refunded == 5 * FEE
+    assert settled.event("PrepaidRefunded").refunded == 7 * FEE
     assert driver.refused(driver.open_instruction(0, 1), driver.cranker) == "SeedNotFrozen"
 
 
@@ -211,8 +211,8 @@ def test_an_empty_wallet_does_not_block_the_end_of_an_audit() -> None:
     driver.send(transfer(emptied), griefer)
     pool = driver.run.reward_pool
     refund = driver.settle(0, 1).event("PrepaidRefunded")
-    assert_fields(refund, refunded=0, pool=5 * FEE)
-    assert driver.run.reward_pool == pool + 5 * FEE
+    assert_fields(refund, refunded=0, pool=7 * FEE)
+    assert driver.run.reward_pool == pool + 7 * FEE
 
 
 def test_the_refund_goes_to_whoever_paid_and_to_nobody_else() -> None:

@@ -6,7 +6,7 @@ from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from support.fields import assert_fields
 from support.program.audits import LAZY, MISMATCH, OK
-from support.program.cases import CLEARED, PAYLOAD, ROOT, STAKE, WORK, CaseDriver
+from support.program.cases import CLEARED, FEE, PAYLOAD, ROOT, STAKE, WORK, CaseDriver
 from support.program.closing import checkpoint_pairs, close, round_pairs
 from support.program.losses import fined_lamports
 from support.program.rounds import key
@@ -144,10 +144,11 @@ def test_a_seat_that_paid_for_its_sketch_does_not_pay_for_its_verdict_again() ->
     assert_fields(fined, index=lazy, fault=7)
     driver.challenge(driver.outsider("challenger"), 0, 3, WORK)
     landed = driver.decide(driver.case(0, 3), MISMATCH)
-    others = [seat.index for seat in driver.case(0, 3).seats if seat.index != lazy]
+    others = [seat.index for seat in driver.case(0, 3).judging if seat.index != lazy]
     assert [e.index for e in landed.events if e.name == "Penalised"] == others
     paid = [event for event in landed.events if event.name == "Penalised"]
-    assert {fined_lamports(event) for event in [fined, *paid]} == {10 * REWARD}
+    assert fined_lamports(fined) == 2 * FEE
+    assert {fined_lamports(event) for event in paid} == {10 * REWARD}
 
 
 def test_a_copy_of_a_participant_under_another_program_is_passed_over() -> None:

@@ -61,7 +61,7 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     assert sum(entry.bucket_amount) == 0
     assert_fields(entry, "frozen while the escrow waits", status=Status.INACTIVE, frozen=1)
 
-    wrong = [seat.index for seat in case.seats[3:]]
+    wrong = [seat.index for seat in case.judging[3:]]
     penalties = [event for event in landed.events if event.name == "Penalised"]
     assert_records(penalties, [{"index": i, "fault": 7} for i in wrong])
     assert {fined_lamports(event) for event in penalties} == {10_000}

@@ -9,8 +9,10 @@ from support.program.audits import MISMATCH, OK
 from support.program.cases import CLEARED, PAYLOAD, POSSESSION, ROOT, WORK, CaseDriver
 from support.program.rounds import key
 
+from troth_attestation.cases import NO_SKETCH
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain import instructions as life
+from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.ids import Lamports
@@ -187,7 +189,7 @@ def test_a_reveal_must_be_what_was_committed_and_in_time(
     driver.run_to(seated.stage_end)
     _, changed = driver.vote_instructions(seated, index, OK)
     assert driver.refused(changed, session) == "RevealMismatch"
-    unknown = (7, seated.openings_root, bytes(32))
+    unknown = Reveal(7, seated.openings_root, NO_SKETCH, bytes(32))
     bad = make.reveal_vote(driver.at, session.pubkey(), seated, index, unknown)
     assert driver.refused(bad, session) == "UnknownVerdict"
     driver.run_to(seated.stage_end + driver.params.jury_reveal_slots)

@@ -13,7 +13,7 @@ BOUNDS = {
     **{"commit_payload": 20_000, "attest": 25_000, "close_round": 180_000},
     **{"freeze_seed": 100_000, "open_audit": 60_000, "post_openings": 60_000},
     **{"commit_verdict": 15_000, "reveal_verdict": 25_000, "settle_audit": 300_000},
-    **{"open_case": 60_000, "draw_jury": 50_000, "vote_case": 15_000},
+    **{"open_case": 60_000, "draw_jury": 50_000, "vote_case": 20_000},
     **{"settle_case": 300_000, "release_escrow": 30_000},
 }
 """The project's limits, measured with 64 participants, all of them sampled."""

@@ -39,7 +39,7 @@ SESSION_LAMPORTS = SOL // 2
 """Lamports for the rent of all audits that one participant may open at a time."""
 OWNER_LAMPORTS = 2 * SOL
 """Lamports beside the stake: the session key's share, and as much again for refills."""
-NUM_SEATS, NUM_JURORS = 5, 7
+NUM_SEATS, NUM_JURORS = 7, 7
 
 
 @dataclass(frozen=True, slots=True)

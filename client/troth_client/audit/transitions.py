@@ -7,7 +7,7 @@ the first seats agree, as the program will. Next: `rules/audits.py` for when a s
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
-from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report, case_outcome, outcome
+from troth_attestation.quorum import AuditOutcome, CaseOutcome, Panel, Report, case_outcome
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.sending import Purpose, send
 from troth_client.network.chain import RunChain
@@ -88,9 +88,8 @@ def _instruction(chain: RunChain, view: NetworkView, audit: AuditView, due: Step
         return case_instructions.settle_case(at, payer, audit, people)
     if due is Step.RELEASE:
         return case_instructions.release_escrow(at, payer, audit, people[:1])
-    reports = [report_of(seat) for seat in audit.judging]
-    factor = view.run.params.sketch_factor
-    found = outcome(reports, audit.num_available, factor) if due is Step.HEAR else None
+    panel = Panel([report_of(seat) for seat in audit.judging], view.run.params.sketch_factor)
+    found = panel.outcome(audit.num_available) if due is Step.HEAR else None
     if found is AuditOutcome.EXTEND:
         return audit_instructions.extend_audit(at, payer, audit)
     return audit_instructions.settle_audit(at, payer, audit, people)

@@ -4,9 +4,10 @@ Owns: these four steps. Never: compares numbers (`troth_attestation` does) or wa
 Next: `audit_round.py`, which calls them in order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from troth_attestation.sketch import NUM_BUCKETS, Sketch, sketch_hash
+from troth_attestation.cases import NO_SKETCH
+from troth_attestation.sketch import Sketch, proves, sketch_hash
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
 from troth_client.audit.duty import while_owed
 from troth_client.audit.evidence import OwnGradient, seconds_since
@@ -29,8 +30,6 @@ class Finding:
     seconds: float | None = None
 
 
-NO_SKETCH: Sketch = (0,) * NUM_BUCKETS
-"""Beside a verdict without a gradient of our own."""
 NOT_SERVED = Finding(Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED), NO_SKETCH)
 """No gradient is computed, because there is nothing to compare it with. Its sketch is ignored."""
 
@@ -44,9 +43,20 @@ async def judge_gradient(
     verdict, proof = await runtime.compute(work.judge, evidence, own.own), NO_SKETCH
     if own.own.tiles is not None:
         proof = await runtime.compute(work.sketch, own.own.tiles, audit.seed, audit.target)
+    verdict = proven(verdict, proof)
     took = seconds_since(begun, runtime)
     seconds = None if took is None or own.seconds is None else round(own.seconds + took, 4)
     return Finding(verdict, proof, seconds)
+
+
+def proven(verdict: Verdict, proof: Sketch) -> Verdict:
+    """Return the verdict, inconclusive where the sketch of our own gradient proves nothing.
+
+    The program would refuse the reveal, and hiding a commit is the dearest fault of all.
+    """
+    if proves(verdict.kind, proof):
+        return verdict
+    return replace(verdict, kind=VerdictKind.INCONCLUSIVE, reason=Reason.SKETCH_IS_ZERO)
 
 
 def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
@@ -86,7 +96,7 @@ async def commit_verdict(witness: Witness, audit: AuditView, statement: Entry) -
 async def reveal_verdict(witness: Witness, audit: AuditView, statement: Entry) -> None:
     """Show our verdict once all may, until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
-    shown = Reveal(int(statement.kind), statement.evidence, statement.sketch or (), statement.salt)
+    shown = Reveal(int(statement.kind), statement.evidence, statement.sketch, statement.salt)
     async for view, now in while_owed(witness, audit, seat_duty, Act.REVEAL):
         step = make.reveal_verdict(chain.at, chain.payer, now, chain.index, shown)
         await send(chain, tracker, view, step, Purpose("verdict_revealed", now.key))

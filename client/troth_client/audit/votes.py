@@ -5,43 +5,63 @@ Next: `audit_round.py`, which calls these in order.
 """
 
 from troth_attestation import cases
-from troth_attestation.cases import Vote
+from troth_attestation.cases import NO_SKETCH, Vote
+from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.duty import while_owed
 from troth_client.audit.evidence import is_late, kept_submission, recompute_in_reference
 from troth_client.audit.judgement import Evidence, judge_payload
 from troth_client.audit.sending import Purpose, send
+from troth_client.audit.verdicts import Finding, proven
 from troth_client.audit.witness import Witness
 from troth_client.state.errors import WeightsLostError
 from troth_client.state.verdict_store import Entry
 from troth_coordinator.chain import case_instructions as make
+from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
 from troth_coordinator.rules.audits import Act, juror_duty
 
 
-async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | None) -> Verdict:
-    """Return the verdict on a case; `evidence` is None where nobody served it in time."""
-    if case.kind in (AuditKind.ROOT, AuditKind.WORK):
-        await _until_replayed(witness, case)
+async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | None) -> Finding:
+    """Return the finding on a case; `evidence` is None where nobody served it in time.
+
+    Its sketch is under the seed of the case, zeros where no gradient was computed.
+    """
+    if case.kind == AuditKind.WORK and evidence is not None:
+        return await _judge_work(witness, case, evidence)
+    return Finding(await _judge_exactly(witness, case, evidence), NO_SKETCH)
+
+
+async def _judge_exactly(witness: Witness, case: AuditView, evidence: Evidence | None) -> Verdict:
     if case.kind == AuditKind.ROOT:
+        await _until_replayed(witness, case)
         return await witness.chain.runtime.compute(_judge_root, witness, case)
     if evidence is None:
         return _without_evidence(witness, case)
     state, header, payload = witness.state, evidence.header, evidence.payload
     if case.kind == AuditKind.PAYLOAD:
         return judge_payload(header, payload, state.num_tiles, state.config)
-    if case.kind == AuditKind.POSSESSION:
-        signer = (case.run, case.round, case.owner)
-        return cases.judge_possession(case.possession, signer, case.subject, payload)
+    signer = (case.run, case.round, case.owner)
+    return cases.judge_possession(case.possession, signer, case.subject, payload)
+
+
+async def _judge_work(witness: Witness, case: AuditView, evidence: Evidence) -> Finding:
+    await _until_replayed(witness, case)
+    compute, work = witness.chain.runtime.compute, witness.work
     try:
         own = await recompute_in_reference(witness, case, evidence)
     except WeightsLostError as error:
-        return Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING, detail=str(error))
-    return await witness.chain.runtime.compute(witness.work.judge, evidence, own)
+        verdict = Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING, detail=str(error))
+        return Finding(verdict, NO_SKETCH)
+    verdict, proof = await compute(work.judge, evidence, own), NO_SKETCH
+    if own.tiles is not None:
+        proof = await compute(work.sketch, own.tiles, case.case_seed, case.target)
+    return Finding(proven(verdict, proof), proof)
 
 
-def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:
-    """Write the vote and its salt to disk: a restarted process reveals the same vote."""
+def seal_vote(witness: Witness, case: AuditView, found: Finding) -> Entry:
+    """Write the vote, its sketch and its salt to disk: a restarted process reveals the same."""
+    verdict = found.verdict
     witness.chain.events.emit(
         "judged_case",
         round=case.round,
@@ -59,7 +79,9 @@ def seal_vote(witness: Witness, case: AuditView, verdict: Verdict) -> Entry:
             witness=witness.chain.index,
             kind=verdict.kind,
             evidence=case.openings_root,
-        )
+            sketch_hash=sketch_hash(found.sketch),
+        ),
+        found.sketch,
     )
 
 
@@ -74,7 +96,7 @@ async def commit_vote(witness: Witness, case: AuditView, statement: Entry) -> No
 async def reveal_vote(witness: Witness, case: AuditView, statement: Entry) -> None:
     """Show our vote once all may, until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
-    shown = (int(statement.kind), statement.evidence, statement.salt)
+    shown = Reveal(int(statement.kind), statement.evidence, statement.sketch, statement.salt)
     async for view, now in while_owed(witness, case, juror_duty, Act.REVEAL):
         step = make.reveal_vote(chain.at, chain.payer, now, chain.index, shown)
         await send(chain, tracker, view, step, Purpose("vote_revealed", now.key))

@@ -46,7 +46,8 @@ class Duty:
 class Entry:
     """One judgement with its salt: everything that a reveal needs.
 
-    `evidence` is the openings root, zeros without; `sketch` is None for jurors.
+    `evidence` is the openings root, zeros without; `sketch` is of zeros where no gradient was
+    computed, as in the exact cases.
     """
 
     duty: Duty
@@ -54,17 +55,16 @@ class Entry:
     witness: int
     kind: VerdictKind
     evidence: bytes
-    sketch: Sketch | None
+    sketch: Sketch
     salt: bytes
 
     def commit(self) -> Digest:
         """Return the hash that is sent first."""
-        duty = self.duty
-        if self.sketch is None:
+        duty, hashed = self.duty, sketch_hash(self.sketch)
+        if duty.is_juror:
             about = (self.run, duty.round, duty.target, duty.kind)
-            return Vote(*about, self.witness, self.kind, self.evidence).commit(self.salt)
+            return Vote(*about, self.witness, self.kind, self.evidence, hashed).commit(self.salt)
         who = (self.run, duty.round, duty.target, self.witness)
-        hashed = sketch_hash(self.sketch)
         return Statement(*who, self.kind, self.evidence, hashed).commit(self.salt)
 
 
@@ -101,11 +101,11 @@ class VerdictStore:
         stated = (statement.run, statement.witness, statement.kind, statement.evidence)
         return self._seal(Entry(duty, *stated, sketch, self._salt(duty)))
 
-    def seal_vote(self, vote: Vote) -> Entry:
+    def seal_vote(self, vote: Vote, sketch: Sketch) -> Entry:
         """Store the vote of a juror; otherwise as `seal_verdict`."""
         duty = Duty(vote.round, vote.target, vote.case_kind, is_juror=True)
         stated = (vote.run, vote.witness, vote.kind, vote.evidence)
-        return self._seal(Entry(duty, *stated, None, self._salt(duty)))
+        return self._seal(Entry(duty, *stated, sketch, self._salt(duty)))
 
     def find(self, duty: Duty) -> Entry | None:
         """Return the entry of a duty; a damaged file is reported and counts as none."""
@@ -153,18 +153,17 @@ def _to_record(entry: Entry) -> Record:
         "evidence": entry.evidence.hex(),
         "salt": entry.salt.hex(),
     }
-    sketched = {} if entry.sketch is None else {"sketch": np.array(entry.sketch, np.int32)}
-    return Record(fields, sketched)
+    return Record(fields, {"sketch": np.array(entry.sketch, np.int32)})
 
 
 def _from_record(duty: Duty, record: Record) -> Entry:
-    fields, sketch = record.fields, record.arrays.get("sketch")
+    fields, sketch = record.fields, record.arrays["sketch"]
     return Entry(
         duty,
         bytes.fromhex(str(fields["run"])),
         int(fields["witness"]),
         VerdictKind(int(fields["verdict"])),
         bytes.fromhex(str(fields["evidence"])),
-        None if sketch is None else tuple(int(value) for value in sketch),
+        tuple(int(value) for value in sketch),
         bytes.fromhex(str(fields["salt"])),
     )

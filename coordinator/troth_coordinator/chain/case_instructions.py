@@ -25,9 +25,13 @@ from troth_coordinator.chain.terms import (
     NO_SUBJECT,
     Claim,
     JurorVote,
+    Reveal,
 )
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.ids import ZERO_DIGEST
+
+SKETCH_LEN = 64
+"""Numbers of a sketch."""
 
 __all__ = [
     "NO_SUBJECT",
@@ -49,11 +53,13 @@ def commit_vote(
     at: RunAddresses, session: Pubkey, audit: AuditView, index: int, commitment: bytes
 ) -> Instruction:
     """Commit a juror to the hash[32] of its vote."""
-    return vote_case(at, session, audit, index, JurorVote(0, commitment, ZERO_DIGEST))
+    none = (0,) * SKETCH_LEN
+    return vote_case(at, session, audit, index, JurorVote(0, commitment, none, ZERO_DIGEST))
 
 
 def reveal_vote(
-    at: RunAddresses, session: Pubkey, audit: AuditView, index: int, shown: tuple[int, bytes, bytes]
+    at: RunAddresses, session: Pubkey, audit: AuditView, index: int, shown: Reveal
 ) -> Instruction:
-    """Show a juror's vote: verdict, evidence root[32], salt[32]."""
-    return vote_case(at, session, audit, index, JurorVote(*shown))
+    """Show a juror's vote and the sketch behind it, zeros in the exact cases."""
+    vote = JurorVote(shown.verdict, shown.evidence, shown.sketch, shown.salt)
+    return vote_case(at, session, audit, index, vote)

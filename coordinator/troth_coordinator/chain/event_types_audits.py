@@ -36,7 +36,7 @@ class AuditOpened(Event):
     round: int
     target: int
     is_requested: bool
-    seats: tuple[int, int, int, int, int]
+    seats: tuple[int, int, int, int, int, int, int]
     stage_end: int
 
 
@@ -83,7 +83,7 @@ class VerdictRevealed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditExtended(Event):
-    """The first seats did not agree: the others judge too."""
+    """The seats so far decide nothing: two more judge, where there are so many."""
 
     kind: ClassVar[int | None] = 69
 
@@ -267,6 +267,7 @@ class JurorVoteRevealed(Event):
     index: int
     verdict: int
     evidence: bytes
+    sketch: tuple[int, ...]
     salt: bytes
 
 

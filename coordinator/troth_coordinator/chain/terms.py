@@ -78,10 +78,11 @@ class Claim:
 class JurorVote:
     """A vote as the program takes it.
 
-    To commit: verdict 0, the commitment as `hash`, a salt of zeros. To reveal: the verdict, the
-    evidence root[32] as `hash`, and the salt[32].
+    To commit: verdict 0, the commitment as `hash`, a sketch and a salt of zeros. To reveal: the
+    verdict, the evidence root[32] as `hash`, the sketch of 64 int32, and the salt[32].
     """
 
     verdict: int
     hash: bytes
+    sketch: tuple[int, ...]
     salt: bytes

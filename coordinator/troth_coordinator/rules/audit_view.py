@@ -49,7 +49,6 @@ class AuditFlag(IntFlag):
     """Marks on an audit."""
 
     REQUESTED = 1
-    EXTENDED = 2
     RETARGETED = 4
     APPEALED = 8
     REVERSED = 16
@@ -148,7 +147,7 @@ class AuditView:
 
     @property
     def judging(self) -> tuple[SeatView, ...]:
-        """The seats that judge now: three, or all after the extension."""
+        """The seats that judge now: three, up to five after one extension, seven after two."""
         return self.seats[: self.num_seats]
 
     @property

@@ -15,7 +15,6 @@ from typing import Final
 
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import (
-    AuditFlag,
     AuditKind,
     AuditStage,
     AuditView,
@@ -37,8 +36,10 @@ from troth_coordinator.rules.view import (
 
 FIRST_SEATS: Final = 3
 """Seats that judge a target at first, and the least that an audit needs."""
-MAX_SEATS: Final = 5
-"""Seats after the extension."""
+SECOND_SEATS: Final = 5
+"""Seats after the first extension."""
+MAX_SEATS: Final = 7
+"""Seats after the second extension."""
 JURY_SEATS: Final = 7
 """Jurors of a case, where there are enough."""
 CONVICTED_PART: Final = 3
@@ -82,8 +83,8 @@ def now(audit: AuditView, params: ParamsView, clock: int) -> AuditView:
 
 
 def acting_seats(audit: AuditView) -> tuple[SeatView, ...]:
-    """Return the seats whose windows are open: the first ones, or those of the extension."""
-    return audit.judging[FIRST_SEATS:] if audit.flags & AuditFlag.EXTENDED else audit.judging
+    """Return the seats whose windows are open: the first ones, or those of the newest extension."""
+    return audit.judging[audit.first_acting :]
 
 
 def seat_duty(audit: AuditView, index: int, clock: int) -> Act | None:

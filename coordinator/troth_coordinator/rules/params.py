@@ -188,7 +188,7 @@ _LOCALNET: Final = _COMMON | {
     "jury_commit_slots": 80,
     "jury_reveal_slots": 40,
     "appeal_slots": 100,
-    "breaker_slots": 100,
+    "breaker_slots": 30,
     "rounds_per_epoch": 50,
     "checkpoint_every": 20,
     "seat_after_rounds": 0,

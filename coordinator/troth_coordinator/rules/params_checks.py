@@ -84,26 +84,26 @@ def longest_settlement_slots(params: ParamsView) -> int:
     """Return the slots from a round's open until nothing can touch its stakes and rewards.
 
     A seed takes its delay and 512 slots, twice (`retarget_seed`). An audit then has openings,
-    verdicts and one extension; a case may come until `case_slots`. The later of both can still go
+    verdicts and two extensions; a case may come until `case_slots`. The later of both can still go
     to a jury, under a seed of its own, then to appeal and breaker.
     """
     round_ = params.commit_slots + params.attest_slots + params.close_grace_slots
     seed = 2 * (params.seed_delay_slots + SLOT_HASHES_LISTED)
-    verdicts = 2 * (params.verdict_commit_slots + params.verdict_reveal_slots)
+    verdicts = 3 * (params.verdict_commit_slots + params.verdict_reveal_slots)
     accused = max(seed + params.openings_slots + verdicts, params.case_slots)
     jury = params.jury_commit_slots + params.jury_reveal_slots
     return round_ + accused + seed + jury + params.appeal_slots + params.breaker_slots
+
+
+def jury_duty_slots(params: ParamsView) -> int:
+    """Return the slots from a round's open until no jury judges it any more."""
+    return longest_settlement_slots(params) - params.appeal_slots - params.breaker_slots
 
 
 def least_keep_stake(min_stake: int, reward: int, absence_fee: int) -> int:
     """Return the least lamports that `keep_stake_lamports` may be, and that it is by default."""
     half = -(-min_stake // 2)
     return max(1, half, MIN_STAKE_REWARDS * reward, MIN_STAKE_ABSENCES * absence_fee)
-
-
-def jury_duty_slots(params: ParamsView) -> int:
-    """Return the slots from a round's open until no jury judges it any more."""
-    return longest_settlement_slots(params) - params.appeal_slots - params.breaker_slots
 
 
 def check_params(params: ParamsView) -> None:

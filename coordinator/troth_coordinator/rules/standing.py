@@ -81,5 +81,10 @@ def add_strike(ring: StrikeRing, round_: int) -> tuple[StrikeRing, bool]:
     return filled, False
 
 
+def count_within(ring: StrikeRing, round_: int) -> int:
+    """Return how many of the ring lie within 100 rounds of `round_`, its own included."""
+    return sum(_age(strike, round_) < STRIKE_ROUNDS for strike in ring)
+
+
 def _age(strike: int, round_: int) -> int:
     return NONE if strike == NONE else max(0, round_ - strike)

@@ -92,12 +92,12 @@ pub const ROUND_ATTEST_RAN_TO_DEADLINE: u8 = 32;
 /// Round flag: the seed of the round before was lost, so this one samples at twice the rate.
 pub const ROUND_DOUBLED: u8 = 64;
 
-/// Seats of an audit, the extension's included.
-pub const NUM_SEATS: usize = 5;
-/// Places for seats in an `Audit` account, of which an audit fills at most `NUM_SEATS`.
-pub const SEAT_PLACES: usize = 7;
+/// Seats of an audit, those of both extensions included.
+pub const NUM_SEATS: usize = 7;
 /// Seats that judge at first.
 pub const FIRST_SEATS: usize = 3;
+/// Seats that have judged after the first extension.
+pub const SECOND_SEATS: usize = 5;
 /// Seats of a jury.
 pub const NUM_JURORS: usize = 7;
 /// Numbers of a sketch.
@@ -105,8 +105,6 @@ pub const SKETCH_LEN: usize = 64;
 
 /// Audit flag: paid in advance by `request_audit`.
 pub const AUDIT_REQUESTED: u16 = 1;
-/// Audit flag: extended once.
-pub const AUDIT_EXTENDED: u16 = 2;
 /// Audit flag: the seed slot of the case was named twice.
 pub const AUDIT_RETARGETED: u16 = 4;
 /// Audit flag: the convicted owner appealed.

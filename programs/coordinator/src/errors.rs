@@ -288,6 +288,10 @@ pub enum CoordinatorError {
     RevealMismatch,
     #[msg("unknown verdict: 1 ok, 2 mismatch, 3 unavailable, 4 inconclusive")]
     UnknownVerdict,
+    #[msg("ok and mismatch need the sketch of a gradient, not 64 zeros: say inconclusive")]
+    ZeroSketch,
+    #[msg("only cases of work take a sketch: send 64 zeros")]
+    SketchNotNeeded,
     #[msg("the commitment must not be zero")]
     CommitmentZero,
     #[msg("the seed of this round is not frozen: send freeze_seed first, unless it was lost")]

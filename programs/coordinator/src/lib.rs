@@ -272,12 +272,14 @@ pub mod coordinator {
         index: u16,
         verdict: u8,
         hash: [u8; 32],
+        sketch: [i32; SKETCH_LEN],
         salt: [u8; 32],
     ) -> Result<()> {
         let args = VoteCaseArgs {
             index,
             verdict,
             hash,
+            sketch,
             salt,
         };
         journalled!(ctx, journal => vote_case::handle(ctx, journal, &args))

@@ -134,17 +134,17 @@ def audit_panel(given: Given) -> Any:
         quorum.Report(committed, kind_of(kind), None if value is None else (value,) * 64)
         for committed, kind, value in given["reports"]
     ]
-    factor = given["factor"]
+    panel = quorum.Panel(reports, given["factor"])
     try:
-        settled = quorum.outcome(reports, given["num_available"], factor)
+        settled = panel.outcome(given["num_available"])
     except ReportError:
         return None
     case = quorum.CaseOutcome(given["case"]) if given["case"] else None
-    faults = quorum.seat_faults(reports, case, factor)
+    faults = panel.faults(case)
     return {
         "outcome": settled,
-        "outvoted": sorted(quorum.outvoted(reports, factor)),
-        "paid": sorted(quorum.paid_seats(reports, factor)),
+        "outvoted": sorted(panel.outvoted),
+        "paid": sorted(panel.paid_seats()),
         "faults": [faults.get(seat, 0) for seat in range(len(reports))],
     }
 

@@ -125,7 +125,8 @@ def return_round(given: Given) -> Any:
 
 def strikes(given: Given) -> Any:
     ring, jailed = standing.add_strike(tuple(given["ring"]), given["round"])
-    return {"ring": list(ring), "jailed": jailed}
+    recent = standing.count_within(ring, given["round"])
+    return {"ring": list(ring), "jailed": jailed, "recent": recent}
 
 
 def outage(given: Given) -> Any:

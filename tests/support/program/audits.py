@@ -137,7 +137,7 @@ class AuditDriver(RoundDriver):
         """The acting seats say these in order, to the end of Reveal. `hidden` is a bitmap of
         places whose commit is never shown."""
         audit = self.of(round_, target)
-        first = 3 if audit.num_seats > 3 else 0
+        first = audit.first_acting
         spoken = [
             (place, audit.seats[place].index, kind)
             for place, kind in enumerate(said, start=first)
@@ -160,7 +160,7 @@ class AuditDriver(RoundDriver):
         late = []
         for target, said in says.items():
             audit = self.of(round_, target)
-            first = 3 if audit.num_seats > 3 else 0
+            first = audit.first_acting
             reveals = []
             for seat, kind in zip(audit.seats[first:], said, strict=False):
                 if kind is not None:
@@ -191,12 +191,13 @@ class AuditDriver(RoundDriver):
         return self.send(self.settle_instruction(round_, target, people), self.cranker)
 
     def judge(self, round_: int, target: int, said: Sequence[Said]) -> Landed:
-        """A whole audit: openings, three verdicts, the extension where it is due, outcome."""
+        """A whole audit: openings, three verdicts, then two more and two more as `said` goes."""
         self.post(round_, target)
         self.take_verdicts(round_, target, said[:3])
-        if len(said) > 3:
-            self.extend(round_, target)
-            self.take_verdicts(round_, target, said[3:])
+        for more in (said[3:5], said[5:]):
+            if more:
+                self.extend(round_, target)
+                self.take_verdicts(round_, target, more)
         return self.settle(round_, target)
 
     def burned(self) -> int:

@@ -10,12 +10,14 @@ from typing import Self
 from solders.instruction import Instruction
 from solders.keypair import Keypair
 
-from support.program.audits import MISMATCH, OK, AuditDriver, Said, salt_of
+from support.program.audits import MISMATCH, OK, TRUE, AuditDriver, Said, salt_of
 from support.program.chain import Landed
 from support.program.rounds import SOL, key
-from troth_attestation.cases import Vote
+from troth_attestation.cases import NO_SKETCH, Vote
+from troth_attestation.sketch import Sketch, sketch_hash
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.chain import case_instructions as make
+from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.view import Status
@@ -99,22 +101,24 @@ class CaseDriver(AuditDriver):
         return self.case(case.round, case.target, case.kind)
 
     def vote_instructions(
-        self, case: AuditView, index: int, verdict: VerdictKind
+        self, case: AuditView, index: int, said: VerdictKind | tuple[VerdictKind, Sketch]
     ) -> tuple[Instruction, Instruction]:
-        """The commit and the reveal of a juror."""
+        """The commit and the reveal of a juror; about work with the true sketch or another one."""
+        verdict, sketch = said if isinstance(said, tuple) else (said, TRUE)
+        if case.kind != WORK or verdict == VerdictKind.UNAVAILABLE:
+            sketch = NO_SKETCH
         session, salt = self.sessions[index].pubkey(), salt_of(case, index)
         evidence = case.openings_root
         run, kind = bytes(self.at.run), int(case.kind)
-        vote = Vote(run, case.round, case.target, kind, index, verdict, evidence)
-        shown = (int(verdict), evidence, salt)
+        about = (run, case.round, case.target, kind, index, verdict, evidence)
+        vote = Vote(*about, sketch_hash(sketch))
+        shown = Reveal(int(verdict), evidence, sketch, salt)
         return (
             make.commit_vote(self.at, session, case, index, vote.commit(salt)),
             make.reveal_vote(self.at, session, case, index, shown),
         )
 
-    def take_votes(
-        self, case: AuditView, votes: Sequence[VerdictKind | None], hidden: int = 0
-    ) -> None:
+    def take_votes(self, case: AuditView, votes: Sequence[Said], hidden: int = 0) -> None:
         """The jurors vote so in order, to the end of their windows. None says nothing; `hidden` is
         a bitmap of places whose commit is never shown."""
         spoken = [

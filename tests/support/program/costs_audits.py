@@ -12,10 +12,10 @@ EVERY_KIND: tuple[list[Said], ...] = (
     [OK, OK, OK],
     [OK, MISMATCH, OK, OK, OK],
     [MISMATCH, OK, MISMATCH, MISMATCH, OK],
-    [OK, MISMATCH, UNAVAILABLE, OK, MISMATCH],
+    [OK, MISMATCH, UNAVAILABLE, OK, MISMATCH, OK, MISMATCH],
     [(OK, LAZY), OK, OK, OK, (OK, LAZY)],
     [UNAVAILABLE, UNAVAILABLE, UNAVAILABLE, OK, OK],
-    [None, None, None, None, None],
+    [None] * 7,
 )
 """One after the other over the targets: each way in which an audit can end."""
 
@@ -43,10 +43,11 @@ def judge_all(driver: AuditDriver, round_: int) -> None:
     """Every seat of every audit speaks in the same windows; then all of them end."""
     says = {target: EVERY_KIND[target % len(EVERY_KIND)] for target in range(64)}
     driver.take_all_verdicts(round_, {target: said[:3] for target, said in says.items()})
-    longer = {target: said[3:] for target, said in says.items() if len(said) > 3}
-    for target in longer:
-        driver.extend(round_, target)
-    driver.take_all_verdicts(round_, longer)
+    for first, last in ((3, 5), (5, 7)):
+        longer = {target: said[first:last] for target, said in says.items() if len(said) > first}
+        for target in longer:
+            driver.extend(round_, target)
+        driver.take_all_verdicts(round_, longer)
     for target in range(64):
         driver.settle(round_, target)
 
@@ -61,12 +62,12 @@ def _requested() -> AuditDriver:
     driver.attest_all()
     driver.close()
     driver.draw(0)
-    driver.judge(0, 0, [OK, MISMATCH, OK, MISMATCH, OK])
+    driver.judge(0, 0, [OK, MISMATCH, OK, MISMATCH, UNAVAILABLE, OK, MISMATCH])
     return driver
 
 
 def _silent_leavers() -> AuditDriver:
-    """Five seats that stay silent, and whose whole stake is in tickets."""
+    """Seven seats that stay silent, and whose whole stake is in tickets."""
     driver = AuditDriver(64, **FULL)
     driver.start()
     driver.play(1)
@@ -77,7 +78,8 @@ def _silent_leavers() -> AuditDriver:
         owner = driver.owners[index]
         driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
     driver.take_verdicts(0, 0, [None] * 3)
-    driver.extend(0, 0)
-    driver.take_verdicts(0, 0, [None] * 2)
+    for _ in range(2):
+        driver.extend(0, 0)
+        driver.take_verdicts(0, 0, [None] * 2)
     driver.settle(0, 0, people=seats)
     return driver

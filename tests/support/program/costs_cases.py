@@ -3,7 +3,7 @@
 Next: costs.py, which collects them; cases.py for the driver.
 """
 
-from support.program.audits import MISMATCH, OK
+from support.program.audits import MISMATCH, OK, UNAVAILABLE
 from support.program.cases import PAYLOAD, ROOT, WORK, CaseDriver
 from support.program.chain import ChainDriver
 from support.program.costs_audits import FULL
@@ -51,7 +51,7 @@ def _vouchers() -> CaseDriver:
 def _leavers() -> CaseDriver:
     """Target, framing seats and silent jurors all have their stake in tickets."""
     driver = full()
-    driver.judge(0, 9, [MISMATCH, MISMATCH, MISMATCH, OK, OK])
+    driver.judge(0, 9, [MISMATCH, MISMATCH, UNAVAILABLE, UNAVAILABLE, OK, MISMATCH, MISMATCH])
     seated = driver.seat_jury(driver.case(0, 9))
     jurors = [juror.index for juror in seated.jurors]
     judges = [seat.index for seat in seated.seats]

@@ -12,13 +12,14 @@ from support.program.audits import CERTAIN, LAZY, MISMATCH, OK, TRUE, UNAVAILABL
 from support.program.cases import CaseDriver
 from support.program.rounds import key
 from support.program.walk import ACTIONS, SHORT, Action, Walk, freeze, move_on, void, wait, wind_up
-from troth_attestation.cases import Vote
+from troth_attestation.cases import NO_SKETCH, Vote
 from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sketch import Sketch, sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_coordinator.chain import audit_instructions as audits
 from troth_coordinator.chain import case_instructions as cases
 from troth_coordinator.chain import instructions as life
+from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim
 from troth_coordinator.rules.audit_view import (
     AuditFlag,
@@ -216,15 +217,15 @@ def vote(walk: Walk, audit: AuditView) -> None:
             continue
         session, salt = walk.session_of(juror.index), bytes([juror.index]) * 32
         run, kind = bytes(walk.driver.at.run), int(audit.kind)
-        spoken = Vote(
-            run, audit.round, audit.target, kind, juror.index, words[0], audit.openings_root
-        )
+        sketch = words[1] if audit.kind == AuditKind.WORK else NO_SKETCH
+        about = (run, audit.round, audit.target, kind, juror.index, words[0], audit.openings_root)
+        spoken = Vote(*about, sketch_hash(sketch))
         at, me = walk.driver.at, session.pubkey()
         if audit.stage == AuditStage.CASE_COMMIT:
             hidden = cases.commit_vote(at, me, audit, juror.index, spoken.commit(salt))
             walk.attempt(hidden, session)
         else:
-            shown = (int(words[0]), audit.openings_root, salt)
+            shown = Reveal(int(words[0]), audit.openings_root, sketch, salt)
             walk.attempt(cases.reveal_vote(at, me, audit, juror.index, shown), session)
     if not is_time(walk, audit):
         return
@@ -252,7 +253,7 @@ def end(walk: Walk, audit: AuditView) -> None:
 
 def to_the_end(walk: Walk) -> None:
     """From wherever a walk stopped: the run finishes, its audits end, everybody takes theirs."""
-    for _ in range(100):
+    for _ in range(200):
         if walk.is_over:
             return
         run, boss = walk.driver.run, walk.driver.authority

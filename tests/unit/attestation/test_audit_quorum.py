@@ -10,13 +10,10 @@ from troth_attestation.errors import ReportError
 from troth_attestation.quorum import (
     AuditOutcome,
     CaseOutcome,
+    Panel,
     Report,
     SeatFault,
     case_outcome,
-    outcome,
-    outvoted,
-    paid_seats,
-    seat_faults,
 )
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
 from troth_coordinator.rules.errors import RangeError
@@ -26,8 +23,25 @@ TRUE = (1000,) * 64
 CLOSE = (1001,) * 64
 LAZY = (-700,) * 64
 LAZY_TOO = (1, *(-900,) * 63)
+ZEROS = (0,) * 64
 SILENT = Report()
 HIDDEN = Report(has_committed=True)
+
+
+def outcome(reports, num_available):
+    return Panel(reports).outcome(num_available)
+
+
+def outvoted(reports):
+    return Panel(reports).outvoted
+
+
+def paid_seats(reports):
+    return Panel(reports).paid_seats()
+
+
+def seat_faults(reports, case=None):
+    return Panel(reports).faults(case)
 
 
 def said(kind, sketch=TRUE):
@@ -93,7 +107,7 @@ def test_every_five_verdicts_have_at_most_one_majority():
         assert outcome(reports, 5) == (expected[majority[0]] if majority else 5)
 
 
-@pytest.mark.parametrize(("given_", "seats"), [(2, 5), (4, 5), (6, 6), (3, 2), (5, 4)])
+@pytest.mark.parametrize(("given_", "seats"), [(2, 5), (4, 5), (6, 7), (8, 8), (3, 2), (5, 4)])
 def test_other_numbers_of_reports_are_refused(given_, seats):
     with pytest.raises(ReportError, match="reports of an audit"):
         outcome(all_say(*[OK] * given_), seats)
@@ -107,17 +121,58 @@ def test_a_lazy_seat_is_outvoted_by_three_that_agree():
     assert seat_faults(reports) == {0: SeatFault.OUTVOTED_SKETCH, 4: SeatFault.OUTVOTED_SKETCH}
 
 
-def test_who_makes_no_claim_is_not_paid_for_another_sketch_and_not_fined():
+def test_a_sketch_that_agrees_with_nobody_is_a_fault_whatever_it_stands_beside():
     reports = [said(OK), said(INCONCLUSIVE, LAZY), said(OK, CLOSE), said(OK)]
     assert outvoted(reports) == {1}
     assert paid_seats(reports) == {0, 2, 3}
-    assert seat_faults(reports) == {}
+    assert seat_faults(reports) == {1: SeatFault.OUTVOTED_SKETCH}
 
 
-def test_three_seats_never_outvote_one_and_two_differing_pairs_nobody():
-    assert not outvoted([said(OK, LAZY), said(OK), said(OK)])
-    pairs = [said(OK, LAZY), said(OK, LAZY), said(OK), said(OK), said(OK, (0,) * 64)]
+def test_idle_seats_that_know_nothing_of_each_other_are_all_found_out():
+    """Three random sketches beside `inconclusive` were free, and cost the target its reward."""
+    idle = [said(INCONCLUSIVE, sketch) for sketch in (LAZY, (301,) * 64, ZEROS)]
+    five = [idle[0], said(OK), idle[1], said(OK, CLOSE), idle[2]]
+    assert outvoted(five) == {0, 2, 4}
+    assert outcome(five, 5) == AuditOutcome.UNPROVEN
+    assert outcome(five, 7) == AuditOutcome.EXTEND
+    seven = [*five, said(OK), said(OK)]
+    assert outcome(seven, 7) == AuditOutcome.CLEARED
+    assert paid_seats(seven) == {1, 3, 5, 6}
+
+
+def test_zeros_agree_with_nothing_not_even_with_each_other():
+    zeros = [said(INCONCLUSIVE, ZEROS)] * 3
+    assert paid_seats(zeros) == frozenset()
+    assert outvoted(zeros) == frozenset(), "no two others agree"
+    assert outvoted([*zeros, said(OK), said(OK)]) == {0, 1, 2}
+
+
+def test_doubt_outvotes_nobody_and_is_paid_only_where_it_is_the_majority():
+    unsure = said(INCONCLUSIVE)
+    cartel = [unsure, said(OK, LAZY), unsure, unsure, said(OK, LAZY_TOO)]
+    assert outvoted(cartel) == frozenset()
+    assert paid_seats(cartel) == {0, 2, 3}
+    two = [unsure, said(OK), unsure, said(OK), said(OK)]
+    assert paid_seats(two) == {1, 3, 4}
+    apart = [unsure, said(INCONCLUSIVE, LAZY), said(INCONCLUSIVE, LAZY_TOO), SILENT, SILENT]
+    assert paid_seats(apart) == frozenset()
+
+
+def test_a_pair_outvotes_one_of_three_and_two_differing_pairs_nobody():
+    assert outvoted([said(OK, LAZY), said(OK), said(OK)]) == {0}
+    pairs = [said(OK, LAZY), said(OK, LAZY), said(OK), said(OK), SILENT]
     assert not outvoted(pairs)
+    half = [said(OK, LAZY)] * 3 + [said(OK)] * 4
+    assert outvoted(half) == {0, 1, 2}, "more than half of all"
+    assert not outvoted([said(OK, LAZY)] * 3 + [said(OK)] * 3)
+
+
+def test_among_seven_the_leading_verdict_decides_and_a_tie_does_not():
+    assert outcome(all_say(OK, OK, OK, MISMATCH, MISMATCH, INCONCLUSIVE, UNAVAILABLE), 7) == 1
+    assert outcome(all_say(*[OK] * 3, *[MISMATCH] * 3, INCONCLUSIVE), 7) == 5
+    assert outcome(all_say(*[MISMATCH] * 3, *[INCONCLUSIVE] * 3, OK), 7) == 5
+    assert outcome(all_say(*[UNAVAILABLE] * 3, OK, OK, MISMATCH, MISMATCH), 7) == 4
+    assert outcome(all_say(*[INCONCLUSIVE] * 3, *[OK] * 3), 6) == 5
 
 
 def test_the_verdict_of_an_outvoted_seat_does_not_count():

@@ -88,7 +88,7 @@ def test_a_failed_case_pays_half_of_the_bond_and_burns_the_rest(bond):
         (slashing.seat(SeatFault.NO_REVEAL, RICH, PRICES), 0, 0, 100, 300),
         (slashing.seat(SeatFault.NO_REVEAL, RICH, PRICES, is_second=True), 1_699, 0, 7_001, 300),
         (slashing.seat(SeatFault.WRONG_OK, RICH, PRICES), 1_699, 0, 7_001, 300),
-        (slashing.seat(SeatFault.OUTVOTED_SKETCH, RICH, PRICES), 1_699, 0, 7_001, 300),
+        (slashing.seat(SeatFault.OUTVOTED_SKETCH, RICH, PRICES), 0, 0, 100, 300),
         (slashing.seat(SeatFault.FALSE_MISMATCH, RICH, PRICES), 699, 0, 7_001, 300),
         (slashing.false_root(RICH), 20_000, 0, 0, 0),
         (slashing.false_possession(RICH), 1_600, 0, 0, 0),

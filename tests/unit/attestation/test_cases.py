@@ -18,7 +18,7 @@ PAYLOAD = bytes(range(256)) * 8
 SIGNED = replace(
     HEADER, payload_root=merkle.root([PAYLOAD[:1024], PAYLOAD[1024:]]), payload_bytes=2048
 )
-VOTE = Vote(b"r" * 32, 300, 7, 2, 9, VerdictKind.MISMATCH, b"e" * 32)
+VOTE = Vote(b"r" * 32, 300, 7, 2, 9, VerdictKind.MISMATCH, b"e" * 32, b"k" * 32)
 
 
 def test_a_vote_is_hashed_over_every_field_in_the_order_of_the_program():
@@ -32,6 +32,7 @@ def test_a_vote_is_hashed_over_every_field_in_the_order_of_the_program():
         + (9).to_bytes(2, "little")
         + bytes([2])
         + b"e" * 32
+        + b"k" * 32
         + b"s" * 32
     ).digest()
     assert VOTE.commit(b"s" * 32) == plain
@@ -43,9 +44,10 @@ def test_a_vote_is_hashed_over_every_field_in_the_order_of_the_program():
         replace(VOTE, witness=8),
         replace(VOTE, kind=VerdictKind.OK),
         replace(VOTE, evidence=bytes(32)),
+        replace(VOTE, sketch_hash=bytes(32)),
     ]
     hashes = {vote.commit(b"s" * 32) for vote in (VOTE, *others)} | {VOTE.commit(b"t" * 32)}
-    assert len(hashes) == 9
+    assert len(hashes) == 10
 
 
 def test_a_vote_with_a_short_salt_is_refused():

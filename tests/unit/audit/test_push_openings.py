@@ -22,7 +22,7 @@ from troth_client.audit.push_openings import (
     sets_to_push,
     want_openings,
 )
-from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage
+from troth_coordinator.rules.audit_view import AuditKind, AuditStage
 from troth_coordinator.rules.view import Status
 
 SEATS = ("peer-1", "peer-2", "peer-3")
@@ -117,7 +117,7 @@ async def test_a_member_that_refuses_is_replaced_by_another(target):
 
 async def test_the_extension_and_later_the_jurors_get_it_too(target):
     await pushing(target)
-    extended = replace(OPEN, num_seats=5, flags=AuditFlag.EXTENDED)
+    extended = replace(OPEN, num_seats=5, first_acting=3)
     await target.see(people(AT + 1, 2), extended)
     jurors = (juror(0), juror(3), juror(INDEX))
     case = replace(OPEN, stage=AuditStage.CASE_COMMIT, jurors=jurors, num_jurors=3)

@@ -17,7 +17,7 @@ from troth_client.audit.transitions import (
     waits_for_cap,
 )
 from troth_coordinator.chain.addresses import participant_address
-from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage, SeatFlag
+from troth_coordinator.rules.audit_view import AuditKind, AuditStage, SeatFlag
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import Status
 
@@ -104,7 +104,8 @@ async def test_seats_that_disagree_are_extended_and_those_that_agree_are_heard(d
                 AuditStage.REVEAL,
                 seats=heard(OK, OK, MISMATCH, OK, 0),
                 num_seats=5,
-                flags=AuditFlag.EXTENDED,
+                first_acting=3,
+                num_available=5,
             ),
         ),
     ):

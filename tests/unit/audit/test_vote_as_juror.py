@@ -10,6 +10,7 @@ from support.audit_driver import (
     INDEX,
     ROOT,
     ROUND,
+    SKETCH,
     WEIGHTS,
     AuditDriver,
     Holders,
@@ -20,8 +21,9 @@ from support.audit_driver import (
 from support.audit_views import audit_view, juror
 from support.views import PARAMS, RUN_ADDRESS, entry, roster
 
-from troth_attestation.cases import Vote
+from troth_attestation.cases import NO_SKETCH, Vote
 from troth_attestation.header import header_hash
+from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.evidence import find_openings
 from troth_client.audit_round import vote_as_juror
@@ -88,8 +90,9 @@ def ready(driver, *answers):
     driver.holders = Holders(*answers)
 
 
-def vote(kind, verdict, evidence=bytes(32)):
-    return Vote(RUN_ADDRESS, ROUND, INDEX, kind, JUROR, verdict, evidence)
+def vote(kind, verdict, evidence=bytes(32), sketch=NO_SKETCH):
+    about = (RUN_ADDRESS, ROUND, INDEX, kind, JUROR, verdict, evidence)
+    return Vote(*about, sketch_hash(sketch))
 
 
 async def test_a_juror_recomputes_in_reference_mode_commits_and_reveals_in_one_pass(driver):
@@ -100,7 +103,7 @@ async def test_a_juror_recomputes_in_reference_mode_commits_and_reveals_in_one_p
     assert driver.judge.num_gradients == 0
     (duty,) = driver.audits.verdicts.duties()
     sealed = driver.audits.verdicts.find(duty)
-    expected = vote(AuditKind.WORK, VerdictKind.MISMATCH, AUDIT.root)
+    expected = vote(AuditKind.WORK, VerdictKind.MISMATCH, AUDIT.root, SKETCH)
     assert expected.commit(sealed.salt) in driver.last_data()
     await see(driver, EARLY + 1, known_case(flags=SeatFlag.COMMITTED), sequence=2)
     assert len(driver.node.sent) == 1, "others may still commit"
@@ -280,14 +283,14 @@ async def test_a_root_vote_is_compared_with_our_own_replay(driver, is_true):
 )
 async def test_a_juror_that_owes_nothing_sends_nothing(driver, audit):
     statement = vote(AuditKind.PAYLOAD, VerdictKind.OK)
-    driver.audits.verdicts.seal_vote(statement)
+    driver.audits.verdicts.seal_vote(statement, NO_SKETCH)
     await begin(driver, audit, EARLY)
     assert driver.node.sent == []
 
 
 async def test_a_refused_vote_ends_with_its_window(driver):
     driver.node.failure = InsufficientFundsError("session", "1 lamport")
-    driver.audits.verdicts.seal_vote(vote(AuditKind.PAYLOAD, VerdictKind.OK))
+    driver.audits.verdicts.seal_vote(vote(AuditKind.PAYLOAD, VerdictKind.OK), NO_SKETCH)
     task = await begin(driver, case(AuditKind.PAYLOAD), EARLY)
     assert len(driver.node.sent) == 1
     await see(driver, END + 1)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from troth_attestation.cases import Vote
+from troth_attestation.cases import NO_SKETCH, Vote
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_client.state.verdict_store import Duty, VerdictStore
@@ -14,7 +14,7 @@ from troth_client.state.verdict_store import Duty, VerdictStore
 RUN, KEY = b"r" * 32, b"k" * 32
 SKETCH = tuple(range(-32, 32))
 STATEMENT = Statement(RUN, 12, 3, 5, VerdictKind.OK, b"e" * 32, sketch_hash(SKETCH))
-VOTE = Vote(RUN, 12, 3, 0, 5, VerdictKind.MISMATCH, b"e" * 32)
+VOTE = Vote(RUN, 12, 3, 0, 5, VerdictKind.MISMATCH, b"e" * 32, sketch_hash(SKETCH))
 SEAT, JUROR = Duty(12, 3, 0), Duty(12, 3, 0, is_juror=True)
 
 
@@ -53,9 +53,10 @@ def test_the_first_judgement_counts_even_if_a_second_one_differs(reopen):
 
 def test_a_seat_and_a_juror_of_the_same_work_are_two_entries(reopen):
     book = reopen()
-    seat, juror = book.seal_verdict(STATEMENT, SKETCH), book.seal_vote(VOTE)
+    seat, juror = book.seal_verdict(STATEMENT, SKETCH), book.seal_vote(VOTE, SKETCH)
     assert book.find(JUROR) == juror
     assert juror.commit() == VOTE.commit(juror.salt)
+    assert juror.sketch == SKETCH
     assert seat.salt != juror.salt
     assert book.duties() == [SEAT, JUROR]
     book.drop(SEAT)
@@ -72,7 +73,7 @@ def test_cases_of_other_kinds_rounds_and_targets_have_salts_of_their_own(reopen)
         for target in (3, 4)
         for kind in (0, 1, 2, 3)
     ]
-    entries = [book.seal_vote(vote) for vote in votes]
+    entries = [book.seal_vote(vote, NO_SKETCH) for vote in votes]
     assert len({entry.salt for entry in entries}) == len(votes)
     assert all(len(entry.salt) == 32 for entry in entries)
     assert sorted(book.duties()) == [entry.duty for entry in entries]

@@ -6,7 +6,7 @@ import pytest
 from support.audit_views import audit_view, juror, seat
 from support.views import PARAMS, round_view, run_view
 
-from troth_coordinator.rules.audit_view import AuditFlag, AuditStage, SeatFlag
+from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
 from troth_coordinator.rules.audits import (
     Act,
     Step,
@@ -61,7 +61,7 @@ def test_every_other_stage_waits_for_a_step(stage):
 def test_after_an_extension_only_the_added_seats_act():
     audit = audit_view(num_seats=5)
     assert [seat.index for seat in acting_seats(audit)] == [1, 2, 3, 4, 0]
-    extended = replace(audit, flags=AuditFlag.EXTENDED)
+    extended = replace(audit, first_acting=3)
     assert [seat.index for seat in acting_seats(extended)] == [4, 0]
     assert seat_duty(extended, 1, END) is None
     assert seat_duty(extended, 4, END) is Act.COMMIT

@@ -38,8 +38,8 @@ def test_defaults_are_those_of_the_protocol():
     assert public.unbond_slots == 1_512_000
     assert local.admission == "open"
     assert public.admission == "allowlist"
-    assert longest_settlement_slots(local.to_view()) == 2_916
-    assert jury_duty_slots(local.to_view()) == 2_716
+    assert longest_settlement_slots(local.to_view()) == 2_966
+    assert jury_duty_slots(local.to_view()) == 2_836
 
 
 def test_money_follows_the_reward_unless_it_is_named():

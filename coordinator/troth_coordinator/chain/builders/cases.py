@@ -66,7 +66,13 @@ def vote_case(
     return build(
         at,
         "vote_case",
-        {"index": index, "verdict": vote.verdict, "hash": vote.hash, "salt": vote.salt},
+        {
+            "index": index,
+            "verdict": vote.verdict,
+            "hash": vote.hash,
+            "sketch": vote.sketch,
+            "salt": vote.salt,
+        },
         session=session,
         audit=at.audit(*audit.key),
     )

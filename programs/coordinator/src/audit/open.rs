@@ -17,7 +17,7 @@ use crate::state::init::{initialise, open_mut};
 use crate::state::{Audit, AuditKind, Phase, Roster, Round, Run, SeedStatus, Stage};
 
 /// Witness fees that a requested audit costs in advance: one for every seat.
-const PREPAID_FEES: u64 = 5;
+const PREPAID_FEES: u64 = 7;
 
 /// Which audit.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Verdicts of the seats: hidden first, shown later, counted at the end.
 //!
-//! Owns the windows of commit and reveal and the extension. Never counts: `crate::rules::quorum`
+//! Owns the windows of commit and reveal and the extensions. Never counts: `crate::rules::quorum`
 //! does. Next: `settle`.
 
 use anchor_lang::prelude::*;
@@ -62,7 +62,7 @@ impl Audit {
     pub fn advance(&mut self, params: &Params, clock: u64) -> Result<()> {
         if self.is(Stage::Commit) && clock > self.stage_end {
             let ended = self.stage_end;
-            let group = group_of(self.first_acting());
+            let group = group_of(usize::from(self.first_acting));
             if let Some(end) = self.commit_ends.get_mut(group) {
                 *end = ended;
             }
@@ -82,7 +82,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Seats the witnesses that remain: the first ones did not agree.
+    /// Seats two more witnesses, where there are so many: the seats so far decide nothing.
     pub fn extend(&mut self, params: &Params, clock: u64) -> Result<()> {
         self.require_all_shown(clock)?;
         let outcome = self.with_panel(params.sketch_factor, |panel, available| {
@@ -90,8 +90,13 @@ impl Audit {
         });
         let is_due = outcome == Some(AuditOutcome::Extend);
         ensure!(is_due, CoordinatorError::ExtensionNotDue);
-        self.num_seats = self.num_available;
-        self.flags |= AUDIT_EXTENDED;
+        self.first_acting = self.num_seats;
+        let second = u8::try_from(SECOND_SEATS).unwrap_or(u8::MAX);
+        self.num_seats = if self.num_seats < second {
+            self.num_available.min(second)
+        } else {
+            self.num_available
+        };
         self.enter(Stage::Commit, clock, params.verdict_commit_slots)
     }
 
@@ -114,20 +119,20 @@ impl Audit {
         )
     }
 
-    /// The seats whose windows are open: the first ones, or those of the extension.
+    /// The seats whose windows are open: the first ones, or those of the newest extension.
     fn acting(&self) -> &[Seat] {
         self.judging()
-            .get(self.first_acting()..)
+            .get(usize::from(self.first_acting)..)
             .unwrap_or_default()
     }
 
-    /// The seat of witness `index` if it may act: the first seats are done once extended.
+    /// The seat of witness `index` if it may act: the seats before an extension are done.
     fn acting_seat(&mut self, index: u16) -> Result<&mut Seat> {
         let mut judging = self.judging().iter();
         let Some(place) = judging.position(|seat| seat.index == index) else {
             return Err(refuse(CoordinatorError::NotSeated));
         };
-        ensure!(place >= self.first_acting(), CoordinatorError::WindowOver);
+        ensure!(place >= usize::from(self.first_acting), CoordinatorError::WindowOver);
         let seat = self.seats.get_mut(place);
         seat.ok_or_else(|| refuse(CoordinatorError::NotSeated))
     }
@@ -137,14 +142,6 @@ impl Audit {
     pub fn commit_end(&self, place: usize) -> u64 {
         let end = self.commit_ends.get(group_of(place));
         end.copied().unwrap_or(self.stage_end)
-    }
-
-    fn first_acting(&self) -> usize {
-        if self.has_flag(AUDIT_EXTENDED) {
-            FIRST_SEATS
-        } else {
-            0
-        }
     }
 }
 

@@ -181,15 +181,16 @@ impl AuditContext<'_, '_> {
         }
     }
 
-    /// No reward for that round, and sampled as a new participant again; the third time within a
-    /// hundred rounds is a strike.
+    /// No reward for that round. From the second time within a hundred rounds the target is sampled
+    /// as a new participant again; the third time is a strike.
     pub fn leave_unproven(&mut self, round: &mut Round) -> Result<Undone> {
         let reward = self.take_back_reward(round)?;
         let entry = self.roster.entry_mut(self.audit.target)?;
-        entry.included_since_strike = 0;
         let is_strike = standing::add_strike(&mut entry.unproven_rounds, self.audit.round);
         if is_strike {
             strike(self.run, entry, self.run.round)?;
+        } else if standing::count_within(&entry.unproven_rounds, self.audit.round) > 1 {
+            entry.included_since_strike = 0;
         }
         entry.invariant()?;
         Ok(Undone { reward, is_strike })

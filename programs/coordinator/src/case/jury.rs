@@ -5,6 +5,7 @@
 
 use anchor_lang::prelude::*;
 
+use crate::audit::seats::Reveal;
 use crate::audit::{breaker, AuditContext};
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
@@ -12,9 +13,10 @@ use crate::events::{record, CaseSeedLost, CaseSeedRetargeted, JuryDrawn};
 use crate::math::add;
 use crate::rules::bitmap::{bit, with_bits};
 use crate::rules::hashing::Digest;
-use crate::rules::quorum::{case_outcome, CaseOutcome};
+use crate::rules::quorum::{case_outcome, CaseOutcome, Panel, Report};
 use crate::rules::sampling::{case_seed, jury};
 use crate::rules::seeds::{first_at_or_after, Lookup};
+use crate::rules::sketch::{is_zero, proves, Sketch};
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, AuditKind, Entry, Juror, Params, Roster, Stage, Status};
 
@@ -51,6 +53,9 @@ impl AuditContext<'_, '_> {
             (juror.index, *copy) = (*index, *index);
             let entry = self.roster.entry_mut(*index)?;
             entry.audits = entry.audits.saturating_add(1);
+        }
+        for seat in &mut audit.seats {
+            seat.sketch = [0; SKETCH_LEN];
         }
         audit.num_jurors = u8::try_from(drawn.indices().len()).unwrap_or(0);
         let slots = self.run.params.jury_commit_slots;
@@ -155,23 +160,48 @@ impl Audit {
         Ok(())
     }
 
-    /// Records the vote of juror `index`, if `commitment` is the committed hash.
-    pub fn reveal_vote(
-        &mut self,
-        index: u16,
-        vote: Verdict,
-        commitment: [u8; 32],
-        clock: u64,
-    ) -> Result<()> {
+    /// Refuses a sketch where none belongs: in the exact cases; and zeros where one is needed.
+    pub fn require_sketch(&self, vote: Verdict, shown: &Sketch) -> Result<()> {
+        if self.kind == AuditKind::Work as u8 {
+            ensure!(proves(vote, shown), CoordinatorError::ZeroSketch);
+        } else {
+            ensure!(is_zero(shown), CoordinatorError::SketchNotNeeded);
+        }
+        Ok(())
+    }
+
+    /// Records the vote of juror `index`, if it gives the committed hash. The sketch takes the place
+    /// of that of a seat, which nobody reads any more.
+    pub fn reveal_vote(&mut self, index: u16, shown: &Reveal, clock: u64) -> Result<()> {
         self.require(Stage::CaseReveal, clock)?;
+        let place = self.jury().iter().position(|juror| juror.index == index);
         let juror = self.juror_mut(index)?;
         let has_committed = has(juror, SEAT_COMMITTED);
         ensure!(has_committed, CoordinatorError::SeatNotCommitted);
         ensure!(!has(juror, SEAT_REVEALED), CoordinatorError::SeatRevealed);
-        ensure!(juror.commit == commitment, CoordinatorError::RevealMismatch);
-        juror.verdict = vote.number();
+        let is_it = juror.commit == shown.commitment;
+        ensure!(is_it, CoordinatorError::RevealMismatch);
+        juror.verdict = shown.verdict.number();
         juror.flags |= SEAT_REVEALED;
+        if let Some(seat) = place.and_then(|place| self.seats.get_mut(place)) {
+            seat.sketch = *shown.sketch;
+        }
         Ok(())
+    }
+
+    /// The places of the jurors that earn a fee with this outcome.
+    #[must_use]
+    pub fn paid_jurors(&self, outcome: CaseOutcome, sketch_factor: u32) -> u8 {
+        let mut reports = [Report::default(); NUM_JURORS];
+        let shown = self.jury().iter().zip(&self.seats);
+        for (report, (juror, seat)) in reports.iter_mut().zip(shown) {
+            if has(juror, SEAT_REVEALED) {
+                report.verdict = Verdict::from_number(juror.verdict);
+                report.sketch = Some(&seat.sketch);
+            }
+        }
+        let is_work = self.kind == AuditKind::Work as u8;
+        Panel::new(&reports, sketch_factor).paid_jurors(outcome, is_work)
     }
 
     /// The decision of the jury, once no juror may reveal any more.
@@ -234,6 +264,21 @@ mod tests {
         (audit, params)
     }
 
+    fn reveal(
+        audit: &mut Audit,
+        index: u16,
+        verdict: Verdict,
+        commitment: [u8; 32],
+        clock: u64,
+    ) -> Result<()> {
+        let shown = Reveal {
+            verdict,
+            sketch: &[7; SKETCH_LEN],
+            commitment,
+        };
+        audit.reveal_vote(index, &shown, clock)
+    }
+
     fn hash(index: u16) -> [u8; 32] {
         [u8::try_from(index).unwrap(); 32]
     }
@@ -252,9 +297,10 @@ mod tests {
             (9, Verdict::Mismatch),
         ] {
             assert!(audit.decide(13).is_err());
-            audit.reveal_vote(index, vote, hash(index), 13).unwrap();
+            reveal(&mut audit, index, vote, hash(index), 13).unwrap();
         }
         assert_eq!(audit.decide(13).unwrap(), CaseOutcome::Convicted);
+        assert_eq!(audit.paid_jurors(CaseOutcome::Convicted, 100), 0b101);
     }
 
     #[test]
@@ -265,7 +311,7 @@ mod tests {
         audit.advance_case(&params, 31).unwrap();
         assert!(audit.is(Stage::CaseReveal) && audit.stage_end == 50);
         assert!(audit.decide(50).is_err());
-        assert!(audit.reveal_vote(4, Verdict::Ok, hash(4), 51).is_err());
+        assert!(reveal(&mut audit, 4, Verdict::Ok, hash(4), 51).is_err());
         assert_eq!(audit.decide(51).unwrap(), CaseOutcome::NotProven);
     }
 
@@ -284,9 +330,21 @@ mod tests {
             audit.commit_vote(index, hash(index), &params, 12).unwrap();
         }
         assert!(audit.commit_vote(4, hash(5), &params, 12).is_err());
-        assert!(audit.reveal_vote(4, Verdict::Ok, hash(5), 13).is_err());
-        audit.reveal_vote(4, Verdict::Ok, hash(4), 13).unwrap();
-        assert!(audit.reveal_vote(4, Verdict::Ok, hash(4), 13).is_err());
+        assert!(reveal(&mut audit, 4, Verdict::Ok, hash(5), 13).is_err());
+        reveal(&mut audit, 4, Verdict::Ok, hash(4), 13).unwrap();
+        assert!(reveal(&mut audit, 4, Verdict::Ok, hash(4), 13).is_err());
+    }
+
+    #[test]
+    fn a_sketch_belongs_to_work_and_only_there() {
+        let (mut audit, _) = seated();
+        let (some, zeros) = ([1; SKETCH_LEN], [0; SKETCH_LEN]);
+        assert!(audit.require_sketch(Verdict::Ok, &some).is_ok());
+        assert!(audit.require_sketch(Verdict::Mismatch, &zeros).is_err());
+        assert!(audit.require_sketch(Verdict::Inconclusive, &zeros).is_ok());
+        audit.kind = AuditKind::Root as u8;
+        assert!(audit.require_sketch(Verdict::Ok, &some).is_err());
+        assert!(audit.require_sketch(Verdict::Mismatch, &zeros).is_ok());
     }
 
     #[test]

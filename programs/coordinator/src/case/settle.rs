@@ -15,11 +15,11 @@ use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, CaseSettled};
 use crate::math::{add, sub};
 use crate::pda;
-use crate::rules::bitmap::bit;
+use crate::rules::bitmap::{bit, contains};
 use crate::rules::quorum::{CaseOutcome, SeatFault};
 use crate::rules::slashing::{acquittal, failed_case};
 use crate::rules::verdict::Verdict;
-use crate::state::{Audit, Juror, Round, Stage};
+use crate::state::{Audit, Round, Stage};
 
 /// Where lamports leave the run, and their receiver.
 pub struct Payout<'a, 'info> {
@@ -61,10 +61,14 @@ impl AuditContext<'_, '_> {
 
     /// Pays each juror that the outcome agrees with: from the bond first, then from the pool.
     fn pay_jurors(&mut self, outcome: CaseOutcome) -> Result<Paid> {
+        let factor = self.run.params.sketch_factor;
+        let places = u64::from(self.audit.paid_jurors(outcome, factor));
         let mut judges = 0;
-        for juror in self.audit.jurors.iter_mut().filter(|j| earns(j, outcome)) {
-            juror.flags |= SEAT_PAID;
-            judges |= bit(usize::from(juror.index));
+        for (place, juror) in self.audit.jurors.iter_mut().enumerate() {
+            if contains(places, place) {
+                juror.flags |= SEAT_PAID;
+                judges |= bit(usize::from(juror.index));
+            }
         }
         let paid = self.pay_judges(judges, self.audit.bond, true)?;
         self.audit.bond = sub(self.audit.bond, paid.from_advance)?;
@@ -207,17 +211,5 @@ impl AuditContext<'_, '_> {
             status: self.roster.entry(audit.target)?.status,
         };
         record(self.run, self.journal, &event)
-    }
-}
-
-/// Whether a juror is paid: not proven pays every revealed vote.
-fn earns(juror: &Juror, outcome: CaseOutcome) -> bool {
-    let vote = Verdict::from_number(juror.verdict);
-    match outcome {
-        CaseOutcome::Convicted => vote == Some(Verdict::Mismatch),
-        CaseOutcome::Acquitted => vote == Some(Verdict::Ok),
-        CaseOutcome::NoOpenings => vote == Some(Verdict::Unavailable),
-        CaseOutcome::NotProven => vote.is_some(),
-        CaseOutcome::Excluded => false,
     }
 }

@@ -135,7 +135,7 @@ impl Absorbed for VerdictRevealed {
     const KIND: u8 = 68;
 }
 
-/// The first seats did not agree: the others judge too.
+/// The seats so far decide nothing: two more judge, where there are so many.
 #[event]
 pub struct AuditExtended {
     /// The run.

@@ -5,7 +5,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::NUM_JURORS;
+use crate::constants::{NUM_JURORS, SKETCH_LEN};
 use crate::events::Absorbed;
 
 /// Somebody posted a bond: a jury must judge.
@@ -168,6 +168,8 @@ pub struct JurorVoteRevealed {
     pub verdict: u8,
     /// Root of the openings that it judged, zeros without any.
     pub evidence: [u8; 32],
+    /// The sketch of the juror's own gradient; zeros in the exact cases.
+    pub sketch: [i32; SKETCH_LEN],
     /// Salt of the commitment.
     pub salt: [u8; 32],
 }

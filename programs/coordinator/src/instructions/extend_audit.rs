@@ -1,4 +1,4 @@
-//! `extend_audit`: seats the remaining witnesses where the first ones do not agree.
+//! `extend_audit`: seats two more witnesses where the seats so far decide nothing.
 
 use anchor_lang::prelude::*;
 
@@ -33,7 +33,7 @@ pub struct ExtendAudit<'info> {
 }
 
 impl ExtendAudit<'_> {
-    /// Seats the remaining witnesses, once, with windows of their own.
+    /// Seats two more witnesses, at most twice, with windows of their own.
     pub fn handle(ctx: Context<ExtendAudit>, journal: &mut Journal) -> Result<()> {
         let accounts = &ctx.accounts;
         let slot = Clock::get()?.slot;

@@ -30,6 +30,8 @@ pub fn handle(ctx: Context<JudgeInAudit>, journal: &mut Journal, args: &RevealAr
     let Some(verdict) = Verdict::from_number(args.verdict) else {
         return Err(refuse(CoordinatorError::UnknownVerdict));
     };
+    let is_proven = sketch::proves(verdict, &args.sketch);
+    ensure!(is_proven, CoordinatorError::ZeroSketch);
     let accounts = &ctx.accounts;
     let slot = Clock::get()?.slot;
     let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);

@@ -3,8 +3,11 @@
 use anchor_lang::prelude::*;
 
 use super::shared::JudgeInAudit;
+use crate::audit::seats::Reveal;
+use crate::constants::SKETCH_LEN;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Journal, JurorVoteCommitted, JurorVoteRevealed};
+use crate::rules::sketch;
 use crate::rules::verdict::{Statement, Verdict};
 
 /// Arguments of `vote_case`.
@@ -16,6 +19,9 @@ pub struct VoteCaseArgs {
     pub verdict: u8,
     /// The hash committed to; with a vote, the root of the openings that it judged.
     pub hash: [u8; 32],
+    /// With a vote of ok, mismatch or inconclusive on work, the sketch of the juror's own gradient;
+    /// else zeros.
+    pub sketch: [i32; SKETCH_LEN],
     /// Salt of the commitment; zeros to commit.
     pub salt: [u8; 32],
 }
@@ -44,7 +50,8 @@ pub fn handle(
 }
 
 fn commit(accounts: &JudgeInAudit, journal: &mut Journal, args: &VoteCaseArgs) -> Result<()> {
-    let is_some = args.hash != [0; 32] && args.salt == [0; 32];
+    let is_bare = args.salt == [0; 32] && sketch::is_zero(&args.sketch);
+    let is_some = args.hash != [0; 32] && is_bare;
     ensure!(is_some, CoordinatorError::CommitmentZero);
     let slot = Clock::get()?.slot;
     let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
@@ -74,6 +81,7 @@ fn reveal(accounts: &JudgeInAudit, journal: &mut Journal, args: &VoteCaseArgs) -
     let (mut run, mut audit) = (accounts.run.load_mut()?, accounts.audit.load_mut()?);
     let clock = run.clock(slot);
     audit.advance_case(&run.params, clock)?;
+    audit.require_sketch(verdict, &args.sketch)?;
     let statement = Statement {
         run: &accounts.run.key().to_bytes(),
         round: audit.round,
@@ -82,8 +90,13 @@ fn reveal(accounts: &JudgeInAudit, journal: &mut Journal, args: &VoteCaseArgs) -
         verdict,
         evidence: &args.hash,
     };
-    let commitment = statement.vote_hash(audit.kind, &args.salt);
-    audit.reveal_vote(args.index, verdict, commitment, clock)?;
+    let hashed = sketch::hash(&args.sketch);
+    let shown = Reveal {
+        verdict,
+        sketch: &args.sketch,
+        commitment: statement.vote_hash(audit.kind, &hashed, &args.salt),
+    };
+    audit.reveal_vote(args.index, &shown, clock)?;
     audit.invariant()?;
     let event = JurorVoteRevealed {
         run: accounts.run.key(),
@@ -95,6 +108,7 @@ fn reveal(accounts: &JudgeInAudit, journal: &mut Journal, args: &VoteCaseArgs) -
         index: args.index,
         verdict: args.verdict,
         evidence: args.hash,
+        sketch: args.sketch,
         salt: args.salt,
     };
     record(&mut run, journal, &event)

@@ -337,7 +337,7 @@ mod tests {
                 assert_eq!(all & one, 0);
                 all | one
             });
-            assert_eq!((bitmap.count_ones(), bitmap & bit(5)), (5, 0));
+            assert_eq!((bitmap.count_ones(), bitmap & bit(5)), (7, 0));
         }
     }
 

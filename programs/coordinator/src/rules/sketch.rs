@@ -4,6 +4,7 @@
 //! Next: `quorum`, which looks for a majority among them.
 
 use super::hashing::{digest, Digest, TAG_SKETCH};
+use super::verdict::Verdict;
 use crate::constants::SKETCH_LEN;
 
 /// The projections.
@@ -13,6 +14,19 @@ pub type Sketch = [i32; SKETCH_LEN];
 #[must_use]
 pub fn hash(sketch: &Sketch) -> Digest {
     digest(&[TAG_SKETCH, sketch.map(i32::to_le_bytes).as_flattened()])
+}
+
+/// Whether a sketch proves no work: all zeros.
+#[must_use]
+pub fn is_zero(sketch: &Sketch) -> bool {
+    sketch.iter().all(|&value| value == 0)
+}
+
+/// Whether `verdict` may be shown with `sketch`: `ok` and `mismatch` speak of a gradient.
+#[must_use]
+pub fn proves(verdict: Verdict, sketch: &Sketch) -> bool {
+    let needs_work = matches!(verdict, Verdict::Ok | Verdict::Mismatch);
+    !(needs_work && is_zero(sketch))
 }
 
 /// Whether factor * sum (a - b)^2 > max(sum a^2, sum b^2); both sides stay below 2^102.
@@ -40,6 +54,21 @@ fn sum_of_squares(values: impl Iterator<Item = u32>) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_ok_and_mismatch_need_work_behind_them() {
+        let (zeros, mut some) = ([0; SKETCH_LEN], [0; SKETCH_LEN]);
+        some[63] = -1;
+        for (verdict, needs_work) in [
+            (Verdict::Ok, true),
+            (Verdict::Mismatch, true),
+            (Verdict::Unavailable, false),
+            (Verdict::Inconclusive, false),
+        ] {
+            assert_eq!(proves(verdict, &zeros), !needs_work);
+            assert!(proves(verdict, &some));
+        }
+    }
 
     #[test]
     fn the_extremes_do_not_overflow() {

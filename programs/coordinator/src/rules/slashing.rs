@@ -145,26 +145,27 @@ pub fn no_openings(funds: &Funds, price: u64, doublings: u8) -> SlashIntent {
 /// P6 and P7: two fees for silence; hiding a verdict for the second time costs the most that a
 /// wrong one could.
 ///
-/// A wrong ok or an outvoted sketch costs ten recomputations; a false mismatch a tenth of the
-/// stake, of which the acquitted participant receives a part (`fine`).
+/// A wrong ok costs ten recomputations, an outvoted sketch as much as silence: it may be honest
+/// noise. A false mismatch costs a tenth of the stake, of which the acquitted participant receives
+/// a part (`fine`).
 #[must_use]
 pub fn seat(fault: SeatFault, is_second: bool, funds: &Funds, prices: &Prices) -> SlashIntent {
     let wrong = product(prices.recompute_cost, P7_RECOMPUTES);
+    let silence = product(prices.witness_fee, P6_FEES);
     let false_mismatch = funds.percent(P7_FALSE_MISMATCH_PERCENT);
     match fault {
         SeatFault::NoReveal if is_second => {
             SlashIntent::small(Fault::AbsentSeat, wrong.max(false_mismatch))
         }
         SeatFault::NoCommit | SeatFault::NoReveal => {
-            SlashIntent::small(Fault::AbsentSeat, product(prices.witness_fee, P6_FEES))
+            SlashIntent::small(Fault::AbsentSeat, silence)
         }
         SeatFault::FalseMismatch => SlashIntent {
             pays_acquitted: true,
             ..SlashIntent::small(Fault::WrongSeat, false_mismatch)
         },
-        SeatFault::WrongOk | SeatFault::OutvotedSketch => {
-            SlashIntent::small(Fault::WrongSeat, wrong)
-        }
+        SeatFault::WrongOk => SlashIntent::small(Fault::WrongSeat, wrong),
+        SeatFault::OutvotedSketch => SlashIntent::small(Fault::WrongSeat, silence),
     }
 }
 

@@ -100,6 +100,13 @@ pub fn add_strike(ring: &mut [u64; STRIKES_TO_JAIL], round: u64) -> bool {
     is_third
 }
 
+/// How many of `ring` lie within a hundred rounds of `round`, its own included.
+#[must_use]
+pub fn count_within(ring: &[u64; STRIKES_TO_JAIL], round: u64) -> usize {
+    let recent = ring.iter().filter(|&&one| age(one, round) < STRIKE_ROUNDS);
+    recent.count()
+}
+
 /// Rounds since `strike`; the largest age for an empty place.
 fn age(strike: u64, round: u64) -> u64 {
     if strike == NONE {

@@ -78,9 +78,10 @@ impl Statement<'_> {
         ])
     }
 
-    /// `H("troth:vote", run, round, target, case kind, witness, verdict, evidence, salt)`.
+    /// `H("troth:vote", run, round, target, case kind, witness, verdict, evidence, sketch hash,
+    /// salt)`. In the exact cases the sketch is 64 zeros.
     #[must_use]
-    pub fn vote_hash(&self, case_kind: u8, salt: &Digest) -> Digest {
+    pub fn vote_hash(&self, case_kind: u8, sketch_hash: &Digest, salt: &Digest) -> Digest {
         digest(&[
             TAG_VOTE,
             self.run,
@@ -90,6 +91,7 @@ impl Statement<'_> {
             &self.witness.to_le_bytes(),
             &[self.verdict.number()],
             self.evidence,
+            sketch_hash,
             salt,
         ])
     }
@@ -129,11 +131,16 @@ mod tests {
         ];
         let (sketch, salt) = ([6; 32], [7; 32]);
         for other in changed {
-            let (first, second) = (base.verdict_hash(&sketch, &salt), base.vote_hash(0, &salt));
+            let (first, second) = (
+                base.verdict_hash(&sketch, &salt),
+                base.vote_hash(0, &sketch, &salt),
+            );
             assert_ne!(first, other.verdict_hash(&sketch, &salt));
-            assert_ne!(second, other.vote_hash(0, &salt));
+            assert_ne!(second, other.vote_hash(0, &sketch, &salt));
         }
-        assert_ne!(base.vote_hash(0, &salt), base.vote_hash(1, &salt));
-        assert_ne!(base.vote_hash(0, &salt), base.vote_hash(0, &sketch));
+        let vote = base.vote_hash(0, &sketch, &salt);
+        assert_ne!(vote, base.vote_hash(1, &sketch, &salt));
+        assert_ne!(vote, base.vote_hash(0, &salt, &salt));
+        assert_ne!(vote, base.vote_hash(0, &sketch, &sketch));
     }
 }

@@ -140,13 +140,13 @@ pub struct Audit {
     pub case_outcome: u8,
     /// `AUDIT_*` flags.
     pub flags: u16,
-    /// Seats that judge now: 3, or all after the extension.
+    /// Seats that judge now: 3, up to 5 after one extension, up to 7 after two.
     pub num_seats: u8,
-    /// Seats that exist: 3 to 5.
+    /// Seats that exist: 3 to 7.
     pub num_available: u8,
     /// Jurors.
     pub num_jurors: u8,
-    /// First seat that acts now: 0, or the first of the extension.
+    /// First seat that acts now: 0, or the first of the newest extension.
     pub first_acting: u8,
     /// Index of the target.
     pub target: u16,
@@ -222,7 +222,7 @@ pub struct Audit {
     /// Possession bytes that the target attested.
     pub possession: [u8; 64],
     /// The seats in order.
-    pub seats: [Seat; SEAT_PLACES],
+    pub seats: [Seat; NUM_SEATS],
     /// The jury in order.
     pub jurors: [Juror; NUM_JURORS],
 }

@@ -217,7 +217,7 @@ impl Params {
     }
 
     /// The longest time from the open of a round to the last slash that it can cause, in slots:
-    /// the round; the audit (its seed retargeted once, openings, verdicts and their extension) or
+    /// the round; the audit (its seed retargeted once, openings, verdicts and two extensions) or
     /// a case opened at the last moment; the seed and windows of the jury; appeal;
     /// breaker.
     #[must_use]
@@ -225,7 +225,7 @@ impl Params {
         let sum = |slots: &[u64]| slots.iter().fold(0_u64, |sum, &s| sum.saturating_add(s));
         let seed = sum(&[self.seed_delay_slots, SLOT_HASHES_ENTRIES]);
         let verdict = sum(&[self.verdict_commit_slots, self.verdict_reveal_slots]);
-        let audit = sum(&[seed, seed, self.openings_slots, verdict, verdict]);
+        let audit = sum(&[seed, seed, self.openings_slots, verdict, verdict, verdict]);
         sum(&[
             self.commit_slots,
             self.attest_slots,

@@ -75,7 +75,8 @@ pub fn return_round(input: &Value) -> Value {
 pub fn strikes(input: &Value) -> Value {
     let mut ring = three(&input["ring"]);
     let jailed = standing::add_strike(&mut ring, number(&input["round"]));
-    json!({"ring": ring, "jailed": jailed})
+    let recent = standing::count_within(&ring, number(&input["round"]));
+    json!({"ring": ring, "jailed": jailed, "recent": recent})
 }
 
 /// `outage.json`: steps of one number are actions, those of two silences.

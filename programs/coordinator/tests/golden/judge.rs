@@ -74,7 +74,8 @@ pub fn audit_verdict(input: &Value) -> Value {
 /// `audit_vote.json`.
 pub fn audit_vote(input: &Value) -> Value {
     let (kind, salt) = (small(&input["case_kind"]), array(&input["salt"]));
-    with_statement(input, |said| hex(said.vote_hash(kind, &salt)))
+    let sketch_hash = array(&input["sketch_hash"]);
+    with_statement(input, |said| hex(said.vote_hash(kind, &sketch_hash, &salt)))
 }
 
 fn with_statement(input: &Value, answer: impl Fn(&Statement) -> Value) -> Value {

@@ -1,0 +1,62 @@
+"""Seats and jurors that compute nothing, or say nothing, and want to be paid. Threat T20, T71."""
+
+from support.fields import assert_fields
+from support.program.audits import INCONCLUSIVE, LAZY, OK, TRUE
+from support.program.cases import FEE, MISMATCH, ROOT, WORK, CaseDriver
+from support.program.losses import penalties
+
+from troth_attestation.cases import NO_SKETCH
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
+
+INVENTED = tuple((k * 7_919) % 2_003 - 1_001 for k in range(64))
+TARGET = 3
+
+
+def test_idle_seats_that_claim_nothing_are_fined_and_the_target_is_paid() -> None:
+    """Three of five seats compute nothing, say `inconclusive` and invent their sketches.
+
+    It used to be free, and cost an honest target its reward. Now the two that worked agree, and
+    each idle sketch agrees with nobody: two fees each, no step towards jail. Two more seats judge,
+    and the target is cleared.
+    """
+    driver = CaseDriver.started()
+    idle = [(INCONCLUSIVE, LAZY), (INCONCLUSIVE, INVENTED), (INCONCLUSIVE, NO_SKETCH)]
+    landed = driver.judge(0, TARGET, [*idle, OK, OK, OK, OK])
+    settled, seats = landed.event("AuditSettled"), driver.of(0, TARGET).seats
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0)
+    assert settled.paid == sum(1 << seat.index for seat in seats[3:])
+    fines = {event.index: event.stake for event in penalties(landed)}
+    assert fines == {seat.index: 2 * FEE for seat in seats[:3]}
+    assert all(driver.entries[seat.index].seat_faults == 0 for seat in seats)
+
+
+def test_a_sketch_of_zeros_is_no_proof_of_ok_or_mismatch() -> None:
+    """Zeros agreed with zeros: three idle seats were paid and outvoted the honest ones."""
+    driver = CaseDriver.started()
+    driver.post(0, TARGET)
+    audit = driver.of(0, TARGET)
+    for seat in audit.judging:
+        commit, _ = driver.commit_instructions(audit, seat.index, (OK, NO_SKETCH))
+        driver.send(commit, driver.sessions[seat.index])
+    index = audit.judging[0].index
+    _, reveal = driver.commit_instructions(audit, index, (OK, NO_SKETCH))
+    assert driver.refused(reveal, driver.sessions[index]) == "ZeroSketch"
+
+
+def test_jurors_are_paid_for_work_and_not_for_doubt() -> None:
+    """A juror repeats the seats' verdict with an invented sketch; idle ones say `inconclusive`.
+
+    The majority convicts, and pays only those whose sketches agree. In an exact case a jury that
+    says nothing but `inconclusive` is not paid at all.
+    """
+    driver = CaseDriver.started()
+    seated = driver.seat_jury(driver.accuse(0, TARGET))
+    votes = [(MISMATCH, INVENTED), *[(MISMATCH, TRUE)] * (len(seated.jurors) - 1)]
+    driver.take_votes(seated, votes)
+    settled = driver.settle_case(seated).event("CaseSettled")
+    honest = sum(1 << juror.index for juror in seated.jurors[1:])
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, paid=honest)
+    assert driver.case(0, TARGET, WORK).jurors[0].verdict == MISMATCH
+    driver.challenge(driver.outsider("challenger"), 0, 5, ROOT)
+    idle = driver.decide(driver.case(0, 5, ROOT), INCONCLUSIVE).event("CaseSettled")
+    assert_fields(idle, outcome=CaseOutcome.NOT_PROVEN, paid=0, bond_spent=0)
