@@ -29,7 +29,7 @@ from attack_world import (
 )
 
 from troth_attestation import quorum, sampling
-from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report
+from troth_attestation.quorum import AuditOutcome, CaseOutcome, Panel, Report
 from troth_attestation.verdict import VerdictKind
 
 BAD, HERE, AWAY = range(3)
@@ -78,8 +78,8 @@ class Case:
             sketch = tuple(1000 * (-1) ** (n >> place % 3) * (place + 1) ** n for n in range(4))
         return Report(True, self.verdict(kind), sketch)
 
-    def outcome(self, kinds: tuple[int, ...]) -> tuple[list[Report], AuditOutcome]:
-        """Return the reports that count and the outcome for these kinds of seats."""
+    def outcome(self, kinds: tuple[int, ...]) -> tuple[Panel, AuditOutcome]:
+        """Return the panel that counts and the outcome for these kinds of seats."""
         if kinds not in self.cache:
             every = [self.report(kind, place) for place, kind in enumerate(kinds)]
             self.cache[kinds] = audit_outcome(every)
@@ -98,32 +98,32 @@ def audit(case: Case, seats: Mix, jurors: Mix) -> Expected:
         chance = _chance_of(kinds, seats)
         if not chance:
             continue
-        reports, found = case.outcome(kinds)
+        panel, found = case.outcome(kinds)
         if found not in TO_A_JURY:
-            total.add(_ended(case, kinds, reports, found, None), chance)
+            total.add(_ended(case, kinds, panel, found, None), chance)
             continue
         for verdict, share in _verdicts(case, _without(jurors, kinds)).items():
-            total.add(_ended(case, kinds, reports, found, verdict), chance * share)
+            total.add(_ended(case, kinds, panel, found, verdict), chance * share)
     return total
 
 
 def _ended(
     case: Case,
     kinds: tuple[int, ...],
-    reports: list[Report],
+    panel: Panel,
     found: AuditOutcome,
     verdict: CaseOutcome | None,
 ) -> Expected:
     target = Account()
     charge(target, found, verdict)
     ended = Expected(target.lost, target.convictions)
-    paid = paid_places(reports, verdict)
-    for place, fault in quorum.seat_faults(reports, verdict).items():
+    paid = paid_places(panel, verdict)
+    for place, fault in panel.faults(verdict).items():
         if kinds[place] == BAD:
             ended.cartel_seats += fine_of(fault)
         elif kinds[place] == HERE:
             ended.honest_seats += fine_of(fault)
-    for place in range(len(reports)):
+    for place in range(len(panel.reports)):
         if kinds[place] == BAD:
             ended.cartel_pay_lost += FEE * (place not in paid)
             ended.cartel_pay_lost -= COST * case.scheme.is_idle

@@ -14,11 +14,11 @@ import random
 from dataclasses import dataclass, field, replace
 
 from troth_attestation import quorum, sampling, slashing
-from troth_attestation.quorum import AuditOutcome, CaseOutcome, Report, SeatFault
+from troth_attestation.quorum import AuditOutcome, CaseOutcome, Panel, Report, SeatFault
 from troth_attestation.sampling import Payloads, Rates
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.rules import economics, standing
-from troth_coordinator.rules.audits import FIRST_SEATS
+from troth_coordinator.rules.audits import FIRST_SEATS, SECOND_SEATS
 from troth_coordinator.rules.params_checks import least_keep_stake
 from troth_coordinator.rules.refusal import openings_price
 
@@ -204,7 +204,7 @@ class Play:
         truth = self._truth(target)
         seats = sampling.seats_of(sigma, target, EVERYBODY)
         every = [world.report(seat, target, truth) for seat in seats]
-        reports, found = audit_outcome(every)
+        panel, found = audit_outcome(every)
         verdict: CaseOutcome | None = None
         if found in TO_A_JURY:
             seed = sampling.case_seed(sigma, bytes(32), round_, target, 0)
@@ -214,7 +214,7 @@ class Play:
         if found == AuditOutcome.UNPROVEN or verdict == CaseOutcome.NOT_PROVEN:
             self._note_unproven(round_, target)
         charge(self.people[target], found, verdict)
-        self._settle_seats(world, seats, reports, verdict)
+        self._settle_seats(world, seats, panel, verdict)
 
     def _truth(self, target: int) -> VerdictKind:
         drawn = self.world.chance.random() * 10**6
@@ -238,11 +238,11 @@ class Play:
         self,
         world: World,
         seats: tuple[int, ...],
-        reports: list[Report],
+        panel: Panel,
         verdict: CaseOutcome | None,
     ) -> None:
-        paid, faults = paid_places(reports, verdict), quorum.seat_faults(reports, verdict)
-        for place in range(len(reports)):
+        paid, faults = paid_places(panel, verdict), panel.faults(verdict)
+        for place in range(len(panel.reports)):
             index, person = seats[place], self.people[seats[place]]
             if index in world.away_as_seat:
                 continue  # one outage is one fine, however many seats it leaves empty
@@ -252,21 +252,21 @@ class Play:
                 person.fines += fine_of(faults[place])
 
 
-def audit_outcome(every: list[Report]) -> tuple[list[Report], AuditOutcome]:
-    """Return the reports that an audit heard, and its outcome after all extensions."""
-    for count in sorted({FIRST_SEATS, min(5, len(every)), len(every)}):
-        reports = every[:count]
-        found = quorum.outcome(reports, len(every))
+def audit_outcome(every: list[Report]) -> tuple[Panel, AuditOutcome]:
+    """Return the panel that an audit heard, and its outcome after all extensions."""
+    for count in sorted({FIRST_SEATS, min(SECOND_SEATS, len(every)), len(every)}):
+        panel = Panel(every[:count])
+        found = panel.outcome(len(every))
         if found != AuditOutcome.EXTEND:
             break
-    return reports, found
+    return panel, found
 
 
-def paid_places(reports: list[Report], verdict: CaseOutcome | None) -> frozenset[int]:
+def paid_places(panel: Panel, verdict: CaseOutcome | None) -> frozenset[int]:
     """Return the seats that are paid once a jury, where there was one, has decided."""
-    paid = quorum.paid_seats(reports)
+    paid = panel.paid_seats()
     if verdict == CaseOutcome.NO_OPENINGS:
-        kinds = enumerate(report.kind for report in reports)
+        kinds = enumerate(report.kind for report in panel.reports)
         paid |= {place for place, kind in kinds if kind == VerdictKind.UNAVAILABLE}
     return paid
 

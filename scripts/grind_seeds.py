@@ -23,6 +23,7 @@ from simulate_attacks import replace_table
 from troth_attestation import sampling
 from troth_attestation.sampling import Payloads, Rates
 from troth_coordinator.rules import economics
+from troth_coordinator.rules.audits import SECOND_SEATS
 
 PEOPLE = 64
 EVERYBODY = 2**PEOPLE - 1
@@ -30,8 +31,8 @@ COLLUDERS = (12, 16, 21)
 HONEST, OURS = PEOPLE - 1, 0
 """An honest target has the highest index; colluders the lowest ones."""
 RATES = Rates(p_base_ppm=100_000, p_new_ppm=500_000, limit=15)
-SEATS_OUT = sampling.MAX_SEATS
-"""Seats of the audit, all left out of the jury of 64 people."""
+SEATS_OUT = SECOND_SEATS
+"""Seats of an audit where everybody speaks, all left out of the jury of 64 people."""
 NUM_TILES, DRAWN, FORGED_PERCENT = 10_000, 64, 2
 START, END = "<!-- seeds -->", "<!-- end of seeds -->"
 HEAD = "what the leader wants | of 64 | share of seeds: formula | drawn | seeds for an even chance"

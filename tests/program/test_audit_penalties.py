@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from solders.system_program import TransferParams, transfer
 from support.fields import assert_fields
-from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver
+from support.program.audits import MISMATCH, OK, AuditDriver
 from support.program.rounds import SOL, key
 
 from troth_attestation.quorum import AuditOutcome

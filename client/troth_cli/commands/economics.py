@@ -179,7 +179,7 @@ def _assumptions(
 
     if not 1 <= options.seats <= MAX_SEATS:
         raise InputError(
-            f"1 to {MAX_SEATS}", str(options.seats), "An audit has 3, extended 5.", "--seats"
+            f"1 to {MAX_SEATS}", str(options.seats), "An audit has 3, extended 5 or 7.", "--seats"
         )
     reward = lamports(options.reward, "--reward") if options.reward else params.reward_per_payload
     cost = lamports(options.cost, "--cost") if options.cost else int(reward * _USUAL_COST)

@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import ceil, comb
 from typing import Final
 
-from troth_coordinator.rules.audits import FIRST_SEATS, JURY_SEATS, MAX_SEATS
+from troth_coordinator.rules.audits import FIRST_SEATS, JURY_SEATS, MAX_SEATS, SECOND_SEATS
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.ids import Lamports
 from troth_coordinator.rules.refusal import LAST_STEP, openings_price
@@ -154,12 +154,13 @@ def tiles_seen(forged_ppm: int, drawn_tiles: int) -> Fraction:
 def captured(people: int, bad: int) -> Fraction:
     """Return mu: the chance that so many colluders clear one of their own, the target.
 
-    Three of five seats prevent an accusation, three of seven jurors a conviction. Seats and jury
+    Three of five seats prevent an accusation, three of seven jurors a conviction. Two more seats
+    change nothing where everybody has spoken: five do not tie. Seats and jury
     are drawn from everybody who was eligible at the open of the round, whatever they do now.
     """
     if bad < 1 or people <= max(MAX_SEATS, JURY_SEATS):
         return Fraction(0) if bad < 1 else Fraction(1)
-    accused = 1 - capture(people - 1, bad - 1, MAX_SEATS, FIRST_SEATS)
+    accused = 1 - capture(people - 1, bad - 1, SECOND_SEATS, FIRST_SEATS)
     convicted = 1 - capture(people - 1, bad - 1, JURY_SEATS, JURY_SEATS - CONVICTING + 1)
     return 1 - accused * convicted
 
@@ -168,7 +169,7 @@ def framed(people: int, bad: int) -> Fraction:
     """Return the chance that so many colluders convict a sampled honest target."""
     if bad < 1 or people <= max(MAX_SEATS, JURY_SEATS):
         return Fraction(int(bad > 0))
-    accused = capture(people - 1, bad, MAX_SEATS, FIRST_SEATS)
+    accused = capture(people - 1, bad, SECOND_SEATS, FIRST_SEATS)
     return accused * capture(people - 1, bad, JURY_SEATS, CONVICTING)
 
 
