@@ -98,12 +98,12 @@ def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted()
     assert_records(penalties(landed), [{"index": index, "fault": 7} for index in cartel])
     assert {fined_lamports(event) for event in penalties(landed)} == {10 * RECOMPUTE}
     closed = driver.release(case).event("AuditClosed")
-    taken = STAKE // 2 + unvested
+    assert settled.juror_fees == len(jurors) * FEE
+    taken = STAKE // 2 + unvested - settled.juror_fees
     assert_fields(closed, challenger=taken * 5 // 100, burned=taken - taken * 5 // 100)
     assert driver.burned() == closed.burned + 3 * 10 * RECOMPUTE
-    fees = len(jurors) * FEE
-    assert balance(driver, stranger) == before - TX_FEE - fees + closed.challenger
-    assert driver.run.reward_pool == pool, "the bond paid the jurors"
+    assert balance(driver, stranger) == before - TX_FEE + closed.challenger
+    assert driver.run.reward_pool == pool, "what was taken paid the jurors"
     assert_untouched(driver, [TARGET, *cartel])
 
 

@@ -3,7 +3,7 @@
 from support.fields import assert_fields
 from support.program.audits import INCONCLUSIVE, LAZY, OK, TRUE
 from support.program.cases import FEE, MISMATCH, ROOT, WORK, CaseDriver
-from support.program.losses import penalties
+from support.program.losses import fined_lamports, penalties
 
 from troth_attestation.cases import NO_SKETCH
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
@@ -25,7 +25,7 @@ def test_idle_seats_that_claim_nothing_are_fined_and_the_target_is_paid() -> Non
     settled, seats = landed.event("AuditSettled"), driver.of(0, TARGET).seats
     assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0)
     assert settled.paid == sum(1 << seat.index for seat in seats[3:])
-    fines = {event.index: event.stake for event in penalties(landed)}
+    fines = {event.index: fined_lamports(event) for event in penalties(landed)}
     assert fines == {seat.index: 2 * FEE for seat in seats[:3]}
     assert all(driver.entries[seat.index].seat_faults == 0 for seat in seats)
 

@@ -205,7 +205,7 @@ def test_an_audit_that_a_griefer_asked_for_costs_a_silent_target_one_reward() ->
     """A griefer sees a trainer fall silent after its commit, and asks for an audit of that payload.
 
     Without openings the target loses the reward of the round: no fine, no step, no probation. The
-    pool keeps the five fees, so the trick costs its author more than nothing. Threat T24.
+    pool keeps the seven fees, so the trick costs its author more than nothing. Threat T24.
     """
     driver = CaseDriver(6, **LONG, p_base_ppm=0, p_new_ppm=0)
     driver.start()
@@ -217,7 +217,7 @@ def test_an_audit_that_a_griefer_asked_for_costs_a_silent_target_one_reward() ->
     before = driver.entries[TARGET]
     landed = silent_refusal(driver, 0, TARGET)
     assert penalties(landed) == []
-    assert_fields(landed.event("PrepaidRefunded"), refunded=0, kept=5 * FEE)
+    assert_fields(landed.event("PrepaidRefunded"), refunded=0, kept=7 * FEE)
     entry = driver.entries[TARGET]
     assert_fields(entry, stake=before.stake, openings_step=0, flags=before.flags)
     assert sum(entry.bucket_amount) == sum(before.bucket_amount) - REWARD

@@ -33,21 +33,10 @@ def second_life(driver: CaseDriver, owner: int, index: int) -> Instruction:
     return life.join_run(driver.at, who, life.JoinTerms(index, 3, session, "http://again"))
 
 
-def convict(driver: CaseDriver, round_: int, target: int) -> None:
-    """Five seats accuse, and a committee agrees."""
-    driver.judge(round_, target, [MISMATCH] * 5)
-    driver.decide(driver.case(round_, target), MISMATCH, people=[target])
-
-
-def bar(driver: CaseDriver, target: int) -> None:
-    for round_ in (1, 0):
-        convict(driver, round_, target)
-    assert driver.entries[target].status == Status.BARRED
-
-
-def after_two_rounds() -> CaseDriver:
-    driver = CaseDriver.started(12, 2)
-    driver.draw(0)
+def after_an_offence(target: int) -> CaseDriver:
+    """The target was convicted of work once, came back, and is in the newest closed round."""
+    driver = CaseDriver.started(12, **PATIENT, **LONG)
+    driver.offend(target)
     return driver
 
 
@@ -121,11 +110,13 @@ def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
     driver.challenge(stranger, 0, 3, ROOT)
     settled = driver.decide(driver.case(0, 3, ROOT), MISMATCH, people=[3]).event("CaseSettled")
     case = driver.case(0, 3, ROOT)
-    assert_fields(case, escrow=STAKE // 4, shortfall=0)
-    driver.release(case)
-    assert driver.burned() == STAKE // 4 * 95 // 100
-    fees = settled.paid.bit_count() * FEE
-    assert balance(driver, stranger) == before - TX_FEE - fees + STAKE // 4 * 5 // 100
+    assert_fields(case, escrow=STAKE // 4 - settled.juror_fees, shortfall=0)
+    assert settled.juror_fees == settled.paid.bit_count() * FEE
+    rest = STAKE // 4 - settled.juror_fees
+    closed = driver.release(case).event("AuditClosed")
+    assert_fields(closed, challenger=rest * 5 // 100, burned=rest - rest * 5 // 100)
+    assert driver.burned() == closed.burned
+    assert balance(driver, stranger) == before - TX_FEE + closed.challenger
     assert_untouched(driver, [3])
     # Once no case about the first life can be opened any more, there may be a second one.
     driver.chain.advance(driver.params.unbond_slots)
@@ -156,7 +147,8 @@ def test_a_pause_does_not_vest_what_an_audit_may_still_take() -> None:
     driver.take_verdicts(0, 3, [MISMATCH] * 2)
     driver.settle(0, 3)
     driver.decide(driver.case(0, 3), MISMATCH)
-    assert driver.case(0, 3).escrow >= STAKE // 2 + earned
+    case = driver.case(0, 3)
+    assert case.escrow + case.juror_fees >= STAKE // 2 + earned
     assert driver.burned() == 0
     assert_untouched(driver, [3])
 
@@ -170,7 +162,7 @@ def test_nobody_is_slashed_twice_for_one_fault() -> None:
     stranger = driver.outsider("challenger")
     driver.challenge(stranger, 0, 3, ROOT)
     driver.decide(driver.case(0, 3, ROOT), MISMATCH)
-    driver.release(driver.case(0, 3, ROOT))
+    closed = driver.release(driver.case(0, 3, ROOT)).event("AuditClosed")
     had = balance(driver, stranger)
     assert driver.entries[3].stake == STAKE - STAKE // 4
     longer = dataclasses.replace(driver.run.params, case_slots=2_000)
@@ -180,7 +172,7 @@ def test_nobody_is_slashed_twice_for_one_fault() -> None:
     assert driver.refused(again, stranger) == "CaseWindowOver"
     assert balance(driver, stranger) == had
     assert driver.run.total_bonds == 0
-    assert driver.burned() == STAKE // 4 * 95 // 100
+    assert driver.burned() == closed.burned
     assert_untouched(driver, [3])
 
 
@@ -189,11 +181,12 @@ def test_a_bar_ends_only_with_a_conviction_that_set_it() -> None:
 
     Threat T64.
     """
-    driver = after_two_rounds()
-    driver.challenge(driver.outsider("challenger"), 1, 3, ROOT)
-    bar(driver, 3)
-    driver.decide(driver.case(1, 3, ROOT), MISMATCH, people=[3])
-    vote = driver.case(1, 3, ROOT)
+    driver = after_an_offence(3)
+    last, before = driver.run.round - 1, driver.burned()
+    driver.challenge(driver.outsider("challenger"), last, 3, ROOT)
+    driver.bar(3)
+    driver.decide(driver.case(last, 3, ROOT), MISMATCH, people=[3])
+    vote = driver.case(last, 3, ROOT)
     driver.appeal(vote)
     driver.run_to(vote.appeal_end)
     driver.reverse(vote)
@@ -201,7 +194,7 @@ def test_a_bar_ends_only_with_a_conviction_that_set_it() -> None:
     assert driver.entries[3].status == Status.BARRED
     back = second_life(driver, 3, 12)
     assert driver.refused(back, driver.owners[3]) == "ParticipantBarred"
-    assert driver.burned() == 0
+    assert driver.burned() == before
     assert_untouched(driver, [3])
 
 
@@ -210,48 +203,49 @@ def test_one_that_was_barred_cannot_leave_and_lose_the_way_back() -> None:
 
     Threat T64.
     """
-    driver = after_two_rounds()
-    bar(driver, 3)
+    driver = after_an_offence(3)
+    last, before = driver.run.round - 1, driver.burned()
+    driver.bar(3)
     leaving = life.leave_run(driver.at, driver.owners[3].pubkey())
     assert driver.refused(leaving, driver.owners[3]) == "AlreadyLeaving"
-    case = driver.case(0, 3)
+    case = driver.case(last, 3)
     driver.appeal(case)
     driver.run_to(case.appeal_end)
     driver.reverse(case)
     driver.release(case, people=[3])
     assert driver.entries[3].status == Status.LEFT
-    assert driver.burned() == 0
+    assert driver.burned() == before
     assert_untouched(driver, [3])
 
 
 def test_a_cheat_without_anything_left_does_not_fill_the_cap_for_the_rich() -> None:
-    """Two colluders cheat. One of them is soon barred, with cases on all of its rounds still open.
+    """Two colluders cheat. One of them has nothing more to lose, and is to be convicted first.
 
-    Were each of its convictions counted, one of them at the start of every epoch would keep the
-    case of the other one waiting until the run ends. Threat T58.
+    It could keep the case of the rich one waiting until the run ends, if it used up the cap of
+    every epoch. But a barred participant uses up none. Threat T58.
     """
-    driver = CaseDriver.started(5, 3, rounds_per_epoch=1, **PATIENT, **LONG)
+    driver = CaseDriver.started(5, rounds_per_epoch=1, **PATIENT, **LONG)
     poor, rich = 3, 4
+    driver.offend(poor)
+    last, before = driver.run.round - 1, driver.burned()
     cases = []
-    for round_ in (0, 1):
-        driver.draw(round_)
-    for round_, target in ((0, poor), (1, poor), (2, poor), (2, rich)):
-        driver.judge(round_, target, [MISMATCH] * 4)
-        case = driver.seat_jury(driver.case(round_, target))
+    for target in (poor, rich):
+        driver.judge(last, target, [MISMATCH] * 4)
+        case = driver.seat_jury(driver.case(last, target))
         driver.take_votes(case, [MISMATCH] * len(case.jurors))
         cases.append(case)
-    *fillers, wanted = cases
-    for case in fillers:
-        driver.settle_case(case, people=[poor])
-        if case is not fillers[-1]:
-            assert driver.refused(driver.settle_case_instruction(wanted), driver.cranker) == (
-                "SlashCapReached"
-            )
-            driver.play(1)
+    filler, wanted = cases
+    driver.settle_case(filler, people=[poor])
     assert driver.entries[poor].status == Status.BARRED
+    assert driver.refused(driver.settle_case_instruction(wanted), driver.cranker) == (
+        "SlashCapReached"
+    )
+    driver.play(1)
+    driver.challenge(driver.outsider("friend"), last, poor, ROOT)
+    driver.decide(driver.case(last, poor, ROOT), MISMATCH, people=[poor])
     driver.settle_case(wanted)
     assert driver.entries[rich].stake == STAKE // 2
-    assert driver.burned() == 0, "everything waits in escrow"
+    assert driver.burned() == before, "everything waits in escrow"
     assert_untouched(driver, [poor, rich])
 
 

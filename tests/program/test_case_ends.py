@@ -15,7 +15,6 @@ from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import Status
 
 REWARD = 1_000
 
@@ -26,9 +25,8 @@ def wind_up(driver: CaseDriver, barred: int) -> None:
     for owner in staying:
         driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
     last = driver.run.finished_slot + longest_settlement_slots(driver.params)
-    driver.chain.advance(
-        max(last + 1, driver.slot + driver.params.unbond_slots, 4_500) - driver.slot
-    )
+    vested = 2 * driver.params.vesting_slots
+    driver.chain.advance(max(last + 1 - driver.slot, driver.params.unbond_slots, vested))
     for owner in staying:
         driver.send(life.claim_reward(driver.at, owner.pubkey()), owner)
         driver.send(life.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
@@ -43,16 +41,15 @@ def wind_up(driver: CaseDriver, barred: int) -> None:
 
 
 def test_a_run_with_convictions_ends_and_leaves_nothing_behind() -> None:
-    driver = CaseDriver.started(12, 2, max_rounds=2, join_until_round=2, checkpoint_every=1)
-    driver.draw(0)
-    for round_ in (1, 0):
-        driver.judge(round_, 3, [MISMATCH] * 5)
-        driver.decide(driver.case(round_, 3), MISMATCH, people=[3])
-    assert driver.entries[3].status == Status.BARRED
+    patient = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
+    ends = {"max_rounds": 4, "join_until_round": 4, "checkpoint_every": 1}
+    driver = CaseDriver.started(12, **ends, **patient)
+    driver.offend(3)
+    driver.bar(3)
     driver.cool_down()
     assert driver.run.phase == Phase.FINISHED
-    driver.challenge(driver.outsider("challenger"), 1, 4, ROOT)
-    case = driver.case(1, 4, ROOT)
+    driver.challenge(driver.outsider("challenger"), 3, 4, ROOT)
+    case = driver.case(3, 4, ROOT)
     settled = driver.decide(case, MISMATCH).event("CaseSettled")
     assert settled.paid.bit_count() >= 3, "in a finished run a jury still sits"
     assert driver.refused(close(driver), driver.authority) == "CasesMayBeOpen"

@@ -54,8 +54,9 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
         unvested=unvested,
     )
     assert settled.paid == sum(1 << index for index in jurors)
-    assert driver.run.reward_pool == pool - len(jurors) * FEE
-    assert driver.run.total_escrow == STAKE // 2 + unvested
+    assert settled.juror_fees == len(jurors) * FEE
+    assert driver.run.reward_pool == pool, "what was taken paid the jurors"
+    assert driver.run.total_escrow == STAKE // 2 + unvested - settled.juror_fees
     entry = driver.entries[3]
     assert_fields(entry, stake=STAKE // 2, work_faults=1)
     assert sum(entry.bucket_amount) == 0
@@ -70,9 +71,9 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     assert settled.appeal_end == settled.stage_end == driver.clock + driver.params.appeal_slots
     assert driver.refused(driver.release_instruction(case), driver.cranker) == "WindowOpen"
     closed = driver.release(case).event("AuditClosed")
-    taken = STAKE // 2 + unvested
-    assert_fields(closed, returned=0, challenger=0, pool=0, burned=taken)
-    assert driver.burned() == 20_000 + taken
+    rest = STAKE // 2 + unvested - settled.juror_fees
+    assert_fields(closed, returned=0, challenger=0, pool=0, burned=rest)
+    assert driver.burned() == 20_000 + rest
     assert driver.audits == () and driver.run.num_audits == 0
     assert driver.entries[3].frozen == 0
 
@@ -101,15 +102,15 @@ def test_a_bonded_case_against_cleared_work_pays_the_challenger_five_percent() -
     before = driver.chain.accounts.balance(stranger.pubkey())
     settled = driver.decide(case, MISMATCH).event("CaseSettled")
     fees = settled.paid.bit_count() * FEE
-    assert_fields(settled, bond_spent=fees, bond_returned=BOND - fees)
-    assert driver.run.reward_pool == pool, "the bond paid the jurors"
-    assert driver.chain.accounts.balance(stranger.pubkey()) == before + BOND - fees
-    taken = settled.stake + settled.unvested
+    assert_fields(settled, bond_spent=0, juror_fees=fees, bond_returned=BOND)
+    assert driver.run.reward_pool == pool, "what was taken paid the jurors"
+    assert driver.chain.accounts.balance(stranger.pubkey()) == before + BOND
+    rest = settled.stake + settled.unvested - fees
     closed = driver.release(case).event("AuditClosed")
-    assert closed.challenger == taken * 5 // 100
-    assert_fields(closed, pool=0, burned=taken - closed.challenger)
+    assert closed.challenger == rest * 5 // 100
+    assert_fields(closed, pool=0, burned=rest - closed.challenger)
     after = driver.chain.accounts.balance(stranger.pubkey())
-    assert after == before + BOND - fees + closed.challenger
+    assert after == before + BOND + closed.challenger
 
 
 def test_an_acquittal_costs_the_challenger_its_bond_and_frees_the_target() -> None:
@@ -246,7 +247,7 @@ def test_the_pool_pays_less_where_it_is_short() -> None:
     driver = CaseDriver.started(pool=12 * REWARD + 3 * FEE + 100)
     case = driver.accuse(0, 3)
     left = driver.run.reward_pool
-    landed = driver.decide(case, MISMATCH)
+    landed = driver.decide(case, OK)
     num = len(driver.case(0, 3).jurors)
     assert landed.event("FeesScaled").fee == left // num
     assert landed.event("CaseSettled").fee == left // num

@@ -71,17 +71,15 @@ def test_withdrawing_at_the_last_moment_saves_nothing() -> None:
 
 def test_a_slash_takes_what_is_there_and_records_the_rest() -> None:
     """A target that lost everything but dust is convicted all the same."""
-    driver = CaseDriver.started(12, 2)
-    driver.challenge(driver.outsider("challenger"), 1, 3, ROOT)
-    driver.judge(1, 3, ALL_MISMATCH)
-    driver.draw(0)
-    driver.judge(0, 3, ALL_MISMATCH)
-    driver.decide(driver.case(1, 3), MISMATCH)
-    driver.decide(driver.case(0, 3), MISMATCH, people=[3])
+    driver = CaseDriver.started(12, **PATIENT)
+    driver.offend(3)
+    last = driver.run.round - 1
+    driver.challenge(driver.outsider("challenger"), last, 3, ROOT)
+    driver.bar(3)
     assert driver.entries[3].stake == 0
-    settled = driver.decide(driver.case(1, 3, ROOT), MISMATCH).event("CaseSettled")
-    assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=0, shortfall=0)
-    closed = driver.release(driver.case(1, 3, ROOT)).event("AuditClosed")
+    settled = driver.decide(driver.case(last, 3, ROOT), MISMATCH).event("CaseSettled")
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=0, shortfall=0, juror_fees=0)
+    closed = driver.release(driver.case(last, 3, ROOT)).event("AuditClosed")
     assert_fields(closed, challenger=0, pool=0, burned=0)
 
 
@@ -90,9 +88,9 @@ def test_dust_rounds_towards_the_fire() -> None:
     case = driver.accuse(0, 3)
     settled = driver.decide(case, MISMATCH).event("CaseSettled")
     assert settled.stake == 30_000
-    taken = settled.stake + settled.unvested
+    rest = settled.stake + settled.unvested - settled.juror_fees
     closed = driver.release(case).event("AuditClosed")
-    assert_fields(closed, challenger=0, burned=taken)
+    assert_fields(closed, challenger=0, burned=rest)
 
 
 def test_two_cases_at_once_each_take_their_share_of_what_is_left() -> None:
@@ -127,12 +125,13 @@ def test_slashing_oneself_through_a_second_identity_loses_money() -> None:
 
 
 def test_without_three_people_a_bond_proves_nothing_and_comes_back() -> None:
-    driver = CaseDriver.with_four_judges()
+    driver = CaseDriver.with_four_judges(offender=2)
     friend, stranger = driver.owners[1], driver.outsider("challenger")
-    early = driver.challenge_instruction(friend, 0, 3, PAYLOAD)
+    round_ = driver.run.round - 2
+    early = driver.challenge_instruction(friend, round_, 3, PAYLOAD)
     assert driver.refused(early, friend) == "TooFewWitnesses"
-    driver.challenge(stranger, 0, 3, PAYLOAD)
-    case = driver.case(0, 3, PAYLOAD)
+    driver.challenge(stranger, round_, 3, PAYLOAD)
+    case = driver.case(round_, 3, PAYLOAD)
     driver.bar(2)
     had = driver.entries[3]
     seated = driver.seat_jury(case)
@@ -152,11 +151,12 @@ def test_without_three_people_a_bond_proves_nothing_and_comes_back() -> None:
 
 
 def test_without_three_people_whom_three_seats_accused_is_excluded_and_not_slashed() -> None:
-    driver = CaseDriver.with_four_judges()
-    driver.judge(0, 3, [MISMATCH] * 3)
+    driver = CaseDriver.with_four_judges(offender=2)
+    round_ = driver.run.round - 2
+    driver.judge(round_, 3, [MISMATCH] * 3)
     driver.bar(2)
     pool = driver.run.reward_pool
-    seated = driver.seat_jury(driver.case(0, 3))
+    seated = driver.seat_jury(driver.case(round_, 3))
     assert_fields(seated, stage=AuditStage.CASE_REVEAL, num_jurors=0)
     settled = driver.settle_case(seated).event("CaseSettled")
     assert_fields(settled, outcome=CaseOutcome.EXCLUDED, stake=0, bond_returned=0)
@@ -207,7 +207,7 @@ def test_a_challenger_that_can_hold_nothing_leaves_its_bond_to_the_pool() -> Non
     assert_fields(settled, bond_returned=0, bond_pool=BOND - settled.bond_spent)
     assert driver.run.reward_pool == pool + settled.bond_pool
     closed = driver.release(driver.case(0, 3, PAYLOAD)).event("AuditClosed")
-    bounty = (settled.stake + settled.unvested) * 5 // 100
+    bounty = (settled.stake + settled.unvested - settled.juror_fees) * 5 // 100
     assert_fields(closed, challenger=0, pool=bounty)
 
 

@@ -53,15 +53,12 @@ def test_a_new_holder_gets_no_strike_for_what_the_old_one_vouched_for() -> None:
 def test_a_new_holder_is_not_accused_of_what_the_old_one_did_before_it_was_barred() -> None:
     """A paused run keeps the round of the bar in the ring after the index is free again."""
     patient = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
-    driver = CaseDriver.started(8, 2, **SHORT_RING, **patient)
+    driver = CaseDriver.started(8, **SHORT_RING, **patient)
+    driver.offend(3)
     barred_in = driver.run.round
     driver.commit(3)
-    for round_ in (0, 1):
-        driver.judge(round_, 3, [MISMATCH] * 5)
-        driver.decide(driver.case(round_, 3), MISMATCH, people=[3])
-    assert driver.entries[3].status == Status.BARRED
-    for round_ in (0, 1):
-        driver.release(driver.case(round_, 3))
+    driver.bar(3)
+    driver.release(driver.case(barred_in - 1, 3))
     driver.play_rest()
     driver.play(driver.params.ring - 2)
     boss = driver.authority

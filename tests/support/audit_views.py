@@ -81,6 +81,7 @@ def audit_view(stage: AuditStage = AuditStage.COMMIT, **changes: Any) -> AuditVi
         reward_price=0,
         openings_price=0,
         juror_fees=0,
+        decided_before=NONE,
         commit_ends=(0, 0, 0, 0),
         possession=bytes(64),
         seats=tuple(seat(index) for index in (1, 2, 3, 4, 0)),

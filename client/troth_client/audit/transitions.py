@@ -21,7 +21,12 @@ from troth_coordinator.rules.audit_view import (
     SeatFlag,
     SeatView,
 )
-from troth_coordinator.rules.audits import Step, due_step, is_cap_reached
+from troth_coordinator.rules.audits import (
+    Step,
+    due_step,
+    is_cap_reached,
+    is_conviction_pending,
+)
 from troth_coordinator.rules.view import NetworkView
 
 EVENTS = {
@@ -46,7 +51,7 @@ async def open_audit(
 def due_for(tracker: AuditTracker, view: NetworkView, audit: AuditView) -> Step | None:
     """Return the step of an audit that anyone may take now; None if there is none."""
     due = due_step(audit, view.run, view.slot, tracker.round(audit.round))
-    return None if due is Step.DECIDE and waits_for_cap(view, audit) else due
+    return None if due is Step.DECIDE and must_wait(view, audit) else due
 
 
 async def take_step(
@@ -57,12 +62,19 @@ async def take_step(
     await send(chain, tracker, view, step, Purpose(EVENTS[due], audit.key))
 
 
-def waits_for_cap(view: NetworkView, audit: AuditView) -> bool:
-    """Return whether the program would refuse this conviction until the next epoch: the cap."""
-    if audit.kind != AuditKind.WORK or not is_cap_reached(view, audit.target):
+def must_wait(view: NetworkView, audit: AuditView) -> bool:
+    """Return whether the program would refuse this conviction now.
+
+    The cap refuses it until the next epoch; an earlier conviction of the same kind, until that one
+    can no longer be reversed.
+    """
+    kind, target = audit.kind, audit.target
+    is_pending = is_conviction_pending(view, kind, target)
+    if not is_pending and not is_cap_reached(view, kind, target):
         return False
     votes = [_revealed(juror) for juror in audit.jurors]
-    return case_outcome(votes, is_work=True) is CaseOutcome.CONVICTED
+    outcome = case_outcome(votes, is_work=kind == AuditKind.WORK)
+    return outcome is CaseOutcome.CONVICTED
 
 
 def report_of(seat: SeatView) -> Report:

@@ -295,6 +295,7 @@ class CaseSettled(Event):
     seats_fee: int
     vested: int
     bond_spent: int
+    juror_fees: int
     bond_returned: int
     bond_acquitted: int
     bond_burned: int
@@ -342,5 +343,6 @@ class AuditClosed(Event):
     challenger: int
     pool: int
     burned: int
+    shortfall: int
     status: int
     payer: Pubkey

@@ -56,6 +56,7 @@ class AuditFlag(IntFlag):
     BONDED = 64
     UNAVAILABLE = 128
     WITHHELD = 256
+    FURTHER = 512
 
 
 class SeatFlag(IntFlag):
@@ -140,6 +141,7 @@ class AuditView:
     reward_price: Lamports
     openings_price: Lamports
     juror_fees: Lamports
+    decided_before: RoundIndex
     commit_ends: tuple[Slot, Slot, Slot, Slot]
     possession: bytes
     seats: tuple[SeatView, ...]
@@ -153,7 +155,8 @@ class AuditView:
     @property
     def escrow(self) -> Lamports:
         """Lamports that wait for the end of the appeal window."""
-        return Lamports(self.escrow_stake + self.escrow_unbonding + self.escrow_unvested)
+        taken = self.escrow_stake + self.escrow_unbonding + self.escrow_unvested
+        return Lamports(taken - self.juror_fees)
 
     @property
     def key(self) -> AuditKey:

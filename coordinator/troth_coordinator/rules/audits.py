@@ -126,19 +126,24 @@ def due_step(
     return Step.RELEASE if is_past and is_over else None
 
 
-def is_cap_reached(view: NetworkView, target: int) -> bool:
-    """Tell whether another conviction for work would be one too many until the next epoch.
+def is_cap_reached(view: NetworkView, kind: AuditKind, target: int) -> bool:
+    """Tell whether another conviction of this kind would be one too many until the next epoch.
 
-    The cap counts participants, each once in an epoch. A finished run has no cap, and who is barred
-    has nothing left to lose.
+    The cap counts participants, each once in an epoch and for each kind. A finished run has no cap,
+    and a barred participant has nothing left to lose.
     """
     run = view.run
-    convicted = run.convicted[AuditKind.WORK]
+    convicted = run.convicted[kind]
     is_exempt = run.phase == Phase.FINISHED or run.audit_epoch != run.epoch
     is_counted = bitmap.has(convicted, target)
     if is_exempt or is_counted or view.entries[target].status == Status.BARRED:
         return False
     return convicted.bit_count() >= max(1, num_present(view) // CONVICTED_PART)
+
+
+def is_conviction_pending(view: NetworkView, kind: AuditKind, target: int) -> bool:
+    """Tell whether an earlier conviction of this kind may still be reversed: the next one waits."""
+    return bitmap.has(view.entries[target].pending_kinds, kind)
 
 
 def _is_forgone(audit: AuditView, run: RunView, clock: int, round_: RoundView | None) -> bool:

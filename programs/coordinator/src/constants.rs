@@ -119,6 +119,8 @@ pub const AUDIT_BONDED: u16 = 64;
 pub const AUDIT_UNAVAILABLE: u16 = 128;
 /// Audit flag: the reward of the payload was withheld, for its target is on probation.
 pub const AUDIT_WITHHELD: u16 = 256;
+/// Audit flag: a further conviction for a round opened before the first one was decided.
+pub const AUDIT_FURTHER: u16 = 512;
 
 /// Seat flag: committed.
 pub const SEAT_COMMITTED: u8 = 1;

@@ -326,6 +326,8 @@ pub enum CoordinatorError {
     WrongChallenger,
     #[msg("the convictions of this epoch are at their cap: settle the case in the next epoch")]
     SlashCapReached,
+    #[msg("an earlier conviction of this kind may still be reversed: settle after its release")]
+    ConvictionPending,
     #[msg("the signer is not the council of this run")]
     WrongCouncil,
     #[msg("this conviction was appealed already")]

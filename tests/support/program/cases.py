@@ -17,6 +17,7 @@ from troth_attestation.cases import NO_SKETCH, Vote
 from troth_attestation.sketch import Sketch, sketch_hash
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.chain import case_instructions as make
+from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.chain.case_instructions import NO_SUBJECT, Claim
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, AuditView
@@ -40,22 +41,45 @@ class CaseDriver(AuditDriver):
         return super().started(num, rounds, **changes)
 
     @classmethod
-    def with_four_judges(cls) -> Self:
-        """Six participants after two rounds, the first four of them witnesses, so that two may be
-        convicted in an epoch."""
-        patient = {"openings_slots": 2_000, "unbond_slots": 9_000, "vesting_slots": 9_000}
-        driver = cls(6, roles=(3, 3, 3, 3, 1, 1), seat_load=15, **patient)
+    def with_four_judges(cls, offender: int) -> Self:
+        """Six participants, the first four of them witnesses, so that two may be convicted in an
+        epoch. The offender was convicted of work once; the last two rounds are included whole."""
+        patient = {"commit_slots": 1_000, "unbond_slots": 12_000, "vesting_slots": 12_000}
+        driver = cls(6, roles=(3, 3, 3, 3, 1, 1), seat_load=15, openings_slots=2_000, **patient)
         driver.start()
-        driver.play(2)
+        driver.play(1)
         driver.draw(0)
-        driver.draw(1)
+        driver.offend(offender)
+        driver.play(1)
+        driver.draw(driver.run.round - 1)
         return driver
 
+    def convict(self, round_: int, target: int) -> Landed:
+        """All seats accuse, and so does the jury."""
+        others = (self.round(round_).eligible & ~(1 << target)).bit_count()
+        self.judge(round_, target, [MISMATCH] * min(others, 5))
+        return self.decide(self.case(round_, target), MISMATCH, people=[target])
+
+    def offend(self, index: int) -> None:
+        """A conviction for work in the newest closed round stands, and the offender comes back.
+
+        After this it is included in the newest closed round, whose seed is frozen.
+        """
+        round_ = self.run.round - 1
+        self.convict(round_, index)
+        self.release(self.case(round_, index))
+        owner = self.owners[index]
+        missing = self.params.min_stake_lamports - self.entries[index].stake
+        self.send(life.top_up_stake(self.at, owner.pubkey(), missing), owner)
+        self.post_ready(index)
+        self.play(1)
+        self.activate(index)
+        self.play(2)
+        self.draw(self.run.round - 1)
+
     def bar(self, index: int) -> None:
-        """Two convictions for work: whoever is barred sits on no jury."""
-        for round_ in (0, 1):
-            self.judge(round_, index, [MISMATCH] * 3)
-            self.decide(self.case(round_, index), MISMATCH, people=[index])
+        """The second conviction for work, in the newest closed round: the first one stands."""
+        self.convict(self.run.round - 1, index)
         assert self.entries[index].status == Status.BARRED
 
     def case(self, round_: int, target: int, kind: AuditKind = WORK) -> AuditView:

@@ -4,7 +4,7 @@ Next: costs.py, which collects them; cases.py for the driver.
 """
 
 from support.program.audits import MISMATCH, OK, UNAVAILABLE
-from support.program.cases import PAYLOAD, ROOT, WORK, CaseDriver
+from support.program.cases import PAYLOAD, ROOT, CaseDriver
 from support.program.chain import ChainDriver
 from support.program.costs_audits import FULL
 from troth_coordinator.chain import instructions as life
@@ -21,7 +21,7 @@ def full(rounds: int = 1) -> CaseDriver:
 
 
 def all_accused() -> CaseDriver:
-    """Everybody is accused of a false root vote at the same time; half of them is convicted."""
+    """Everybody is accused of a false root vote at the same time, and a quarter convicted."""
     driver = full()
     stranger = driver.outsider("challenger")
     for target in range(64):
@@ -30,7 +30,7 @@ def all_accused() -> CaseDriver:
         driver.seat_jury(driver.case(0, target, ROOT))
     for target in range(64):
         case = driver.case(0, target, ROOT)
-        driver.take_votes(case, [MISMATCH if target % 2 else OK] * len(case.jurors))
+        driver.take_votes(case, [OK if target % 4 else MISMATCH] * len(case.jurors))
     for target in range(64):
         driver.settle_case(driver.case(0, target, ROOT))
     for target in range(64):
@@ -84,12 +84,11 @@ def vouchers_and_leavers() -> CaseDriver:
 
 def _reversed_bar() -> CaseDriver:
     """A second conviction for work, appealed and reversed."""
-    driver = full(2)
-    driver.draw(0)
-    for round_ in (1, 0):
-        driver.judge(round_, 9, [MISMATCH] * 5)
-        driver.decide(driver.case(round_, 9, WORK), MISMATCH, people=[9])
-    case = driver.case(0, 9)
+    patient = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
+    driver = CaseDriver.started(64, **FULL, **patient)
+    driver.offend(9)
+    driver.bar(9)
+    case = driver.case(driver.run.round - 1, 9)
     driver.appeal(case)
     driver.run_to(case.appeal_end)
     driver.reverse(case)

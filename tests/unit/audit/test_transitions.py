@@ -14,7 +14,7 @@ from troth_client.audit.transitions import (
     open_audit,
     report_of,
     take_step,
-    waits_for_cap,
+    must_wait,
 )
 from troth_coordinator.chain.addresses import participant_address
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, SeatFlag
@@ -158,13 +158,14 @@ def convicting(num, **changes):
         (convicting(2), {"convicted": (0b1000, 0, 0, 0), "audit_epoch": 0, "epoch": 1}, False),
         (convicting(2), {"convicted": (0b1000, 0, 0, 0), "phase": Phase.FINISHED}, False),
         (convicting(2, kind=AuditKind.ROOT), {"convicted": (0b1000, 0, 0, 0)}, False),
+        (convicting(2, kind=AuditKind.ROOT), {"convicted": (0, 0, 0b1000, 0)}, True),
     ],
 )
 async def test_a_conviction_too_many_for_the_epoch_is_not_sent_again_and_again(
     driver, case, run, expected
 ):
     view = view_at(**run)
-    assert waits_for_cap(view, case) is expected
+    assert must_wait(view, case) is expected
     await move(driver, view, case)
     assert len(driver.node.sent) == (not expected)
 
@@ -172,9 +173,18 @@ async def test_a_conviction_too_many_for_the_epoch_is_not_sent_again_and_again(
 def test_the_cap_grows_with_those_present_and_spares_nobody_who_is_barred_already():
     view = view_at(convicted=(1, 0, 0, 0))
     six = replace(view, entries=roster(*(entry(n) for n in range(1, 7))))
-    assert not waits_for_cap(six, convicting(3))
+    assert not must_wait(six, convicting(3))
     gone = [entry(n, status=Status.LEFT) for n in range(1, 4)]
     three = replace(view, entries=roster(*(entry(n) for n in range(1, 4)), *gone))
-    assert waits_for_cap(three, convicting(3))
+    assert must_wait(three, convicting(3))
     barred = replace(three, entries=roster(*(entry(n, status=Status.BARRED) for n in range(6))))
-    assert not waits_for_cap(barred, convicting(3))
+    assert not must_wait(barred, convicting(3))
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(AuditKind.WORK, True), (AuditKind.ROOT, False)])
+def test_a_conviction_waits_while_one_of_its_kind_may_be_reversed(kind, expected):
+    case = convicting(3, kind=kind)
+    pending = [entry(n, pending_kinds=1) for n in range(6)]
+    view = replace(view_at(), entries=roster(*pending))
+    assert must_wait(view, case) is expected
+    assert not must_wait(view, convicting(1, kind=kind)), "an acquittal need not wait"

@@ -151,7 +151,7 @@ def test_an_amount_that_is_none_is_named(cli, option, text):
     assert error["subject"] == option
 
 
-@pytest.mark.parametrize("seats", [0, -1, 6])
+@pytest.mark.parametrize("seats", [0, -1, 8])
 def test_seats_that_no_audit_has_are_named(cli, seats):
     error = cli.refused("run", "economics", f"--seats={seats}")
     assert error["kind"] == "InputError"

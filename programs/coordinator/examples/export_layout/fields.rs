@@ -111,7 +111,7 @@ pub fn audit() -> Vec<Field> {
         reward_window,
         stage_end, case_end, case_seed_slot, appeal_end, prepaid, bond, escrow_stake,
         escrow_unbonding, escrow_unvested, shortfall, reward_price, openings_price, juror_fees,
-        commit_ends, possession, seats, jurors)
+        decided_before,        commit_ends, possession, seats, jurors)
 }
 
 pub fn seat() -> Vec<Field> {

@@ -1,12 +1,14 @@
-//! The breaker (protocol §8): how many of those sampled in an epoch are accused.
+//! The breaker (protocol §8): how many are accused or convicted in one epoch.
 //!
-//! Owns the three counts of the epoch. Never delays a slash: the case does.
+//! Owns the counts of the epoch. Never delays a slash: the case does.
 
 use crate::rules::bitmap::{bit, count};
 use crate::state::Run;
 
-/// The breaker holds only where at least so many were sampled.
-const MIN_SAMPLED: u64 = 8;
+/// The breaker holds only where at least so many were sampled, or are present.
+const MIN_PEOPLE: u64 = 8;
+/// It holds above this part of them, or from it where the cap allows no more.
+const PART: u64 = 3;
 
 /// Starts the counts anew in a new epoch.
 pub fn turn_epoch(run: &mut Run) {
@@ -36,7 +38,15 @@ pub fn note_accused(run: &mut Run, target: u16) {
 pub fn holds(run: &Run) -> bool {
     let sampled = count(run.sampled);
     let is_of_now = run.audit_epoch == run.epoch;
-    is_of_now && sampled >= MIN_SAMPLED && count(run.accused).saturating_mul(3) > sampled
+    is_of_now && sampled >= MIN_PEOPLE && count(run.accused).saturating_mul(PART) > sampled
+}
+
+/// Whether a third of at least eight stand `convicted` of one exact kind, `present` in the run or
+/// gone since. It is the last conviction that the cap allows, and the council may look at it.
+#[must_use]
+pub fn holds_exact(convicted: u64, present: u64) -> bool {
+    let people = count(present | convicted);
+    people >= MIN_PEOPLE && count(convicted).saturating_mul(PART) >= people
 }
 
 #[cfg(test)]
@@ -58,6 +68,15 @@ mod tests {
         assert!(!holds(&run));
         note_accused(&mut run, 3);
         assert!(holds(&run));
+    }
+
+    #[test]
+    fn an_exact_kind_holds_from_a_third_of_eight_and_counts_those_who_left() {
+        assert!(!holds_exact(0b111, 0x7f));
+        assert!(!holds_exact(0b11, 0xff) && holds_exact(0b111, 0xff));
+        assert!(!holds_exact(0b111, 0xfff) && holds_exact(0b1111, 0xfff));
+        assert!(!holds_exact(0b11, 0xfc), "two of six present and two gone are a quarter");
+        assert!(holds_exact(0b111, 0xf8));
     }
 
     #[test]

@@ -11,6 +11,26 @@ use crate::math::{add, mul};
 use crate::rules::bitmap::{contains, count};
 use crate::rules::reward::scaled_reward;
 
+/// Lamports that pay the judges before the pool does.
+#[derive(Clone, Copy)]
+pub enum Purse {
+    /// None.
+    Empty,
+    /// A bond, or fees in advance.
+    Bond(u64),
+    /// What a conviction took.
+    Escrow(u64),
+}
+
+impl Purse {
+    fn lamports(self) -> u64 {
+        match self {
+            Self::Empty => 0,
+            Self::Bond(lamports) | Self::Escrow(lamports) => lamports,
+        }
+    }
+}
+
 /// Payment of the judges.
 pub struct Paid {
     /// Lamports for each.
@@ -19,25 +39,30 @@ pub struct Paid {
     pub judges: u64,
     /// Lamports of older buckets that vested by it.
     pub vested: u64,
-    /// The part that came out of the advance; the caller lowers the advance by as much.
-    pub from_advance: u64,
+    /// The part that came out of the purse; the caller lowers the purse by as much.
+    pub from_purse: u64,
 }
 
 impl AuditContext<'_, '_> {
-    /// Pays each of `judges`, a bitmap: from `advance`, lamports held as a bond, and where
-    /// `uses_pool` from the pool when that is spent.
-    pub fn pay_judges(&mut self, judges: u64, advance: u64, uses_pool: bool) -> Result<Paid> {
+    /// Pays each of `judges`, a bitmap: from `purse`, and where `uses_pool` from the pool when that
+    /// is spent.
+    pub fn pay_judges(&mut self, judges: u64, purse: Purse, uses_pool: bool) -> Result<Paid> {
         let num = count(judges);
         let full = self.run.params.witness_fee;
+        let advance = purse.lamports();
         let source = if uses_pool {
             add(self.run.reward_pool, advance)?
         } else {
             advance
         };
         let fee = scaled_reward(full, source, num);
-        let from_advance = mul(fee, num)?.min(advance);
-        self.run.release_bond(from_advance)?;
-        self.run.place_pool(from_advance)?;
+        let from_purse = mul(fee, num)?.min(advance);
+        match purse {
+            Purse::Empty => {}
+            Purse::Bond(_) => self.run.release_bond(from_purse)?,
+            Purse::Escrow(_) => self.run.release_escrow(from_purse)?,
+        }
+        self.run.place_pool(from_purse)?;
         if fee < full && num > 0 {
             let event = FeesScaled {
                 run: self.key,
@@ -62,7 +87,7 @@ impl AuditContext<'_, '_> {
             fee,
             judges,
             vested,
-            from_advance,
+            from_purse,
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use anchor_lang::prelude::*;
 
-use super::fees::Paid;
+use super::fees::{Paid, Purse};
 use super::probation::Test;
 use super::{breaker, AuditContext};
 use crate::constants::*;
@@ -223,10 +223,10 @@ impl AuditContext<'_, '_> {
             }
         }
         if !self.audit.has_flag(AUDIT_REQUESTED) {
-            return self.pay_judges(judges, 0, true);
+            return self.pay_judges(judges, Purse::Empty, true);
         }
-        let paid = self.pay_judges(judges, self.audit.prepaid, false)?;
-        self.audit.prepaid = sub(self.audit.prepaid, paid.from_advance)?;
+        let paid = self.pay_judges(judges, Purse::Bond(self.audit.prepaid), false)?;
+        self.audit.prepaid = sub(self.audit.prepaid, paid.from_purse)?;
         Ok(paid)
     }
 

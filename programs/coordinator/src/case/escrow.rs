@@ -22,6 +22,7 @@ struct Released {
     challenger: u64,
     pool: u64,
     burned: u64,
+    shortfall: u64,
 }
 
 impl Audit {
@@ -83,6 +84,7 @@ impl AuditContext<'_, '_> {
             } else {
                 self.divide(payout)?
             };
+            self.end_pending()?;
             self.unfreeze()?;
         }
         self.release_indices()?;
@@ -99,6 +101,7 @@ impl AuditContext<'_, '_> {
             challenger: released.challenger,
             pool: released.pool,
             burned: released.burned,
+            shortfall: released.shortfall,
             status: self.roster.entry(audit.target)?.status,
             payer,
         };
@@ -119,12 +122,18 @@ impl AuditContext<'_, '_> {
         })
     }
 
-    /// A conviction was reversed: the target may claim everything. A bar rests on two convictions
-    /// for work, so it ends with one of them; jail ends with the strike of a false possession.
+    /// A conviction was reversed: the target may claim everything, and what the jurors got of it
+    /// comes from the pool, as far as that goes. A bar rests on two convictions for work, so it ends
+    /// with one of them; jail ends with the strike of a false possession. A further conviction took
+    /// only a reward, and only that comes back.
     fn give_back(&mut self) -> Result<Released> {
-        let returned = self.empty_escrow()?;
-        let is_work = self.audit.kind == AuditKind::Work as u8;
-        let is_strike = self.audit.kind == AuditKind::Possession as u8;
+        let fees = self.audit.juror_fees;
+        let fees_back = fees.min(self.run.reward_pool);
+        self.run.reward_pool = sub(self.run.reward_pool, fees_back)?;
+        let returned = add(self.empty_escrow()?, fees_back)?;
+        let is_full = !self.audit.has_flag(AUDIT_FURTHER);
+        let is_work = is_full && self.audit.kind == AuditKind::Work as u8;
+        let is_strike = is_full && self.audit.kind == AuditKind::Possession as u8;
         let entry = self.roster.entry_mut(self.audit.target)?;
         self.run.place_claimable(entry, returned)?;
         if is_work {
@@ -145,8 +154,26 @@ impl AuditContext<'_, '_> {
         }
         Ok(Released {
             returned,
+            shortfall: sub(fees, fees_back)?,
             ..Released::default()
         })
+    }
+
+    /// The conviction can no longer be reversed, or was. A further one of its kind need not wait.
+    fn end_pending(&mut self) -> Result<()> {
+        let kind = AuditKind::from_number(self.audit.kind)?;
+        let entry = self.roster.entry_mut(self.audit.target)?;
+        let Some(decided) = entry.decided_round.get_mut(kind.place()) else {
+            return Err(refuse(CoordinatorError::InvariantViolated));
+        };
+        if self.audit.has_flag(AUDIT_FURTHER) {
+            return Ok(());
+        }
+        if self.audit.has_flag(AUDIT_REVERSED) {
+            *decided = self.audit.decided_before;
+        }
+        entry.pending_kinds &= !kind.bit();
+        Ok(())
     }
 
     /// Lamports in escrow stop being so. Returns how many.
@@ -156,6 +183,7 @@ impl AuditContext<'_, '_> {
         audit.escrow_stake = 0;
         audit.escrow_unbonding = 0;
         audit.escrow_unvested = 0;
+        audit.juror_fees = 0;
         self.run.release_escrow(total)?;
         Ok(total)
     }

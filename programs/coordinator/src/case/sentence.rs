@@ -7,10 +7,10 @@ use anchor_lang::prelude::*;
 
 use crate::audit::{breaker, AuditContext};
 use crate::constants::{
-    AUDIT_BONDED, AUDIT_BREAKER, AUDIT_REQUESTED, AUDIT_UNAVAILABLE, MAX_PARTICIPANTS,
+    AUDIT_BONDED, AUDIT_BREAKER, AUDIT_FURTHER, AUDIT_REQUESTED, AUDIT_UNAVAILABLE, MAX_PARTICIPANTS, NONE,
 };
-use crate::errors::CoordinatorError;
-use crate::math::add;
+use crate::errors::{refuse, CoordinatorError};
+use crate::math::{add, sub};
 use crate::round::penalties::jail;
 use crate::rules::bitmap::{bit, count, with_bits};
 use crate::rules::quorum::CaseOutcome;
@@ -19,8 +19,8 @@ use crate::rules::slashing::{
 };
 use crate::state::{AuditKind, Phase, Round, Status};
 
-/// At most this part of the present participants is convicted of work in an epoch.
-const CONVICTED_PART: usize = 3;
+/// At most this part of the present participants is convicted of one kind in an epoch.
+const CONVICTED_PART: u64 = 3;
 
 /// Consequences beside the lamports that the audit holds in escrow.
 #[derive(Default)]
@@ -35,13 +35,23 @@ pub struct Sentence {
     pub vouchers: u64,
 }
 
+/// The fault that a conviction of `kind` names.
+fn fault_of(kind: AuditKind) -> Fault {
+    match kind {
+        AuditKind::Work => Fault::Work,
+        AuditKind::Payload => Fault::Malformed,
+        AuditKind::Root => Fault::FalseRoot,
+        AuditKind::Possession => Fault::FalsePossession,
+    }
+}
+
 impl AuditContext<'_, '_> {
     /// Does what `outcome` means for the target.
     pub fn sentence(&mut self, outcome: CaseOutcome, round: &mut Round) -> Result<Sentence> {
         self.audit.stage_end = self.clock;
         self.audit.appeal_end = self.clock;
         if outcome == CaseOutcome::Convicted {
-            return self.convict();
+            return self.convict(round);
         }
         if !self.audit.has_flag(AUDIT_UNAVAILABLE) {
             self.unfreeze()?;
@@ -69,26 +79,27 @@ impl AuditContext<'_, '_> {
     }
 
     /// Slashes into escrow. The target stays frozen until that is released.
-    fn convict(&mut self) -> Result<Sentence> {
+    ///
+    /// While an earlier conviction of the kind may still be reversed, this one waits: what it costs
+    /// depends on that. A round opened before that one was decided costs its reward and no more.
+    fn convict(&mut self, round: &mut Round) -> Result<Sentence> {
         let kind = AuditKind::from_number(self.audit.kind)?;
-        let target = self.audit.target;
+        let entry = self.roster.entry(self.audit.target)?;
+        let is_pending = entry.pending_kinds & kind.bit() != 0;
+        ensure!(!is_pending, CoordinatorError::ConvictionPending);
+        let decided = entry.decided_round.get(kind.place()).copied();
+        let decided = decided.unwrap_or(NONE);
+        let is_further = decided != NONE && self.audit.round <= decided;
         if self.audit.has_flag(AUDIT_UNAVAILABLE) {
             self.accuse_late()?;
         }
-        if kind == AuditKind::Work {
-            self.count_conviction()?;
-        }
-        let intent = self.intent(kind)?;
-        let taken = self.slash(target, &intent)?;
-        if kind == AuditKind::Work {
-            let entry = self.roster.entry_mut(target)?;
-            entry.work_faults = entry.work_faults.saturating_add(1);
-        }
+        self.count_conviction(kind)?;
+        let (fault, reward_undone) = if is_further {
+            (fault_of(kind), self.hold_reward(round)?)
+        } else {
+            (self.slash_for(kind, decided)?, 0)
+        };
         let audit = &mut *self.audit;
-        audit.escrow_stake = taken.stake;
-        audit.escrow_unbonding = taken.unbonding;
-        audit.escrow_unvested = taken.unvested;
-        audit.shortfall = taken.shortfall;
         let params = &self.run.params;
         audit.appeal_end = add(self.clock, params.appeal_slots)?;
         audit.stage_end = if audit.has_flag(AUDIT_BREAKER) {
@@ -103,10 +114,43 @@ impl AuditContext<'_, '_> {
             0
         };
         Ok(Sentence {
-            fault: intent.fault as u8,
+            fault: fault as u8,
+            reward_undone,
             vouchers,
             ..Sentence::default()
         })
+    }
+
+    /// Takes what a conviction costs in full, and remembers when it was decided. `before` is the
+    /// round in which the last one of the kind was.
+    fn slash_for(&mut self, kind: AuditKind, before: u64) -> Result<Fault> {
+        let intent = self.intent(kind)?;
+        let target = self.audit.target;
+        let taken = self.slash(target, &intent)?;
+        let audit = &mut *self.audit;
+        audit.escrow_stake = taken.stake;
+        audit.escrow_unbonding = taken.unbonding;
+        audit.escrow_unvested = taken.unvested;
+        audit.shortfall = taken.shortfall;
+        audit.decided_before = before;
+        let entry = self.roster.entry_mut(target)?;
+        entry.pending_kinds |= kind.bit();
+        if let Some(decided) = entry.decided_round.get_mut(kind.place()) {
+            *decided = self.run.round;
+        }
+        if kind == AuditKind::Work {
+            entry.work_faults = entry.work_faults.saturating_add(1);
+        }
+        Ok(intent.fault)
+    }
+
+    /// A further conviction: the reward of that round waits in escrow. Returns it.
+    fn hold_reward(&mut self, round: &mut Round) -> Result<u64> {
+        self.audit.flags |= AUDIT_FURTHER;
+        let reward = self.take_back_reward(round)?;
+        self.run.reward_pool = sub(self.run.reward_pool, reward)?;
+        self.audit.escrow_unvested = reward;
+        Ok(reward)
     }
 
     /// An accusation of serving nothing freezes and counts only once a jury has convicted.
@@ -121,7 +165,7 @@ impl AuditContext<'_, '_> {
         Ok(())
     }
 
-    /// What a conviction costs the target.
+    /// What a conviction costs the target, the first one and any later offence.
     fn intent(&self, kind: AuditKind) -> Result<SlashIntent> {
         let entry = self.roster.entry(self.audit.target)?;
         let funds = entry.funds()?;
@@ -133,23 +177,33 @@ impl AuditContext<'_, '_> {
         })
     }
 
-    /// Counts a conviction for work, or refuses it until the next epoch; a finished run has none.
-    fn count_conviction(&mut self) -> Result<()> {
+    /// Counts a conviction of `kind`, or refuses it until the next epoch; a finished run has no
+    /// cap. Each kind has its own, and counts participants.
+    fn count_conviction(&mut self, kind: AuditKind) -> Result<()> {
         breaker::turn_epoch(self.run);
-        let entries = self.roster.entries.iter();
-        let present = entries.filter(|entry| entry.is_present()).count();
-        let cap = u64::try_from(present.div_euclid(CONVICTED_PART).max(1)).unwrap_or(1);
+        let present = with_bits(&self.roster.entries)
+            .filter(|(_, entry)| entry.is_present())
+            .fold(0, |all, (one, _)| all | one);
+        let cap = count(present).div_euclid(CONVICTED_PART).max(1);
         let has_no_cap = self.run.is(Phase::Finished);
         let is_barred = self.roster.entry(self.audit.target)?.is(Status::Barred);
         let one = bit(usize::from(self.audit.target));
-        let [work, ..] = &mut self.run.convicted;
-        // The cap counts participants. A barred one has nothing left to lose: it uses up none.
-        if !is_barred && *work & one == 0 {
-            let may_count = has_no_cap || count(*work) < cap;
+        let Some(convicted) = self.run.convicted.get_mut(kind.place()) else {
+            return Err(refuse(CoordinatorError::InvariantViolated));
+        };
+        // A barred participant has nothing left to lose: it uses up none.
+        if !is_barred && *convicted & one == 0 {
+            let may_count = has_no_cap || count(*convicted) < cap;
             ensure!(may_count, CoordinatorError::SlashCapReached);
-            *work |= one;
+            *convicted |= one;
         }
-        if breaker::holds(self.run) {
+        let convicted = *convicted;
+        let holds = if kind == AuditKind::Work {
+            breaker::holds(self.run)
+        } else {
+            breaker::holds_exact(convicted, present)
+        };
+        if holds {
             self.audit.flags |= AUDIT_BREAKER;
         }
         Ok(())
@@ -242,19 +296,22 @@ mod tests {
         }
     }
 
-    fn convictions_until_the_cap(present: usize) -> u64 {
+    fn convictions_until_the_cap(present: usize, kind: AuditKind) -> u64 {
         let mut setup = Setup::new(present);
         let mut context = setup.context();
-        while context.count_conviction().is_ok() {
-            context.audit.target = context.audit.target.saturating_add(1);
+        while context.count_conviction(kind).is_ok() {
+            context.audit.target += 1;
         }
-        count(context.run.convicted[0])
+        count(context.run.convicted[kind.place()])
     }
 
     #[test]
     fn a_third_of_the_present_is_convicted_in_an_epoch_and_at_least_one() {
-        let caps = [1, 2, 3, 5, 6, 12, 64].map(convictions_until_the_cap);
-        assert_eq!(caps, [1, 1, 1, 1, 2, 4, 21]);
+        for kind in [AuditKind::Work, AuditKind::Root] {
+            let most = |present| convictions_until_the_cap(present, kind);
+            let caps = [1, 2, 3, 5, 6, 12, 64].map(most);
+            assert_eq!(caps, [1, 1, 1, 1, 2, 4, 21]);
+        }
     }
 
     #[test]
@@ -262,24 +319,42 @@ mod tests {
         let mut setup = Setup::new(3);
         let mut context = setup.context();
         context.run.convicted[0] = 0b100;
-        assert!(context.count_conviction().is_err());
+        assert!(context.count_conviction(AuditKind::Work).is_err());
         context.run.epoch = 1;
-        assert!(context.count_conviction().is_ok() && context.run.convicted[0] == 1);
+        assert!(context.count_conviction(AuditKind::Work).is_ok() && context.run.convicted[0] == 1);
         context.audit.target = 1;
-        assert!(context.count_conviction().is_err());
+        assert!(context.count_conviction(AuditKind::Work).is_err());
         context.roster.entries[1].status = Status::Barred as u8;
-        assert!(context.count_conviction().is_ok() && context.run.convicted[0] == 1);
+        assert!(context.count_conviction(AuditKind::Work).is_ok() && context.run.convicted[0] == 1);
         context.roster.entries[1].status = Status::Active as u8;
-        assert!(context.count_conviction().is_err());
+        assert!(context.count_conviction(AuditKind::Work).is_err());
         context.run.phase = Phase::Finished as u8;
-        assert!(context.count_conviction().is_ok());
+        assert!(context.count_conviction(AuditKind::Work).is_ok());
     }
 
     #[test]
     fn who_was_convicted_in_this_epoch_is_not_counted_twice() {
         let mut setup = Setup::new(3);
         let mut context = setup.context();
-        assert!(context.count_conviction().is_ok() && context.count_conviction().is_ok());
+        assert!(context.count_conviction(AuditKind::Work).is_ok() && context.count_conviction(AuditKind::Work).is_ok());
         assert_eq!(context.run.convicted, [1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn each_kind_has_a_cap_and_a_breaker_of_its_own() {
+        let mut setup = Setup::new(9);
+        let mut context = setup.context();
+        for kind in [AuditKind::Work, AuditKind::Payload, AuditKind::Root] {
+            for target in 0..3 {
+                context.audit.target = target;
+                context.audit.flags = 0;
+                context.count_conviction(kind).unwrap();
+                let holds = context.audit.has_flag(AUDIT_BREAKER);
+                assert_eq!(holds, target == 2 && kind != AuditKind::Work);
+            }
+            context.audit.target = 3;
+            assert!(context.count_conviction(kind).is_err());
+        }
+        assert_eq!(context.run.convicted, [7, 7, 7, 0]);
     }
 }

@@ -7,7 +7,7 @@ use anchor_lang::prelude::*;
 
 use super::jury::JURY_COMMITS;
 use super::sentence::Sentence;
-use crate::audit::fees::Paid;
+use crate::audit::fees::{Paid, Purse};
 use crate::audit::probation::Test;
 use crate::audit::AuditContext;
 use crate::constants::*;
@@ -45,12 +45,12 @@ impl AuditContext<'_, '_> {
     pub fn settle_case(&mut self, round: &mut Round, payout: &Payout) -> Result<()> {
         let outcome = self.audit.decide(self.clock)?;
         let jailed_before = self.jailed();
+        let sentence = self.sentence(outcome, round)?;
         let paid = self.pay_jurors(outcome)?;
         let seats = self.pay_unavailable(outcome)?;
         self.penalise_jurors()?;
         self.acquittal = acquittal(&self.prices());
         self.penalise_contradicted(outcome)?;
-        let sentence = self.sentence(outcome, round)?;
         self.end_test(Test::of_jury(outcome))?;
         let bond = self.end_bond(outcome, payout)?;
         self.audit.stage = Stage::Decided as u8;
@@ -59,7 +59,8 @@ impl AuditContext<'_, '_> {
         self.report_settled(&sentence, [&paid, &seats], &bond, jailed)
     }
 
-    /// Pays each juror that the outcome agrees with: from the bond first, then from the pool.
+    /// Pays each juror that the outcome agrees with: after a conviction from what it took, else from
+    /// the bond; then from the pool.
     fn pay_jurors(&mut self, outcome: CaseOutcome) -> Result<Paid> {
         let factor = self.run.params.sketch_factor;
         let places = u64::from(self.audit.paid_jurors(outcome, factor));
@@ -70,8 +71,14 @@ impl AuditContext<'_, '_> {
                 judges |= bit(usize::from(juror.index));
             }
         }
-        let paid = self.pay_judges(judges, self.audit.bond, true)?;
-        self.audit.bond = sub(self.audit.bond, paid.from_advance)?;
+        if outcome == CaseOutcome::Convicted {
+            let purse = Purse::Escrow(self.audit.escrow()?);
+            let paid = self.pay_judges(judges, purse, true)?;
+            self.audit.juror_fees = paid.from_purse;
+            return Ok(paid);
+        }
+        let paid = self.pay_judges(judges, Purse::Bond(self.audit.bond), true)?;
+        self.audit.bond = sub(self.audit.bond, paid.from_purse)?;
         Ok(paid)
     }
 
@@ -86,7 +93,7 @@ impl AuditContext<'_, '_> {
                 judges |= bit(usize::from(seat.index));
             }
         }
-        self.pay_judges(judges, 0, true)
+        self.pay_judges(judges, Purse::Empty, true)
     }
 
     /// P6: jurors that stayed silent.
@@ -199,7 +206,8 @@ impl AuditContext<'_, '_> {
             seats_paid: seats.judges,
             seats_fee: seats.fee,
             vested: add(paid.vested, seats.vested)?,
-            bond_spent: paid.from_advance,
+            bond_spent: sub(paid.from_purse, audit.juror_fees)?,
+            juror_fees: audit.juror_fees,
             bond_returned: bond.returned,
             bond_acquitted: bond.acquitted,
             bond_burned: bond.burned,

@@ -221,8 +221,10 @@ pub struct CaseSettled {
     pub seats_fee: u64,
     /// Lamports of older buckets that vested by it.
     pub vested: u64,
-    /// Fees that came out of the bond, by way of the pool.
+    /// Fees of the jurors that came out of the bond, by way of the pool.
     pub bond_spent: u64,
+    /// Fees of the jurors that came out of what the conviction took.
+    pub juror_fees: u64,
     /// Bond that went back to the challenger.
     pub bond_returned: u64,
     /// Bond that the target received (P9).
@@ -314,6 +316,8 @@ pub struct AuditClosed {
     pub pool: u64,
     /// Escrow for the incinerator.
     pub burned: u64,
+    /// Fees of jurors that a reversal could not return: the pool was short.
+    pub shortfall: u64,
     /// Status of the target from now on.
     pub status: u8,
     /// Receiver of the rent.

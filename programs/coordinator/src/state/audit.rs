@@ -8,7 +8,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::math::add;
+use crate::math::{add, sub};
 
 /// Subject of an audit or case.
 #[repr(u8)]
@@ -39,6 +39,18 @@ impl AuditKind {
             .get(usize::from(number))
             .copied()
             .ok_or_else(|| refuse(CoordinatorError::UnknownAuditKind))
+    }
+
+    /// The place of this kind where something is kept for each.
+    #[must_use]
+    pub fn place(self) -> usize {
+        self as usize
+    }
+
+    /// The bit of this kind in a set of kinds.
+    #[must_use]
+    pub fn bit(self) -> u8 {
+        1 << (self as u8)
     }
 }
 
@@ -214,8 +226,10 @@ pub struct Audit {
     pub reward_price: u64,
     /// Cost of missing openings, fixed when the seed of the round froze.
     pub openings_price: u64,
-    /// Fees that the jurors got from the escrow.
+    /// Fees that the jurors got from the escrow: they are no longer in it.
     pub juror_fees: u64,
+    /// `decided_round` of the target before this conviction, which a reversal restores; else NONE.
+    pub decided_before: u64,
     /// Last moments of commits that ended with somebody silent, on the run clock: of the first
     /// seats, of both extensions, of the jury.
     pub commit_ends: [u64; 4],
@@ -287,12 +301,13 @@ impl Audit {
             .ok_or_else(|| refuse(CoordinatorError::NotSeated))
     }
 
-    /// Lamports in escrow.
+    /// Lamports in escrow: what the conviction took, without the fees of the jurors.
     pub fn escrow(&self) -> Result<u64> {
-        add(
+        let taken = add(
             add(self.escrow_stake, self.escrow_unbonding)?,
             self.escrow_unvested,
-        )
+        )?;
+        sub(taken, self.juror_fees)
     }
 
     /// Conditions that every mutation keeps.
