@@ -37,6 +37,7 @@ class Statement:
 class Money:
     """The lamports of a conviction, by source and by destination.
 
+    `jurors`: their fees, paid from what was taken; what a reversal returned of them is not counted.
     `is_paid`: paid out; until then they wait in escrow, and an appeal may bring them back.
     """
 
@@ -44,6 +45,7 @@ class Money:
     unbonding: int = 0
     unvested: int = 0
     shortfall: int = 0
+    jurors: int = 0
     challenger: int = 0
     pool: int = 0
     burned: int = 0
@@ -105,6 +107,7 @@ def of_account(audit: AuditView) -> CaseFile:
     money = replace(
         money,
         shortfall=audit.shortfall,
+        jurors=audit.juror_fees,
         challenger=parts.challenger,
         burned=parts.burned,
     )

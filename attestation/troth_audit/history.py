@@ -100,6 +100,7 @@ def _(event: audit_events.CaseSettled, case: CaseFile) -> CaseFile:
         unbonding=event.unbonding,
         unvested=event.unvested,
         shortfall=event.shortfall,
+        jurors=event.juror_fees,
     )
     flags = AuditFlag(event.flags)
     bond = replace(
@@ -128,6 +129,7 @@ def _(_event: audit_events.CaseReversed, case: CaseFile) -> CaseFile:
 def _(event: audit_events.AuditClosed, case: CaseFile) -> CaseFile:
     money = replace(
         case.money,
+        jurors=event.shortfall if event.returned else case.money.jurors,
         challenger=event.challenger,
         pool=event.pool,
         burned=event.burned,

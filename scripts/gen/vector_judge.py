@@ -101,6 +101,15 @@ def paid(reports: list[Report], factor: int) -> list[int]:
     return seats
 
 
+def paid_jurors(reports: list[Report], case: int, factor: int, is_work: bool) -> list[int]:
+    """Return which jurors earn the fee, had these reports been votes."""
+    right = {CONVICTED: [MISMATCH], ACQUITTED: [OK], REFUSED: [UNAVAILABLE]}
+    right |= {NOT_PROVEN: [OK, MISMATCH] + [INCONCLUSIVE] * is_work}
+    agreed = [n for n, (_, kind, _) in enumerate(reports) if kind in right.get(case, [])]
+    diligent = paid(reports, factor)
+    return [n for n in agreed if not is_work or n in diligent or reports[n][1] == UNAVAILABLE]
+
+
 def fault(reports: list[Report], seat: int, case: int, factor: int) -> int:
     """Return the fault of a seat, 0 for none: P6 before an outvoted sketch before a wrong word."""
     committed, kind, _ = reports[seat]
@@ -138,7 +147,8 @@ def audit_panel(s: Stream) -> Cases:
         faults = [fault(reports, seat, case, factor) for seat in range(count)]
         seen |= {f"outcome {settled}"} | {f"fault {one}" for one in faults}
         out = {"outcome": settled, "outvoted": sorted(outvoted(reports, factor))}
-        yield given, out | {"paid": paid(reports, factor), "faults": faults}
+        jurors = [paid_jurors(reports, case, factor, is_work) for is_work in (True, False)]
+        yield given, out | {"paid": paid(reports, factor), "faults": faults, "jurors": jurors}
     assert len(seen) == 11, seen
 
 

@@ -20,7 +20,7 @@ def case_values(case: CaseFile) -> dict[str, Json]:
     """Return the record for JSON."""
     money = case.money
     sources = ("stake", "unbonding", "unvested", "shortfall")
-    parts = ("challenger", "pool", "burned", "returned")
+    parts = ("jurors", "challenger", "pool", "burned", "returned")
     round_, target, kind = case.key
     return {
         "round": round_,
@@ -72,6 +72,7 @@ def money_rows(money: Money) -> list[tuple[str, object]]:
     parts = [
         (f"{label}{gone}", getattr(money, name))
         for name, label in (
+            ("jurors", "to the jurors"),
             ("burned", "burned"),
             ("pool", "to the pool"),
             ("challenger", "to the challenger"),

@@ -141,11 +141,13 @@ def audit_panel(given: Given) -> Any:
         return None
     case = quorum.CaseOutcome(given["case"]) if given["case"] else None
     faults = panel.faults(case)
+    jurors = [panel.paid_jurors(case, is_work=work) if case else () for work in (True, False)]
     return {
         "outcome": settled,
         "outvoted": sorted(panel.outvoted),
         "paid": sorted(panel.paid_seats()),
         "faults": [faults.get(seat, 0) for seat in range(len(reports))],
+        "jurors": [sorted(places) for places in jurors],
     }
 
 

@@ -125,11 +125,16 @@ pub fn audit_panel(input: &Value) -> Value {
     let case = case(number(&input["case"]));
     let fault = |place| panel.fault(place, case).map_or(0, |fault| fault as u8);
     let faults: Vec<u8> = (0..reports.len()).map(fault).collect();
+    let jurors = [true, false].map(|is_work| {
+        let paid = case.map_or(0, |case| panel.paid_jurors(case, is_work));
+        places(paid.into())
+    });
     json!({
         "outcome": outcome as u8,
         "outvoted": places(panel.outvoted().into()),
         "paid": places(panel.paid_seats().into()),
         "faults": faults,
+        "jurors": jurors,
     })
 }
 
