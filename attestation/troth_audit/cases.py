@@ -102,14 +102,14 @@ class CaseFile:
 def of_account(audit: AuditView) -> CaseFile:
     """Return what an open account shows."""
     has_bond = bool(audit.flags & AuditFlag.BONDED)
-    parts = split(audit.escrow, has_bond=has_bond)
+    parts = split(audit.escrow + audit.juror_fees, has_bond=has_bond)
     money = Money(audit.escrow_stake, audit.escrow_unbonding, audit.escrow_unvested)
     money = replace(
         money,
         shortfall=audit.shortfall,
         jurors=audit.juror_fees,
         challenger=parts.challenger,
-        burned=parts.burned,
+        burned=parts.burned - audit.juror_fees,
     )
     if audit.flags & AuditFlag.REVERSED:
         money = replace(money, challenger=0, burned=0, returned=audit.escrow)

@@ -95,7 +95,7 @@ async def test_a_false_root_costs_a_quarter_once_somebody_points_at_it(
     assert [one.verdict for one in votes] == [VerdictKind.MISMATCH] * 5
     await assert_convicted(run, tale, settled, (8, 25))
     bounty = STAKE // 4 * 5 // 100
-    assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + bounty
+    assert run.balance(stranger.pubkey()) == before - 5_000 + bounty
     await assert_only_paid(run, tale, [dan])
 
 
@@ -202,6 +202,7 @@ async def assert_convicted(run, tale, settled, penalty) -> None:
     assert_fields(settled, outcome=1, fault=fault, stake=taken, unbonding=0, unvested=0)
     closed = await released(run, tale, settled)
     bounty = taken * 5 // 100
-    assert_fields(closed, challenger=bounty, burned=taken - bounty)
+    assert settled.juror_fees > 0
+    assert_fields(closed, challenger=bounty, burned=taken - bounty - settled.juror_fees)
     entry = (await run.view()).entries[settled.target]
     assert_fields(entry, stake=STAKE - taken, status=Status.INACTIVE)

@@ -80,14 +80,14 @@ async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_vouc
         stake=STAKE // 10,
         vouchers=0b111111,
         unvested=0,
-        bond_spent=5 * FEE,
-        bond_returned=BOND - 5 * FEE,
+        juror_fees=5 * FEE,
+        bond_returned=BOND,
     )
     closed = await released(run, tale, settled)
     bounty = STAKE // 10 * 5 // 100
     assert_fields(closed, challenger=bounty, pool=0)
-    assert closed.burned == STAKE // 10 - bounty == run.balance(INCINERATOR)
-    assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + bounty
+    assert closed.burned == STAKE // 10 - bounty - 5 * FEE == run.balance(INCINERATOR)
+    assert run.balance(stranger.pubkey()) == before - 5_000 + bounty
     for one in run.members:
         entry = (await run.view()).entries[one.index]
         assert entry.strikes == 1, one.name

@@ -44,21 +44,23 @@ async def assert_loses_half(run_factory, wrap, reason: Reason = Reason.WORK_DIFF
     return run
 
 
-async def test_a_free_rider_loses_half_and_the_second_time_everything(run_factory):
+async def test_a_free_rider_loses_half_and_the_reward_of_each_further_round(run_factory):
     """It trains honestly until it is trusted, then computes nothing and sends what it has left.
 
     Its decayed residual still has the shape of an honest payload and half of its signs, so it
     hopes to be paid for nothing. But its implied gradient u - beta M is zero, so every witness
-    finds an error of 1. Two rounds of it: half of its stake, then the rest, and it is barred.
-    Threat T01.
+    finds an error of 1. Two rounds of it before the first verdict: half of its stake and all that
+    has not vested, then the reward of the other round. The next offence bars. Threat T01, T75.
     """
     run, books = await stage(run_factory, work_cheat("free-rider"), num_lies=2)
     await play_out(run)
     first, second = books.convictions()
     assert sorted((first.event.round, second.event.round)) == [FIRST_LIE, FIRST_LIE + 1]
     assert_convicted_of_work(books, first)
-    assert_convicted_of_work(books, second, is_repeated=True)
-    assert second.after.stake + second.after.unbonding == 0
+    reward = run.settings.chain.reward_per_payload
+    assert_fields(second.event, fault=3, stake=0, unbonding=0, unvested=reward)
+    assert second.event.reward_undone == reward
+    assert second.after.work_faults == 1
     await assert_honest_untouched(run, books)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from support.attacks.judges import (
     FEE,
     JUDGED,
-    RECOMPUTE,
     SIX,
     UNSAMPLED,
     accuse,
@@ -65,12 +64,12 @@ async def test_a_lazy_witness_is_outvoted_by_its_sketch_and_pays(run_factory):
         paid,
         index=fay.index,
         fault=7,
-        burned=10 * RECOMPUTE,
+        burned=2 * FEE,
     )
     (settled,) = tale.named("AuditSettled", round=paid.round, target=paid.target)
     assert_fields(settled, "the target is cleared all the same", outcome=1, fee=FEE)
     assert not settled.paid >> fay.index & 1 and settled.paid.bit_count() == 4
-    assert fined_lamports(paid) == 10 * RECOMPUTE
+    assert fined_lamports(paid) == 2 * FEE
     await assert_only_paid(run, tale, [fay])
 
 
@@ -139,7 +138,7 @@ async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_rest
     await start_members(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
     await death_of(fay)
-    (committed,) = events_of(run, "fay", "verdict_committed")
+    committed, *_ = events_of(run, "fay", "verdict_committed")
     about = {"round": committed["round"], "target": committed["target"]}
     death.release_clock()
     run.runtime.join()

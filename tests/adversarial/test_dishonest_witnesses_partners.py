@@ -76,8 +76,9 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     assert sorted(paid) == sorted((one.index, 7, 10 * RECOMPUTE) for one in friends)
     closed = await released(run, tale, settled)
     taken = settled.stake + settled.unvested
-    assert_fields(closed, challenger=taken * 5 // 100, burned=taken - taken * 5 // 100)
-    assert run.balance(stranger.pubkey()) == before - 5_000 - 5 * FEE + closed.challenger
+    burned = taken - taken * 5 // 100 - settled.juror_fees
+    assert_fields(closed, challenger=taken * 5 // 100, burned=burned)
+    assert run.balance(stranger.pubkey()) == before - 5_000 + closed.challenger
     assert (await entry_of(run, mal)).status == Status.INACTIVE
     await assert_only_paid(run, tale, [mal, *friends])
 
@@ -122,7 +123,7 @@ async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copi
     closed = await released(run, tale, settled)
     taken = settled.stake + settled.unvested
     assert closed.challenger == 0
-    assert_fields(closed, challenger=0, burned=taken)
+    assert_fields(closed, challenger=0, burned=taken - settled.juror_fees)
     assert not tale.named("Penalised")
     await assert_only_paid(run, tale, [mal])
 

@@ -99,8 +99,9 @@ def test_three_colluders_clear_a_partner_and_a_stranger_has_them_all_convicted()
     assert {fined_lamports(event) for event in penalties(landed)} == {10 * RECOMPUTE}
     closed = driver.release(case).event("AuditClosed")
     assert settled.juror_fees == len(jurors) * FEE
-    taken = STAKE // 2 + unvested - settled.juror_fees
-    assert_fields(closed, challenger=taken * 5 // 100, burned=taken - taken * 5 // 100)
+    taken, bounty = STAKE // 2 + unvested, (STAKE // 2 + unvested) * 5 // 100
+    burned = taken - bounty - settled.juror_fees
+    assert_fields(closed, challenger=bounty, burned=burned)
     assert driver.burned() == closed.burned + 3 * 10 * RECOMPUTE
     assert balance(driver, stranger) == before - TX_FEE + closed.challenger
     assert driver.run.reward_pool == pool, "what was taken paid the jurors"

@@ -112,9 +112,10 @@ def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
     case = driver.case(0, 3, ROOT)
     assert_fields(case, escrow=STAKE // 4 - settled.juror_fees, shortfall=0)
     assert settled.juror_fees == settled.paid.bit_count() * FEE
-    rest = STAKE // 4 - settled.juror_fees
+    bounty = STAKE // 4 * 5 // 100
     closed = driver.release(case).event("AuditClosed")
-    assert_fields(closed, challenger=rest * 5 // 100, burned=rest - rest * 5 // 100)
+    burned = STAKE // 4 - bounty - settled.juror_fees
+    assert_fields(closed, challenger=bounty, burned=burned)
     assert driver.burned() == closed.burned
     assert balance(driver, stranger) == before - TX_FEE + closed.challenger
     assert_untouched(driver, [3])

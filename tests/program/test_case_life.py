@@ -105,10 +105,10 @@ def test_a_bonded_case_against_cleared_work_pays_the_challenger_five_percent() -
     assert_fields(settled, bond_spent=0, juror_fees=fees, bond_returned=BOND)
     assert driver.run.reward_pool == pool, "what was taken paid the jurors"
     assert driver.chain.accounts.balance(stranger.pubkey()) == before + BOND
-    rest = settled.stake + settled.unvested - fees
+    taken = settled.stake + settled.unvested
     closed = driver.release(case).event("AuditClosed")
-    assert closed.challenger == rest * 5 // 100
-    assert_fields(closed, pool=0, burned=rest - closed.challenger)
+    assert closed.challenger == taken * 5 // 100
+    assert_fields(closed, pool=0, burned=taken - closed.challenger - fees)
     after = driver.chain.accounts.balance(stranger.pubkey())
     assert after == before + BOND + closed.challenger
 

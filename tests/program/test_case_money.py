@@ -207,7 +207,7 @@ def test_a_challenger_that_can_hold_nothing_leaves_its_bond_to_the_pool() -> Non
     assert_fields(settled, bond_returned=0, bond_pool=BOND - settled.bond_spent)
     assert driver.run.reward_pool == pool + settled.bond_pool
     closed = driver.release(driver.case(0, 3, PAYLOAD)).event("AuditClosed")
-    bounty = (settled.stake + settled.unvested - settled.juror_fees) * 5 // 100
+    bounty = (settled.stake + settled.unvested) * 5 // 100
     assert_fields(closed, challenger=0, pool=bounty)
 
 

@@ -233,18 +233,18 @@ def assert_split_at_once(loss: Loss) -> None:
     assert loss.burned == parts.burned == -loss.vault_change
 
 
-def assert_convicted_of_work(books: Books, loss: Loss, *, is_repeated: bool = False) -> None:
+def assert_convicted_of_work(books: Books, loss: Loss) -> None:
     """P3 into escrow, and from there into the fire."""
     assert isinstance(loss.event, CaseSettled)
-    assert_slashed(loss, slashing.work(loss.funds, is_repeated=is_repeated))
+    assert_slashed(loss, slashing.work(loss.funds, is_repeated=False))
     assert loss.vault_change == 0, "the escrow stays in the vault"
     closed = books.closed(loss.event)
-    parts = slashing.split(
-        loss.event.stake + loss.event.unbonding + loss.event.unvested, has_bond=False
-    )
+    taken = loss.event.stake + loss.event.unbonding + loss.event.unvested
+    parts = slashing.split(taken, has_bond=False)
+    burned = parts.burned - loss.event.juror_fees
     assert closed is not None
-    assert_fields(closed, pool=0, burned=parts.burned, challenger=0, returned=0)
-    assert loss.after.status == (Status.BARRED if is_repeated else Status.INACTIVE)
+    assert_fields(closed, pool=0, burned=burned, challenger=0, returned=0)
+    assert loss.after.status == Status.INACTIVE
 
 
 def verdicts(run: InProcessRun, round_: int, target: int = MAL) -> dict[str, str]:

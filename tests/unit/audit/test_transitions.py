@@ -11,10 +11,10 @@ from support.views import entry, key, network, roster, run_view
 
 from troth_client.audit.transitions import (
     due_for,
+    must_wait,
     open_audit,
     report_of,
     take_step,
-    must_wait,
 )
 from troth_coordinator.chain.addresses import participant_address
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, SeatFlag

@@ -12,7 +12,7 @@ use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, AuditClosed};
 use crate::math::{add, sub};
 use crate::rules::quorum::CaseOutcome;
-use crate::rules::slashing::split;
+
 use crate::state::{Audit, AuditKind, Change, Stage, Status};
 
 /// Where the escrow went.
@@ -108,16 +108,17 @@ impl AuditContext<'_, '_> {
         record(self.run, self.journal, &event)
     }
 
-    /// A conviction stands: the escrow pays the bounty, the rest is burned.
+    /// A conviction stands: the escrow pays the bounty, and what the jurors did not get is burned.
     fn divide(&mut self, payout: &Payout) -> Result<Released> {
-        let total = self.empty_escrow()?;
-        let parts = split(total, self.audit.has_flag(AUDIT_BONDED));
+        let (parts, fees) = (self.audit.parts()?, self.audit.juror_fees);
+        self.empty_escrow()?;
         let challenger = self.pay_challenger(payout, parts.challenger)?;
-        self.burned = add(self.burned, parts.burned)?;
+        let burned = sub(parts.burned, fees)?;
+        self.burned = add(self.burned, burned)?;
         Ok(Released {
             challenger,
             pool: sub(parts.challenger, challenger)?,
-            burned: parts.burned,
+            burned,
             ..Released::default()
         })
     }

@@ -59,8 +59,8 @@ impl AuditContext<'_, '_> {
         self.report_settled(&sentence, [&paid, &seats], &bond, jailed)
     }
 
-    /// Pays each juror that the outcome agrees with: after a conviction from what it took, else from
-    /// the bond; then from the pool.
+    /// Pays each juror that the outcome agrees with: after a conviction from what would burn of the
+    /// slash, else from the bond; then from the pool.
     fn pay_jurors(&mut self, outcome: CaseOutcome) -> Result<Paid> {
         let factor = self.run.params.sketch_factor;
         let places = u64::from(self.audit.paid_jurors(outcome, factor));
@@ -72,7 +72,7 @@ impl AuditContext<'_, '_> {
             }
         }
         if outcome == CaseOutcome::Convicted {
-            let purse = Purse::Escrow(self.audit.escrow()?);
+            let purse = Purse::Escrow(self.audit.parts()?.burned);
             let paid = self.pay_judges(judges, purse, true)?;
             self.audit.juror_fees = paid.from_purse;
             return Ok(paid);

@@ -9,6 +9,7 @@ use anchor_lang::prelude::*;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
+use crate::rules::slashing::{split, Split};
 
 /// Subject of an audit or case.
 #[repr(u8)]
@@ -301,13 +302,23 @@ impl Audit {
             .ok_or_else(|| refuse(CoordinatorError::NotSeated))
     }
 
-    /// Lamports in escrow: what the conviction took, without the fees of the jurors.
-    pub fn escrow(&self) -> Result<u64> {
-        let taken = add(
+    /// Lamports that the conviction took.
+    pub fn taken(&self) -> Result<u64> {
+        add(
             add(self.escrow_stake, self.escrow_unbonding)?,
             self.escrow_unvested,
-        )?;
-        sub(taken, self.juror_fees)
+        )
+    }
+
+    /// Lamports in escrow: what the conviction took, without the fees of the jurors.
+    pub fn escrow(&self) -> Result<u64> {
+        sub(self.taken()?, self.juror_fees)
+    }
+
+    /// Where the lamports go that the conviction took, if it stands; the jurors' fees are part of
+    /// what would burn.
+    pub fn parts(&self) -> Result<Split> {
+        Ok(split(self.taken()?, self.has_flag(AUDIT_BONDED)))
     }
 
     /// Conditions that every mutation keeps.
