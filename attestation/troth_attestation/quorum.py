@@ -104,7 +104,7 @@ class Panel:
     """The reports of an audit in seat order, or those of a jury, with their sketches compared once.
 
     `factor` is the run's `sketch_factor`. `outvoted` are the places whose sketch the others
-    contradict: it agrees with no other while two others agree, or it differs from a group of
+    contradict. It agrees with no other while two others agree, or it differs from a group of
     agreeing ones that is more than half of all compared. `inconclusive` forms neither.
     """
 
@@ -141,8 +141,8 @@ class Panel:
         """Return the seats that earn the witness fee.
 
         `ok` and `mismatch` earn it with a sketch that agrees with more than half of the compared
-        ones, its own included; `inconclusive` where more than half of all verdicts say so with
-        agreeing sketches. A seat that said `unavailable` is paid once a jury says so too.
+        ones, its own included. `inconclusive` earns it where more than half of all verdicts say so
+        with agreeing sketches. A seat that said `unavailable` is paid once a jury says so too.
         """
         return self._paid({VerdictKind.OK, VerdictKind.MISMATCH, VerdictKind.INCONCLUSIVE})
 

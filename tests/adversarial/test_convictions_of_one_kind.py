@@ -51,7 +51,10 @@ def test_a_second_conviction_waits_until_the_first_one_stands() -> None:
 
 
 def test_where_the_first_conviction_is_reversed_the_next_one_takes_its_place() -> None:
-    """Otherwise a cheat would gain by having a friendly jury convict it of what it did not do."""
+    """Otherwise a cheat would gain if a friendly jury convicted it first of what it did not do.
+
+    Threat T75.
+    """
     driver, first, second = two_forged_rounds()
     driver.settle_case(first)
     now = driver.case(0, TARGET)
@@ -67,6 +70,7 @@ def test_where_the_first_conviction_is_reversed_the_next_one_takes_its_place() -
 
 
 def test_a_further_conviction_that_is_reversed_gives_its_reward_back() -> None:
+    """The reward waits in escrow like all that a jury takes. Threat T75."""
     driver, first, second = two_forged_rounds()
     driver.settle_case(first)
     driver.release(first)
@@ -107,8 +111,8 @@ def test_sybils_that_are_convicted_of_cheap_faults_leave_the_cap_for_work_alone(
 def test_what_a_conviction_took_pays_its_jurors_and_a_reversal_gets_that_from_the_pool() -> None:
     """An empty pool used to leave jurors unpaid, and a bond used to pay for a true accusation.
 
-    What was taken pays first. Where the council reverses, the pool gives as much back as it has,
-    and the event names what is missing.
+    The slash pays first. Where the council reverses, the pool gives as much back as it has, and the
+    event names what is missing. Threat T34.
     """
     driver = CaseDriver.started(pool=12 * REWARD + 3 * FEE, **PATIENT)
     driver.challenge(driver.outsider("challenger"), 0, TARGET, PAYLOAD)

@@ -35,7 +35,7 @@ class ParamsView:
     witness_fee: Lamports
     """Fee of a witness for a verdict."""
     recompute_cost: Lamports
-    """What one recomputation costs; the unit of the witness penalty."""
+    """The cost of one recomputation, the unit of the witness penalty."""
     bond_lamports: Lamports
     """Bond of a case."""
     sequences_per_payload: int

@@ -47,8 +47,8 @@ pub const MAX_SKETCH_FACTOR: u32 = 2_500;
 pub const MAX_SEAT_LOAD: u8 = 15;
 /// A bond is at least this many witness fees.
 pub const MIN_BOND_FEES: u64 = 14;
-/// The chance of an audit, in ppm, times the stake to stay is at least this many rewards: then half
-/// of that stake pays for the first refusal of openings, 1.8 rewards by the chance.
+/// The chance of an audit, in ppm, times the stake to stay is at least this many rewards. Then half
+/// of that stake pays for the first refusal of openings: 1.8 rewards by the chance.
 pub const MIN_CHANCE_REWARDS_PPM: u128 = 3_600_000;
 /// A bond is at least this many rewards.
 pub const MIN_BOND_REWARDS: u64 = 5;

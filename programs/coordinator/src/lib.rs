@@ -5,8 +5,8 @@
 
 // Anchor's error type is large; boxing it is not ours to decide.
 #![allow(clippy::result_large_err)]
-// `#[program]` and `derive(Accounts)` generate items without documentation beside ours, so the
-// lint is denied module by module (not where the IDL is extracted, which generates more); a test
+// `#[program]` and `derive(Accounts)` generate items without documentation beside ours. So the lint
+// is denied module by module, though not where the IDL is extracted, which generates more. A test
 // looks at `instructions` and at this file.
 #![allow(missing_docs)]
 

@@ -129,12 +129,13 @@ macro_rules! bits {
     ($($name:literal = $bit:ident),* $(,)?) => { vec![$(($name, u64::from($bit))),*] };
 }
 
+fn roles() -> Vec<(&'static str, u64)> {
+    bits!["trainer" = ROLE_TRAINER, "witness" = ROLE_WITNESS,]
+}
+
 fn flags() -> [Flags; 7] {
     [
-        (
-            "role",
-            bits!["trainer" = ROLE_TRAINER, "witness" = ROLE_WITNESS,],
-        ),
+        ("role", roles()),
         (
             "admission",
             bits!["open" = ADMISSION_OPEN, "allowlist" = ADMISSION_ALLOWLIST,],

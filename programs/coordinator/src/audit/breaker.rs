@@ -75,7 +75,10 @@ mod tests {
         assert!(!holds_exact(0b111, 0x7f));
         assert!(!holds_exact(0b11, 0xff) && holds_exact(0b111, 0xff));
         assert!(!holds_exact(0b111, 0xfff) && holds_exact(0b1111, 0xfff));
-        assert!(!holds_exact(0b11, 0xfc), "two of six present and two gone are a quarter");
+        assert!(
+            !holds_exact(0b11, 0xfc),
+            "two of six present and two gone are a quarter"
+        );
         assert!(holds_exact(0b111, 0xf8));
     }
 

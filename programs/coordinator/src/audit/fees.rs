@@ -13,16 +13,16 @@ use crate::rules::reward::scaled_reward;
 
 /// Lamports that pay the judges before the pool does.
 #[derive(Clone, Copy)]
-pub enum Purse {
+pub enum Source {
     /// None.
     Empty,
     /// A bond, or fees in advance.
     Bond(u64),
-    /// What a conviction took.
+    /// Part of a slash.
     Escrow(u64),
 }
 
-impl Purse {
+impl Source {
     fn lamports(self) -> u64 {
         match self {
             Self::Empty => 0,
@@ -39,30 +39,30 @@ pub struct Paid {
     pub judges: u64,
     /// Lamports of older buckets that vested by it.
     pub vested: u64,
-    /// The part that came out of the purse; the caller lowers the purse by as much.
-    pub from_purse: u64,
+    /// The part that came out of the source; the caller lowers it by as much.
+    pub from_source: u64,
 }
 
 impl AuditContext<'_, '_> {
-    /// Pays each of `judges`, a bitmap: from `purse`, and where `uses_pool` from the pool when that
-    /// is spent.
-    pub fn pay_judges(&mut self, judges: u64, purse: Purse, uses_pool: bool) -> Result<Paid> {
+    /// Pays each of `judges`, a bitmap: from `source`, and where `uses_pool` from the pool when
+    /// that is spent.
+    pub fn pay_judges(&mut self, judges: u64, source: Source, uses_pool: bool) -> Result<Paid> {
         let num = count(judges);
         let full = self.run.params.witness_fee;
-        let advance = purse.lamports();
-        let source = if uses_pool {
+        let advance = source.lamports();
+        let available = if uses_pool {
             add(self.run.reward_pool, advance)?
         } else {
             advance
         };
-        let fee = scaled_reward(full, source, num);
-        let from_purse = mul(fee, num)?.min(advance);
-        match purse {
-            Purse::Empty => {}
-            Purse::Bond(_) => self.run.release_bond(from_purse)?,
-            Purse::Escrow(_) => self.run.release_escrow(from_purse)?,
+        let fee = scaled_reward(full, available, num);
+        let from_source = mul(fee, num)?.min(advance);
+        match source {
+            Source::Empty => {}
+            Source::Bond(_) => self.run.release_bond(from_source)?,
+            Source::Escrow(_) => self.run.release_escrow(from_source)?,
         }
-        self.run.place_pool(from_purse)?;
+        self.run.place_pool(from_source)?;
         if fee < full && num > 0 {
             let event = FeesScaled {
                 run: self.key,
@@ -87,7 +87,7 @@ impl AuditContext<'_, '_> {
             fee,
             judges,
             vested,
-            from_purse,
+            from_source,
         })
     }
 }

@@ -26,7 +26,7 @@ pub struct AuditId {
     pub round: u64,
     /// Index of the target.
     pub target: u16,
-    /// What is judged.
+    /// The subject.
     pub kind: AuditKind,
 }
 

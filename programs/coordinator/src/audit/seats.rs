@@ -1,13 +1,14 @@
 //! Verdicts of the seats: hidden first, shown later, counted at the end.
 //!
-//! Owns the windows of commit and reveal and the extensions. Never counts: `crate::rules::quorum`
+//! Owns the windows of commit and reveal and the extensions. Never counts: `crate::rules::panel`
 //! does. Next: `settle`.
 
 use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::rules::quorum::{AuditOutcome, Panel, Report};
+use crate::rules::panel::{Panel, Report};
+use crate::rules::quorum::AuditOutcome;
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, Params, Seat, Stage};
 
@@ -132,7 +133,10 @@ impl Audit {
         let Some(place) = judging.position(|seat| seat.index == index) else {
             return Err(refuse(CoordinatorError::NotSeated));
         };
-        ensure!(place >= usize::from(self.first_acting), CoordinatorError::WindowOver);
+        ensure!(
+            place >= usize::from(self.first_acting),
+            CoordinatorError::WindowOver
+        );
         let seat = self.seats.get_mut(place);
         seat.ok_or_else(|| refuse(CoordinatorError::NotSeated))
     }

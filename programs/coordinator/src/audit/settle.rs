@@ -1,11 +1,11 @@
 //! Ends an audit: outcome, consequences for the target, fees and penalties of the seats.
 //!
-//! Owns the consequences. Never counts verdicts: `crate::rules::quorum` does.
+//! Owns the consequences. Never counts verdicts: `crate::rules::panel` does.
 //! Next: `penalties`; `crate::case` for what follows an accusation.
 
 use anchor_lang::prelude::*;
 
-use super::fees::{Paid, Purse};
+use super::fees::{Paid, Source};
 use super::probation::Test;
 use super::{breaker, AuditContext};
 use crate::constants::*;
@@ -223,10 +223,10 @@ impl AuditContext<'_, '_> {
             }
         }
         if !self.audit.has_flag(AUDIT_REQUESTED) {
-            return self.pay_judges(judges, Purse::Empty, true);
+            return self.pay_judges(judges, Source::Empty, true);
         }
-        let paid = self.pay_judges(judges, Purse::Bond(self.audit.prepaid), false)?;
-        self.audit.prepaid = sub(self.audit.prepaid, paid.from_purse)?;
+        let paid = self.pay_judges(judges, Source::Bond(self.audit.prepaid), false)?;
+        self.audit.prepaid = sub(self.audit.prepaid, paid.from_source)?;
         Ok(paid)
     }
 

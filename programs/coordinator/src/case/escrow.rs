@@ -124,9 +124,9 @@ impl AuditContext<'_, '_> {
     }
 
     /// A conviction was reversed: the target may claim everything, and what the jurors got of it
-    /// comes from the pool, as far as that goes. A bar rests on two convictions for work, so it ends
-    /// with one of them; jail ends with the strike of a false possession. A further conviction took
-    /// only a reward, and only that comes back.
+    /// comes from the pool, as far as that goes. A bar rests on two convictions for work, so it
+    /// ends with one of them; jail ends with the strike of a false possession. A further conviction
+    /// took only a reward, and only that comes back.
     fn give_back(&mut self) -> Result<Released> {
         let fees = self.audit.juror_fees;
         let fees_back = fees.min(self.run.reward_pool);

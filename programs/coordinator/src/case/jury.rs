@@ -13,7 +13,8 @@ use crate::events::{record, CaseSeedLost, CaseSeedRetargeted, JuryDrawn};
 use crate::math::add;
 use crate::rules::bitmap::{bit, with_bits};
 use crate::rules::hashing::Digest;
-use crate::rules::quorum::{case_outcome, CaseOutcome, Panel, Report};
+use crate::rules::panel::{Panel, Report};
+use crate::rules::quorum::{case_outcome, CaseOutcome};
 use crate::rules::sampling::{case_seed, jury};
 use crate::rules::seeds::{first_at_or_after, Lookup};
 use crate::rules::sketch::{is_zero, proves, Sketch};
@@ -170,8 +171,8 @@ impl Audit {
         Ok(())
     }
 
-    /// Records the vote of juror `index`, if it gives the committed hash. The sketch takes the place
-    /// of that of a seat, which nobody reads any more.
+    /// Records the vote of juror `index`, if it gives the committed hash. The sketch takes the
+    /// place of that of a seat, which nobody reads any more.
     pub fn reveal_vote(&mut self, index: u16, shown: &Reveal, clock: u64) -> Result<()> {
         self.require(Stage::CaseReveal, clock)?;
         let place = self.jury().iter().position(|juror| juror.index == index);

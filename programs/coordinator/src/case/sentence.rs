@@ -7,7 +7,8 @@ use anchor_lang::prelude::*;
 
 use crate::audit::{breaker, AuditContext};
 use crate::constants::{
-    AUDIT_BONDED, AUDIT_BREAKER, AUDIT_FURTHER, AUDIT_REQUESTED, AUDIT_UNAVAILABLE, MAX_PARTICIPANTS, NONE,
+    AUDIT_BONDED, AUDIT_BREAKER, AUDIT_FURTHER, AUDIT_REQUESTED, AUDIT_UNAVAILABLE,
+    MAX_PARTICIPANTS, NONE,
 };
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
@@ -165,7 +166,7 @@ impl AuditContext<'_, '_> {
         Ok(())
     }
 
-    /// What a conviction costs the target, the first one and any later offence.
+    /// The price of a conviction: of the first one, and of any later offence.
     fn intent(&self, kind: AuditKind) -> Result<SlashIntent> {
         let entry = self.roster.entry(self.audit.target)?;
         let funds = entry.funds()?;
@@ -300,7 +301,7 @@ mod tests {
         let mut setup = Setup::new(present);
         let mut context = setup.context();
         while context.count_conviction(kind).is_ok() {
-            context.audit.target += 1;
+            context.audit.target = context.audit.target.saturating_add(1);
         }
         count(context.run.convicted[kind.place()])
     }
@@ -336,7 +337,10 @@ mod tests {
     fn who_was_convicted_in_this_epoch_is_not_counted_twice() {
         let mut setup = Setup::new(3);
         let mut context = setup.context();
-        assert!(context.count_conviction(AuditKind::Work).is_ok() && context.count_conviction(AuditKind::Work).is_ok());
+        assert!(
+            context.count_conviction(AuditKind::Work).is_ok()
+                && context.count_conviction(AuditKind::Work).is_ok()
+        );
         assert_eq!(context.run.convicted, [1, 0, 0, 0]);
     }
 

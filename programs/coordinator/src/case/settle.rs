@@ -7,7 +7,7 @@ use anchor_lang::prelude::*;
 
 use super::jury::JURY_COMMITS;
 use super::sentence::Sentence;
-use crate::audit::fees::{Paid, Purse};
+use crate::audit::fees::{Paid, Source};
 use crate::audit::probation::Test;
 use crate::audit::AuditContext;
 use crate::constants::*;
@@ -72,13 +72,13 @@ impl AuditContext<'_, '_> {
             }
         }
         if outcome == CaseOutcome::Convicted {
-            let purse = Purse::Escrow(self.audit.parts()?.burned);
-            let paid = self.pay_judges(judges, purse, true)?;
-            self.audit.juror_fees = paid.from_purse;
+            let source = Source::Escrow(self.audit.parts()?.burned);
+            let paid = self.pay_judges(judges, source, true)?;
+            self.audit.juror_fees = paid.from_source;
             return Ok(paid);
         }
-        let paid = self.pay_judges(judges, Purse::Bond(self.audit.bond), true)?;
-        self.audit.bond = sub(self.audit.bond, paid.from_purse)?;
+        let paid = self.pay_judges(judges, Source::Bond(self.audit.bond), true)?;
+        self.audit.bond = sub(self.audit.bond, paid.from_source)?;
         Ok(paid)
     }
 
@@ -93,7 +93,7 @@ impl AuditContext<'_, '_> {
                 judges |= bit(usize::from(seat.index));
             }
         }
-        self.pay_judges(judges, Purse::Empty, true)
+        self.pay_judges(judges, Source::Empty, true)
     }
 
     /// P6: jurors that stayed silent.
@@ -206,7 +206,7 @@ impl AuditContext<'_, '_> {
             seats_paid: seats.judges,
             seats_fee: seats.fee,
             vested: add(paid.vested, seats.vested)?,
-            bond_spent: sub(paid.from_purse, audit.juror_fees)?,
+            bond_spent: sub(paid.from_source, audit.juror_fees)?,
             juror_fees: audit.juror_fees,
             bond_returned: bond.returned,
             bond_acquitted: bond.acquitted,

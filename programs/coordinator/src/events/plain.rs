@@ -32,7 +32,7 @@ pub struct Attested {
     pub slot: u64,
     /// The index.
     pub index: u16,
-    /// Whose payloads the member holds.
+    /// The members whose payloads it holds.
     pub bitmap: u64,
     /// Byte i proves possession of payload i.
     pub possession: [u8; 64],

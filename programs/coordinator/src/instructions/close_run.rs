@@ -201,7 +201,7 @@ impl<'info> CloseRun<'info> {
     }
 }
 
-/// What a pair closes.
+/// The account that a pair closes.
 enum Kind {
     Round,
     Checkpoint,

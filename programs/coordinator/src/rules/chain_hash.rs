@@ -23,7 +23,7 @@ pub struct Commit<'a> {
 pub struct Attestation<'a> {
     /// Participant index, below 64.
     pub index: usize,
-    /// Whose payloads the participant holds.
+    /// The participants whose payloads it holds.
     pub bitmap: &'a u64,
     /// First byte of each possession hash.
     pub possession: &'a [u8; 64],

@@ -1,15 +1,15 @@
 //! The protocol's rules as pure integer functions.
 //!
-//! Owns every decision that Python must reproduce to the bit: when a phase is due, what a round
-//! includes, where a reward vests, when misses and strikes bite, which slot hash seeds an audit,
-//! how the chain hash grows. Never touches accounts, Anchor, clocks or randomness: slots and
-//! hashes are arguments. Next: `crate::round`, which applies these decisions to the accounts.
+//! Owns every decision that Python must reproduce to the bit: phases, inclusion, vesting, misses
+//! and strikes, seeds, audits and juries, the chain hash. Never touches accounts, Anchor, clocks or
+//! randomness: slots and hashes are arguments. Next: `crate::round`, which applies these decisions.
 
 pub mod bitmap;
 pub mod chain_hash;
 pub mod eligibility;
 pub mod hashing;
 pub mod outage;
+pub mod panel;
 pub mod phase;
 pub mod quorum;
 pub mod refusal;

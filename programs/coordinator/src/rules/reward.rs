@@ -1,7 +1,7 @@
 //! Rewards, and the three buckets in which they vest (protocol §8).
 //!
 //! Owns the arithmetic of one participant's buckets. The bucket of slot s is window s / w with
-//! w = half of the vesting time, rounded up; window W sits at position W mod 3, and its amount is
+//! w = half of the vesting time, rounded up. Window W sits at position W mod 3, and its amount is
 //! claimable `vesting_slots` after the window ended. Three windows later that time has passed,
 //! so an occupant found by a newer window is vested. Never moves lamports between accounts.
 //! Next: `crate::round::settle`, which credits, and the claim instruction, which releases.
@@ -83,7 +83,7 @@ pub fn take_from(balance: &mut u64, lamports: u64) -> u64 {
     part
 }
 
-/// What each of `num_included` payloads earns when `pool` may not suffice; rounded down.
+/// The reward of each of `num_included` payloads when `pool` may not suffice; rounded down.
 #[must_use]
 pub fn scaled_reward(reward_per_payload: u64, pool: u64, num_included: u64) -> u64 {
     pool.checked_div(num_included)

@@ -72,7 +72,7 @@ pub struct Turnout {
     pub committed: u64,
 }
 
-/// What the close of a round may do.
+/// The possible ends of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Too few acted: the round closes void whatever the candidate.
@@ -81,7 +81,7 @@ pub enum Outcome {
     NotCanonical,
     /// The candidate root is canonical.
     Closed {
-        /// Whose payloads every client applies.
+        /// The members whose payloads every client applies.
         included: u64,
         /// Canonical votes left out because too few vouched for their payload.
         unavailable: u64,

@@ -1,4 +1,4 @@
-//! Who is audited and who judges (protocol §7, §8): all from a seed, in exact integers.
+//! The draws of targets, seats and juries (protocol §7, §8): from a seed, in exact integers.
 //!
 //! Owns the scores x(tag, ...), the order that they give, the sample of a round with its cap, the
 //! seats of a target and the jury of a case. Never rounds, so that Python draws the same, and never
@@ -203,7 +203,7 @@ fn draw(order: u128, index: u16) -> u128 {
     order << u16::BITS | u128::from(index)
 }
 
-/// Whom a draw chose.
+/// The index that a draw chose.
 fn drawn_index(draw: u128) -> u16 {
     let [low, high, ..] = draw.to_le_bytes();
     u16::from_le_bytes([low, high])

@@ -1,10 +1,10 @@
 //! Seeds of audits (protocol §1): the hash of a future slot, which nobody can choose.
 //!
-//! Owns the seed sigma and the search for the slot hash that fixes it: the first slot at or after
-//! the wanted one, found only while the next older entry proves that nothing lies between. The
-//! result therefore depends neither on the caller nor on the moment. Never deserialises the 20 KB
-//! of the `SlotHashes` sysvar and never checks its address. Next: the instructions `freeze_seed`
-//! and `retarget_seed`; `crate::pda` for the seeds of addresses.
+//! Owns the seed sigma and the search for the slot hash that fixes it. That is the first slot at
+//! or after the wanted one, found only while the next older entry proves that none lies between.
+//! The result therefore depends neither on the caller nor on the moment. Never deserialises the
+//! 20 KB of the `SlotHashes` sysvar and never checks its address. Next: the instructions
+//! `freeze_seed` and `retarget_seed`; `crate::pda` for the seeds of addresses.
 
 use super::hashing::{digest, Digest, TAG_SIGMA};
 
@@ -13,7 +13,7 @@ const HEADER: usize = 8;
 /// Bytes of an entry: slot u64, hash[32]; the newest entry comes first.
 const ENTRY: usize = 40;
 
-/// What the sysvar says about a wanted slot.
+/// The answer of the sysvar about a wanted slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The first listed slot at or after the wanted one, and its hash.

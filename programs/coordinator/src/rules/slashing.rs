@@ -157,9 +157,7 @@ pub fn seat(fault: SeatFault, is_second: bool, funds: &Funds, prices: &Prices) -
         SeatFault::NoReveal if is_second => {
             SlashIntent::small(Fault::AbsentSeat, wrong.max(false_mismatch))
         }
-        SeatFault::NoCommit | SeatFault::NoReveal => {
-            SlashIntent::small(Fault::AbsentSeat, silence)
-        }
+        SeatFault::NoCommit | SeatFault::NoReveal => SlashIntent::small(Fault::AbsentSeat, silence),
         SeatFault::FalseMismatch => SlashIntent {
             pays_acquitted: true,
             ..SlashIntent::small(Fault::WrongSeat, false_mismatch)

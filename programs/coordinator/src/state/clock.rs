@@ -30,8 +30,8 @@ impl Run {
         }
     }
 
-    /// Slots of the run's own clock, which stands still while the run is paused: windows of audits
-    /// and cases are told in it, so that a pause moves all of them by its length.
+    /// Slots of the run's own clock, which stands still while the run is paused. Windows of audits
+    /// and cases are told in it: a pause moves all of them by its length.
     #[must_use]
     pub fn clock(&self, slot: u64) -> u64 {
         slot.min(self.paused_at_slot)

@@ -32,7 +32,7 @@ pub struct Params {
     pub absence_fee: u64,
     /// Fee of a witness for a verdict.
     pub witness_fee: u64,
-    /// What one recomputation costs; the unit of the witness penalty.
+    /// The cost of one recomputation, the unit of the witness penalty.
     pub recompute_cost: u64,
     /// Bond of a case.
     pub bond_lamports: u64,
@@ -216,10 +216,11 @@ impl Params {
         Ok(())
     }
 
-    /// The longest time from the open of a round to the last slash that it can cause, in slots:
-    /// the round; the audit (its seed retargeted once, openings, verdicts and two extensions) or
-    /// a case opened at the last moment; the seed and windows of the jury; appeal;
-    /// breaker.
+    /// The longest time from the open of a round to the last slash that it can cause, in slots.
+    ///
+    /// It is the sum of the round, the audit or a case opened at the last moment, the jury, appeal
+    /// and breaker. The audit has a seed that is retargeted once, openings, and verdicts with two
+    /// extensions; the jury its seed and windows.
     #[must_use]
     pub fn longest_path_slots(&self) -> u64 {
         let sum = |slots: &[u64]| slots.iter().fold(0_u64, |sum, &s| sum.saturating_add(s));

@@ -8,14 +8,14 @@ use anchor_lang::prelude::*;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 
-/// What one member committed and attested in a round.
+/// The commit and the attestation of one member in a round.
 #[zero_copy]
 pub struct Ballot {
     /// Hash of the signed header; zeros until committed.
     pub header_hash: [u8; 32],
     /// Root vote; zeros until committed.
     pub root_vote: [u8; 32],
-    /// What the member holds, by index.
+    /// The payloads that the member holds, by index.
     pub attest_bitmap: u64,
     /// Last included round before this one within the residual period, or NONE.
     pub previous_included: u64,

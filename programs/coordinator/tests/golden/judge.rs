@@ -1,7 +1,8 @@
 //! Answers for audits: who is drawn, what judges say and decide, what a fault costs.
 
 use coordinator::rules::bitmap;
-use coordinator::rules::quorum::{self, CaseOutcome, Panel, Report, SeatFault};
+use coordinator::rules::panel::{Panel, Report};
+use coordinator::rules::quorum::{self, CaseOutcome, SeatFault};
 use coordinator::rules::refusal::{self, Refusals};
 use coordinator::rules::sampling::{self, Payloads, Rates};
 use coordinator::rules::sketch::{self, Sketch};
