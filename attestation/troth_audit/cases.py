@@ -112,7 +112,9 @@ def of_account(audit: AuditView) -> CaseFile:
         burned=parts.burned - audit.juror_fees,
     )
     if audit.flags & AuditFlag.REVERSED:
-        money = replace(money, challenger=0, burned=0, returned=audit.escrow)
+        # The pool gives back what the jurors got, as far as it goes.
+        returned = audit.escrow + audit.juror_fees
+        money = replace(money, jurors=0, challenger=0, burned=0, returned=returned)
     return CaseFile(
         key=audit.key,
         stage=audit.stage.name,

@@ -71,6 +71,11 @@ class Outcome:
         return sum(case.money.taken for case in self.convictions)
 
     @property
+    def juror_fees(self) -> int:
+        """Lamports that its jurors got out of that."""
+        return sum(case.money.jurors for case in self.convictions)
+
+    @property
     def is_paid_out(self) -> bool:
         """Whether no lamport waits in escrow any more."""
         return all(case.money.is_paid or not case.money.taken for case in self.convictions)
@@ -103,6 +108,7 @@ class Outcome:
             "is_caught": self.is_caught,
             "is_paid_out": self.is_paid_out,
             "slashed_lamports": self.slashed,
+            "juror_fees_lamports": self.juror_fees,
             "fined_lamports": self.fined,
             "burned_lamports": self.burned,
             "strikes": self.strikes,
