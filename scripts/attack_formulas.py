@@ -29,7 +29,8 @@ from attack_world import (
 )
 
 from troth_attestation import quorum, sampling
-from troth_attestation.quorum import AuditOutcome, CaseOutcome, Panel, Report
+from troth_attestation.panel import Panel, Report
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.verdict import VerdictKind
 
 BAD, HERE, AWAY = range(3)

@@ -14,7 +14,8 @@ import random
 from dataclasses import dataclass, field, replace
 
 from troth_attestation import quorum, sampling, slashing
-from troth_attestation.quorum import AuditOutcome, CaseOutcome, Panel, Report, SeatFault
+from troth_attestation.panel import Panel, Report
+from troth_attestation.quorum import AuditOutcome, CaseOutcome, SeatFault
 from troth_attestation.sampling import Payloads, Rates
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.rules import economics, standing

@@ -2,7 +2,7 @@
 
 Owns: the scores x(tag, ...), the sample with its cap, seats, juries, opened tiles.
 Never: rounds a number: all comparisons are of exact integers, so the program decides the same.
-Next: `openings.py` for the opening set of a target, `quorum.py` for the decision of the seats.
+Next: `openings.py` for the opening set of a target, `panel.py` for the decision of the seats.
 """
 
 from collections.abc import Iterable

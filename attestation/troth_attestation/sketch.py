@@ -1,8 +1,8 @@
 """A count sketch of a witness's own gradient, which nobody can guess without computing it.
 
 Owns: the buckets and signs under the seed, the fixed-point form, its hash, and the comparison of
-two sketches. Never: decides which of two differing witnesses is right; `quorum.py` looks for a
-majority. Next: `quorum.py`; docs/decisions/0011 for the reason against 64 dense projections.
+two sketches. Never: decides which of two differing witnesses is right; `panel.py` looks for a
+majority. Next: `panel.py`; docs/decisions/0011 for the reason against 64 dense projections.
 
 Detects witnesses who compute nothing or copy the trainer, not witnesses who share one result.
 Source: Charikar, Chen, Farach-Colton, Finding Frequent Items in Data Streams (2002).

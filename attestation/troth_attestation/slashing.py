@@ -4,7 +4,7 @@ Owns: the penalty of each fault, the two orders of their sources, the shortfall,
 penalty (P5, P6, P7) takes from claimable, unvested, stake, unbonding; a conviction from stake,
 unbonding, unvested.
 Never: refuses for want of funds, or sees an account. Rounding remainders are always burned.
-Next: `quorum.py` for the decision about a fault. Amounts are lamports, arithmetic is integer.
+Next: `panel.py` for the decision about a fault. Amounts are lamports, arithmetic is integer.
 
 Percentages are of stake plus unbonding, so unbonding does not lower a penalty.
 """

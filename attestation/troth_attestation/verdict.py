@@ -2,7 +2,7 @@
 
 Owns: the four kinds, the reasons in words, the hash that hides a verdict until its reveal.
 Never: measures anything.
-Next: `work.py`, which makes verdicts, and `quorum.py`, which counts them.
+Next: `work.py`, which makes verdicts, and `panel.py`, which counts them.
 """
 
 from dataclasses import dataclass

@@ -10,15 +10,8 @@ from support.attacks.forging import Forger, nothing
 from support.trainers import CONFIG, ORDER, TOKENS, Trainer, honest_history, weights
 
 from troth_attestation.measure import Own
-from troth_attestation.quorum import (
-    AuditOutcome,
-    CaseOutcome,
-    Report,
-    case_outcome,
-    outcome,
-    paid_seats,
-    seat_faults,
-)
+from troth_attestation.panel import Panel, Report
+from troth_attestation.quorum import AuditOutcome, CaseOutcome, case_outcome
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.judgement import judge_work
 from troth_client.audit.recompute import recompute
@@ -96,13 +89,13 @@ def test_a_copied_sketch_is_paid_and_decides_nothing_alone():
     honest, copied = Report(True, OK, sketch), Report(True, OK, sketch)
     silent = Report()
     seats = [honest, honest, silent, copied, copied]
-    assert outcome(seats, 5) == AuditOutcome.CLEARED
-    assert paid_seats(seats, AuditOutcome.CLEARED) == {0, 1, 3, 4}
+    assert Panel(seats).outcome(5) == AuditOutcome.CLEARED
+    assert Panel(seats).paid_seats() == {0, 1, 3, 4}
     lie = Report(True, MISMATCH, sketch)
     accused = [honest, honest, lie, lie, lie]
-    assert outcome(accused, 5) == AuditOutcome.ACCUSED
+    assert Panel(accused).outcome(5) == AuditOutcome.ACCUSED
     assert case_outcome([OK] * 5 + [MISMATCH] * 2, is_work=True) == CaseOutcome.ACQUITTED
-    assert set(seat_faults(accused, CaseOutcome.ACQUITTED)) == {2, 3, 4}
+    assert set(Panel(accused).faults(CaseOutcome.ACQUITTED)) == {2, 3, 4}
 
 
 def test_rounding_that_is_honest_stays_far_below_the_bound():

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from solders.system_program import TransferParams, transfer
-from support.fields import assert_fields
+from support.fields import assert_fields, assert_records
 from support.program.audits import MISMATCH, OK, AuditDriver
+from support.program.cases import WORK, CaseDriver
 from support.program.rounds import SOL, key
 
 from troth_attestation.quorum import AuditOutcome
@@ -64,14 +65,14 @@ def test_whoever_asks_for_its_stake_back_pays_from_the_tickets() -> None:
 
 
 def test_a_slash_records_what_is_not_there() -> None:
-    driver = AuditDriver.started(recompute_cost=20_000)
-    driver.post(0, 1)
-    driver.take_verdicts(0, 1, [OK, OK, OK], hidden=0b1)
-    driver.extend(0, 1)
-    driver.take_verdicts(0, 1, [OK, OK])
-    penalised = driver.settle(0, 1).event("Penalised")
-    assert_fields(penalised, stake=STAKE, unvested=REWARD)
-    assert penalised.shortfall == 200_000 - STAKE - REWARD
+    """Three seats cleared false work; ten recomputations cost more than any of them has."""
+    driver = CaseDriver.started(recompute_cost=20_000)
+    driver.judge(0, 1, [OK, OK, OK])
+    driver.challenge(driver.outsider("diligent"), 0, 1, WORK)
+    landed = driver.decide(driver.case(0, 1), MISMATCH)
+    fined = [event for event in landed.events if event.name == "Penalised"]
+    wanted = {"stake": STAKE, "unvested": REWARD + FEE, "shortfall": 200_000 - STAKE - REWARD - FEE}
+    assert_records(fined, [wanted] * 3)
 
 
 # P6: silence.

@@ -7,7 +7,8 @@ the first seats agree, as the program will. Next: `rules/audits.py` for when a s
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
-from troth_attestation.quorum import AuditOutcome, CaseOutcome, Panel, Report, case_outcome
+from troth_attestation.panel import Panel, Report
+from troth_attestation.quorum import AuditOutcome, CaseOutcome, case_outcome
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.sending import Purpose, send
 from troth_client.network.chain import RunChain

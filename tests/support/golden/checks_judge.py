@@ -9,6 +9,7 @@ from troth_attestation import (
     header,
     merkle,
     openings,
+    panel,
     possession,
     quorum,
     sampling,
@@ -131,21 +132,21 @@ def kind_of(number: int) -> verdict.VerdictKind | None:
 
 def audit_panel(given: Given) -> Any:
     reports = [
-        quorum.Report(committed, kind_of(kind), None if value is None else (value,) * 64)
+        panel.Report(committed, kind_of(kind), None if value is None else (value,) * 64)
         for committed, kind, value in given["reports"]
     ]
-    panel = quorum.Panel(reports, given["factor"])
+    judges = panel.Panel(reports, given["factor"])
     try:
-        settled = panel.outcome(given["num_available"])
+        settled = judges.outcome(given["num_available"])
     except ReportError:
         return None
     case = quorum.CaseOutcome(given["case"]) if given["case"] else None
-    faults = panel.faults(case)
-    jurors = [panel.paid_jurors(case, is_work=work) if case else () for work in (True, False)]
+    faults = judges.faults(case)
+    jurors = [judges.paid_jurors(case, is_work=work) if case else () for work in (True, False)]
     return {
         "outcome": settled,
-        "outvoted": sorted(panel.outvoted),
-        "paid": sorted(panel.paid_seats()),
+        "outvoted": sorted(judges.outvoted),
+        "paid": sorted(judges.paid_seats()),
         "faults": [faults.get(seat, 0) for seat in range(len(reports))],
         "jurors": [sorted(places) for places in jurors],
     }

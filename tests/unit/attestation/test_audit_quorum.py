@@ -7,14 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth_attestation.errors import ReportError
-from troth_attestation.quorum import (
-    AuditOutcome,
-    CaseOutcome,
-    Panel,
-    Report,
-    SeatFault,
-    case_outcome,
-)
+from troth_attestation.panel import Panel, Report
+from troth_attestation.quorum import AuditOutcome, CaseOutcome, SeatFault, case_outcome
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
 from troth_coordinator.rules.errors import RangeError
 

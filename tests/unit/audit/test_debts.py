@@ -63,7 +63,7 @@ def priced(stage, **changes):
         (seated(AuditStage.REVEAL, BOTH), []),
         (seated(AuditStage.REVEAL), []),
         (seated(AuditStage.SETTLED), []),
-        (seated(AuditStage.COMMIT, num_seats=5, flags=AuditFlag.EXTENDED), []),
+        (seated(AuditStage.COMMIT, num_seats=5, first_acting=3), []),
         (tried(AuditStage.CASE_COMMIT), [("commit", TWO_FEES)]),
         (tried(AuditStage.CASE_REVEAL, SeatFlag.COMMITTED), [("reveal", TWO_FEES)]),
         (tried(AuditStage.DECIDED), []),

@@ -183,7 +183,6 @@ fn flags() -> [Flags; 7] {
 fn audit_flags() -> Vec<(&'static str, u64)> {
     bits![
         "requested" = AUDIT_REQUESTED,
-        "extended" = AUDIT_EXTENDED,
         "retargeted" = AUDIT_RETARGETED,
         "appealed" = AUDIT_APPEALED,
         "reversed" = AUDIT_REVERSED,
@@ -191,6 +190,7 @@ fn audit_flags() -> Vec<(&'static str, u64)> {
         "bonded" = AUDIT_BONDED,
         "unavailable" = AUDIT_UNAVAILABLE,
         "withheld" = AUDIT_WITHHELD,
+        "further" = AUDIT_FURTHER,
     ]
 }
 
