@@ -210,8 +210,11 @@ def report(episodes: Iterable[dict[str, Any]], agreement_bound: float) -> Iterab
     total = sum(one["participant_rounds"] for one in known)
     seconds = sum(one["seconds"] for one in known)
     yield f"{total} participant-rounds, {len(audits)} audits, {seconds:.0f} s"
-    yield "| trainer | judge | audits | error | third tile | residual | least agreement | "
-    yield "inconclusive (95 % below) | mismatch (95 % below) |"
+    yield (
+        "| trainer | judge | audits | error | third tile | residual | least agreement "
+        "| inconclusive (95 % below) | mismatch (95 % below) |"
+    )
+    yield "|---|---|" + "---:|" * 7
     place = FLOORS.index(10_000)
     for maker, judge in itertools.product(PRECISIONS, PRECISIONS):
         pair = [a for a in audits if (a["maker"], a["judge"]) == (maker, judge)]

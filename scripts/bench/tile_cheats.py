@@ -148,8 +148,11 @@ def table(seeds: Sequence[Mapping[str, Any]], settings: RunSettings) -> Iterator
     """Yield the table in markdown; rewards are those of a round at the base rate."""
     chain = settings.chain
     half = chain.min_stake_lamports / 2 / chain.reward_per_payload
-    yield "| client | audits | ok | unproven | mismatch | convicted within 20 | honest seats hurt |"
-    yield " votes that honest work would not cast | rewards a round, against honest work |"
+    yield (
+        "| client | audits | ok | unproven | mismatch | convicted | honest seats hurt "
+        "| votes that honest work would not cast | rewards a round, against honest work |"
+    )
+    yield "|---|" + "---:|" * 8
     for name in seeds[0]:
         rows = [seed[name] for seed in seeds]
         jurors = sum((Counter(row["jurors"]) for row in rows), Counter[str]())

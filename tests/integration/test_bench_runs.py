@@ -7,7 +7,9 @@ import sys
 
 import convictions
 import honest
+import honest_pairs
 import pytest
+import tile_cheats
 import torch
 import verification
 
@@ -67,6 +69,37 @@ def test_honest_runs_go_on_where_they_were_interrupted(call, tmp_path):
     assert [len(text.splitlines()) for text in (first, both)] == [3, 3]
     assert first.splitlines()[2] == both.splitlines()[1], "what was played is counted, not played"
     assert " 16 participant-rounds, " in both
+
+
+def test_pairs_of_honest_ways_go_on_where_they_were_interrupted(call, tmp_path):
+    shape = ("--config", "configs/smoke.toml", "--rounds", 2, "--out", tmp_path / "pairs.jsonl")
+    _, first, _ = call(honest_pairs, *shape, "--participant-rounds", 1)
+    status, both, _ = call(honest_pairs, *shape, "--participant-rounds", 9)
+    assert status == 0
+    assert '{"participant_rounds": 8, "episodes": 1}' in first
+    assert both.startswith('{"participant_rounds": 8, "episodes": 1}'), "counted, not played"
+    assert "16 participant-rounds, 16 audits" in both
+    for maker in honest_pairs.PRECISIONS:
+        for judge in honest_pairs.PRECISIONS:
+            assert f"| {maker} | {judge} | 4 |" in both
+
+
+@pytest.mark.parametrize(
+    ("hits", "tries", "bound"), [(0, 10, 0.2589), (0, 2_995, 0.0009998), (3, 100, 0.0757)]
+)
+def test_the_upper_bound_of_a_rate_is_that_of_the_binomial(hits, tries, bound):
+    assert honest_pairs.upper(hits, tries) == pytest.approx(bound, rel=1e-3)
+
+
+def test_tile_cheats_are_played_beside_honest_work(call, tmp_path):
+    shape = ("--config", "configs/smoke.toml", "--seeds", 1, "--rounds", 2)
+    status, table, _ = call(tile_cheats, *shape, "--out", tmp_path / "tiles.jsonl")
+    assert status == 0
+    rows = dict(line.strip("| ").split(" | ", 1) for line in table.splitlines()[2:])
+    assert rows["honest"].startswith("2 | 100.0% | 0.0% | 0.0% | 0 of 1 | 0 | 0.0%")
+    assert rows["absent-half"].startswith("1 | 0.0% | 0.0% | 100.0% | 1 of 1 | 0 |")
+    _, again, _ = call(tile_cheats, *shape, "--out", tmp_path / "tiles.jsonl")
+    assert again == table, "what was played is counted, not played"
 
 
 def test_what_verification_costs_is_told_of_functions_that_were_called(call):
