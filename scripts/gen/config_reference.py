@@ -22,7 +22,7 @@ from troth_coordinator import artifacts
 from troth_coordinator.rules.base import FrozenModel
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.params import ChainParams
-from troth_coordinator.rules.params_checks import IMMUTABLE, NEVER_LARGER, NEVER_SHORTER
+from troth_coordinator.rules.params_update import CHANGEABLE, GROWING
 from troth_coordinator.rules.settings import BOUND, Hints
 
 ROOT = Path(__file__).parents[2]
@@ -163,11 +163,11 @@ def documented() -> Mapping[str, str]:
 
 def change(key: str) -> str:
     """Return what an update may do to a parameter."""
-    if key in IMMUTABLE:
+    if key not in CHANGEABLE:
         return "fixed"
-    if key in NEVER_SHORTER:
-        return "never shorter"
-    return "never larger" if key in NEVER_LARGER else ""
+    if key in GROWING:
+        return "up to twice"
+    return "half to twice" if key == "reward_per_payload" else "only fewer"
 
 
 def unit(key: str) -> str:

@@ -147,7 +147,8 @@ def misses(rounds: list[list[tuple[bool, bool]]]) -> dict[str, object]:
     tail = [p for phases in rounds[len(rounds) - since :] for p in phases if not p[0]]
     deadline = sum(ran for _, ran in tail)
     inactive = deadline >= 3 or len(tail) >= 12
-    return {"in_row": len(tail), "deadline_in_row": deadline, "inactive": inactive}
+    counts = {"in_row": len(tail), "deadline_in_row": deadline}
+    return counts | {"inactive": inactive, "fined": deadline >= 3}
 
 
 def strike(ring: list[int], round_: int) -> dict[str, object]:

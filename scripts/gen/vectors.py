@@ -284,6 +284,7 @@ RUST: tuple[Callable[[Stream], Cases], ...] = (
     strikes,
     slot_hashes,
     vector_params.params,
+    vector_params.params_update,
     *vector_audit.RUST,
     *vector_judge.RUST,
 )

@@ -138,7 +138,7 @@ def test_who_leaves_after_a_fraud_is_still_there_when_the_slowest_court_decides(
     (P3), the other half is paid when it matures, and not a slot before. Threat T25.
     """
     shortest = longest_settlement_slots(params_of()) + 1
-    windows = {"unbond_slots": shortest, "vesting_slots": shortest, "max_pause_slots": shortest}
+    windows = {"unbond_slots": shortest, "vesting_slots": shortest, "max_pause_slots": 0}
     driver = CaseDriver(12, **windows)
     driver.start()
     driver.play(1)

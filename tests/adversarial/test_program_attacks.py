@@ -130,7 +130,7 @@ def test_a_pause_does_not_vest_what_an_audit_may_still_take() -> None:
     The windows of the audit stand still. If rewards vested meanwhile, the cheat would claim them
     before its conviction could take them. Threat T32.
     """
-    times = {"unbond_slots": 9_000, "max_pause_slots": 9_000}
+    times = {"unbond_slots": 18_000, "max_pause_slots": 9_000}
     driver = CaseDriver.started(12, 2, **times)
     driver.draw(0)
     driver.post(0, 3)
@@ -253,8 +253,8 @@ def test_a_cheat_without_anything_left_does_not_fill_the_cap_for_the_rich() -> N
 def test_an_old_pause_does_not_hold_a_ticket_that_was_opened_after_it() -> None:
     """Somebody sees to it that an audit of a participant is open when its ticket matures.
 
-    The tickets of a target wait for the pauses that made its audits longer, not for all pauses
-    that there ever were. Threat T25.
+    Tickets count on the run clock, so a pause from before cannot lengthen them, nor can an audit.
+    Threat T25.
     """
     driver = CaseDriver(6)
     boss, owner = driver.authority, driver.owners[3]

@@ -133,6 +133,67 @@ def test_a_jailed_member_that_is_needed_does_not_lock_the_run():
         assert driver.run.phase == Phase.WARMUP
 
 
+def test_newcomers_that_never_become_ready_cannot_keep_an_abandoned_run_from_ending():
+    """Two fresh stakes join whenever the run has waited almost long enough, and are never ready.
+
+    Each Warmup that fails would begin the wait anew, so that the funder never gets its pool back.
+    The wait counts from the last closed round instead, and after it one Warmup is given, no more.
+    Threat T57.
+    """
+    driver = RoundDriver(4, capacity=16)
+    driver.start()
+    driver.play(1)
+    for index in range(4):
+        leave(driver, index)
+    driver.play(1)
+    driver.cool_down()
+    since = driver.run.waiting_since
+    assert since == driver.run.phase_start_slot
+    for _ in range(2):
+        driver.chain.advance(driver.params.unbond_slots - 100)
+        newcomers = [driver.add(), driver.add()]
+        driver.advance_phase()
+        assert driver.run.phase == Phase.WARMUP
+        driver.run_out()
+        driver.advance_phase()
+        assert_fields(driver.run, phase=Phase.WAITING_FOR_MEMBERS, waiting_since=since)
+        for index in newcomers:
+            leave(driver, index)
+    # Now it is long enough. Two more have had their Warmup: they come too late to hold it up.
+    driver.add()
+    driver.add()
+    landed = driver.advance_phase()
+    assert landed.event("PhaseStarted").phase == Phase.FINISHED
+
+
+def test_newcomers_get_one_warmup_however_long_the_run_has_waited():
+    """Nobody may end a run under the feet of members that come back late and want to train."""
+    driver = RoundDriver(4, capacity=16)
+    driver.start()
+    driver.play(1)
+    for index in range(4):
+        leave(driver, index)
+    driver.play(1)
+    driver.cool_down()
+    wait_long(driver)
+    newcomers = [driver.add(), driver.add()]
+    driver.advance_phase()
+    assert driver.run.phase == Phase.WARMUP
+    driver.run_out()
+    driver.advance_phase()
+    assert driver.run.phase == Phase.WAITING_FOR_MEMBERS
+    for index in newcomers:
+        driver.post_ready(index)
+    driver.advance_phase()
+    assert driver.run.phase == Phase.WARMUP, "the ready begin even now"
+    driver.advance_phase()
+    assert driver.run.phase == Phase.COMMIT
+    driver.commit_all(newcomers)
+    driver.attest_all(newcomers)
+    driver.close()
+    assert_fields(driver.run, waiting_since=NONE, flags=0)
+
+
 def test_a_run_that_too_few_come_back_to_ends():
     """Half of the members never answer again. The others must not hold the pool for ever."""
     driver = RoundDriver(2)

@@ -66,12 +66,14 @@ def test_whoever_asks_for_its_stake_back_pays_from_the_tickets() -> None:
 
 def test_a_slash_records_what_is_not_there() -> None:
     """Three seats cleared false work; ten recomputations cost more than any of them has."""
-    driver = CaseDriver.started(recompute_cost=20_000)
+    driver = CaseDriver.started(
+        recompute_cost=10_000, min_stake_lamports=60_000, keep_stake_lamports=60_000
+    )
     driver.judge(0, 1, [OK, OK, OK])
     driver.challenge(driver.outsider("diligent"), 0, 1, WORK)
     landed = driver.decide(driver.case(0, 1), MISMATCH)
     fined = [event for event in landed.events if event.name == "Penalised"]
-    wanted = {"stake": STAKE, "unvested": REWARD + FEE, "shortfall": 200_000 - STAKE - REWARD - FEE}
+    wanted = {"stake": 60_000, "unvested": REWARD + FEE, "shortfall": 40_000 - REWARD - FEE}
     assert_records(fined, [wanted] * 3)
 
 

@@ -211,7 +211,12 @@ def test_a_challenger_that_can_hold_nothing_leaves_its_bond_to_the_pool() -> Non
     assert_fields(closed, challenger=0, pool=bounty)
 
 
-def test_a_ticket_of_a_target_matures_later_by_the_pauses() -> None:
+def test_no_ticket_matures_while_the_run_is_paused() -> None:
+    """A cheat asks for its stake, and a pause stops every window in which it could be judged.
+
+    Tickets therefore count on the same clock as the windows: no pause can outlast a stake.
+    Threat T25.
+    """
     driver = CaseDriver.started()
     owner = driver.owners[3]
     driver.send(life.top_up_stake(driver.at, owner.pubkey(), 7_000), owner)

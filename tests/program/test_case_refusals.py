@@ -54,7 +54,7 @@ def swapped(name: str, instruction: Instruction, account: str, address: Pubkey) 
 
 
 def test_no_case_without_a_bond() -> None:
-    driver = CaseDriver.started(bond_lamports=10**8)
+    driver = CaseDriver.started(bond_lamports=10**8, min_stake_lamports=10**8)
     poor = key("poor")
     driver.chain.airdrop(poor.pubkey(), 10**8)
     instruction = driver.challenge_instruction(poor, 0, 3, PAYLOAD)
@@ -237,7 +237,8 @@ def test_a_run_closes_only_after_its_audits() -> None:
     driver.cool_down()
     boss = driver.authority
     driver.chain.advance(10_000)
-    close = life.close_run(driver.at, boss.pubkey(), boss.pubkey(), [])
+    payer = boss.pubkey()
+    close = life.close_run(driver.at, payer, payer, payer, [])
     assert driver.refused(close, boss) == "AuditsOpen"
     case = driver.case(0, 3, PAYLOAD)
     for _ in range(2):

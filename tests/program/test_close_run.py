@@ -4,7 +4,7 @@ from solders.account import Account
 from solders.pubkey import Pubkey
 from support.program.closing import checkpoint_pairs, close, round_pairs
 from support.program.creation import AUTHORITY, create, new_chain, rosters
-from support.program.rounds import SOL, RoundDriver, root_of
+from support.program.rounds import SOL, RoundDriver, key, root_of
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain import instructions as make
@@ -108,8 +108,32 @@ def test_rent_goes_only_to_the_recorded_payer_and_accounts_close_once():
     for address in (driver.at.run, driver.at.roster, driver.at.vault):
         name = driver.refused(close(driver, [(address, stranger)]), driver.authority)
         assert name.startswith("Custom(") or name in ("InvalidInstructionData", "AccountMissing")
-    by = close(driver, by=driver.cranker)
-    assert driver.refused(by, driver.cranker) == "WrongAuthority"
+    other = make.close_run(
+        driver.at, stranger, stranger, driver.authority.pubkey(), [(pair[0], pair[1])]
+    )
+    assert driver.refused(other, driver.cranker) == "WrongAuthority"
+    other = make.close_run(driver.at, stranger, driver.authority.pubkey(), stranger, [pair])
+    assert driver.refused(other, driver.cranker) == "WrongFunder"
+
+
+def test_anyone_closes_a_finished_run_and_gains_nothing_by_it():
+    """The authority is gone. Its own rent and the leftovers reach it all the same. Threat T91."""
+    driver = finished()
+    settle(driver)
+    stranger, boss = key("stranger"), driver.authority.pubkey()
+    driver.chain.airdrop(stranger.pubkey(), SOL)
+    funds = driver.chain.accounts.balance
+    before = funds(boss) + funds(driver.cranker.pubkey())
+    program = driver.chain.accounts.of_program(driver.at.program)
+    held = sum(funds(address) for address, _ in program)
+    pairs = [*round_pairs(driver), *checkpoint_pairs(driver)]
+    batches = [pairs[start : start + 8] for start in range(0, len(pairs), 8)]
+    for batch in batches:
+        built = close(driver, batch, by=stranger)
+        driver.chain.send(driver._signed(built, [stranger]))
+    assert not driver.chain.accounts.of_program(driver.at.program)
+    assert funds(boss) + funds(driver.cranker.pubkey()) == before + held
+    assert funds(stranger.pubkey()) == SOL - 5_000 * len(batches)
 
 
 def test_a_participant_that_is_owed_something_cannot_be_closed():
@@ -122,12 +146,17 @@ def test_a_participant_that_is_owed_something_cannot_be_closed():
 
 
 def test_a_run_that_nobody_joined_can_be_taken_back():
+    """By its authority only, or strangers would end every new run. Threat T91."""
     of = new_chain()
     of.create([create(of), *rosters(of)], AUTHORITY)
     of.send(make.init_round(of.at, AUTHORITY.pubkey(), 0), AUTHORITY)
     of.send(make.fund_run(of.at, AUTHORITY.pubkey(), SOL), AUTHORITY)
     payer = AUTHORITY.pubkey()
-    built = make.close_run(of.at, payer, payer, [(of.at.round(0), payer)])
+    stranger = key("stranger")
+    of.chain.airdrop(stranger.pubkey(), SOL)
+    theirs = make.close_run(of.at, stranger.pubkey(), payer, payer, [(of.at.round(0), payer)])
+    assert of.refused(theirs, stranger) == "WrongAuthority", "or no run would see its first member"
+    built = make.close_run(of.at, payer, payer, payer, [(of.at.round(0), payer)])
     of.chain.send(of._signed(built, [AUTHORITY]))
     assert not of.chain.accounts.of_program(of.at.program)
     # The address is free again.

@@ -11,6 +11,7 @@ from support.program.creation import AUTHORITY, RUN_ID, create, new_chain, roste
 from support.program.rounds import SOL, RoundDriver, key, params_of, root_of
 
 from troth_coordinator.chain import instructions as make
+from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 
@@ -48,6 +49,21 @@ def test_accounts_are_rent_exempt_and_decode_by_the_exported_layout():
     assert position["position"] == 3 and position["round"] == NONE
     vault = of.chain.accounts.get(of.at.vault)
     assert vault.owner == of.at.program and len(vault.data) == 0
+
+
+def test_two_authorities_may_use_the_same_run_id():
+    """An id that somebody else has used first must block nobody's run. Threat T91."""
+    of = new_chain()
+    squatter = key("squatter")
+    of.chain.airdrop(squatter.pubkey(), 10 * SOL)
+    theirs = RunAddresses.create(squatter.pubkey(), RUN_ID, 16)
+    assert theirs.run != of.at.run
+    terms = make.RunTerms(RUN_ID, b"c" * 32, b"m" * 32, root_of(0), AUTHORITY.pubkey(), params_of())
+    taken = make.create_run(of.at, squatter.pubkey(), terms)
+    assert of.refused(taken, squatter) == "WrongAddress"
+    of.chain.send(of._signed(make.create_run(theirs, squatter.pubkey(), terms), [squatter]))
+    of.create([create(of), *rosters(of)], AUTHORITY)
+    assert of.run.run_id == RUN_ID and of.run.authority == bytes(AUTHORITY.pubkey())
 
 
 def test_stray_lamports_sent_in_advance_block_nothing():
@@ -135,7 +151,8 @@ def test_a_poor_authority_is_told_so():
     poor = key("poor")
     prefund(of, poor.pubkey(), 5_000_000)
     terms = make.RunTerms(RUN_ID, b"c" * 32, b"m" * 32, root_of(0), poor.pubkey(), params_of())
-    assert of.refused(make.create_run(of.at, poor.pubkey(), terms), poor) == "InsufficientFunds"
+    theirs = RunAddresses.create(poor.pubkey(), RUN_ID, 16)
+    assert of.refused(make.create_run(theirs, poor.pubkey(), terms), poor) == "InsufficientFunds"
 
 
 CONTRADICTIONS = [
@@ -152,7 +169,11 @@ CONTRADICTIONS = [
     ("CountOutOfRange", {"rounds_per_epoch": 0}),
     ("CountOutOfRange", {"residual_rounds": 0}),
     ("CountOutOfRange", {"checkpoint_every": 0}),
-    ("CountOutOfRange", {"sequences_per_payload": 2**32}),
+    ("CountOutOfRange", {"sequences_per_payload": 2**20 + 1}),
+    ("CountOutOfRange", {"rounds_per_epoch": 100_001}),
+    ("CountOutOfRange", {"residual_rounds": 10_001}),
+    ("CountOutOfRange", {"checkpoint_every": 100_001}),
+    ("CountOutOfRange", {"seat_after_rounds": 1_001}),
     ("CountOutOfRange", {"max_rounds": 2**32}),
     *[
         ("WindowZero", {f"{name}_slots": 0})
@@ -162,17 +183,26 @@ CONTRADICTIONS = [
             *("jury_commit", "jury_reveal", "appeal", "breaker"),
         )
     ],
-    ("WindowTooLong", {"warmup_slots": 2**40 + 1}),
+    *[
+        ("WindowTooLong", {f"{name}_slots": 2**16 + 1})
+        for name in ("warmup", "commit", "attest", "close_grace", "halt")
+    ],
+    ("WindowTooLong", {"unbond_slots": 2**23 + 1}),
+    ("WindowTooLong", {"appeal_slots": 2**23 + 1}),
     ("SeedDelayTooLong", {"seed_delay_slots": 512}),
-    ("PauseLongerThanUnbond", {"max_pause_slots": 3_601}),
-    ("VestingTooShort", {"vesting_slots": 2_916}),
-    ("UnbondTooShort", {"unbond_slots": 2_916, "max_pause_slots": 0}),
+    ("PauseTooLong", {"max_pause_slots": 1_801}),
+    ("VestingTooShort", {"vesting_slots": 2_966}),
+    ("UnbondTooShort", {"unbond_slots": 2_966, "max_pause_slots": 0}),
     ("AmountTooLarge", {"min_stake_lamports": 2**56 + 1}),
     ("KeepStakeOutOfRange", {"min_stake_lamports": 59_999}),
     ("KeepStakeOutOfRange", {"min_stake_lamports": 120_001}),
     ("KeepStakeOutOfRange", {"keep_stake_lamports": 59_999}),
     ("KeepStakeOutOfRange", {"keep_stake_lamports": 100_001}),
     ("AbsenceFeeTooLarge", {"absence_fee": 6_001}),
+    ("AbsenceFeeTooLarge", {"absence_fee": 10_001, "keep_stake_lamports": 100_000}),
+    ("FeeTooLarge", {"recompute_cost": 10_001}),
+    ("FeeTooLarge", {"witness_fee": 2_001, "bond_lamports": 30_000}),
+    ("BondTooLarge", {"bond_lamports": 100_001}),
     ("BondTooSmall", {"bond_lamports": 4_999}),
     ("BondTooSmall", {"witness_fee": 1_000}),
     ("ChanceOutOfRange", {"p_base_ppm": 500_001}),

@@ -71,7 +71,7 @@ def test_an_owner_without_the_stake_is_told_so():
     driver = RoundDriver(0)
     owner = newcomer(driver, lamports=4_000_000)
     assert driver.refused(join(driver, owner, terms()), owner) == "InsufficientFunds"
-    rich = RoundDriver(0, min_stake_lamports=SOL, reward_per_payload=1)
+    rich = RoundDriver(0, min_stake_lamports=SOL)
     owner = newcomer(rich, lamports=SOL)
     assert rich.refused(join(rich, owner, terms()), owner) == "InsufficientFunds"
 

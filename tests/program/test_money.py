@@ -51,7 +51,7 @@ def test_only_stake_above_the_minimum_is_withdrawn_and_only_after_unbonding():
     assert driver.refused(withdraw(driver, 0, 51), owner) == "StakeBelowMinimum"
     assert driver.refused(withdraw(driver, 0), owner) == "NothingToWithdraw"
     opened = driver.send(withdraw(driver, 0, 50), owner).event("StakeUnbonding")
-    assert opened.matures_slot == driver.slot + UNBOND
+    assert opened.matures_clock == driver.slot + UNBOND
     assert_fields(driver.run, total_stake=STAKE, total_unbonding=50)
 
     driver.chain.advance(UNBOND - 1)

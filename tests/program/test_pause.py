@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import pytest
 from support.fields import assert_fields
 from support.program.rounds import RoundDriver, root_of
 
@@ -138,82 +137,24 @@ def test_only_the_authority_pauses_and_only_a_pause_can_end():
     assert never.refused(pause(never), never.authority) == "PauseBudgetSpent"
 
 
-def test_a_pause_stops_no_matured_withdrawal():
+def test_a_pause_holds_a_withdrawal_back_by_its_own_length_and_stops_no_matured_one():
     driver = driver_of()
-    leave = make.leave_run(driver.at, driver.owners[3].pubkey())
-    driver.send(leave, driver.owners[3])
+    owners, unbond = driver.owners[2:4], driver.params.unbond_slots
+    early, late = (make.withdraw_stake(driver.at, one.pubkey(), 0) for one in owners)
+    driver.send(make.leave_run(driver.at, owners[0].pubkey()), owners[0])
+    driver.chain.advance(unbond)
+    driver.send(make.leave_run(driver.at, owners[1].pubkey()), owners[1])
+    left = driver.slot
     driver.send(pause(driver), driver.authority)
-    driver.chain.advance(driver.params.unbond_slots)
-    paid = driver.send(
-        make.withdraw_stake(driver.at, driver.owners[3].pubkey(), 0), driver.owners[3]
-    )
-    assert paid.event("StakeWithdrawn").lamports == 100_000
-
-
-def update(driver: RoundDriver, **changes: int):
-    params = dataclasses.replace(driver.run.params, **changes)
-    return make.update_params(driver.at, driver.authority.pubkey(), params)
-
-
-def test_parameters_change_at_the_first_epoch_boundary_after_the_delay():
-    driver = RoundDriver(4, rounds_per_epoch=4, param_delay_slots=10)
-    driver.start()
-    driver.play(3)
-    requested = driver.send(update(driver, reward_per_payload=500), driver.authority)
-    assert requested.names() == ["ParamsRequested"]
-    driver.play()
-    # Round 4 starts an epoch, but the delay has not passed.
-    assert driver.run.round == 4 and driver.run.params.reward_per_payload == 1_000
-    driver.chain.advance(10)
-    driver.play(3)
-    assert driver.run.params.reward_per_payload == 1_000
-    landed = driver.play()
-    assert landed.event("ParamsApplied").epoch == 2
-    assert driver.run.params.reward_per_payload == 500
-    assert driver.run.flags == 0 and driver.run.params_requested_slot == NONE
-    before = sum(driver.entries[0].bucket_amount) + driver.entries[0].claimable
-    driver.play()
-    assert sum(driver.entries[0].bucket_amount) + driver.entries[0].claimable == before + 500
-
-
-@pytest.mark.parametrize(
-    ("error", "changes"),
-    [
-        ("ImmutableParameter", {"capacity": 15}),
-        ("ImmutableParameter", {"ring": 17}),
-        ("ImmutableParameter", {"keep_rounds": 5}),
-        ("ImmutableParameter", {"rounds_per_epoch": 51}),
-        ("ImmutableParameter", {"residual_rounds": 51}),
-        ("ImmutableParameter", {"vesting_slots": 3_001}),
-        ("ImmutableParameter", {"unbond_slots": 3_601}),
-        ("ImmutableParameter", {"case_slots": 601}),
-        ("ImmutableParameter", {"sequences_per_payload": 3}),
-        ("ImmutableParameter", {"max_rounds": 41}),
-        ("ImmutableParameter", {"admission": 1}),
-        ("ImmutableParameter", {"sketch_factor": 101}),
-        ("KeepStakeOutOfRange", {"min_stake_lamports": 59_999}),
-        *[
-            ("WindowShrinks", {f"{name}_slots": 1})
-            for name in (
-                *("warmup", "commit", "attest", "close_grace", "param_delay", "openings"),
-                *("verdict_commit", "verdict_reveal", "jury_commit", "jury_reveal"),
-                *("appeal", "breaker"),
-            )
-        ],
-        ("PenaltyGrows", {"absence_fee": 1_001}),
-        ("PenaltyGrows", {"recompute_cost": 1_001}),
-        ("PenaltyGrows", {"witness_fee": 201}),
-    ],
-)
-def test_what_layouts_and_training_depend_on_never_changes(error, changes):
-    driver = RoundDriver(0)
-    assert driver.refused(update(driver, **changes), driver.authority) == error
-
-
-def test_only_the_authority_changes_parameters():
-    driver = RoundDriver(0)
-    foreign = make.update_params(driver.at, driver.cranker.pubkey(), driver.run.params)
-    assert driver.refused(foreign, driver.cranker) == "WrongAuthority"
+    assert driver.send(early, owners[0]).event("StakeWithdrawn").lamports == 100_000
+    driver.chain.advance(unbond)
+    assert driver.refused(late, owners[1]) == "NothingToWithdraw"
+    driver.send(resume(driver), driver.authority)
+    paused = driver.run.pause_total_slots
+    driver.chain.advance(left + unbond + paused - 1 - driver.slot)
+    assert driver.refused(late, owners[1]) == "NothingToWithdraw"
+    driver.chain.advance()
+    assert driver.send(late, owners[1]).event("StakeWithdrawn").lamports == 100_000
 
 
 def test_a_manifest_is_announced_for_a_stored_checkpoint_only():

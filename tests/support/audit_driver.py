@@ -55,7 +55,7 @@ from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, Seed
 from troth_simulation.stepped import SteppedRuntime
 
 INDEX, ROUND, PREVIOUS = 5, 9, 7
-FROZEN_AT = STAGE_END - 60
+FROZEN_AT = STAGE_END - PARAMS.openings_slots
 AUDIT = opened.opened(ROUND, INDEX, PREVIOUS, SEED)
 SKETCH = tuple(range(64))
 ENDPOINTS = {index: (Address(key(index + 1)), f"peer-{index}") for index in range(6)}

@@ -178,22 +178,26 @@ def admit(options: AdmitOptions, output: Output) -> None:
 def update_params(options: UpdateOptions, output: Output) -> None:
     """Ask for new chain parameters; they apply at an epoch boundary after the run's delay.
 
-    Name what changes under [chain] in a config file or with --set chain.KEY=VALUE.
+    Only the reward (half to twice that of the creation), longer windows (up to twice) and a smaller
+    min_members may change. A higher reward needs a pool that pays it for an epoch. Name what
+    changes under [chain] in a config file or with --set chain.KEY=VALUE.
     """
     from troth_cli.workflows.update import changed_params
 
     async def work(by: "Authority") -> "ConfirmedTransaction":
         view = await by.client.read_run(by.at.run)
-        return await by.update_params(changed_params(view.params, options.config, options.settings))
+        return await by.update_params(changed_params(view, options.config, options.settings))
 
     _as_authority(options, output, "Parameters requested.", work)
 
 
 @command(GROUP, "cancel", AsAuthority)
 def cancel(options: AsAuthority, output: Output) -> None:
-    """End a run in which too few members appeared for chain.unbond_slots or longer.
+    """End a run in which too few members were ready for chain.unbond_slots since its last round.
 
-    Owners get their stakes back by leaving; `troth run close` gives back rent and reward pool.
+    Where enough have joined they get one Warmup first. Before the first round only the authority
+    may end a run. Owners get their stakes back by leaving; `troth run close` gives back rent and
+    reward pool.
     """
     from troth_cli.workflows.cancel import cancel_run
 
@@ -202,7 +206,10 @@ def cancel(options: AsAuthority, output: Output) -> None:
 
 @command(GROUP, "close", AsAuthority)
 def close(options: AsAuthority, output: Output) -> None:
-    """Close the accounts of a finished run; rent and leftovers go back to those who paid."""
+    """Close the accounts of a finished run; rent and leftovers go back to those who paid.
+
+    Anybody may close a finished run. A run that nobody has joined is its authority's to close.
+    """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
     from troth_cli.view.chain import transaction_values

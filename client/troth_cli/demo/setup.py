@@ -107,7 +107,7 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
         run_id=run_id,
         config_hash=config.config_hash(),
         manifest_hash=manifest,
-        genesis_root=genesis_root(bytes(run_address(run_id)), config),
+        genesis_root=genesis_root(bytes(run_address(authority.pubkey(), run_id)), config),
         council=authority.pubkey(),
         params=settings.chain.to_view(),
     )

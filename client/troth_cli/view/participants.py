@@ -91,7 +91,7 @@ def owner_values(
         "claimed_total_lamports": 0 if participant is None else participant.claimed_total,
         "withdrawn_total_lamports": 0 if participant is None else participant.withdrawn_total,
         "unbonding": [
-            {"lamports": ticket.lamports, "matures_slot": ticket.matures_slot}
+            {"lamports": ticket.lamports, "matures_slot": view.slot + ticket.matures_clock - clock}
             for ticket in tickets
             if ticket.lamports
         ],

@@ -41,12 +41,13 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
         phase = run.phase.name.lower().replace("_", " ")
         step = "A run that has begun ends after its rounds; troth run pause makes it rest."
         raise _not_in_vain(at, "a run that waits for members", phase, step)
-    if progress.can_begin(view):
+    is_authority = run.authority == key
+    if progress.can_begin(view) and not progress.is_in_vain(view, is_authority):
         found = f"{progress.num_pending(view)} members, enough to begin"
         raise _not_in_vain(at, "a run that too few have joined", found, "Let it begin.")
     if progress.is_transition_due(view):
         return
-    if run.round == 0 and run.authority != key:
+    if run.round == 0 and not is_authority:
         found = "the key of somebody else"
         step = "Before the first round nobody else may give a run up."
         raise _not_in_vain(at, "the key of its authority", found, step)
@@ -54,7 +55,8 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
     if view.slot < allowed:
         raise _not_in_vain(
             at,
-            f"slot {allowed}: {run.params.unbond_slots} slots (chain.unbond_slots) of waiting",
+            f"slot {allowed}: {run.params.unbond_slots} slots (chain.unbond_slots) of waiting "
+            "since the last round",
             f"slot {view.slot}",
             f"Repeat it {allowed - view.slot} slots later, if too few have come by then.",
         )

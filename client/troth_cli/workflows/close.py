@@ -14,7 +14,7 @@ from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.case_instructions import release_escrow
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
-from troth_coordinator.chain.operations import Authority
+from troth_coordinator.chain.operations import Crank
 from troth_coordinator.rules.audits import Step, due_step
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS
 from troth_coordinator.rules.view import EntryView, ParticipantView, Status
@@ -29,12 +29,15 @@ async def close_accounts(
 ) -> list[ConfirmedTransaction]:
     """Release audits that are over, close settled participants, rounds, checkpoints, the run.
 
+    Anybody may: `key` pays the fees, rent and leftovers go back to those who paid them. Only a run
+    that nobody has joined takes the key of its authority.
+
     Raises OtherRunError while the run still owes somebody money or judges somebody, and the
     program's refusals (RunNotFinished, CasesMayBeOpen, WrongAuthority).
     """
     view = await client.read_run(run)
     at = RunAddresses.of(view, client.program_id)
-    authority = Authority(client, at, key)
+    crank = Crank(client, at, key)
     sent = await release_audits(client, at, key)
     pairs = [
         *await _participants(client, at),
@@ -42,7 +45,7 @@ async def close_accounts(
         *await _checkpoints(client, at),
     ]
     for start in range(0, max(1, len(pairs)), PAIRS_PER_TRANSACTION):
-        sent.append(await authority.close_run(pairs[start : start + PAIRS_PER_TRANSACTION]))
+        sent.append(await crank.close_run(pairs[start : start + PAIRS_PER_TRANSACTION]))
     _slot, (account,) = await client.rpc.get_accounts([run])
     if account is not None:
         left = await client.read_run(run)

@@ -118,7 +118,7 @@ def plan(settings: RunSettings, authority: Keypair, council: Pubkey, name: str) 
         var(chain),
         var(name.encode()),
     )
-    run = run_address(run_id)
+    run = run_address(authority.pubkey(), run_id)
     terms = RunTerms(
         run_id=run_id,
         config_hash=settings.config.config_hash(),

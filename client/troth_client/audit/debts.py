@@ -61,7 +61,7 @@ def debts(tracker: AuditTracker, index: int, view: NetworkView) -> Iterator[Debt
 
 def _fine(what: str, audit: AuditView, entry: EntryView, funds: Funds, run: RunView) -> SlashIntent:
     params = run.params
-    prices = Prices(params.reward_per_payload, params.witness_fee, params.recompute_cost)
+    prices = Prices(audit.reward_price, params.witness_fee, params.recompute_cost)
     if what == "openings":
         return slashing.no_openings(funds, *_refusal(audit, entry, run))
     if what == "commit":

@@ -14,7 +14,14 @@ from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import is_ready_for
 from troth_coordinator.rules.root import root_vote
-from troth_coordinator.rules.view import EntryView, NetworkView, RoundView, RunView, Status
+from troth_coordinator.rules.view import (
+    EntryView,
+    NetworkView,
+    RoundView,
+    RunFlag,
+    RunView,
+    Status,
+)
 
 NOT_YET = (Status.PENDING, Status.INACTIVE, Status.JAILED)
 
@@ -61,7 +68,9 @@ async def get_ready(replay: Replay, view: NetworkView) -> None:
         return
     is_between = run.phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
     if is_between:
-        is_due = run.phase == Phase.WARMUP or entry.status != Status.PENDING
+        # After the last Warmup only those who are ready already keep a run from being given up.
+        is_now = run.phase == Phase.WARMUP or bool(run.flags & RunFlag.LAST_WARMUP)
+        is_due = is_now or entry.status != Status.PENDING
         if not is_due or is_ready_for(entry, run):
             return
         await replay.load_stored_root(view)

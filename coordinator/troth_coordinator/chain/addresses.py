@@ -20,9 +20,9 @@ from troth_coordinator.rules.view import RunView
 _EVENT_AUTHORITY_SEED = b"__event_authority"
 
 
-def run_address(run_id: bytes, program: Pubkey | None = None) -> Pubkey:
-    """Return the Run account of a 32-byte run id. `program` defaults to the packaged id."""
-    return _derive("run", [_sized("run id", run_id, 32)], program)
+def run_address(authority: Pubkey, run_id: bytes, program: Pubkey | None = None) -> Pubkey:
+    """Return the Run account of an authority's 32-byte run id. `program`: the packaged one."""
+    return _derive("run", [bytes(authority), _sized("run id", run_id, 32)], program)
 
 
 def roster_address(run: Pubkey, program: Pubkey | None = None) -> Pubkey:
@@ -87,9 +87,11 @@ class RunAddresses:
         return cls(Pubkey.from_bytes(view.address), view.params.ring, _program(program))
 
     @classmethod
-    def create(cls, run_id: bytes, ring: int, program: Pubkey | None = None) -> Self:
+    def create(
+        cls, authority: Pubkey, run_id: bytes, ring: int, program: Pubkey | None = None
+    ) -> Self:
         """Derive those of a run that may not exist yet."""
-        return cls(run_address(run_id, program), ring, _program(program))
+        return cls(run_address(authority, run_id, program), ring, _program(program))
 
     @property
     def roster(self) -> Pubkey:

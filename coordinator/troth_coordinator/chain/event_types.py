@@ -43,6 +43,7 @@ EVENT_TYPES: Final[dict[str, type[Event]]] = {
     "LeftoversPaid": life.LeftoversPaid,
     "RunClosed": life.RunClosed,
     "EndpointSet": life.EndpointSet,
+    "RecordMoved": life.RecordMoved,
     "PhaseStarted": rounds.PhaseStarted,
     "WarmupEnded": rounds.WarmupEnded,
     "RoundOpened": rounds.RoundOpened,

@@ -182,7 +182,7 @@ class LeaveRequested(Event):
 
     index: int
     stake: int
-    matures_slot: int
+    matures_clock: int
     at_next_open: bool
     duty_until: int
 
@@ -206,7 +206,7 @@ class StakeUnbonding(Event):
 
     index: int
     lamports: int
-    matures_slot: int
+    matures_clock: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,3 +288,18 @@ class EndpointSet(Event):
 
     index: int
     endpoint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordMoved(Event):
+    """A record that must outlive a membership moved between the roster and the owner's account."""
+
+    kind: ClassVar[int | None] = 27
+
+    owner: Pubkey
+    index: int
+    is_in_force: bool
+    work_faults: int
+    strikes: int
+    openings_step: int
+    jailed_until_round: int

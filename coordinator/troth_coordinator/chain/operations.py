@@ -47,7 +47,8 @@ class Authority:
     @classmethod
     def create_at(cls, client: CoordinatorClient, key: Keypair, terms: RunTerms) -> Authority:
         """Prepare to create the run that `terms` name; nothing is sent yet."""
-        at = RunAddresses.create(terms.run_id, terms.params.ring, client.program_id)
+        ring, program = terms.params.ring, client.program_id
+        at = RunAddresses.create(key.pubkey(), terms.run_id, ring, program)
         return cls(client, at, key)
 
     async def create_run(
@@ -87,12 +88,6 @@ class Authority:
     async def update_params(self, params: ParamsView) -> ConfirmedTransaction:
         """Ask for new parameters."""
         return await self._send(make.update_params(self.at, self._me, params))
-
-    async def close_run(self, pairs: Sequence[tuple[Pubkey, Pubkey]]) -> ConfirmedTransaction:
-        """Close accounts of a finished run; pairs are (account, its recorded payer)."""
-        run = await self.client.read_run(self.at.run)
-        funder = Pubkey.from_bytes(run.funder)
-        return await self._send(make.close_run(self.at, self._me, funder, pairs))
 
     async def _create_roster(self) -> list[ConfirmedTransaction]:
         size = program_layout().accounts["Roster"].size
@@ -302,6 +297,14 @@ class Crank:
     async def retarget_seed(self, round_: int) -> ConfirmedTransaction:
         """Choose a new slot for a seed that was not frozen in time."""
         return await self._send(make.retarget_seed(self.at, self.key.pubkey(), round_))
+
+    async def close_run(self, pairs: Sequence[tuple[Pubkey, Pubkey]]) -> ConfirmedTransaction:
+        """Close accounts of a finished run; pairs are (account, its recorded payer)."""
+        run = await self.client.read_run(self.at.run)
+        authority, funder = Pubkey.from_bytes(run.authority), Pubkey.from_bytes(run.funder)
+        return await self._send(
+            make.close_run(self.at, self.key.pubkey(), authority, funder, pairs)
+        )
 
     async def resume_run(self, round_: int) -> ConfirmedTransaction:
         """End a pause whose budget is spent."""

@@ -19,13 +19,17 @@ from troth_coordinator.rules.params_view import Admission, ParamsView
 SLOTS_PER_HOUR: Final = 9_000
 """At the 400 ms slots of the public clusters."""
 
-MAX_WINDOW_SLOTS: Final = 2**40
-"""No window is longer; sums of windows and slots then never overflow a u64."""
+MAX_WINDOW_SLOTS: Final = 2**23
+"""No window is longer: 39 days."""
+
+MAX_PHASE_SLOTS: Final = 2**16
+"""No phase of a round, Warmup or rest is longer: seven hours."""
 
 MAX_LAMPORTS: Final = 2**56
 """No single amount is larger (all lamports in existence are below 2^60)."""
 
 Window = Annotated[int, Field(strict=True, ge=1, le=MAX_WINDOW_SLOTS)]
+PhaseWindow = Annotated[int, Field(strict=True, ge=1, le=MAX_PHASE_SLOTS)]
 Delay = Annotated[int, Field(strict=True, ge=0, le=MAX_WINDOW_SLOTS)]
 Amount = Annotated[int, Field(strict=True, ge=0, le=MAX_LAMPORTS)]
 Count = Annotated[int, Field(strict=True, ge=1, le=2**32 - 1)]
@@ -49,14 +53,14 @@ class ChainParams(FrozenModel):
     witness_fee: Amount
     recompute_cost: Amount
     bond_lamports: Amount
-    sequences_per_payload: Count
+    sequences_per_payload: Annotated[int, Field(strict=True, ge=1, le=2**20)]
     max_rounds: Count
     join_until_round: Annotated[int, Field(strict=True, ge=0, le=NONE)]
-    warmup_slots: Window
-    commit_slots: Window
-    attest_slots: Window
-    close_grace_slots: Window
-    halt_slots: Window
+    warmup_slots: PhaseWindow
+    commit_slots: PhaseWindow
+    attest_slots: PhaseWindow
+    close_grace_slots: PhaseWindow
+    halt_slots: PhaseWindow
     seed_delay_slots: Window
     vesting_slots: Window
     unbond_slots: Window
@@ -70,10 +74,10 @@ class ChainParams(FrozenModel):
     jury_reveal_slots: Window
     appeal_slots: Window
     breaker_slots: Window
-    rounds_per_epoch: Count
-    residual_rounds: Count
-    checkpoint_every: Count
-    seat_after_rounds: Annotated[int, Field(strict=True, ge=0, le=2**32 - 1)]
+    rounds_per_epoch: Annotated[int, Field(strict=True, ge=1, le=100_000)]
+    residual_rounds: Annotated[int, Field(strict=True, ge=1, le=10_000)]
+    checkpoint_every: Annotated[int, Field(strict=True, ge=1, le=100_000)]
+    seat_after_rounds: Annotated[int, Field(strict=True, ge=0, le=1_000)]
     p_base_ppm: Ppm
     p_new_ppm: Ppm
     sketch_factor: Count
@@ -177,18 +181,18 @@ _LOCALNET: Final = _COMMON | {
     "close_grace_slots": 40,
     "halt_slots": 50,
     "seed_delay_slots": 2,
-    "vesting_slots": 3_000,
-    "unbond_slots": 3_600,
-    "max_pause_slots": 3_600,
+    "vesting_slots": 4_500,
+    "unbond_slots": 5_400,
+    "max_pause_slots": 900,
     "param_delay_slots": 50,
     "case_slots": 600,
-    "openings_slots": 60,
-    "verdict_commit_slots": 80,
-    "verdict_reveal_slots": 40,
-    "jury_commit_slots": 80,
-    "jury_reveal_slots": 40,
-    "appeal_slots": 100,
-    "breaker_slots": 30,
+    "openings_slots": 150,
+    "verdict_commit_slots": 150,
+    "verdict_reveal_slots": 150,
+    "jury_commit_slots": 150,
+    "jury_reveal_slots": 150,
+    "appeal_slots": 150,
+    "breaker_slots": 150,
     "rounds_per_epoch": 50,
     "checkpoint_every": 20,
     "seat_after_rounds": 0,
@@ -211,14 +215,14 @@ _PUBLIC: Final = _COMMON | {
     "seed_delay_slots": 8,
     "vesting_slots": 96 * SLOTS_PER_HOUR,
     "unbond_slots": 168 * SLOTS_PER_HOUR,
-    "max_pause_slots": 168 * SLOTS_PER_HOUR,
+    "max_pause_slots": 72 * SLOTS_PER_HOUR,
     "param_delay_slots": 24 * SLOTS_PER_HOUR,
     "case_slots": 18_000,
     "openings_slots": 750,
     "verdict_commit_slots": 1_500,
-    "verdict_reveal_slots": 300,
+    "verdict_reveal_slots": 1_500,
     "jury_commit_slots": 1_500,
-    "jury_reveal_slots": 300,
+    "jury_reveal_slots": 1_500,
     "appeal_slots": 24 * SLOTS_PER_HOUR,
     "breaker_slots": 24 * SLOTS_PER_HOUR,
     "rounds_per_epoch": 500,

@@ -1,9 +1,9 @@
 """Relations between the chain parameters (protocol section 12, checked at creation).
 
-Owns: the contradictions that `create_run` and `update_params` refuse, in the program's order and
-under the program's error names.
+Owns: the contradictions that `create_run` refuses, in the program's order and under the program's
+error names.
 Never: checks the width of a single field; `params.py` and the account layout do.
-Next: `params.py` for the parameters themselves.
+Next: `params_update.py` for what may change later, `params.py` for the parameters themselves.
 """
 
 from collections.abc import Iterator
@@ -32,40 +32,9 @@ MAX_SEAT_LOAD: Final = 15
 SLOT_HASHES_LISTED: Final = 512
 """Slots that the chain remembers the hash of; a seed can be frozen no later."""
 PPM: Final = 1_000_000
-IMMUTABLE: Final = (
-    "capacity",
-    "ring",
-    "keep_rounds",
-    "rounds_per_epoch",
-    "residual_rounds",
-    "vesting_slots",
-    "unbond_slots",
-    "case_slots",
-    "sequences_per_payload",
-    "max_rounds",
-    "admission",
-    "sketch_factor",
-    "seat_load",
-)
-"""Layouts, deadlines under way and training depend on these; no update may change them."""
-
-NEVER_SHORTER: Final = (
-    "warmup_slots",
-    "commit_slots",
-    "attest_slots",
-    "close_grace_slots",
-    "param_delay_slots",
-    "openings_slots",
-    "verdict_commit_slots",
-    "verdict_reveal_slots",
-    "jury_commit_slots",
-    "jury_reveal_slots",
-    "appeal_slots",
-    "breaker_slots",
-)
-"""Time in which a participant acts or defends itself: no update may shorten it."""
-NEVER_LARGER: Final = ("absence_fee", "witness_fee", "recompute_cost")
-"""Penalties, or their unit: no update may raise them."""
+MAX_FEE_REWARDS: Final = 10
+"""An absence fee and the cost of a recomputation are at most so many rewards."""
+MAX_WITNESS_FEE_REWARDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,52 +78,11 @@ def least_keep_stake(min_stake: int, reward: int, absence_fee: int) -> int:
 def check_params(params: ParamsView) -> None:
     """Raise ContradictionError for the first pair of parameters that cannot both hold."""
     for rules in (_sizes(params), _windows(params), _money(params), _audits(params)):
-        _require(rules)
+        require(rules)
 
 
-def check_update(old: ParamsView, new: ParamsView) -> None:
-    """Raise ContradictionError if an update changes what is fixed, or what participants rely on.
-
-    The authority can never slash: no change may make a penalty larger, or the time in which one
-    is avoided shorter.
-    """
-    _require(
-        Rule(
-            "ImmutableParameter",
-            getattr(old, field) == getattr(new, field),
-            field,
-            f"{getattr(old, field)}, fixed at creation",
-            getattr(new, field),
-            "leave it as it is, or create a new run",
-        )
-        for field in IMMUTABLE
-    )
-    _require(
-        Rule(
-            "WindowShrinks",
-            getattr(new, field) >= getattr(old, field),
-            field,
-            f"at least {getattr(old, field)}, as it is",
-            getattr(new, field),
-            "leave participants at least the time that they joined for",
-        )
-        for field in NEVER_SHORTER
-    )
-    _require(
-        Rule(
-            "PenaltyGrows",
-            getattr(new, field) <= getattr(old, field),
-            field,
-            f"at most {getattr(old, field)}, as it is",
-            getattr(new, field),
-            "penalties may only become smaller",
-        )
-        for field in NEVER_LARGER
-    )
-    check_params(new)
-
-
-def _require(rules: Iterator[Rule]) -> None:
+def require(rules: Iterator[Rule]) -> None:
+    """Raise ContradictionError for the first rule that does not hold."""
     for rule in rules:
         if not rule.holds:
             raise ContradictionError(
@@ -207,10 +135,10 @@ def _windows(p: ParamsView) -> Iterator[Rule]:
         "lower seed_delay_slots",
     )
     yield Rule(
-        "PauseLongerThanUnbond",
-        p.max_pause_slots <= p.unbond_slots,
+        "PauseTooLong",
+        2 * p.max_pause_slots <= p.unbond_slots,
         "max_pause_slots",
-        f"at most unbond_slots = {p.unbond_slots}",
+        f"at most half of unbond_slots = {p.unbond_slots}",
         p.max_pause_slots,
         "lower max_pause_slots: the authority may not hold stakes back for ever",
     )
@@ -238,14 +166,26 @@ def _money(p: ParamsView) -> Iterator[Rule]:
         p.keep_stake_lamports,
         "raise min_stake_lamports or lower reward_per_payload",
     )
+    ten = MAX_FEE_REWARDS * p.reward_per_payload
     yield Rule(
         "AbsenceFeeTooLarge",
-        p.absence_fee * MIN_STAKE_ABSENCES <= p.keep_stake_lamports,
+        p.absence_fee <= min(p.keep_stake_lamports // MIN_STAKE_ABSENCES, ten),
         "absence_fee",
-        f"at most a tenth of keep_stake_lamports = {p.keep_stake_lamports // MIN_STAKE_ABSENCES}",
+        f"at most a tenth of keep_stake_lamports = {p.keep_stake_lamports // MIN_STAKE_ABSENCES} "
+        f"and {MAX_FEE_REWARDS} rewards = {ten}",
         p.absence_fee,
         "lower absence_fee",
     )
+    two = MAX_WITNESS_FEE_REWARDS * p.reward_per_payload
+    for field, most in (("recompute_cost", ten), ("witness_fee", two)):
+        yield Rule(
+            "FeeTooLarge",
+            getattr(p, field) <= most,
+            field,
+            f"at most {most}, a few rewards",
+            getattr(p, field),
+            f"lower {field} or raise reward_per_payload",
+        )
     least_bond = max(BOND_WITNESS_FEES * p.witness_fee, BOND_REWARDS * p.reward_per_payload)
     yield Rule(
         "BondTooSmall",
@@ -254,6 +194,14 @@ def _money(p: ParamsView) -> Iterator[Rule]:
         f"at least max(14 witness fees, 5 rewards) = {least_bond}",
         p.bond_lamports,
         "raise bond_lamports: it pays the jurors first",
+    )
+    yield Rule(
+        "BondTooLarge",
+        p.bond_lamports <= p.min_stake_lamports,
+        "bond_lamports",
+        f"at most min_stake_lamports = {p.min_stake_lamports}",
+        p.bond_lamports,
+        "lower bond_lamports: nobody could challenge a cheat",
     )
 
 

@@ -15,6 +15,7 @@ from troth_coordinator.rules.view import (
     NetworkView,
     Role,
     RoundFlag,
+    RunFlag,
     RunView,
     Status,
 )
@@ -112,10 +113,24 @@ def can_begin(view: NetworkView) -> bool:
 def vain_from(run: RunView) -> Slot:
     """Return the first slot in which a run that still waits may be given up.
 
-    It has waited as long as a withdrawal of stake takes. Before the first round only its authority
-    may end it, later anyone, by `advance_phase`.
+    Since its last closed round it has then waited, in all and on its own clock, as long as a
+    withdrawal of stake takes. Before the first round only its authority may end it, later anyone,
+    by `advance_phase`.
     """
-    return Slot(min(run.phase_start_slot + run.params.unbond_slots + 1, NONE))
+    last = run.waiting_since + run.params.unbond_slots + run.pause_total_slots
+    return Slot(min(last + 1, NONE))
+
+
+def is_in_vain(view: NetworkView, by_authority: bool = False) -> bool:
+    """Tell whether `advance_phase` gives the run up, although enough participants may be there.
+
+    It has waited for too long, its last Warmup was given, and too few are ready now.
+    """
+    run = view.run
+    may_give_up = by_authority or run.round > 0
+    if not may_give_up or not run.flags & RunFlag.LAST_WARMUP or view.slot < vain_from(run):
+        return False
+    return bitmap.count(_warmup_attendance(view).acted) < run.params.min_members
 
 
 def void_allowed_from(run: RunView) -> Slot:
@@ -142,6 +157,6 @@ def _can_leave_waiting(view: NetworkView) -> bool:
     # A run that waits in vain may be ended so as well; that is a person's decision, so it is
     # not called due here.
     params = view.run.params
-    if view.run.round >= params.max_rounds or can_begin(view):
+    if view.run.round >= params.max_rounds or (can_begin(view) and not is_in_vain(view)):
         return True
     return view.run.round > params.join_until_round and num_present(view) < params.min_members

@@ -36,7 +36,12 @@ class Misses:
     @property
     def is_inactive(self) -> bool:
         """Whether so many misses make the participant inactive."""
-        return self.deadline_in_row >= DEADLINE_MISSES or self.in_row >= ANY_MISSES
+        return self.is_fined or self.in_row >= ANY_MISSES
+
+    @property
+    def is_fined(self) -> bool:
+        """Whether that costs the fee: only misses in phases that gave the full time do."""
+        return self.deadline_in_row >= DEADLINE_MISSES
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,11 @@ class Role(IntFlag):
 
 
 class RunFlag(IntFlag):
-    """Requests of the run authority that wait for their moment."""
+    """Requests of the authority that wait for their moment; a last Warmup that was given."""
 
     PAUSE_REQUESTED = 1
     PARAMS_PENDING = 2
+    LAST_WARMUP = 4
 
 
 class EntryFlag(IntFlag):
@@ -270,10 +271,10 @@ class RoundView:
 
 @dataclass(frozen=True, slots=True)
 class TicketView:
-    """Stake on its way out: paid when `matures_slot` has passed."""
+    """Stake on its way out: paid once the run clock shows `matures_clock`."""
 
     lamports: Lamports
-    matures_slot: Slot
+    matures_clock: Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +295,7 @@ class RecordView:
     inactive_round: RoundIndex
     return_round: RoundIndex
     jailed_until_round: RoundIndex
+    is_on_probation: bool
 
 
 @dataclass(frozen=True, slots=True)

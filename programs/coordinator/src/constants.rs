@@ -28,9 +28,25 @@ pub const MAX_GROWTH_BYTES: usize = 10_240;
 pub const SLOT_HASHES_ENTRIES: u64 = 512;
 /// Parts per million in one.
 pub const PPM: u64 = 1_000_000;
-/// Longest window that a parameter may name (about 14 000 years of slots): sums stay far from
-/// overflow.
-pub const MAX_WINDOW_SLOTS: u64 = 1 << 40;
+/// Longest window that a parameter may name: 39 days of slots.
+pub const MAX_WINDOW_SLOTS: u64 = 1 << 23;
+/// Longest phase of a round, Warmup or rest that a parameter may name: seven hours of slots.
+pub const MAX_PHASE_SLOTS: u64 = 1 << 16;
+/// Most sequences of a payload: positions in the data stay far from overflow.
+pub const MAX_SEQUENCES: u64 = 1 << 20;
+/// Most rounds of an epoch, and between two checkpoints.
+pub const MAX_EPOCH_ROUNDS: u64 = 100_000;
+/// Most rounds of a residual period.
+pub const MAX_RESIDUAL_ROUNDS: u64 = 10_000;
+/// Most rounds that a witness serves before it may be seated.
+pub const MAX_SEAT_AFTER_ROUNDS: u32 = 1_000;
+/// An absence fee and the cost of a recomputation are at most this many rewards.
+pub const MAX_FEE_REWARDS: u64 = 10;
+/// A witness fee is at most this many rewards.
+pub const MAX_WITNESS_FEE_REWARDS: u64 = 2;
+/// An update may lengthen a window to this many times its length at the creation, and multiply or
+/// divide the reward by it.
+pub const MAX_UPDATE_FACTOR: u64 = 2;
 /// Largest amount that a parameter may name: sums over 64 participants stay far from overflow.
 pub const MAX_PARAM_LAMPORTS: u64 = 1 << 56;
 /// Least `keep_rounds`: a round cannot wait for the seed that the close opening it has just named.
@@ -69,6 +85,8 @@ pub const ADMISSION_ALLOWLIST: u8 = 1;
 pub const RUN_PAUSE_REQUESTED: u8 = 1;
 /// Run flag: `pending_params` wait for an epoch boundary.
 pub const RUN_PARAMS_PENDING: u8 = 2;
+/// Run flag: the run had waited for too long when its last Warmup began; another needs the ready.
+pub const RUN_LAST_WARMUP: u8 = 4;
 
 /// Entry flag: leaves at the next open.
 pub const ENTRY_LEAVING: u8 = 1;

@@ -75,16 +75,16 @@ pub enum CoordinatorError {
     RingOutOfRange,
     #[msg("max_witness_only must be at most capacity")]
     WitnessOnlyOutOfRange,
-    #[msg("sequences_per_payload and every count of rounds must be 1 to 2^32 - 1")]
+    #[msg("counts are 1 up to: sequences 2^20, epoch 100000, residual 10000, seat_after 1000")]
     CountOutOfRange,
     #[msg("every window but max_pause must be at least one slot")]
     WindowZero,
-    #[msg("a window must be at most 2^40 slots")]
+    #[msg("a window is at most 2^23 slots, a phase 2^16, after an update twice that of creation")]
     WindowTooLong,
     #[msg("seed_delay_slots must be less than the 512 slots that SlotHashes lists")]
     SeedDelayTooLong,
-    #[msg("max_pause_slots must be at most unbond_slots")]
-    PauseLongerThanUnbond,
+    #[msg("max_pause_slots must be at most half of unbond_slots")]
+    PauseTooLong,
     #[msg("vesting_slots must exceed the longest path of round, audit, case, appeal and breaker")]
     VestingTooShort,
     #[msg("unbond_slots must exceed the longest path of round, audit, case, appeal and breaker")]
@@ -93,10 +93,14 @@ pub enum CoordinatorError {
     AmountTooLarge,
     #[msg("keep_stake_lamports must be 60 rewards, half of min_stake and 1, up to min_stake")]
     KeepStakeOutOfRange,
-    #[msg("absence_fee must be at most a tenth of keep_stake_lamports")]
+    #[msg("absence_fee must be at most a tenth of keep_stake_lamports, and ten rewards")]
     AbsenceFeeTooLarge,
+    #[msg("witness_fee must be at most two rewards, and recompute_cost ten")]
+    FeeTooLarge,
     #[msg("bond_lamports must be at least 14 witness fees and 5 rewards")]
     BondTooSmall,
+    #[msg("bond_lamports must be at most min_stake_lamports")]
+    BondTooLarge,
     #[msg("chances must satisfy p_base_ppm <= p_new_ppm <= 1000000")]
     ChanceOutOfRange,
     #[msg("p_base_ppm * keep_stake_lamports must be 0 or at least 3600000 rewards")]
@@ -111,16 +115,16 @@ pub enum CoordinatorError {
     UnknownAdmission,
     #[msg("reserved bytes must be zero")]
     ReservedNotZero,
-    #[msg(
-        "sizes, counts of rounds, vesting, unbonding, admission, sketch_factor, seat_load are fixed"
-    )]
+    #[msg("an update changes only the reward, longer windows and fewer min_members")]
     ImmutableParameter,
-    #[msg(
-        "an update never shortens warmup, commit, attest, grace, delay, audit or appeal windows"
-    )]
+    #[msg("an update never shortens a window: name at least the one in force")]
     WindowShrinks,
-    #[msg("an update never raises absence_fee, witness_fee or recompute_cost")]
-    PenaltyGrows,
+    #[msg("an update never raises min_members")]
+    MinMembersGrow,
+    #[msg("an update keeps the reward between half and twice that of the creation")]
+    RewardOutOfRange,
+    #[msg("the pool cannot pay the higher reward to all trainers for an epoch: fund_run first")]
+    RewardUnfunded,
 
     // Phases.
     #[msg("not possible in this phase: read run.phase and try again later")]

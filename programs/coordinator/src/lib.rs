@@ -319,8 +319,8 @@ pub mod coordinator {
     }
 
     /// Stops the clock: at once between rounds, else at the next close.
-    pub fn pause_run(ctx: Context<AuthorityOverRun>) -> Result<()> {
-        journalled!(ctx, journal => pause_run::handle(ctx, journal))
+    pub fn pause_run(ctx: Context<PauseRun>) -> Result<()> {
+        journalled!(ctx, journal => PauseRun::handle(ctx, journal))
     }
 
     /// Restarts the clock, or cancels a requested pause.
@@ -329,8 +329,8 @@ pub mod coordinator {
     }
 
     /// Requests new parameters, in force from an epoch boundary after the delay.
-    pub fn update_params(ctx: Context<AuthorityOverRun>, params: Params) -> Result<()> {
-        journalled!(ctx, journal => update_params::handle(ctx, journal, params))
+    pub fn update_params(ctx: Context<UpdateParams>, params: Params) -> Result<()> {
+        journalled!(ctx, journal => UpdateParams::handle(ctx, journal, params))
     }
 
     /// Starts leaving: the whole stake unbonds.

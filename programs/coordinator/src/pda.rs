@@ -11,7 +11,7 @@ use crate::constants::MAX_GROWTH_BYTES;
 use crate::errors::CoordinatorError;
 use crate::math::{add, sub};
 
-/// `["run", run_id[32]]`
+/// `["run", authority, run_id[32]]`
 pub const SEED_RUN: &[u8] = b"run";
 /// `["roster", run]`
 pub const SEED_ROSTER: &[u8] = b"roster";

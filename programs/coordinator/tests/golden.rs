@@ -49,6 +49,7 @@ const CHECKS: &[(&str, Answer)] = &[
     ("openings_step", judge::openings_step),
     ("outage", economy::outage),
     ("params", economy::params),
+    ("params_update", economy::params_update),
     ("phase_due", answers::phase_due),
     ("return_round", economy::return_round),
     ("root_only", answers::root_only),

@@ -1,5 +1,6 @@
 """How `troth_coordinator.rules` answers each golden vector. Next: checks_judge.py."""
 
+from collections.abc import Callable
 from typing import Any
 
 from troth_coordinator.rules import (
@@ -21,6 +22,7 @@ from troth_coordinator.rules.config import ScheduleSection
 from troth_coordinator.rules.errors import ContradictionError
 from troth_coordinator.rules.hashing import H
 from troth_coordinator.rules.params_checks import check_params
+from troth_coordinator.rules.params_update import check_update
 from troth_coordinator.rules.params_view import Admission, ParamsView
 from troth_coordinator.rules.reward import Buckets
 from troth_coordinator.rules.root import Turnout
@@ -116,7 +118,7 @@ def misses(given: Given) -> Any:
     for duties in given["rounds"]:
         counted = standing.after_round(counted, [standing.Duty(*duty) for duty in duties])
     numbers = {"in_row": counted.in_row, "deadline_in_row": counted.deadline_in_row}
-    return numbers | {"inactive": counted.is_inactive}
+    return numbers | {"inactive": counted.is_inactive, "fined": counted.is_fined}
 
 
 def return_round(given: Given) -> Any:
@@ -174,8 +176,21 @@ def slot_hashes(given: Given) -> Any:
 
 
 def params(given: Given) -> Any:
+    return _refusal_of(lambda: check_params(_params(given)))
+
+
+def params_update(given: Given) -> Any:
+    created, old, new = (_params(given[name]) for name in ("created", "old", "new"))
+    return _refusal_of(lambda: check_update(created, old, new))
+
+
+def _params(given: Given) -> ParamsView:
+    return ParamsView(**given | {"admission": Admission(given["admission"])})
+
+
+def _refusal_of(check: Callable[[], None]) -> str:
     try:
-        check_params(ParamsView(**given | {"admission": Admission(given["admission"])}))
+        check()
     except ContradictionError as error:
         return error.program_error
     return "ok"
@@ -235,6 +250,7 @@ CHECKS = {
         openings_step,
         eligible_at_open,
         params,
+        params_update,
         py_perm,
         py_lr,
         py_fp32,

@@ -71,12 +71,12 @@ class Landed:
 class ChainDriver:
     """A chain with the program, and one run of it."""
 
-    def __init__(self, run_id: bytes, ring: int) -> None:
+    def __init__(self, authority: Pubkey, run_id: bytes, ring: int) -> None:
         self.chain = self.new_chain()
         self.chain.advance(10)
         self.ledger = Ledger()
         layout = program_layout()
-        self.at = RunAddresses.create(run_id, ring, layout.program_id)
+        self.at = RunAddresses.create(authority, run_id, ring, layout.program_id)
         self._reader = AccountReader(layout, program_codec())
         self._events = EventReader(program_codec())
         self._errors = program_codec().errors

@@ -18,8 +18,8 @@ Pairs = Sequence[tuple[Pubkey, Pubkey]]
 
 def close(driver: RoundDriver, pairs: Pairs = (), by: Keypair | None = None) -> Instruction:
     """Close these accounts, and with the last of them the run; the authority signs, or `by`."""
-    authority = (by or driver.authority).pubkey()
-    return make.close_run(driver.at, authority, driver.authority.pubkey(), pairs)
+    closer, authority = (by or driver.authority).pubkey(), driver.authority.pubkey()
+    return make.close_run(driver.at, closer, authority, authority, pairs)
 
 
 def round_pairs(driver: RoundDriver) -> list[tuple[Pubkey, Pubkey]]:

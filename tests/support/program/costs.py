@@ -121,7 +121,7 @@ def _wind_up(driver: RoundDriver) -> None:
     pairs += [(driver.at.checkpoint(round_), cranker) for round_ in range(1, 5)]
     for start in range(0, len(pairs), 10):
         batch = pairs[start : start + 10]
-        driver.send(make.close_run(driver.at, payer, payer, batch), driver.authority)
+        driver.send(make.close_run(driver.at, payer, payer, payer, batch), driver.authority)
 
 
 def _silence() -> RoundDriver:

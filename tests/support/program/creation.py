@@ -16,7 +16,7 @@ RUN_ID = b"r" * 32
 
 def new_chain(ring: int = 16) -> ChainDriver:
     """A chain on which the authority has lamports, and nothing is created yet."""
-    made = ChainDriver(RUN_ID, ring)
+    made = ChainDriver(AUTHORITY.pubkey(), RUN_ID, ring)
     made.chain.airdrop(AUTHORITY.pubkey(), 100 * SOL)
     return made
 

@@ -38,6 +38,21 @@ def header_of(index: int, round_: int) -> bytes:
     return hashlib.sha256(f"header {index} {round_}".encode()).digest()
 
 
+SHORT_WINDOWS: dict[str, int | str] = {
+    "vesting_slots": 3_000,
+    "unbond_slots": 3_600,
+    "max_pause_slots": 1_800,
+    "openings_slots": 60,
+    "verdict_commit_slots": 80,
+    "verdict_reveal_slots": 40,
+    "jury_commit_slots": 80,
+    "jury_reveal_slots": 40,
+    "appeal_slots": 100,
+    "breaker_slots": 30,
+}
+"""Shorter than those of any shipped config: the tests run to the end of most of them."""
+
+
 def params_of(**changes: int | str) -> ParamsView:
     """Localnet parameters with small money, so that rewards are easy to count by hand."""
     values: dict[str, int | str] = {
@@ -47,6 +62,7 @@ def params_of(**changes: int | str) -> ParamsView:
         "bond_lamports": 5_000,
         "sequences_per_payload": 2,
         "max_rounds": 40,
+        **SHORT_WINDOWS,
     }
     return ChainParams.localnet(**{**values, **changes}).to_view()
 
@@ -60,8 +76,8 @@ class RoundDriver(ChainDriver):
         self, num: int = 4, *, roles: Sequence[int] = (), pool: int = SOL, **changes: int | str
     ) -> None:
         self.params = params_of(**changes)
-        super().__init__(self.run_id, self.params.ring)
         self.authority, self.cranker = key("authority"), key("cranker")
+        super().__init__(self.authority.pubkey(), self.run_id, self.params.ring)
         self.owners = [key("owner", index) for index in range(num)]
         self.sessions = [key("session", index) for index in range(num)]
         self.roles = list(roles) or [3] * num

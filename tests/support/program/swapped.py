@@ -106,8 +106,8 @@ class TwoRuns:
 
     def _open_other_run(self) -> None:
         driver, authority = self.driver, self.driver.cranker
-        self.other = RunAddresses.create(OTHER_RUN, driver.params.ring, driver.at.program)
-        payer = authority.pubkey()
+        payer, ring = authority.pubkey(), driver.params.ring
+        self.other = RunAddresses.create(payer, OTHER_RUN, ring, driver.at.program)
         terms = make.RunTerms(OTHER_RUN, b"c" * 32, b"m" * 32, root_of(0), payer, driver.params)
         built = [make.create_run(self.other, payer, terms)]
         built += [make.init_roster(self.other, payer) for _ in range(3)]

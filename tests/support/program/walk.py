@@ -354,8 +354,10 @@ def wind_up(walk: Walk) -> None:
     for first in range(0, len(held) + 1, 8):
         if not walk.is_over:
             some = held[first : first + 8]
-            closing = make.close_run(driver.at, boss.pubkey(), boss.pubkey(), some)
-            walk.attempt(closing, boss)
+            closer = walk.dice.choice((boss, driver.cranker))
+            owner = boss.pubkey()
+            closing = make.close_run(driver.at, closer.pubkey(), owner, owner, some)
+            walk.attempt(closing, closer)
 
 
 def resume(walk: Walk) -> None:

@@ -122,11 +122,12 @@ async def test_a_fork_that_takes_the_post_back_gets_it_again(driver):
 
 
 async def test_u_is_kept_until_the_seed_is_final_and_then_released(driver):
-    await look(driver)
+    brief = replace(PARAMS, openings_slots=60)
+    await look(driver, params=brief)
     assert driver.state.archive.waiting() == [ROUND]
-    await look(driver, slot=FROZEN_AT + FORK_SLOTS)
+    await look(driver, slot=FROZEN_AT + FORK_SLOTS, params=brief)
     assert driver.state.archive.waiting() == [ROUND]
-    await look(driver, slot=FROZEN_AT + FORK_SLOTS + 1, sequence=2)
+    await look(driver, slot=FROZEN_AT + FORK_SLOTS + 1, sequence=2, params=brief)
     assert driver.state.archive.waiting() == []
 
 

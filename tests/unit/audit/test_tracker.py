@@ -13,7 +13,7 @@ from support.audit_driver import (
     settle,
     view_at,
 )
-from support.audit_views import audit_view
+from support.audit_views import STAGE_END, audit_view
 from support.views import PARAMS
 
 from troth_client.state.audit_tracker import FORK_SLOTS, PATIENCE_SLOTS, REREAD_SLOTS, asked_for
@@ -197,8 +197,8 @@ async def test_changes_are_told_and_nothing_twice(driver, tracker):
 async def test_the_stage_shown_is_that_of_the_slot(driver, tracker):
     driver.node.audits = [audit_view()]
     await tracker.refresh(view_at())
-    (before,) = tracker.audits(view_at(FROZEN_AT + 60))
-    (after,) = tracker.audits(view_at(FROZEN_AT + 61))
+    (before,) = tracker.audits(view_at(STAGE_END))
+    (after,) = tracker.audits(view_at(STAGE_END + 1))
     assert before.stage is AuditStage.COMMIT
     assert after.stage is AuditStage.REVEAL
     assert tracker.held_rounds == {ROUND}

@@ -18,7 +18,7 @@ def derived(*seeds, program=PROGRAM):
 
 def test_every_address():
     run = bytes(RUN)
-    assert addresses.run_address(b"i" * 32) == derived(b"run", b"i" * 32)
+    assert addresses.run_address(OWNER, b"i" * 32) == derived(b"run", bytes(OWNER), b"i" * 32)
     assert addresses.roster_address(RUN) == derived(b"roster", run)
     assert addresses.vault_address(RUN) == derived(b"vault", run)
     assert addresses.participant_address(RUN, OWNER) == derived(b"participant", run, bytes(OWNER))
@@ -28,8 +28,8 @@ def test_every_address():
 
 
 def test_the_addresses_of_one_run():
-    at = addresses.RunAddresses.create(b"i" * 32, 16)
-    assert at.run == addresses.run_address(b"i" * 32)
+    at = addresses.RunAddresses.create(OWNER, b"i" * 32, 16)
+    assert at.run == addresses.run_address(OWNER, b"i" * 32)
     assert at.program == PROGRAM
     assert at.roster == addresses.roster_address(at.run)
     assert at.vault == addresses.vault_address(at.run)
@@ -39,15 +39,18 @@ def test_the_addresses_of_one_run():
 
 
 def test_another_program_has_other_addresses():
-    other = addresses.RunAddresses.create(b"i" * 32, 16, OWNER)
-    assert other.run == derived(b"run", b"i" * 32, program=OWNER)
+    other = addresses.RunAddresses.create(OWNER, b"i" * 32, 16, OWNER)
+    assert other.run == derived(b"run", bytes(OWNER), b"i" * 32, program=OWNER)
     assert other.vault == derived(b"vault", bytes(other.run), program=OWNER)
 
 
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: addresses.run_address(b"short"), "run id: expected 32 bytes, found 5 bytes"),
+        (
+            lambda: addresses.run_address(OWNER, b"short"),
+            "run id: expected 32 bytes, found 5 bytes",
+        ),
         (lambda: addresses.round_position_address(RUN, 1 << 16), "ring position"),
         (lambda: addresses.round_position_address(RUN, -1), "ring position"),
         (lambda: addresses.round_address(RUN, 1, 0), "ring: expected at least 1"),

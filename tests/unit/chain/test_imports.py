@@ -30,7 +30,7 @@ def test_building_instructions_and_reading_the_chain_need_no_anchorpy():
     code = """
 from solders.pubkey import Pubkey
 from troth_coordinator.chain import addresses, codec, instructions, layouts
-at = addresses.RunAddresses.create(b"r" * 32, 8)
+at = addresses.RunAddresses.create(Pubkey.default(), b"r" * 32, 8)
 instructions.advance_phase(at, Pubkey.default(), 3)
 codec.program_codec().decode_account("Checkpoint", bytes(138))
 """

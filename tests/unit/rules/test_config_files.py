@@ -10,6 +10,7 @@ from troth_coordinator.rules.errors import (
     InvalidValueError,
     UnknownKeyError,
 )
+from troth_coordinator.rules.params import ChainParams
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 # Trainable parameters by hand: embedding (twice unless tied), layers, final norm.
@@ -41,6 +42,22 @@ def test_shipped_files_load(name):
     assert num_parameters(settings.config.model) == NUM_PARAMETERS[name]
     assert settings.chain.max_rounds == settings.config.schedule.rounds
     assert settings.chain.sequences_per_payload == settings.config.train.sequences_per_payload
+
+
+JUDGED = (
+    *("openings_slots", "verdict_commit_slots", "verdict_reveal_slots"),
+    *("jury_commit_slots", "jury_reveal_slots", "appeal_slots"),
+)
+"""Windows in which a stake is lost by whoever is away."""
+
+
+@pytest.mark.parametrize("field", JUDGED)
+@pytest.mark.parametrize("name", [*sorted(NUM_PARAMETERS), "public", "localnet preset"])
+def test_every_window_of_an_audit_or_a_jury_survives_a_restart(name, field):
+    """A minute at the 400 ms of a public cluster, which are also those of `troth localnet up`."""
+    presets = {"public": ChainParams.public, "localnet preset": ChainParams.localnet}
+    chain = presets[name]() if name in presets else load_config([CONFIGS / f"{name}.toml"]).chain
+    assert getattr(chain, field) * 400 >= 60_000
 
 
 def test_the_demo_has_the_size_and_length_that_it_promises():

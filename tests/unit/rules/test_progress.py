@@ -8,7 +8,7 @@ from support.views import PARAMS, entry, network, roster, round_view, run_view
 from troth_coordinator.rules import progress
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import NetworkView, Role, RoundFlag, Status
+from troth_coordinator.rules.view import NetworkView, Role, RoundFlag, RunFlag, Status
 
 
 def pending(number, **changes):
@@ -81,12 +81,35 @@ def test_waiting_ends_with_enough_members_and_a_trainer():
 
 
 def test_a_run_that_waits_in_vain_is_not_due_but_may_be_given_up():
-    run = run_view(phase=Phase.WAITING_FOR_MEMBERS, phase_start_slot=1_000)
+    waits = run_view(phase=Phase.WAITING_FOR_MEMBERS, phase_start_slot=9_000)
+    run = replace(waits, waiting_since=1_000, pause_total_slots=70)
     after = progress.vain_from(run)
-    assert after == 1_000 + PARAMS.unbond_slots + 1
+    assert after == 1_000 + 70 + PARAMS.unbond_slots + 1
     alone = roster(pending(1))
     assert not progress.is_transition_due(network(after, run, entries=alone))
     assert not progress.can_begin(network(after, run, entries=alone))
+
+
+def test_after_its_last_warmup_a_run_begins_only_with_the_ready():
+    """Strangers that join and never become ready must not hold the pool for ever."""
+    waits = run_view(phase=Phase.WAITING_FOR_MEMBERS, round=5, root_round=3)
+    run = replace(waits, waiting_since=1_000, flags=RunFlag.LAST_WARMUP)
+    after = progress.vain_from(run)
+    absent, ready = pending(1), replace(pending(2), ready_round=3)
+    idle, eager = roster(absent, absent), roster(ready, ready)
+
+    def may_be_given_up(entries, run=run, slot=after, by_authority=False):
+        view = network(slot, run, entries=entries)
+        is_vain = progress.is_in_vain(view, by_authority)
+        assert progress.is_transition_due(view) is not progress.is_in_vain(view)
+        return is_vain
+
+    assert may_be_given_up(idle)
+    assert not may_be_given_up(eager)
+    assert not may_be_given_up(idle, slot=after - 1)
+    assert not may_be_given_up(idle, replace(run, flags=RunFlag(0)))
+    assert not may_be_given_up(idle, replace(run, round=0))
+    assert may_be_given_up(idle, replace(run, round=0), by_authority=True)
 
 
 def test_a_run_can_begin_only_while_a_round_is_left():
@@ -130,8 +153,9 @@ def test_deadlines_of_the_open_phase():
 
 
 def test_a_pause_has_a_budget():
-    run = run_view(pause_used_slots=3_000)
+    used = PARAMS.max_pause_slots - 600
+    run = run_view(pause_used_slots=used)
     assert not progress.is_pause_spent(run, 10**9)
-    paused = run_view(pause_used_slots=3_000, paused_at_slot=2_000)
+    paused = run_view(pause_used_slots=used, paused_at_slot=2_000)
     assert not progress.is_pause_spent(paused, 2_599)
     assert progress.is_pause_spent(paused, 2_600)

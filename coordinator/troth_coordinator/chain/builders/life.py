@@ -90,16 +90,21 @@ def update_params(at: RunAddresses, authority: Pubkey, params: ParamsView) -> In
 
 
 def close_run(
-    at: RunAddresses, authority: Pubkey, funder: Pubkey, pairs: Sequence[tuple[Pubkey, Pubkey]] = ()
+    at: RunAddresses,
+    closer: Pubkey,
+    authority: Pubkey,
+    funder: Pubkey,
+    pairs: Sequence[tuple[Pubkey, Pubkey]] = (),
 ) -> Instruction:
     """Closes the accounts of a finished run, batch by batch.
 
+    closer: sender of the transaction, open to anyone; the authority where the run is unused.
     authority: authority of the run; gets back the rent of run, vault and roster.
     funder: funder of the run; receives all that is not owed to anybody.
     pairs: accounts to close, each with its recorded payer.
     """
     return with_accounts(
-        build(at, "close_run", {}, authority=authority, funder=funder),
+        build(at, "close_run", {}, closer=closer, authority=authority, funder=funder),
         [key for pair in pairs for key in pair],
     )
 

@@ -145,6 +145,7 @@ fn flags() -> [Flags; 7] {
             bits![
                 "pause_requested" = RUN_PAUSE_REQUESTED,
                 "params_pending" = RUN_PARAMS_PENDING,
+                "last_warmup" = RUN_LAST_WARMUP,
             ],
         ),
         (
@@ -225,8 +226,8 @@ fn event_kinds() -> String {
             ParticipantJoined, StakeToppedUp, SessionKeySet, EndpointSet, ManifestAnnounced,
             PauseRequested, PauseCancelled, RunPaused, RunResumed, ParamsRequested, ParamsApplied,
             LeaveRequested, ParticipantLeft, StakeUnbonding, StakeWithdrawn, RewardClaimed,
-            RewardsMoved, ParticipantClosed, AccountClosed, LeftoversPaid, RunClosed, PhaseStarted,
-            WarmupEnded, RoundOpened, MembershipChanged, RoundSettled, RewardsScaled,
+            RewardsMoved, RecordMoved, ParticipantClosed, AccountClosed, LeftoversPaid, RunClosed,
+            PhaseStarted, WarmupEnded, RoundOpened, MembershipChanged, RoundSettled, RewardsScaled,
             CheckpointStored, ReadyPosted, Activated, SeedFrozen, SeedRetargeted, SeedLost,
             MissingReported, PayloadStruck, AuditRequested, AuditOpened, OpeningsPosted,
             VerdictCommitted, VerdictRevealed, AuditExtended, AuditSettled, FeesScaled, Penalised,

@@ -63,10 +63,7 @@ impl AuditContext<'_, '_> {
     /// The prices of this audit's penalties, with the reward that held at the open of its round.
     #[must_use]
     pub fn prices(&self) -> Prices {
-        Prices {
-            reward_per_payload: self.audit.reward_price,
-            ..self.run.prices()
-        }
+        self.run.prices(self.audit.reward_price)
     }
 
     /// Slashes at once. The lamports are burned; a target that was wrongly accused gets a part.

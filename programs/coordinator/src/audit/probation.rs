@@ -97,7 +97,8 @@ impl AuditContext<'_, '_> {
     }
 }
 
-/// Probations that end because the membership does: what waits goes to the pool.
+/// Probations whose membership ends: what waits goes to the pool. The mark stays, for one that
+/// joins again is still on probation.
 #[derive(Default)]
 pub struct Ended {
     ended: u64,
@@ -105,12 +106,11 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Ends the probation of `entry`, if there is one; `one` is its bitmap.
+    /// Returns what `entry` waits for, if it is on probation; `one` is its bitmap.
     pub fn add(&mut self, run: &mut Run, entry: &mut Entry, one: u64) -> Result<()> {
-        if entry.is_on_probation() {
+        if entry.is_on_probation() && !entry.is_gone() {
             self.ended |= one;
             self.returned = add(self.returned, run.return_withheld(entry, u64::MAX)?)?;
-            entry.end_probation();
         }
         Ok(())
     }

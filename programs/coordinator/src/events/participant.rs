@@ -134,8 +134,8 @@ pub struct LeaveRequested {
     pub index: u16,
     /// Stake on its way out.
     pub stake: u64,
-    /// First slot in which it is paid.
-    pub matures_slot: u64,
+    /// First moment on the run clock in which it is paid.
+    pub matures_clock: u64,
     /// Whether it serves the open round to its end.
     pub at_next_open: bool,
     /// Last moment on the run clock in which a jury may still need its vote.
@@ -180,8 +180,8 @@ pub struct StakeUnbonding {
     pub index: u16,
     /// Amount.
     pub lamports: u64,
-    /// First slot in which it is paid.
-    pub matures_slot: u64,
+    /// First moment on the run clock in which it is paid.
+    pub matures_clock: u64,
 }
 
 impl Absorbed for StakeUnbonding {
@@ -226,6 +226,35 @@ pub struct RewardClaimed {
 
 impl Absorbed for RewardClaimed {
     const KIND: u8 = 20;
+}
+
+/// A record that must outlive a membership moved between the roster and the owner's account.
+#[event]
+pub struct RecordMoved {
+    /// The run.
+    pub run: Pubkey,
+    /// Number of the event in the run.
+    pub sequence: u64,
+    /// Slot.
+    pub slot: u64,
+    /// Owner whose record it is.
+    pub owner: Pubkey,
+    /// Index that it left, or that it is in force for now.
+    pub index: u16,
+    /// Whether its owner has joined again.
+    pub is_in_force: bool,
+    /// Convictions for work.
+    pub work_faults: u8,
+    /// Strikes in all.
+    pub strikes: u8,
+    /// Times that openings were missing and are still remembered.
+    pub openings_step: u8,
+    /// First round after jail.
+    pub jailed_until_round: u64,
+}
+
+impl Absorbed for RecordMoved {
+    const KIND: u8 = 27;
 }
 
 /// Rewards left behind at a reused index went to their owner's account.

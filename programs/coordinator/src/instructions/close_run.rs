@@ -11,9 +11,12 @@ use crate::state::{Checkpoint, Participant, Phase, Roster, Round, Run};
 /// Accounts of `close_run`; then pairs of an account to close and its recorded payer.
 #[derive(Accounts)]
 pub struct CloseRun<'info> {
+    /// Sender of the transaction, open to anyone; the authority where the run is unused.
+    pub closer: Signer<'info>,
     /// Authority of the run; gets back the rent of run, vault and roster.
+    /// CHECK: `run.authority`; only lamports enter.
     #[account(mut)]
-    pub authority: Signer<'info>,
+    pub authority: UncheckedAccount<'info>,
     /// The run.
     #[account(
         mut,
@@ -52,6 +55,8 @@ impl<'info> CloseRun<'info> {
         let run = self.run.load()?;
         let unused = run.is(Phase::WaitingForMembers) && run.round == 0;
         if unused && run.num_participants == 0 {
+            let by_authority = self.closer.key() == run.authority;
+            ensure!(by_authority, CoordinatorError::WrongAuthority);
             return Ok(());
         }
         ensure!(run.is(Phase::Finished), CoordinatorError::RunNotFinished);
@@ -102,10 +107,9 @@ impl<'info> CloseRun<'info> {
         } else {
             let participant = Participant::load(account, key)?;
             let roster = AccountLoader::<Roster>::try_from(&self.roster)?;
-            ensure!(
-                participant.is_closable(&*roster.load()?)?,
-                CoordinatorError::NothingToClose
-            );
+            let is_closable =
+                participant.is_closable(&*self.run.load()?, &*roster.load()?, slot)?;
+            ensure!(is_closable, CoordinatorError::NothingToClose);
             let kind = Kind::Participant(participant.owner);
             (participant.run, participant.payer, kind)
         };

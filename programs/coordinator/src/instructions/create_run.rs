@@ -7,12 +7,12 @@ use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Journal, RunCreated};
 use crate::pda;
 use crate::pda::{SEED_ROSTER, SEED_RUN, SEED_VAULT};
-use crate::state::{init::initialise, Params, Phase, Run};
+use crate::state::{init::initialise, Params, Run};
 
 /// Arguments of `create_run`.
 #[derive(AnchorSerialize, AnchorDeserialize, Clone, Copy)]
 pub struct CreateRunArgs {
-    /// Identity of the run: the PDA seed.
+    /// Identity of the run among those of its authority: a PDA seed.
     pub run_id: [u8; 32],
     /// Hash of the run config.
     pub config_hash: [u8; 32],
@@ -64,7 +64,8 @@ struct Addresses {
 impl CreateRun<'_> {
     fn validate(&self, args: &CreateRunArgs) -> Result<Addresses> {
         args.params.validate()?;
-        let run = pda::find(&[SEED_RUN, &args.run_id]);
+        // With the authority, so that nobody can take an address that another one is about to use.
+        let run = pda::find(&[SEED_RUN, self.authority.key.as_ref(), &args.run_id]);
         let vault = pda::find(&[SEED_VAULT, run.0.as_ref()]);
         let roster = pda::find(&[SEED_ROSTER, run.0.as_ref()]);
         ensure!(self.run.key() == run.0, CoordinatorError::WrongAddress);
@@ -80,7 +81,8 @@ impl CreateRun<'_> {
     ) -> Result<()> {
         let accounts = ctx.accounts;
         let at = accounts.validate(&args)?;
-        let run_seeds: [&[u8]; 3] = [SEED_RUN, &args.run_id, &[at.run.1]];
+        let owner = accounts.authority.key.as_ref();
+        let run_seeds: [&[u8]; 4] = [SEED_RUN, owner, &args.run_id, &[at.run.1]];
         pda::create(&accounts.authority, &accounts.run, &run_seeds, Run::SIZE)?;
         let vault_seeds: [&[u8]; 3] = [SEED_VAULT, at.run.0.as_ref(), &[at.vault.1]];
         pda::create(&accounts.authority, &accounts.vault, &vault_seeds, 0)?;
@@ -91,7 +93,7 @@ impl CreateRun<'_> {
             fill(run, &args, &at, accounts.authority.key());
             run.created_slot = slot;
             run.vault_rent = vault_rent;
-            run.enter(Phase::WaitingForMembers, slot, None)?;
+            run.start_waiting(slot)?;
             let event = created(run, &args, &at, slot);
             record(run, journal, &event)?;
             run.invariant()?;

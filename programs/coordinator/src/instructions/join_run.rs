@@ -4,12 +4,12 @@ use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::events::{record, Journal, ParticipantJoined, RewardsMoved};
+use crate::events::{record, Journal, ParticipantJoined, RecordMoved, RewardsMoved};
 use crate::math::add;
 use crate::pda;
 use crate::pda::SEED_PARTICIPANT;
 use crate::rules::bitmap::bit;
-use crate::state::{check_text, Entry, Participant, Roster, Run, Status};
+use crate::state::{check_text, Entry, Participant, Record, Roster, Run, Status};
 
 /// Arguments of `join_run`.
 #[derive(AnchorSerialize, AnchorDeserialize, Clone)]
@@ -48,7 +48,8 @@ pub struct JoinRun<'info> {
     /// CHECK: `run.vault`; only lamports enter.
     #[account(mut)]
     pub vault: UncheckedAccount<'info>,
-    /// Participant of the former owner of the index, needed where rewards are left behind.
+    /// Participant of the former owner of the index, needed where rewards or a record are left
+    /// behind.
     /// CHECK: loaded only then, with its discriminator, run, owner and index checked.
     #[account(mut)]
     pub previous: Option<UncheckedAccount<'info>>,
@@ -107,8 +108,10 @@ impl<'info> JoinRun<'info> {
         accounts.settle_predecessor(journal, args.index, slot)?;
         participant.index = args.index;
         participant.endpoint.clone_from(&args.endpoint);
+        let past = std::mem::replace(&mut participant.record, Record::CLEAN);
         participant.save(&accounts.participant)?;
         accounts.take_index(journal, args, slot, stake)?;
+        accounts.restore(journal, participant.index, &past, slot)?;
         let mut roster = accounts.roster.load_mut()?;
         roster.entry_mut(participant.index)?.unbonding = participant.unbonding()?;
         Ok(())
@@ -140,7 +143,8 @@ impl<'info> JoinRun<'info> {
     }
 
     /// An owner that has left may join again once no case can be opened about its former
-    /// membership. Its tickets then count for the new one, and its vested rewards move.
+    /// membership. Its tickets then count for the new one, and its vested rewards and its record
+    /// move.
     fn settle_former_life(
         &self,
         journal: &mut Journal,
@@ -157,12 +161,13 @@ impl<'info> JoinRun<'info> {
         }
         let is_gone = entry.is(Status::Left) && entry.audits == 0;
         ensure!(is_gone, CoordinatorError::AlreadyJoined);
-        let is_past =
-            entry.is_free(run.round, run.params.ring) || participant.is_past_cases(&run, slot);
+        let is_past = entry.is_free(run.round, run.params.ring)
+            || participant.is_past_cases(&run.params, run.clock(slot));
         ensure!(is_past, CoordinatorError::AlreadyJoined);
         entry.unbonding = 0;
         run.release_vested(entry, slot)?;
         ensure!(entry.unvested()? == 0, CoordinatorError::AlreadyJoined);
+        participant.record = entry.take_record();
         if entry.claimable == 0 {
             return Ok(());
         }
@@ -170,13 +175,16 @@ impl<'info> JoinRun<'info> {
         self.record_moved(&mut run, journal, entry, participant.index, slot)
     }
 
-    /// Rewards that the former owner of the index left behind move to its participant account.
+    /// Rewards and the record that the former owner of the index left behind move to its
+    /// participant account.
     fn settle_predecessor(&self, journal: &mut Journal, index: u16, slot: u64) -> Result<()> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let entry = roster.entry_mut(index)?;
         run.release_vested(entry, slot)?;
         ensure!(entry.unvested()? == 0, CoordinatorError::IndexTaken);
-        if entry.claimable == 0 {
+        let is_used = !entry.is(Status::Empty);
+        let is_remembered = is_used && entry.record().is_remembered(run.round);
+        if entry.claimable == 0 && !is_remembered {
             return Ok(());
         }
         let Some(account) = &self.previous else {
@@ -193,8 +201,44 @@ impl<'info> JoinRun<'info> {
         if previous.index == index {
             previous.index = NO_INDEX;
         }
+        previous.record = entry.take_record();
         previous.save(account)?;
+        if is_remembered {
+            let event = self.told(&run, entry.owner, index, &previous.record, slot);
+            record(&mut run, journal, &event)?;
+        }
+        if entry.claimable == 0 {
+            return Ok(());
+        }
         self.record_moved(&mut run, journal, entry, index, slot)
+    }
+
+    /// A new membership begins with the past of its owner.
+    fn restore(&self, journal: &mut Journal, index: u16, past: &Record, slot: u64) -> Result<()> {
+        let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
+        let entry = roster.entry_mut(index)?;
+        entry.restore(past);
+        entry.invariant()?;
+        if !past.is_remembered(run.round) {
+            return Ok(());
+        }
+        let event = self.told(&run, entry.owner, index, past, slot);
+        record(&mut run, journal, &event)
+    }
+
+    fn told(&self, run: &Run, owner: Pubkey, index: u16, past: &Record, slot: u64) -> RecordMoved {
+        RecordMoved {
+            run: self.run.key(),
+            sequence: run.event_sequence,
+            slot,
+            owner,
+            index,
+            is_in_force: owner == self.owner.key(),
+            work_faults: past.work_faults,
+            strikes: past.strikes,
+            openings_step: past.openings_step,
+            jailed_until_round: past.jailed_until_round,
+        }
     }
 
     fn record_moved(

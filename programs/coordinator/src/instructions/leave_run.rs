@@ -61,10 +61,12 @@ impl LeaveRun<'_> {
         let (key, index) = (accounts.run.key(), accounts.participant.index);
         let (mut run, mut roster) = (accounts.run.load_mut()?, accounts.roster.load_mut()?);
         let entry = roster.entry_mut(index)?;
+        // The owner was there: what it owes as a judge counts from now.
+        entry.act(run.clock(slot), &run.params);
         let at_next_open = entry.is(Status::Active) && is_underway(run.phase()?);
         let ticket = Ticket {
             lamports: entry.stake,
-            matures_slot: add(slot, run.params.unbond_slots)?,
+            matures_clock: add(run.clock(slot), run.params.unbond_slots)?,
         };
         if ticket.lamports > 0 {
             accounts.participant.open_ticket(ticket, MAX_TICKETS)?;
@@ -76,7 +78,7 @@ impl LeaveRun<'_> {
             slot,
             index,
             stake: ticket.lamports,
-            matures_slot: ticket.matures_slot,
+            matures_clock: ticket.matures_clock,
             at_next_open,
             duty_until: add(run.clock(slot), run.params.jury_duty_slots())?,
         };

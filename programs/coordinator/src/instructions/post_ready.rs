@@ -112,7 +112,13 @@ impl PostReady<'_> {
 /// also refuses one that is in jail or inactive for the second time.
 fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> {
     match entry.status()? {
-        Status::Pending => {}
+        // One that left in jail and has joined again is still kept out.
+        Status::Pending => {
+            let is_back = !is_running || entry.return_round <= run.round;
+            ensure!(is_back, CoordinatorError::ReturnsLater);
+            let is_out = !is_running || entry.jailed_until_round <= run.round;
+            ensure!(is_out, CoordinatorError::StillJailed);
+        }
         Status::Inactive => {
             let is_back = !is_running || entry.return_round <= run.round;
             ensure!(is_back, CoordinatorError::ReturnsLater);

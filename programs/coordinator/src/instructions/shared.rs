@@ -145,26 +145,6 @@ pub struct Challenge<'info> {
     pub program: UncheckedAccount<'info>,
 }
 
-/// The authority changes how the run goes on: `pause_run`, `update_params`.
-#[derive(Accounts)]
-pub struct AuthorityOverRun<'info> {
-    /// Authority of the run.
-    pub authority: Signer<'info>,
-    /// The run.
-    #[account(mut, has_one = authority @ refuse(CoordinatorError::WrongAuthority))]
-    pub run: AccountLoader<'info, Run>,
-    /// Signs the call that shows the events.
-    /// CHECK: the address is checked; it holds nothing.
-    #[account(
-        address = crate::events::EVENT_AUTHORITY @ refuse(CoordinatorError::WrongEventAuthority),
-    )]
-    pub event_authority: UncheckedAccount<'info>,
-    /// This program, which that call is for.
-    /// CHECK: the address is checked.
-    #[account(address = crate::ID @ refuse(CoordinatorError::WrongProgram))]
-    pub program: UncheckedAccount<'info>,
-}
-
 /// Somebody ends an audit or a case: `settle_audit`, `settle_case`. Beside these accounts, the
 /// writable Participants of those who are penalised.
 #[derive(Accounts)]

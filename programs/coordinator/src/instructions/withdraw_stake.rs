@@ -70,9 +70,10 @@ impl WithdrawStake<'_> {
         if unbond_lamports > 0 {
             accounts.unbond(journal, unbond_lamports, slot)?;
         }
-        // A bar must be remembered for as long as its owner could join again.
-        let participant = &accounts.participant;
-        let closes = !participant.barred && participant.is_closable(&*accounts.roster.load()?)?;
+        let closes = {
+            let (run, roster) = (accounts.run.load()?, accounts.roster.load()?);
+            accounts.participant.is_closable(&run, &roster, slot)?
+        };
         ensure!(
             paid > 0 || unbond_lamports > 0 || closes,
             CoordinatorError::NothingToWithdraw
@@ -87,8 +88,8 @@ impl WithdrawStake<'_> {
     }
 
     fn pay_matured(&mut self, journal: &mut Journal, slot: u64) -> Result<u64> {
-        let matured_by = self.matured_by(slot)?;
-        let lamports = self.participant.take_matured(matured_by)?;
+        let clock = self.run.load()?.clock(slot);
+        let lamports = self.participant.take_matured(clock)?;
         if lamports == 0 {
             return Ok(0);
         }
@@ -111,19 +112,6 @@ impl WithdrawStake<'_> {
         Ok(lamports)
     }
 
-    /// Tickets of the target of an open audit mature later by the pauses that made it longer.
-    fn matured_by(&self, slot: u64) -> Result<u64> {
-        let roster = self.roster.load()?;
-        let mut entries = roster.entries_of(self.owner.key());
-        let is_target = entries.any(|entry| entry.targets > 0);
-        let later = if is_target {
-            self.run.load()?.lengthened_by(slot)
-        } else {
-            0
-        };
-        Ok(slot.saturating_sub(later))
-    }
-
     fn unbond(&mut self, journal: &mut Journal, lamports: u64, slot: u64) -> Result<()> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let index = self.participant.index;
@@ -135,7 +123,7 @@ impl WithdrawStake<'_> {
         ensure!(lamports <= spare, CoordinatorError::StakeBelowMinimum);
         let ticket = Ticket {
             lamports,
-            matures_slot: add(slot, run.params.unbond_slots)?,
+            matures_clock: add(run.clock(slot), run.params.unbond_slots)?,
         };
         self.participant.open_ticket(ticket, MAX_PARTIAL_TICKETS)?;
         run.unbond_stake(entry, lamports)?;
@@ -146,7 +134,7 @@ impl WithdrawStake<'_> {
             slot,
             index,
             lamports,
-            matures_slot: ticket.matures_slot,
+            matures_clock: ticket.matures_clock,
         };
         record(&mut run, journal, &event)
     }

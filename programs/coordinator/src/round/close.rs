@@ -39,6 +39,7 @@ impl RoundContext<'_> {
         round.seed_status = SeedStatus::Pending as u8;
         run.seeds_pending |= seed_bit(round.round);
         run.void_streak = 0;
+        run.stop_waiting();
         run.base_round = round.round;
         let strikes = unavailable_strikes(round.committed, included, unavailable);
         self.seal(0)?;

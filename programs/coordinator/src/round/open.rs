@@ -53,7 +53,7 @@ pub fn open_next(
     slot: u64,
 ) -> Result<()> {
     require_ring_account(run, round, run.round)?;
-    start_epoch(run, journal, key, slot)?;
+    start_epoch(run, journal, key, roster, slot)?;
     let staying = fix_sets(run, roster, Leavers::Gone);
     let is_root_only = run.round >= run.params.max_rounds
         || staying.trainers == 0
@@ -148,9 +148,15 @@ pub fn turn_over(
 }
 
 /// Brings the epoch up to the round and applies parameters that waited for its start.
-fn start_epoch(run: &mut Run, journal: &mut Journal, key: &Pubkey, slot: u64) -> Result<()> {
+fn start_epoch(
+    run: &mut Run,
+    journal: &mut Journal,
+    key: &Pubkey,
+    roster: &Roster,
+    slot: u64,
+) -> Result<()> {
     run.epoch = div(run.round, u64::from(run.params.rounds_per_epoch))?;
-    if !run.apply_pending_params(slot)? {
+    if !run.apply_pending_params(slot, roster)? {
         return Ok(());
     }
     let event = ParamsApplied {

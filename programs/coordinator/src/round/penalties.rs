@@ -10,16 +10,20 @@ use crate::math::add;
 use crate::rules::standing;
 use crate::state::{Change, Entry, Run};
 
-/// Makes a member inactive for misses in `round` and charges the absence fee. Returns the fee.
-pub fn make_inactive(run: &mut Run, entry: &mut Entry, round: u64) -> Result<u64> {
-    let rounds_per_epoch = u64::from(run.params.rounds_per_epoch);
-    entry.return_round =
-        standing::return_round(entry.inactive_round, round, rounds_per_epoch).unwrap_or(round);
-    entry.inactive_round = round;
+/// Makes a member inactive for misses in `round`. Where `is_fined` it pays the absence fee, and
+/// the second time it waits for the next epoch. Returns the fee.
+pub fn make_inactive(run: &mut Run, entry: &mut Entry, round: u64, is_fined: bool) -> Result<u64> {
     entry.misses_in_row = 0;
     entry.deadline_misses_in_row = 0;
     entry.clear_ready();
     entry.change(Change::Deactivate);
+    if !is_fined {
+        return Ok(0);
+    }
+    let rounds_per_epoch = u64::from(run.params.rounds_per_epoch);
+    entry.return_round =
+        standing::return_round(entry.inactive_round, round, rounds_per_epoch).unwrap_or(round);
+    entry.inactive_round = round;
     run.charge_fee(entry, run.params.absence_fee)
 }
 

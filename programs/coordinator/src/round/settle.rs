@@ -80,7 +80,7 @@ impl RoundContext<'_> {
     /// Fixes what each included payload earns, and says so where the pool falls short.
     fn price_payloads(&mut self) -> Result<()> {
         let (run, round) = (&mut *self.run, &mut *self.round);
-        let full = run.params.reward_per_payload;
+        let full = round.reward_price;
         let included = count(round.included);
         round.reward_paid = scaled_reward(full, run.reward_pool, included);
         round.reward_window = run.reward_window(self.slot);
@@ -132,16 +132,20 @@ fn settle_member(
     if terms.strikes & bit != 0 && strike(run, entry, round.round)? {
         sum.jailed |= bit;
     }
-    let is_idle = terms.counts_misses && count_misses(entry, round, bit);
-    if is_idle && entry.is(Status::Active) && !entry.is_leaving() {
-        sum.fees = add(sum.fees, make_inactive(run, entry, round.round)?)?;
+    if !terms.counts_misses {
+        return Ok(());
+    }
+    let misses = count_misses(entry, round, bit);
+    if misses.is_inactive() && entry.is(Status::Active) && !entry.is_leaving() {
+        let fee = make_inactive(run, entry, round.round, misses.is_fined())?;
+        sum.fees = add(sum.fees, fee)?;
         sum.inactivated |= bit;
     }
     Ok(())
 }
 
-/// Counts the misses of one member. Returns whether they reached a threshold.
-fn count_misses(entry: &mut Entry, round: &Round, bit: u64) -> bool {
+/// Counts the misses of one member. Returns those in a row now.
+fn count_misses(entry: &mut Entry, round: &Round, bit: u64) -> Misses {
     let commit = Duty {
         has_acted: round.committed & bit != 0,
         ran_to_deadline: round.has_flag(ROUND_COMMIT_RAN_TO_DEADLINE),
@@ -161,5 +165,5 @@ fn count_misses(entry: &mut Entry, round: &Round, bit: u64) -> bool {
     };
     entry.misses_in_row = misses.in_row;
     entry.deadline_misses_in_row = misses.deadline_in_row;
-    misses.is_inactive()
+    misses
 }

@@ -8,10 +8,9 @@ use anchor_lang::prelude::*;
 use super::open::{turn_over, Leavers};
 use super::RoundContext;
 use crate::audit::probation::Ended;
-use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE};
+use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE, RUN_LAST_WARMUP};
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, PhaseStarted, WarmupEnded};
-use crate::math::add;
 use crate::rules::bitmap::{count, with_bits};
 use crate::state::{Change, Phase, Roster, Run, Status};
 
@@ -56,7 +55,12 @@ impl RoundContext<'_> {
         let found = attendance(self.run, self.roster);
         let min = u64::from(self.run.params.min_members);
         let is_over = self.run.round >= self.run.params.max_rounds;
-        if !is_over && count(found.pending) >= min && found.trainers != 0 {
+        let can_begin = !is_over && count(found.pending) >= min && found.trainers != 0;
+        let is_in_vain = self.has_waited_in_vain(&found, can_begin, by_authority);
+        if can_begin && !is_in_vain {
+            if self.run.has_waited_long(self.slot) {
+                self.run.flags |= RUN_LAST_WARMUP;
+            }
             let slots = self.run.params.warmup_slots;
             self.run.enter(Phase::Warmup, self.slot, Some(slots))?;
             super::note_quorum(
@@ -69,16 +73,20 @@ impl RoundContext<'_> {
         }
         let is_abandoned =
             self.run.round > self.run.params.join_until_round && count(found.present) < min;
-        let may_end = is_over || is_abandoned || self.has_waited_in_vain(by_authority)?;
+        let may_end = is_over || is_abandoned || is_in_vain;
         ensure!(may_end, CoordinatorError::NothingDue);
         finish(self.run, self.journal, &self.key, self.roster, self.slot)
     }
 
-    /// Whether too few have been there for as long as a withdrawal takes, so that the pool must
-    /// not be held any longer. A run that never began is only its authority's to give up.
-    fn has_waited_in_vain(&self, by_authority: bool) -> Result<bool> {
-        let since = add(self.run.phase_start_slot, self.run.params.unbond_slots)?;
-        Ok(self.slot > since && (by_authority || self.run.round > 0))
+    /// Whether too few were ready for as long as a withdrawal takes, so that the pool must not be
+    /// held any longer, whoever joined since. One Warmup is given first where it `can_begin`. A
+    /// run that never began is only its authority's to give up.
+    fn has_waited_in_vain(&self, found: &Attendance, can_begin: bool, by_authority: bool) -> bool {
+        let run = &*self.run;
+        let is_ready = can_begin && count(found.ready) >= u64::from(run.params.min_members);
+        let had_its_chance = !can_begin || run.flags & RUN_LAST_WARMUP != 0;
+        let may_give_up = by_authority || run.round > 0;
+        run.has_waited_long(self.slot) && !is_ready && had_its_chance && may_give_up
     }
 
     /// Warmup to the next round, or back to WaitingForMembers where too few are ready.
@@ -113,7 +121,7 @@ impl RoundContext<'_> {
                 self.slot,
             );
         }
-        self.run.enter(Phase::WaitingForMembers, self.slot, None)?;
+        self.run.start_waiting(self.slot)?;
         announce(self.run, self.journal, &self.key, self.slot)
     }
 
@@ -182,7 +190,7 @@ pub fn wait_for_members(
     slot: u64,
 ) -> Result<()> {
     dismiss(run, roster);
-    run.enter(Phase::WaitingForMembers, slot, None)?;
+    run.start_waiting(slot)?;
     announce(run, journal, key, slot)
 }
 

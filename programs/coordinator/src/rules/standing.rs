@@ -59,7 +59,14 @@ impl Misses {
     /// Whether so many misses make the participant inactive.
     #[must_use]
     pub fn is_inactive(self) -> bool {
-        self.deadline_in_row >= DEADLINE_MISSES || self.in_row >= ANY_MISSES
+        self.is_fined() || self.in_row >= ANY_MISSES
+    }
+
+    /// Whether that costs the fee, and a second time the rest of the epoch: only misses in phases
+    /// that gave the full time do. The others may be ended early by those who are fast.
+    #[must_use]
+    pub fn is_fined(self) -> bool {
+        self.deadline_in_row >= DEADLINE_MISSES
     }
 }
 
@@ -141,14 +148,14 @@ mod tests {
     #[test]
     fn three_deadline_misses_in_a_row_suffice() {
         assert!(!after(&[SILENT]).is_inactive());
-        assert!(after(&[SILENT, SILENT]).is_inactive());
+        assert!(after(&[SILENT, SILENT]).is_inactive() && after(&[SILENT, SILENT]).is_fined());
         assert!(after(&[SILENT, HALF]).is_inactive());
     }
 
     #[test]
     fn twelve_misses_of_any_kind_suffice() {
         assert!(!after(&[QUICK; 5]).is_inactive());
-        assert!(after(&[QUICK; 6]).is_inactive());
+        assert!(after(&[QUICK; 6]).is_inactive() && !after(&[QUICK; 6]).is_fined());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::rules::reward;
 use crate::state::status::{Change, Status};
+use crate::state::Run;
 
 /// One index of the roster.
 #[zero_copy]
@@ -161,6 +162,16 @@ impl Entry {
         Ok(self.is_gone() && !owed && self.audits == 0)
     }
 
+    /// Whether one that has left owes no seat and no jury any more: the longest case about a round
+    /// that was open at its last action is over.
+    #[must_use]
+    pub fn is_past_duty(&self, run: &Run, slot: u64) -> bool {
+        let last = self
+            .last_action
+            .saturating_add(run.params.longest_path_slots());
+        self.active_round == NONE || run.clock(slot) > last
+    }
+
     /// Whether the index may be given to somebody else in `round`.
     #[must_use]
     pub fn is_free(&self, round: u64, ring: u16) -> bool {
@@ -248,6 +259,21 @@ mod tests {
         entry.bar(10);
         assert!(entry.is_gone() && !entry.is_present() && entry.invariant().is_ok());
         assert!(!entry.is_free(25, 16) && entry.is_free(26, 16));
+    }
+
+    #[test]
+    fn whoever_left_owes_no_duty_once_the_longest_case_is_over() {
+        let mut run = Box::new(<Run as bytemuck::Zeroable>::zeroed());
+        run.paused_at_slot = NONE;
+        run.params.case_slots = 900;
+        let last = 100 + run.params.longest_path_slots();
+        let mut entry = joined();
+        entry.last_action = 100;
+        assert!(entry.is_past_duty(&run, 100), "it never was a member");
+        entry.active_round = 8;
+        assert!(!entry.is_past_duty(&run, last) && entry.is_past_duty(&run, last + 1));
+        run.pause_total_slots = 5;
+        assert!(!entry.is_past_duty(&run, last + 5) && entry.is_past_duty(&run, last + 6));
     }
 
     #[test]

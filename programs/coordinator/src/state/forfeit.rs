@@ -25,11 +25,12 @@ impl Entry {
 }
 
 impl Run {
-    /// The prices that penalties are computed from.
+    /// The prices that penalties are computed from, of a round that opened with this reward. Fees
+    /// and the cost of a recomputation are fixed at the creation.
     #[must_use]
-    pub fn prices(&self) -> Prices {
+    pub fn prices(&self, reward_per_payload: u64) -> Prices {
         Prices {
-            reward_per_payload: self.params.reward_per_payload,
+            reward_per_payload,
             witness_fee: self.params.witness_fee,
             recompute_cost: self.params.recompute_cost,
         }
@@ -118,10 +119,10 @@ mod tests {
         run.params.recompute_cost = 70;
         run.reward_pool = 130;
         run.deposit_stake(&mut entry, 800).unwrap();
-        for (lamports, matures_slot) in [(150, 9), (50, 7)] {
+        for (lamports, matures_clock) in [(150, 9), (50, 7)] {
             let ticket = Ticket {
                 lamports,
-                matures_slot,
+                matures_clock,
             };
             owner.open_ticket(ticket, 3).unwrap();
             run.unbond_stake(&mut entry, lamports).unwrap();
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!((entry.claimable, run.total_claimable), (40 + 30, 40 + 30));
         let prices = Prices {
             recompute_cost: 1,
-            ..run.prices()
+            ..run.prices(0)
         };
         let intent = seat(SeatFault::NoReveal, true, &entry.funds().unwrap(), &prices);
         let taken = run.take(&mut entry, None, &intent).unwrap();
@@ -185,7 +186,7 @@ mod tests {
             SeatFault::WrongOk,
             false,
             &entry.funds().unwrap(),
-            &run.prices(),
+            &run.prices(0),
         );
         let taken = run.take(&mut entry, Some(&mut owner), &intent).unwrap();
         assert_eq!(
@@ -212,7 +213,7 @@ mod tests {
             &entry.funds().unwrap(),
             &Prices {
                 recompute_cost: 1,
-                ..run.prices()
+                ..run.prices(0)
             },
         );
         let taken = run.take(&mut entry, None, &small).unwrap();

@@ -57,16 +57,6 @@ impl Run {
         add(taken, self.charge_fee(entry, sub(lamports, taken)?)?)
     }
 
-    /// Slots by which pauses have lengthened what may still be judged in `slot`: those that ended
-    /// longer ago than an unbonding lasts do not count any more.
-    #[must_use]
-    pub fn lengthened_by(&self, slot: u64) -> u64 {
-        let unbond_slots = self.params.unbond_slots;
-        let is_past = slot >= self.pause_window_start_slot.saturating_add(unbond_slots);
-        let past = if is_past { self.pause_used_slots } else { 0 };
-        self.pauses(slot).saturating_sub(past)
-    }
-
     /// The vesting window of a reward earned in `slot`: on the run clock, for a pause lengthens
     /// every audit that may still take it.
     #[must_use]

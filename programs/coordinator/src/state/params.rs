@@ -139,14 +139,15 @@ impl Params {
         ensure!((kept..=max).contains(&self.ring), E::RingOutOfRange);
         ensure!(self.max_witness_only <= capacity, E::WitnessOnlyOutOfRange);
         let counts = [
-            self.sequences_per_payload,
-            self.max_rounds,
-            u64::from(self.rounds_per_epoch),
-            u64::from(self.residual_rounds),
-            u64::from(self.checkpoint_every),
+            (self.sequences_per_payload, MAX_SEQUENCES),
+            (self.max_rounds, u64::from(u32::MAX)),
+            (u64::from(self.rounds_per_epoch), MAX_EPOCH_ROUNDS),
+            (u64::from(self.residual_rounds), MAX_RESIDUAL_ROUNDS),
+            (u64::from(self.checkpoint_every), MAX_EPOCH_ROUNDS),
         ];
-        let fits = 1..=u64::from(u32::MAX);
-        ensure!(counts.iter().all(|c| fits.contains(c)), E::CountOutOfRange);
+        let fits = counts.iter().all(|&(c, most)| (1..=most).contains(&c));
+        let is_near = self.seat_after_rounds <= MAX_SEAT_AFTER_ROUNDS;
+        ensure!(fits && is_near, E::CountOutOfRange);
         Ok(())
     }
 
@@ -168,13 +169,20 @@ impl Params {
         let kept = rewards.max(half).max(1)..=self.min_stake_lamports;
         let keeps = kept.contains(&self.keep_stake_lamports);
         ensure!(keeps, E::KeepStakeOutOfRange);
-        ensure!(
-            self.absence_fee.saturating_mul(MIN_STAKE_ABSENCES) <= self.keep_stake_lamports,
-            E::AbsenceFeeTooLarge
-        );
+        let ten = self.reward_per_payload.saturating_mul(MAX_FEE_REWARDS);
+        let tenth = self.absence_fee.saturating_mul(MIN_STAKE_ABSENCES);
+        let is_small = self.absence_fee <= ten && tenth <= self.keep_stake_lamports;
+        ensure!(is_small, E::AbsenceFeeTooLarge);
+        ensure!(self.recompute_cost <= ten, E::FeeTooLarge);
+        let two = self
+            .reward_per_payload
+            .saturating_mul(MAX_WITNESS_FEE_REWARDS);
+        ensure!(self.witness_fee <= two, E::FeeTooLarge);
         let fees = self.witness_fee.saturating_mul(MIN_BOND_FEES);
         let rewards = self.reward_per_payload.saturating_mul(MIN_BOND_REWARDS);
         ensure!(self.bond_lamports >= fees.max(rewards), E::BondTooSmall);
+        let is_affordable = self.bond_lamports <= self.min_stake_lamports;
+        ensure!(is_affordable, E::BondTooLarge);
         Ok(())
     }
 
@@ -201,14 +209,22 @@ impl Params {
         ];
         ensure!(windows.iter().all(|&slots| slots > 0), E::WindowZero);
         let fits = windows.iter().all(|&slots| slots <= MAX_WINDOW_SLOTS);
+        let phases = [
+            self.warmup_slots,
+            self.commit_slots,
+            self.attest_slots,
+            self.close_grace_slots,
+            self.halt_slots,
+        ];
+        let fits = fits && phases.iter().all(|&slots| slots <= MAX_PHASE_SLOTS);
         ensure!(fits, E::WindowTooLong);
         ensure!(
             self.seed_delay_slots < SLOT_HASHES_ENTRIES,
             E::SeedDelayTooLong
         );
         ensure!(
-            self.max_pause_slots <= self.unbond_slots,
-            E::PauseLongerThanUnbond
+            self.max_pause_slots.saturating_mul(2) <= self.unbond_slots,
+            E::PauseTooLong
         );
         let longest = self.longest_path_slots();
         ensure!(self.vesting_slots > longest, E::VestingTooShort);
@@ -275,46 +291,5 @@ impl Params {
         let is_enough = chance == 0 || deters >= earns;
         ensure!(is_enough, CoordinatorError::ChanceTooSmall);
         Ok(())
-    }
-
-    /// Refuses a change of what layouts, deadlines under way and training depend on.
-    pub fn validate_update(&self, new: &Params) -> Result<()> {
-        let fixed = |p: &Params| {
-            (
-                [p.capacity, p.ring, p.keep_rounds],
-                [p.rounds_per_epoch, p.residual_rounds],
-                [p.vesting_slots, p.unbond_slots, p.case_slots],
-                [p.sequences_per_payload, p.max_rounds],
-                (p.admission, p.sketch_factor, p.seat_load),
-            )
-        };
-        ensure!(
-            fixed(self) == fixed(new),
-            CoordinatorError::ImmutableParameter
-        );
-        // The authority can never slash: no change may make a penalty larger, or the time in
-        // which one is avoided shorter.
-        let times = |p: &Params| {
-            [
-                p.warmup_slots,
-                p.commit_slots,
-                p.attest_slots,
-                p.close_grace_slots,
-                p.param_delay_slots,
-                p.openings_slots,
-                p.verdict_commit_slots,
-                p.verdict_reveal_slots,
-                p.jury_commit_slots,
-                p.jury_reveal_slots,
-                p.appeal_slots,
-                p.breaker_slots,
-            ]
-        };
-        let shrinks = times(self).iter().zip(times(new)).any(|(&a, b)| b < a);
-        ensure!(!shrinks, CoordinatorError::WindowShrinks);
-        let costs = |p: &Params| [p.absence_fee, p.witness_fee, p.recompute_cost];
-        let grows = costs(self).iter().zip(costs(new)).any(|(&a, b)| b > a);
-        ensure!(!grows, CoordinatorError::PenaltyGrows);
-        new.validate()
     }
 }

@@ -8,7 +8,7 @@ use anchor_lang::prelude::*;
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
-use crate::state::{Entry, Roster, Run};
+use crate::state::{Entry, Params, Record, Roster, Run};
 
 /// Stake on its way out.
 #[derive(
@@ -17,61 +17,8 @@ use crate::state::{Entry, Roster, Run};
 pub struct Ticket {
     /// Amount; zero in a free place.
     pub lamports: u64,
-    /// First slot in which it is paid.
-    pub matures_slot: u64,
-}
-
-/// The past of a participant, which the run remembers after it has left.
-#[derive(AnchorSerialize, AnchorDeserialize, InitSpace, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Convictions for work.
-    pub work_faults: u8,
-    /// Duties missed on a seat since the last jail for them.
-    pub seat_faults: u8,
-    /// Strikes in all.
-    pub strikes: u8,
-    /// Times that openings were missing and are still remembered.
-    pub openings_step: u8,
-    /// Rounds of the last strikes, or NONE.
-    pub strike_rounds: [u64; 3],
-    /// Rounds of the last audits that ended unproven, or NONE.
-    pub unproven_rounds: [u64; 3],
-    /// Round under way at the last conviction of each kind, or NONE.
-    pub decided_round: [u64; 4],
-    /// `included_total` when openings last were missing.
-    pub openings_mark: u64,
-    /// Included rounds.
-    pub included_total: u64,
-    /// Round under way when openings last were missing, or NONE.
-    pub openings_fault_round: u64,
-    /// Round under way when a missing reveal was fined last, or NONE.
-    pub reveal_fault_round: u64,
-    /// Round of the last inactivity, or NONE.
-    pub inactive_round: u64,
-    /// First round in which the participant may return.
-    pub return_round: u64,
-    /// First round after jail.
-    pub jailed_until_round: u64,
-}
-
-impl Record {
-    /// The record of somebody that nothing is known of.
-    pub const CLEAN: Record = Record {
-        work_faults: 0,
-        seat_faults: 0,
-        strikes: 0,
-        openings_step: 0,
-        strike_rounds: [NONE; 3],
-        unproven_rounds: [NONE; 3],
-        decided_round: [NONE; 4],
-        openings_mark: 0,
-        included_total: 0,
-        openings_fault_round: NONE,
-        reveal_fault_round: NONE,
-        inactive_round: NONE,
-        return_round: 0,
-        jailed_until_round: 0,
-    };
+    /// First moment on the run clock in which it is paid.
+    pub matures_clock: u64,
 }
 
 /// Owner and cold data of a participant.
@@ -187,25 +134,28 @@ impl Participant {
             .filter(|entry| entry.owner == self.owner)
     }
 
-    /// Whether the account may be closed: nothing is owed and no index is held.
-    pub fn is_closable(&self, roster: &Roster) -> Result<bool> {
+    /// Whether the account may be closed: nothing is owed, no index is held, no case can name it
+    /// any more. Before the run has finished, its owner must have no record either.
+    pub fn is_closable(&self, run: &Run, roster: &Roster, slot: u64) -> Result<bool> {
+        let (is_finished, is_over) = (run.finished_slot != NONE, run.is_past_cases(slot));
+        let mut is_remembered = self.barred || self.record.is_remembered(run.round);
         for entry in roster.entries_of(self.owner) {
-            if !entry.is_spent()? {
+            if !entry.is_spent()? || !(is_over || entry.is_past_duty(run, slot)) {
                 return Ok(false);
             }
+            is_remembered |= entry.record().is_remembered(run.round);
         }
-        Ok(self.claimable == 0 && self.num_tickets() == 0)
+        let is_paid = self.claimable == 0 && self.num_tickets() == 0;
+        Ok(is_paid && (is_finished || !is_remembered))
     }
 
     /// Whether every ticket was opened longer ago than the round under way then can be judged.
     #[must_use]
-    pub fn is_past_cases(&self, run: &Run, slot: u64) -> bool {
-        let params = &run.params;
-        let moment = slot.saturating_sub(run.lengthened_by(slot));
+    pub fn is_past_cases(&self, params: &Params, clock: u64) -> bool {
         let mut tickets = self.tickets.iter().filter(|ticket| ticket.lamports > 0);
         tickets.all(|ticket| {
-            let opened = ticket.matures_slot.saturating_sub(params.unbond_slots);
-            opened.saturating_add(params.longest_path_slots()) < moment
+            let opened = ticket.matures_clock.saturating_sub(params.unbond_slots);
+            opened.saturating_add(params.longest_path_slots()) < clock
         })
     }
 
@@ -227,11 +177,11 @@ impl Participant {
         Ok(())
     }
 
-    /// Empties every ticket that has matured by `slot`. Returns the sum.
-    pub fn take_matured(&mut self, slot: u64) -> Result<u64> {
+    /// Empties every ticket that has matured by `clock`. Returns the sum.
+    pub fn take_matured(&mut self, clock: u64) -> Result<u64> {
         let mut sum = 0;
         for ticket in &mut self.tickets {
-            if ticket.lamports > 0 && ticket.matures_slot <= slot {
+            if ticket.lamports > 0 && ticket.matures_clock <= clock {
                 sum = add(sum, ticket.lamports)?;
                 *ticket = Ticket::default();
             }
@@ -251,7 +201,7 @@ impl Participant {
         let mut rest = lamports;
         while rest > 0 {
             let used = self.tickets.iter_mut().filter(|t| t.lamports > 0);
-            let Some(ticket) = used.min_by_key(|t| t.matures_slot) else {
+            let Some(ticket) = used.min_by_key(|t| t.matures_clock) else {
                 return Err(refuse(CoordinatorError::InvariantViolated));
             };
             let part = rest.min(ticket.lamports);

@@ -10,6 +10,7 @@ use crate::errors::CoordinatorError;
 use crate::math::{add, rem};
 use crate::state::params::Params;
 use crate::state::phase::Phase;
+use crate::state::Roster;
 
 /// One training effort.
 #[account(zero_copy)]
@@ -26,11 +27,11 @@ pub struct Run {
     pub phase: u8,
     /// Phase to return to while paused.
     pub resume_phase: u8,
-    /// 1 pause requested, 2 parameters pending.
+    /// 1 pause requested, 2 parameters pending, 4 the last Warmup was given.
     pub flags: u8,
     /// Zero.
     pub pad: u8,
-    /// Identity chosen by the creator; the PDA seed.
+    /// Identity chosen by the authority; with its key the PDA seed.
     pub run_id: [u8; 32],
     /// Funds, pauses, changes parameters, admits.
     pub authority: Pubkey,
@@ -188,15 +189,44 @@ impl Run {
         Ok(())
     }
 
-    /// Puts pending parameters in force if their delay has passed and `self.round`, about to
-    /// open, starts an epoch. Returns whether it did.
-    pub fn apply_pending_params(&mut self, slot: u64) -> Result<bool> {
+    /// Whether the run has finished, and so long ago that no case can be open.
+    #[must_use]
+    pub fn is_past_cases(&self, slot: u64) -> bool {
+        let last = self
+            .finished_slot
+            .saturating_add(self.params.longest_path_slots());
+        self.finished_slot != NONE && slot > last && self.num_audits == 0
+    }
+
+    /// Starts to wait for members; the first moment since the last closed round is kept.
+    pub fn start_waiting(&mut self, slot: u64) -> Result<()> {
+        self.waiting_since = self.waiting_since.min(self.clock(slot));
+        self.enter(Phase::WaitingForMembers, slot, None)
+    }
+
+    /// Whether the run has waited for as long as a withdrawal takes.
+    #[must_use]
+    pub fn has_waited_long(&self, slot: u64) -> bool {
+        let waited = self.clock(slot).saturating_sub(self.waiting_since);
+        waited > self.params.unbond_slots
+    }
+
+    /// A round closed with a result: nobody has waited since.
+    pub fn stop_waiting(&mut self) {
+        self.waiting_since = NONE;
+        self.flags &= !RUN_LAST_WARMUP;
+    }
+
+    /// Puts pending parameters in force if their delay has passed, `self.round`, about to open,
+    /// starts an epoch, and the pool can pay them; else they go on waiting. Returns whether it did.
+    pub fn apply_pending_params(&mut self, slot: u64, roster: &Roster) -> Result<bool> {
         if self.flags & RUN_PARAMS_PENDING == 0 {
             return Ok(false);
         }
         let from = add(self.params_requested_slot, self.params.param_delay_slots)?;
         let first = rem(self.round, u64::from(self.params.rounds_per_epoch))? == 0;
-        if slot < from || !first {
+        let reward = self.pending_params.reward_per_payload;
+        if slot < from || !first || !self.can_pay(roster, reward) {
             return Ok(false);
         }
         self.params = self.pending_params;
@@ -236,7 +266,7 @@ impl Run {
         let phase = self.phase()?;
         let paused = phase == Phase::Paused;
         let pending = self.flags & RUN_PARAMS_PENDING != 0;
-        let sound = self.flags & !(RUN_PAUSE_REQUESTED | RUN_PARAMS_PENDING) == 0
+        let sound = self.flags & !(RUN_PAUSE_REQUESTED | RUN_PARAMS_PENDING | RUN_LAST_WARMUP) == 0
             && paused == (self.paused_at_slot != NONE)
             && pending == (self.params_requested_slot != NONE)
             && (phase == Phase::Finished) == (self.finished_slot != NONE)
@@ -272,21 +302,76 @@ mod tests {
         run.pending_params.reward_per_payload = 9;
         run.params_requested_slot = 500;
         run.flags = RUN_PARAMS_PENDING;
+        run.reward_pool = 9 * 2 * 4;
+        let roster = two_trainers();
         run.round = 8;
-        assert!(!run.apply_pending_params(509).unwrap());
+        assert!(!run.apply_pending_params(509, &roster).unwrap());
         run.round = 9;
-        assert!(!run.apply_pending_params(600).unwrap());
+        assert!(!run.apply_pending_params(600, &roster).unwrap());
         run.round = 12;
-        assert!(run.apply_pending_params(510).unwrap());
+        assert!(run.apply_pending_params(510, &roster).unwrap());
         assert_eq!((run.params.reward_per_payload, run.flags), (9, 0));
-        assert!(!run.apply_pending_params(700).unwrap() && run.invariant().is_ok());
+        let again = run.apply_pending_params(700, &roster).unwrap();
+        assert!(!again && run.invariant().is_ok());
+    }
+
+    #[test]
+    fn a_raise_waits_until_the_pool_holds_an_epoch_of_it() {
+        let mut run = run();
+        run.pending_params = run.params;
+        run.pending_params.reward_per_payload = 9;
+        run.params_requested_slot = 500;
+        run.flags = RUN_PARAMS_PENDING;
+        run.round = 12;
+        let roster = two_trainers();
+        run.reward_pool = 9 * 2 * 4 - 1;
+        assert!(!run.apply_pending_params(510, &roster).unwrap());
+        assert_eq!(run.flags, RUN_PARAMS_PENDING);
+        run.reward_pool += 1;
+        assert!(run.apply_pending_params(510, &roster).unwrap());
+        run.reward_pool = 0;
+        assert!(run.can_pay(&roster, 9) && run.can_pay(&roster, 1) && !run.can_pay(&roster, 10));
+        run.params.min_members = 3;
+        run.reward_pool = 10 * 3 * 4 - 1;
+        assert!(
+            !run.can_pay(&roster, 10),
+            "at least for as many as open a round"
+        );
+    }
+
+    /// A roster with two trainers, one that only witnesses and one that has left.
+    fn two_trainers() -> Box<Roster> {
+        let mut roster = Box::new(<Roster as bytemuck::Zeroable>::zeroed());
+        let owner = |place: u8| Pubkey::new_from_array([place; 32]);
+        for (place, roles) in [(1, 3), (2, 1), (3, 2), (4, 3)] {
+            let entry = &mut roster.entries[usize::from(place)];
+            entry.join(owner(place), owner(place + 9), roles, 0);
+        }
+        roster.entries[4].leave(0);
+        roster
+    }
+
+    #[test]
+    fn waiting_counts_on_the_run_clock_from_the_first_moment_since_a_closed_round() {
+        let mut run = run();
+        run.stop_waiting();
+        run.start_waiting(100).unwrap();
+        run.flags |= RUN_LAST_WARMUP;
+        run.start_waiting(900).unwrap();
+        assert_eq!(run.waiting_since, 100);
+        assert!(!run.has_waited_long(1_100) && run.has_waited_long(1_101));
+        run.pause_total_slots = 50;
+        assert!(!run.has_waited_long(1_150) && run.has_waited_long(1_151));
+        run.stop_waiting();
+        assert_eq!((run.waiting_since, run.flags), (NONE, 0));
+        assert!(!run.has_waited_long(u64::MAX - 1));
     }
 
     #[test]
     fn the_invariant_sees_each_contradiction() {
         let broken: [fn(&mut Run); 6] = [
             |r| r.phase = 8,
-            |r| r.flags = 4,
+            |r| r.flags = 8,
             |r| r.paused_at_slot = 1,
             |r| r.flags = RUN_PARAMS_PENDING,
             |r| r.finished_slot = 1,

@@ -57,7 +57,13 @@ pub fn misses(input: &Value) -> Value {
         misses = misses.after_round(&duties);
     }
     let (in_row, deadline_in_row) = (misses.in_row, misses.deadline_in_row);
-    json!({"in_row": in_row, "deadline_in_row": deadline_in_row, "inactive": misses.is_inactive()})
+    let (inactive, fined) = (misses.is_inactive(), misses.is_fined());
+    json!({
+        "in_row": in_row,
+        "deadline_in_row": deadline_in_row,
+        "inactive": inactive,
+        "fined": fined,
+    })
 }
 
 /// `return_round.json`.
@@ -128,7 +134,17 @@ pub fn eligible_at_open(input: &Value) -> Value {
 
 /// `params.json`: `ok`, or the name of the error.
 pub fn params(input: &Value) -> Value {
-    match read_params(input).validate() {
+    refusal_of(read_params(input).validate())
+}
+
+/// `params_update.json`: `ok`, or the name of the error.
+pub fn params_update(input: &Value) -> Value {
+    let [created, old, new] = ["created", "old", "new"].map(|name| read_params(&input[name]));
+    refusal_of(old.validate_update(&created, &new))
+}
+
+fn refusal_of(checked: anchor_lang::Result<()>) -> Value {
+    match checked {
         Ok(()) => "ok".into(),
         Err(anchor_lang::error::Error::AnchorError(error)) => error.error_name.clone().into(),
         Err(other) => panic!("not a named error: {other}"),
