@@ -25,6 +25,8 @@ Float64 = npt.NDArray[np.float64]
 
 NOISE_FACTOR = 4
 """A tile counts against a trainer only beyond so many times the judge's own uncertainty."""
+MEDIAN_FACTOR = 2
+"""A median is steadier than a tile: it counts beyond so many times the median of that."""
 MILD_LOG2, HARSH_LOG2 = 3, 6
 """A tile without gradient is one below 2^-(sent floor + this), mildly and beyond any doubt."""
 
@@ -204,8 +206,8 @@ def with_second(
     """Excuse what the judge's two computations, `own`, do not agree about.
 
     A tile counts with the smaller of its two errors, and not at all within four times the distance
-    of the two. The median counts in the same way, unless it is too large for noise. A tile is
-    surely without gradient if both say so.
+    of the two. The median counts likewise beyond twice that distance, and in any case where it is
+    too large for noise. A tile is surely without gradient if both say so.
     """
     first, second = own[0].tiles, own[1].tiles
     scales = own[0].scale, own[1].scale
@@ -231,7 +233,7 @@ def _counted_median(
         return found.median_error
     has_gradient = norms > 0
     least = min(found.median_error, float(np.median(others[has_gradient])))
-    return least if least > NOISE_FACTOR * float(np.median(apart[has_gradient])) else 0.0
+    return least if least > MEDIAN_FACTOR * float(np.median(apart[has_gradient])) else 0.0
 
 
 def _errors(shown: Shown, own: Float32) -> Float64:

@@ -241,7 +241,7 @@ def _judged(tiles: list[Tiles], second: list[Tile] | None) -> dict[str, object]:
         ]
         median = min(found["median_error"], _median([others[t] for t in each if norms[t]]))
         noise = _median([apart[t] for t in each if norms[t]])
-        median_counts = is_large or (median >= Decimal("0.1") and median > 4 * noise)
+        median_counts = is_large or (median >= Decimal("0.1") and median > 2 * noise)
         there = [max((abs(value(p)) for p in g.values()), default=Fraction(0)) for g in second]
         both = [max(pair) for pair in zip(largest, there, strict=True)]
     strict = _verdict(found, errors, errors, beside, _idle(sent, largest, 46), median_counts=True)

@@ -174,7 +174,7 @@ def test_without_a_finite_second_computation_in_time_nobody_is_accused():
         assert again.calls == 1
 
 
-@pytest.mark.parametrize("apart", [0.051, 0.2, 0.6])
+@pytest.mark.parametrize("apart", [0.09, 0.2, 0.6])
 def test_a_median_that_may_be_the_judges_own_noise_is_excused(apart):
     """In a few rounds of the demo's model bf16 lay 0.116 from fp32, in half of all tiles.
 
@@ -195,7 +195,7 @@ def test_a_median_that_the_trainers_own_precision_explains_is_excused():
     assert payload_of(None, u, own).judged(again=counting(u)).kind == INCONCLUSIVE
 
 
-@pytest.mark.parametrize("apart", [0.0, 0.004, 0.03])
+@pytest.mark.parametrize("apart", [0.0, 0.004, 0.03, 0.05])
 def test_a_median_beyond_the_judges_own_noise_is_a_mismatch(apart):
     u, own = shares(40, 40, 0.17)
     near, _ = shares(40, 40, apart)
