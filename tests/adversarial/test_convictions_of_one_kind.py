@@ -2,10 +2,11 @@
 
 from support.fields import assert_fields
 from support.program.audits import MISMATCH
-from support.program.cases import FEE, PAYLOAD, ROOT, STAKE, CaseDriver
+from support.program.cases import BOND, FEE, PAYLOAD, POSSESSION, ROOT, STAKE, CaseDriver
 from support.program.losses import REWARD, assert_untouched, penalties
 
 from troth_attestation.quorum import CaseOutcome
+from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditView
 
 PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
@@ -15,7 +16,8 @@ TARGET = 3
 
 def voted(driver: CaseDriver, round_: int, target: int) -> AuditView:
     """Seats and jury say that the work does not match; the case can be settled."""
-    driver.judge(round_, target, [MISMATCH] * 5)
+    others = (driver.round(round_).eligible & ~(1 << target)).bit_count()
+    driver.judge(round_, target, [MISMATCH] * min(5, others))
     seated = driver.seat_jury(driver.case(round_, target))
     driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
     return driver.case(round_, target)
@@ -131,3 +133,95 @@ def test_what_a_conviction_took_pays_its_jurors_and_a_reversal_gets_that_from_th
     assert_fields(closed, returned=STAKE // 10 - fees + pool, shortfall=fees - pool, burned=0)
     assert driver.run.reward_pool == 0
     assert penalties(landed) == []
+
+
+def two_false_votes() -> tuple[CaseDriver, AuditView, AuditView]:
+    """Friends have challenged two votes of a sybil, and juries have found both false."""
+    driver = CaseDriver.started(12, 2, **PATIENT)
+    friend, seated = driver.outsider("friend"), []
+    for round_ in (0, 1):
+        driver.challenge(friend, round_, TARGET, ROOT)
+        case = driver.seat_jury(driver.case(round_, TARGET, ROOT))
+        driver.take_votes(case, [MISMATCH] * len(case.jurors))
+        seated.append(driver.case(round_, TARGET, ROOT))
+    return driver, seated[0], seated[1]
+
+
+def test_a_further_conviction_is_paid_by_whoever_wanted_it_and_not_by_the_pool() -> None:
+    """Friends accuse a sybil of false votes in many rounds, and partners sit on the juries.
+
+    The first conviction takes a quarter of the stake, each further one a reward, but seven jurors
+    are paid each time. The challenger's bond pays them, or the pool would be emptied by it. Once a
+    conviction was decided, no case about an earlier round is opened any more. Threat T77.
+    """
+    driver, first, second = two_false_votes()
+    driver.settle_case(first)
+    late = driver.challenge_instruction(driver.outsider("late"), 1, TARGET, ROOT)
+    assert driver.refused(late, driver.outsider("late")) == "AlreadyConvicted"
+    driver.release(first)
+    pool = driver.run.reward_pool
+    settled = driver.settle_case(second).event("CaseSettled")
+    fees = settled.paid.bit_count() * FEE
+    assert_fields(settled, bond_spent=fees, juror_fees=0, bond_returned=BOND - fees, stake=0)
+    assert driver.run.reward_pool == pool
+    assert_untouched(driver, [TARGET])
+
+
+def test_further_convictions_of_a_sybil_leave_the_cap_to_a_cheat() -> None:
+    """A sybil keeps cases back, one for each epoch, to fill a cap of one. Threat T76."""
+    driver = CaseDriver.started(5, 3, rounds_per_epoch=4, seat_load=15, **PATIENT)
+    for round_ in (0, 1):
+        driver.draw(round_)
+    sybil, cheat = 3, 4
+    first, kept, wanted = (voted(driver, *who) for who in ((0, sybil), (1, sybil), (2, cheat)))
+    driver.settle_case(first)
+    too_many = driver.settle_case_instruction(wanted)
+    assert driver.refused(too_many, driver.cranker) == "SlashCapReached"
+    driver.release(first)
+    epoch = driver.run.epoch
+    while driver.run.epoch == epoch:
+        driver.play(1)
+    driver.settle_case(kept)
+    settled = driver.settle_case(wanted).event("CaseSettled")
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=STAKE // 2)
+    assert driver.run.convicted[AuditKind.WORK] == 1 << cheat
+
+
+def test_the_third_false_possession_jails_although_the_first_was_decided_after_it() -> None:
+    """Each is a strike, however little a further one takes. Threat T75."""
+    driver = CaseDriver.started(12, 3, **PATIENT)
+    friend, cases = driver.outsider("friend"), []
+    for round_ in (0, 1, 2):
+        driver.challenge(friend, round_, TARGET, POSSESSION, 5)
+        case = driver.seat_jury(driver.case(round_, TARGET, POSSESSION))
+        driver.take_votes(case, [MISMATCH] * len(case.jurors))
+        cases.append(case)
+    driver.settle_case(cases[0])
+    driver.release(cases[0])
+    landed = [driver.settle_case(case).event("CaseSettled") for case in cases[1:]]
+    assert [event.stake for event in landed] == [0, 0]
+    assert landed[-1].jailed == 1 << TARGET
+
+
+def test_a_conviction_for_work_takes_what_waits_for_the_end_of_a_probation() -> None:
+    """Which audit ends a probation is known in advance; forged rounds beside it were sheltered.
+
+    Rewards that wait are unvested like others: a conviction for work takes them. Threat T07.
+    """
+    patient = {"commit_slots": 9_000, "vesting_slots": 99_000, "unbond_slots": 99_000}
+    driver = CaseDriver.started(12, openings_slots=600, **patient)
+    owner = driver.owners[TARGET]
+    driver.send(life.top_up_stake(driver.at, owner.pubkey(), STAKE), owner)
+    driver.open_audit(0, TARGET)
+    driver.run_to(driver.of(0, TARGET).stage_end)
+    driver.settle(0, TARGET, people=[TARGET])
+    driver.play(4)
+    entry = driver.entries[TARGET]
+    forged = entry.probation_round + 1
+    assert entry.withheld >= 3 * REWARD
+    driver.draw(forged)
+    settled = driver.settle_case(voted(driver, forged, TARGET), people=[TARGET])
+    event = settled.event("CaseSettled")
+    assert_fields(event, fault=3)
+    assert event.unvested >= entry.withheld
+    assert driver.entries[TARGET].withheld == 0

@@ -106,7 +106,7 @@ async def _checkpoints(client: CoordinatorClient, at: RunAddresses) -> list[Pair
 def is_settled(participant: ParticipantView, entries: Sequence[EntryView]) -> bool:
     """Return whether the program closes this account: left, and owed nothing."""
     tickets = any(ticket.lamports for ticket in participant.tickets)
-    if participant.barred or participant.claimable or tickets:
+    if participant.claimable or tickets:
         return False
     if participant.index >= MAX_PARTICIPANTS:
         return True
@@ -114,4 +114,4 @@ def is_settled(participant: ParticipantView, entries: Sequence[EntryView]) -> bo
     if entry.owner != participant.owner:
         return True
     owed = entry.stake or entry.claimable or any(entry.bucket_amount)
-    return entry.status == Status.LEFT and not owed
+    return entry.status in (Status.LEFT, Status.BARRED) and not owed

@@ -26,6 +26,7 @@ from troth_coordinator.rules.audits import (
     Step,
     due_step,
     is_cap_reached,
+    is_convicted,
     is_conviction_pending,
 )
 from troth_coordinator.rules.view import NetworkView
@@ -70,8 +71,9 @@ def must_wait(view: NetworkView, audit: AuditView) -> bool:
     can no longer be reversed.
     """
     kind, target = audit.kind, audit.target
-    is_pending = is_conviction_pending(view, kind, target)
-    if not is_pending and not is_cap_reached(view, kind, target):
+    is_further = is_convicted(view, kind, target, audit.round)
+    is_too_many = not is_further and is_cap_reached(view, kind, target)
+    if not is_too_many and not is_conviction_pending(view, kind, target):
         return False
     votes = [_revealed(juror) for juror in audit.jurors]
     outcome = case_outcome(votes, is_work=kind == AuditKind.WORK)

@@ -22,7 +22,7 @@ from troth_coordinator.rules.audit_view import (
     SeatFlag,
     SeatView,
 )
-from troth_coordinator.rules.ids import Slot
+from troth_coordinator.rules.ids import NONE, Slot
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import num_present
@@ -139,6 +139,15 @@ def is_cap_reached(view: NetworkView, kind: AuditKind, target: int) -> bool:
     if is_exempt or is_counted or view.entries[target].status == Status.BARRED:
         return False
     return convicted.bit_count() >= max(1, num_present(view) // CONVICTED_PART)
+
+
+def is_convicted(view: NetworkView, kind: AuditKind, target: int, round_: int) -> bool:
+    """Tell whether a conviction of this kind was decided once the round was open.
+
+    A further one takes the reward of that round at most, and needs no place of the cap.
+    """
+    decided = view.entries[target].decided_round[kind]
+    return decided != NONE and round_ <= decided
 
 
 def is_conviction_pending(view: NetworkView, kind: AuditKind, target: int) -> bool:

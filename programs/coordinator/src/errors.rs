@@ -332,6 +332,8 @@ pub enum CoordinatorError {
     SlashCapReached,
     #[msg("an earlier conviction of this kind may still be reversed: settle after its release")]
     ConvictionPending,
+    #[msg("convicted of this kind since: a case about an earlier round takes its reward at most")]
+    AlreadyConvicted,
     #[msg("the signer is not the council of this run")]
     WrongCouncil,
     #[msg("this conviction was appealed already")]

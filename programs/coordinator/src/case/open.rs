@@ -41,6 +41,8 @@ impl AuditOpener<'_, '_> {
         ensure!(is_theirs, CoordinatorError::CaseWithoutSubject);
         let is_other = entry.owner != challenger;
         ensure!(is_other, CoordinatorError::ChallengesItself);
+        let is_convicted = entry.is_convicted(id.kind, id.round);
+        ensure!(!is_convicted, CoordinatorError::AlreadyConvicted);
         let is_open = self.account.owner == &crate::ID;
         if id.kind != AuditKind::Work {
             self.create(id, |audit| {
@@ -116,9 +118,10 @@ impl AuditOpener<'_, '_> {
         let entry = self.roster.entry_mut(target)?;
         entry.frozen = entry.frozen.saturating_add(1);
         entry.invariant()?;
-        let mut entries = self.roster.entries.iter_mut().zip(0..);
-        let theirs = entries.find(|(entry, _)| entry.owner == *challenger && entry.is_present());
-        let Some((entry, index)) = theirs else {
+        // One that has left judges too. An owner that came back has two entries: the present one.
+        let theirs = self.roster.entries.iter_mut().zip(0..);
+        let theirs = theirs.filter(|(entry, _)| entry.owner == *challenger);
+        let Some((entry, index)) = theirs.max_by_key(|(entry, _)| entry.is_present()) else {
             return Ok(NO_INDEX);
         };
         entry.audits = entry.audits.saturating_add(1);

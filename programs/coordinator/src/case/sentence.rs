@@ -12,7 +12,7 @@ use crate::constants::{
 };
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
-use crate::round::penalties::jail;
+use crate::round::penalties::{jail, strike};
 use crate::rules::bitmap::{bit, count, with_bits};
 use crate::rules::quorum::CaseOutcome;
 use crate::rules::slashing::{
@@ -90,14 +90,14 @@ impl AuditContext<'_, '_> {
         ensure!(!is_pending, CoordinatorError::ConvictionPending);
         let decided = entry.decided_round.get(kind.place()).copied();
         let decided = decided.unwrap_or(NONE);
-        let is_further = decided != NONE && self.audit.round <= decided;
+        let is_further = entry.is_convicted(kind, self.audit.round);
         if self.audit.has_flag(AUDIT_UNAVAILABLE) {
             self.accuse_late()?;
         }
-        self.count_conviction(kind)?;
         let (fault, reward_undone) = if is_further {
-            (fault_of(kind), self.hold_reward(round)?)
+            (fault_of(kind), self.hold_reward(kind, round)?)
         } else {
+            self.count_conviction(kind)?;
             (self.slash_for(kind, decided)?, 0)
         };
         let audit = &mut *self.audit;
@@ -127,17 +127,18 @@ impl AuditContext<'_, '_> {
     fn slash_for(&mut self, kind: AuditKind, before: u64) -> Result<Fault> {
         let intent = self.intent(kind)?;
         let target = self.audit.target;
+        let withheld = self.take_withheld(kind)?;
         let taken = self.slash(target, &intent)?;
         let audit = &mut *self.audit;
         audit.escrow_stake = taken.stake;
         audit.escrow_unbonding = taken.unbonding;
-        audit.escrow_unvested = taken.unvested;
+        audit.escrow_unvested = add(taken.unvested, withheld)?;
         audit.shortfall = taken.shortfall;
         audit.decided_before = before;
         let entry = self.roster.entry_mut(target)?;
         entry.pending_kinds |= kind.bit();
         if let Some(decided) = entry.decided_round.get_mut(kind.place()) {
-            *decided = self.run.round;
+            *decided = self.run.newest_round();
         }
         if kind == AuditKind::Work {
             entry.work_faults = entry.work_faults.saturating_add(1);
@@ -145,9 +146,26 @@ impl AuditContext<'_, '_> {
         Ok(intent.fault)
     }
 
-    /// A further conviction: the reward of that round waits in escrow. Returns it.
-    fn hold_reward(&mut self, round: &mut Round) -> Result<u64> {
+    /// Rewards that wait for the end of a probation are unvested too. Returns what was there.
+    fn take_withheld(&mut self, kind: AuditKind) -> Result<u64> {
+        if kind != AuditKind::Work {
+            return Ok(0);
+        }
+        let entry = self.roster.entry_mut(self.audit.target)?;
+        let withheld = self.run.return_withheld(entry, u64::MAX)?;
+        self.run.reward_pool = sub(self.run.reward_pool, withheld)?;
+        Ok(withheld)
+    }
+
+    /// A further conviction: the reward of that round waits in escrow. Returns it. A false
+    /// possession is a strike all the same, or the third one would never jail.
+    fn hold_reward(&mut self, kind: AuditKind, round: &mut Round) -> Result<u64> {
         self.audit.flags |= AUDIT_FURTHER;
+        if kind == AuditKind::Possession {
+            let entry = self.roster.entry_mut(self.audit.target)?;
+            strike(self.run, entry, self.run.round)?;
+            entry.invariant()?;
+        }
         let reward = self.take_back_reward(round)?;
         self.run.reward_pool = sub(self.run.reward_pool, reward)?;
         self.audit.escrow_unvested = reward;

@@ -60,7 +60,8 @@ impl AuditContext<'_, '_> {
     }
 
     /// Pays each juror that the outcome agrees with: after a conviction from what would burn of the
-    /// slash, else from the bond; then from the pool.
+    /// slash, else from the bond; then from the pool. A further conviction takes so little that its
+    /// challenger pays: friends could empty the pool with them.
     fn pay_jurors(&mut self, outcome: CaseOutcome) -> Result<Paid> {
         let factor = self.run.params.sketch_factor;
         let places = u64::from(self.audit.paid_jurors(outcome, factor));
@@ -71,7 +72,9 @@ impl AuditContext<'_, '_> {
                 judges |= bit(usize::from(juror.index));
             }
         }
-        if outcome == CaseOutcome::Convicted {
+        let is_further = self.audit.has_flag(AUDIT_FURTHER);
+        let is_bonded = self.audit.has_flag(AUDIT_BONDED);
+        if outcome == CaseOutcome::Convicted && !(is_further && is_bonded) {
             let source = Source::Escrow(self.audit.parts()?.burned);
             let paid = self.pay_judges(judges, source, true)?;
             self.audit.juror_fees = paid.from_source;

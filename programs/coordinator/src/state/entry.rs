@@ -9,7 +9,7 @@ use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::rules::reward;
 use crate::state::status::{Change, Status};
-use crate::state::Run;
+use crate::state::{AuditKind, Run};
 
 /// One index of the roster.
 #[zero_copy]
@@ -131,6 +131,14 @@ impl Entry {
         self.probation_round = NONE;
         self.decided_round = [NONE; 4];
         self.change(Change::Join);
+    }
+
+    /// Whether a conviction of `kind` was decided once `round` was open: a further one would cost
+    /// the reward of that round at most.
+    #[must_use]
+    pub fn is_convicted(&self, kind: AuditKind, round: u64) -> bool {
+        let decided = self.decided_round.get(kind.place()).copied();
+        decided.is_some_and(|decided| decided != NONE && round <= decided)
     }
 
     /// Puts the next session key in force, if there is one.

@@ -166,6 +166,20 @@ impl Run {
         Ok(())
     }
 
+    /// The newest round that was opened; `NONE` before the first one.
+    #[must_use]
+    pub fn newest_round(&self) -> u64 {
+        let is_open = matches!(
+            Phase::from_number(self.phase),
+            Ok(Phase::Commit | Phase::Attest)
+        );
+        if is_open {
+            self.round
+        } else {
+            self.round.checked_sub(1).unwrap_or(NONE)
+        }
+    }
+
     /// Whether a round (or root-only step) is open, also underneath a pause.
     #[must_use]
     pub fn has_open_round(&self) -> bool {
