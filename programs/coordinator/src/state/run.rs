@@ -169,11 +169,7 @@ impl Run {
     /// The newest round that was opened; `NONE` before the first one.
     #[must_use]
     pub fn newest_round(&self) -> u64 {
-        let is_open = matches!(
-            Phase::from_number(self.phase),
-            Ok(Phase::Commit | Phase::Attest)
-        );
-        if is_open {
+        if self.is(Phase::Commit) || self.is(Phase::Attest) {
             self.round
         } else {
             self.round.checked_sub(1).unwrap_or(NONE)
