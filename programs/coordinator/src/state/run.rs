@@ -355,7 +355,7 @@ mod tests {
         let owner = |place: u8| Pubkey::new_from_array([place; 32]);
         for (place, roles) in [(1, 3), (2, 1), (3, 2), (4, 3)] {
             let entry = &mut roster.entries[usize::from(place)];
-            entry.join(owner(place), owner(place + 9), roles, 0);
+            entry.join(owner(place), owner(place.saturating_add(9)), roles, 0);
         }
         roster.entries[4].leave(0);
         roster
