@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from troth_attestation.errors import ReportError
 from troth_attestation.panel import Panel, Report
 from troth_attestation.quorum import AuditOutcome, CaseOutcome, SeatFault, case_outcome
+from troth_attestation.sketch import proves
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
 from troth_coordinator.rules.errors import RangeError
 
@@ -269,3 +270,30 @@ def test_a_verdict_explains_itself_with_its_numbers():
         "(median error 1.0000, 32 tiles far off, residual 2.50 x gradient)"
     )
     assert "(tile 0)" in Verdict(MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=0).explain()
+
+
+@pytest.mark.parametrize(
+    ("decided", "is_work", "paid"),
+    [
+        (CaseOutcome.CONVICTED, True, {0}),
+        (CaseOutcome.CONVICTED, False, {0, 1}),
+        (CaseOutcome.ACQUITTED, True, {2, 3}),
+        (CaseOutcome.NO_OPENINGS, True, {4}),
+        (CaseOutcome.NOT_PROVEN, True, {0, 2, 3}),
+        (CaseOutcome.NOT_PROVEN, False, {0, 1, 2, 3}),
+        (CaseOutcome.EXCLUDED, True, set()),
+    ],
+)
+def test_jurors_are_paid_for_the_outcome_and_in_a_case_of_work_for_their_sketch(
+    decided, is_work, paid
+):
+    votes = [said(MISMATCH), said(MISMATCH, LAZY), said(OK), said(OK, CLOSE), said(UNAVAILABLE)]
+    jury = Panel([*votes, said(INCONCLUSIVE, LAZY_TOO), SILENT])
+    assert jury.paid_jurors(decided, is_work=is_work) == paid
+
+
+def test_zeros_prove_nothing_beside_a_claim():
+    for kind in (OK, MISMATCH):
+        assert proves(kind, TRUE) and not proves(kind, ZEROS)
+    for kind in (UNAVAILABLE, INCONCLUSIVE):
+        assert proves(kind, ZEROS)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.judged_work import CONFIG, RULE, payload_of
 
-from troth_attestation import work
+from troth_attestation import measure, work
 from troth_attestation.measure import Distances
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_coordinator.rules.config import MICRO, JudgeSection
@@ -218,6 +218,20 @@ def test_no_noise_explains_half_of_the_gradient():
     assert found.kind == MISMATCH
     assert found.reason == Reason.WORK_DIFFERS
     assert again.calls == 0
+
+
+def test_a_second_computation_leaves_a_median_that_is_no_noise_as_it_is():
+    """Calibration measures with both computations, where an audit would not ask for a second."""
+    u, own = shares(40, 40, 0.51)
+    tiles = own.reshape(40, 64, 64), u.reshape(40, 64, 64)
+    first, second = (measure.Yardstick(one, measure.scale_of(one)) for one in tiles)
+    rows = [np.float32(one.reshape(40, -1)) for one in (u, np.zeros_like(own))]
+    shown = measure.Shown(list(range(40)), rows[0], rows[1], rows[1])
+    signs = payload_of(None, u, own).signs
+    found = measure.measure(shown, first, signs, RULE)
+    again = measure.with_second(found, shown, (first, second), signs, RULE)
+    assert found.median_error > BOUNDS.tile_mismatch_micro / MICRO
+    assert again.counted_median == found.median_error
 
 
 def test_votes_without_gradient_need_both_computations():
