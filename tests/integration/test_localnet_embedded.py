@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -46,19 +45,6 @@ def is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def test_it_starts_in_under_two_seconds():
-    """The best of five: the machine may be busy with other things."""
-    seconds = []
-    for _ in range(5):
-        started = time.monotonic()
-        with EmbeddedLauncher() as one:
-            one.start({})
-            seconds.append(time.monotonic() - started)
-        if seconds[-1] < 2.0:
-            break
-    assert min(seconds) < 2.0
 
 
 def test_airdrop_is_confirmed_when_it_returns(launcher):
