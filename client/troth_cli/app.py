@@ -20,6 +20,7 @@ _MODULES: Final = {
     "demo": "demo",
     "join": "participation",
     "witness": "participation",
+    "stake": "stake",
     "leave": "membership",
     "set-endpoint": "membership",
     "withdraw": "membership",

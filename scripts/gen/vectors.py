@@ -240,6 +240,13 @@ def return_round(s: Stream) -> Cases:
         yield given, (now // epoch + 1) * epoch if repeated else now
 
 
+def stake_to_stay(s: Stream) -> Cases:
+    """Stakes to keep or, after a conviction, to join with."""
+    for keep, min_ in ((60, 100), (50, 50), (2**56, 2**56)):
+        for faults in (0, 1, 2, 255):
+            yield {"keep": keep, "min": min_, "work_faults": faults}, min_ if faults else keep
+
+
 def strikes(s: Stream) -> Cases:
     """Fill the ring of strikes."""
     for steps in ([10, 50, 109], [10, 50, 110], [0, 100, 150, 180], [7, 7, 7], [1, 2, 3, 4, 5, 6]):
@@ -281,6 +288,7 @@ RUST: tuple[Callable[[Stream], Cases], ...] = (
     chain_event,
     misses,
     return_round,
+    stake_to_stay,
     strikes,
     slot_hashes,
     vector_params.params,

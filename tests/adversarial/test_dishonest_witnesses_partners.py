@@ -25,7 +25,6 @@ from troth_client.transport.base import BlobKind
 from troth_coordinator.chain.audit_instructions import request_audit
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import Status
 from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.ports import cheating
 
@@ -79,7 +78,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     burned = taken - taken * 5 // 100 - settled.juror_fees
     assert_fields(closed, challenger=taken * 5 // 100, burned=burned)
     assert run.balance(stranger.pubkey()) == before - 5_000 + closed.challenger
-    assert (await entry_of(run, mal)).status == Status.INACTIVE
+    assert_fields(await entry_of(run, mal), stake=STAKE // 2, work_faults=1)
     await assert_only_paid(run, tale, [mal, *friends])
 
 

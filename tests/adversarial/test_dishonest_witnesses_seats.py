@@ -211,7 +211,7 @@ def test_three_framing_seats_pay_a_tenth_each_and_the_accused_gets_ten_rewards()
     driver.send(claim, owner)
     assert balance(driver, owner) == before - TX_FEE + 10 * REWARD
     assert driver.burned() == 3 * STAKE // 10 - 10 * REWARD
-    assert all(driver.entries[index].status == Status.INACTIVE for index in framers)
+    assert all(driver.entries[index].status == Status.ACTIVE for index in framers)
     assert_untouched(driver, framers)
 
 

@@ -60,7 +60,7 @@ def test_cheated_work_costs_half_of_the_stake_and_everything_unvested() -> None:
     entry = driver.entries[3]
     assert_fields(entry, stake=STAKE // 2, work_faults=1)
     assert sum(entry.bucket_amount) == 0
-    assert_fields(entry, "frozen while the escrow waits", status=Status.INACTIVE, frozen=1)
+    assert_fields(entry, "frozen while the escrow waits", status=Status.ACTIVE, frozen=1)
 
     wrong = [seat.index for seat in case.judging[3:]]
     penalties = [event for event in landed.events if event.name == "Penalised"]

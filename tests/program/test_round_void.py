@@ -145,7 +145,7 @@ def test_three_void_rounds_halt_and_the_run_restarts_at_the_newest_checkpoint() 
 
 
 def test_two_rounds_of_silence_leave_nobody_and_halt() -> None:
-    driver = started(3)
+    driver = started(3, keep_stake_lamports=100_000)
     for _ in range(2):
         driver.commit_all([])
         driver.attest_all([])

@@ -75,18 +75,18 @@ def leave(options: AsOwner, output: Output) -> None:
             " running until it exits."
         )
 
-    _as_owner(options, output, leaving, lambda by: by.leave_run())
+    as_owner(options, output, leaving, lambda by: by.leave_run())
 
 
 def withdraw(options: WithdrawOptions, output: Output) -> None:
     """Pay out stake whose waiting time is over; with --unbond, start the wait for more."""
     unbond = lamports(options.unbond, "--unbond")
-    _as_owner(options, output, lambda _view: "Withdrawn.", lambda by: by.withdraw_stake(unbond))
+    as_owner(options, output, lambda _view: "Withdrawn.", lambda by: by.withdraw_stake(unbond))
 
 
 def claim(options: AsOwner, output: Output) -> None:
     """Pay out rewards that have vested."""
-    _as_owner(options, output, lambda _view: "Claimed.", lambda by: by.claim_reward())
+    as_owner(options, output, lambda _view: "Claimed.", lambda by: by.claim_reward())
 
 
 def set_endpoint(options: EndpointOptions, output: Output) -> None:
@@ -98,7 +98,7 @@ def set_endpoint(options: EndpointOptions, output: Output) -> None:
     from troth_client.transport.endpoint import check_endpoint
 
     check_endpoint(options.endpoint)
-    _as_owner(
+    as_owner(
         options,
         output,
         lambda _view: f"Others look for you at {options.endpoint} now.",
@@ -106,7 +106,7 @@ def set_endpoint(options: EndpointOptions, output: Output) -> None:
     )
 
 
-def _as_owner(
+def as_owner(
     options: AsOwner,
     output: Output,
     describe: "Callable[[NetworkView], str]",
@@ -114,10 +114,9 @@ def _as_owner(
 ) -> None:
     """Send one transaction with the owner's key; print it with the remaining claims."""
     from troth_cli.connection import connect, run_async
-    from troth_cli.errors import NotJoinedError
     from troth_cli.keyfiles import read_key
     from troth_cli.view.chain import transaction_values
-    from troth_cli.view.participants import owner_block, owner_values
+    from troth_cli.view.participants import owner_block, owner_values, require_joined
     from troth_coordinator.chain.addresses import RunAddresses
     from troth_coordinator.chain.operations import Owner
 
@@ -127,13 +126,7 @@ def _as_owner(
     async def work() -> None:
         async with connect(options.rpc) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
-            if await client.read_participant(run, owner) is None:
-                raise NotJoinedError(
-                    f"a participant of run {run}",
-                    "none with this key",
-                    "Pass the key that joined; what has left and been paid is closed.",
-                    f"owner {owner}",
-                )
+            require_joined(await client.read_participant(run, owner), run, owner)
             before = await client.balance(owner)
             sent = await act(Owner(client, at, key))
             received = await client.balance(owner) - before + sent.fee_lamports

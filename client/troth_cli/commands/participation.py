@@ -68,6 +68,23 @@ class WitnessOptions(AsOwner):
             help="Limit of later refills, when the session key runs low.",
         ),
     ] = "0.5"
+    stake_sol: Annotated[
+        str,
+        typer.Option(
+            "--stake-sol",
+            metavar="SOL",
+            help="Deposit when joining; else the least stake of the run.",
+            show_default=False,
+        ),
+    ] = ""
+    top_up_sol: Annotated[
+        str,
+        typer.Option(
+            "--top-up-sol",
+            metavar="SOL",
+            help="Limit of what may be added to the stake when fines made it too small to stay.",
+        ),
+    ] = "0"
     threads: Annotated[
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
@@ -119,6 +136,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     settings = run_settings(options.config)
     session_lamports = lamports(options.session_sol, "--session-sol")
     refill_lamports = lamports(options.refill_sol, "--refill-sol")
+    stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
     request = workflow.JoinRequest(
         rpc_url=options.rpc,
         run=run,
@@ -132,6 +150,8 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         endpoint=options.endpoint,
         session_lamports=session_lamports,
         refill_lamports=refill_lamports,
+        stake_lamports=stake,
+        top_up_lamports=lamports(options.top_up_sol, "--top-up-sol"),
         num_threads=options.threads,
     )
     end = workflow.join(request, output)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from solders.pubkey import Pubkey
 
+from troth_cli.errors import NotJoinedError
 from troth_cli.view.amounts import number_or_none, sol
 from troth_cli.view.chain import key_text
 from troth_cli.view.output import Facts, Json
@@ -28,6 +29,23 @@ from troth_coordinator.rules.view import (
 def taken_entries(view: NetworkView) -> list[tuple[int, EntryView]]:
     """Return the entries that somebody holds or has held, with their indices."""
     return [(i, entry) for i, entry in enumerate(view.entries) if entry.status != Status.EMPTY]
+
+
+def entry_of(view: NetworkView, owner: bytes) -> EntryView | None:
+    """Return the newest entry of an owner, left ones included; None where there is none."""
+    mine = [entry for _, entry in taken_entries(view) if entry.owner == owner]
+    return max(mine, key=lambda entry: entry.joined_round, default=None)
+
+
+def require_joined(participant: ParticipantView | None, run: Pubkey, owner: Pubkey) -> None:
+    """Raise NotJoinedError where an owner has no account in a run."""
+    if participant is None:
+        raise NotJoinedError(
+            f"a participant of run {run}",
+            "none with this key",
+            "Pass the key that joined; what has left and been paid is closed.",
+            f"owner {owner}",
+        )
 
 
 def entry_values(

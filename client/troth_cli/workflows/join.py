@@ -49,6 +49,8 @@ class JoinRequest:
     endpoint: str
     session_lamports: int
     refill_lamports: int
+    stake_lamports: int | None
+    top_up_lamports: int
     num_threads: int | None
 
 

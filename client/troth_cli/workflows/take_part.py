@@ -6,13 +6,14 @@ Next: `troth_client.participant.process`.
 """
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from solders.keypair import Keypair
 
 from troth_cli.connection import connect
-from troth_cli.errors import FundsError
+from troth_cli.errors import FundsError, InputError
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Output
 from troth_cli.workflows.join import ROLES, JoinRequest
@@ -46,6 +47,8 @@ PRINTED: Final = frozenset(
         "audit_changed",
         "openings_lost",
         "stake_too_low",
+        "stake_topped_up",
+        "stake_top_up_failed",
         "stop_requested",
         "owed",
         "lagging",
@@ -80,7 +83,7 @@ def take_part(
     """Make the checks that need chain and device, then take part; raises as `join` does."""
     choose_device(request.device)
     view = asyncio.run(check_run(request))
-    for warning in warnings_of(oversight(view)):
+    for warning in [*warnings_of(oversight(view)), *_unused(request, view)]:
         output.warn(warning)
     settings = _settings(request, session, listen)
     log = EventLog.open(request.state / EVENTS_FILE, owner=str(request.owner.pubkey()))
@@ -101,7 +104,15 @@ async def check_run(request: JoinRequest) -> NetworkView:
         owner = request.owner.pubkey()
         if index_of_owner(view.entries, bytes(owner)) is not None:
             return view
-        stake = view.run.params.min_stake_lamports
+        least = view.run.params.min_stake_lamports
+        stake = least if request.stake_lamports is None else request.stake_lamports
+        if stake < least:
+            raise InputError(
+                f"at least {sol(least)}, the stake to join this run",
+                sol(stake),
+                "Name more, or leave out the option for exactly that much.",
+                "--stake-sol",
+            )
         needed = stake + request.session_lamports + FEE_RESERVE_LAMPORTS
         balance = await client.balance(owner)
         if balance < needed:
@@ -113,6 +124,13 @@ async def check_run(request: JoinRequest) -> NetworkView:
                 f"account {owner}",
             )
         return view
+
+
+def _unused(request: JoinRequest, view: NetworkView) -> Iterator[str]:
+    """Yield a warning where an option for joining comes after it."""
+    is_joined = index_of_owner(view.entries, bytes(request.owner.pubkey())) is not None
+    if is_joined and request.stake_lamports is not None:
+        yield "--stake-sol is for joining, and this key has joined: troth stake top-up adds more."
 
 
 def duties_of(state: Path) -> Duties:
@@ -142,5 +160,7 @@ def _settings(
         device=request.device,
         session_lamports=request.session_lamports,
         refill_lamports=request.refill_lamports,
+        stake_lamports=request.stake_lamports or 0,
+        top_up_lamports=request.top_up_lamports,
         num_threads=request.num_threads,
     )

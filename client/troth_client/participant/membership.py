@@ -14,12 +14,12 @@ from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import is_ready_for
 from troth_coordinator.rules.root import root_vote
+from troth_coordinator.rules.standing import is_short
 from troth_coordinator.rules.view import (
     EntryView,
     NetworkView,
     RoundView,
     RunFlag,
-    RunView,
     Status,
 )
 
@@ -55,16 +55,11 @@ def check_standing(chain: RunChain, view: NetworkView) -> None:
         )
 
 
-def is_short_of_stake(entry: EntryView, run: RunView) -> bool:
-    """Return whether a slash took so much that the owner must top up the stake to come back."""
-    return entry.status in NOT_YET and entry.stake < run.params.min_stake_lamports
-
-
 async def get_ready(replay: Replay, view: NetworkView) -> None:
     """Send `post_ready` where our entry needs it: for the stored root, or for the open round."""
     chain, replica = replay.chain, replay.state.replica
     entry, run = view.entries[chain.index], view.run
-    if entry.status not in NOT_YET or is_short_of_stake(entry, run):
+    if entry.status not in NOT_YET or is_short(entry, run.params):
         return
     is_between = run.phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
     if is_between:
@@ -97,7 +92,8 @@ async def get_active(chain: RunChain, view: NetworkView) -> bool:
     Returns whether the entry is active now: we are a member from the next open round on.
     """
     entry = view.entries[chain.index]
-    if entry.status not in NOT_YET or not entry.ready_round < view.run.round:
+    is_due = entry.status in NOT_YET and entry.ready_round < view.run.round
+    if not is_due or is_short(entry, view.run.params):
         return False
     ready_round = await chain.read_round(entry.ready_round)
     if ready_round is None or not _opens_to(chain, entry, ready_round):

@@ -29,6 +29,7 @@ from troth_client.network.chain import Identity
 from troth_client.participant.assembly import Ports, Resources, assemble
 from troth_client.participant.session_funding import SessionFunding
 from troth_client.participant.settings import ParticipantSettings
+from troth_client.participant.stake_keeping import StakeKeeping
 from troth_client.participant.supervisor import Supervisor
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.storage import Store
@@ -48,7 +49,7 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 FUNDING_POLLS = 25
-"""How many polls of the chain pass between two checks of the session key's balance."""
+"""How many polls of the chain pass between two checks of the session key's balance and stake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ async def participate(
             with (
                 _open_store(settings, owner, events) as store,
                 ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
-                _session_funded(settings, owner, session.pubkey(), events),
+                _kept_funded(settings, owner, session.pubkey(), events),
             ):
                 runtime = ProcessRuntime(settings.poll_seconds)
                 ports = wrap(Ports(chain, transport, store, runtime, events))
@@ -120,17 +121,20 @@ async def _assemble(
 
 
 @contextlib.contextmanager
-def _session_funded(
+def _kept_funded(
     settings: ParticipantSettings, owner: Owner, session: Pubkey, events: EventSink
 ) -> Iterator[None]:
-    """Keep the session key funded inside the block."""
+    """Keep the session key and the stake large enough inside the block."""
     full, limit = settings.session_lamports, settings.refill_lamports
     funding = SessionFunding(owner, session, full, limit, events)
-    watching = asyncio.create_task(funding.watch(FUNDING_POLLS * settings.poll_seconds))
+    keeping = StakeKeeping(owner, settings.top_up_lamports, events)
+    seconds = FUNDING_POLLS * settings.poll_seconds
+    watching = [asyncio.create_task(one.watch(seconds)) for one in (funding, keeping)]
     try:
         yield
     finally:
-        watching.cancel()
+        for one in watching:
+            one.cancel()
 
 
 async def _announced(owner: Owner) -> str:
@@ -180,8 +184,9 @@ async def _join(
     view = await owner.client.snapshot(owner.at.run)
     known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
     if known is None:
+        more = max(0, settings.stake_lamports - view.run.params.min_stake_lamports)
         index, sent = await owner.join_run(
-            session.pubkey(), int(settings.role), endpoint, settings.session_lamports
+            session.pubkey(), int(settings.role), endpoint, settings.session_lamports, more
         )
         return ParticipantIndex(index), sent.fee_lamports
     entry = view.entries[known]

@@ -14,13 +14,14 @@ from troth_client.participant.membership import (
     get_active,
     get_ready,
     has_left,
-    is_short_of_stake,
 )
 from troth_client.round import run_round
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import NetworkView
+from troth_coordinator.rules.progress import PRESENT
+from troth_coordinator.rules.standing import is_short, needed_stake
+from troth_coordinator.rules.view import EntryFlag, NetworkView
 
 OPEN = (Phase.COMMIT, Phase.ATTEST)
 
@@ -142,9 +143,10 @@ class _Phases:
 
     def _report_stake(self, view: NetworkView) -> None:
         entry, params = view.entries[self._member.chain.index], view.run.params
-        is_short = is_short_of_stake(entry, view.run)
-        if is_short and not self._is_short:
+        is_present = entry.status in PRESENT and not entry.flags & EntryFlag.LEAVING
+        is_low = is_present and is_short(entry, params)
+        if is_low and not self._is_short:
             self._member.chain.events.emit(
-                "stake_too_low", stake=entry.stake, needed=params.min_stake_lamports
+                "stake_too_low", stake=entry.stake, needed=needed_stake(entry, params)
             )
-        self._is_short = is_short
+        self._is_short = is_low

@@ -19,6 +19,8 @@ class ParticipantSettings:
     address that we listen on. Port 0 is any free port at join, and the announced port later.
     `state` is the folder of this participant. `session_lamports` are moved to the session key at
     join, to pay for its transactions; one process moves up to `refill_lamports` more later.
+    `stake_lamports` is the deposit at join, 0 for the least one. Where a fine takes the stake below
+    what this participant must keep, one process adds up to `top_up_lamports` in all.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     """
 
@@ -37,4 +39,6 @@ class ParticipantSettings:
     poll_seconds: float = 0.4
     session_lamports: int = 250_000_000
     refill_lamports: int = 500_000_000
+    stake_lamports: int = 0
+    top_up_lamports: int = 0
     num_threads: int | None = None

@@ -176,7 +176,7 @@ _STATES: dict[str, Callable[[Event], str]] = {
     "committed": _always("committed"),
     "attested": _always("attested"),
     "lagging": _always("lagging"),
-    "stake_too_low": _always("slashed"),
+    "stake_too_low": _always("short of stake"),
     "round_closed": lambda event: "void round" if event.get("void") else "applied",
     "ended": lambda event: "finished" if event.get("finished") else "stopped",
     "failed": _always("failed"),

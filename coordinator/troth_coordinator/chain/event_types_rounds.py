@@ -64,6 +64,7 @@ class MembershipChanged(Event):
     round: int
     left: int
     rotated: int
+    short: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,22 +127,29 @@ class Owner:
     key: Keypair
 
     async def join_run(
-        self, session: Pubkey, roles: int, endpoint: str, session_lamports: int = 0
+        self,
+        session: Pubkey,
+        roles: int,
+        endpoint: str,
+        session_lamports: int = 0,
+        more_stake: int = 0,
     ) -> tuple[int, ConfirmedTransaction]:
         """Deposit the stake at the lowest free index; returns that index.
 
         session_lamports are moved to the session key in the same transaction: it pays for its own
-        transactions. Raises RunFullError where no index is free, and the program's refusals
-        (AlreadyJoined, NotAdmitted, JoinClosed, ...).
+        transactions. more_stake lamports are added to the least stake. Raises RunFullError where no
+        index is free, and the program's refusals (AlreadyJoined, NotAdmitted, JoinClosed, ...).
         """
         view = await self.client.snapshot(self.at.run)
         for index in free_indices(view.entries, view.run.round, view.run.params):
             former = view.entries[index].owner
             held_by = Pubkey.from_bytes(former) if any(former) else None
             terms = JoinTerms(index, roles, session, endpoint)
-            built = make.join_run(self.at, self.key.pubkey(), terms, held_by)
+            built = [make.join_run(self.at, self.key.pubkey(), terms, held_by)]
+            if more_stake:
+                built.append(make.top_up_stake(self.at, self.key.pubkey(), more_stake))
             try:
-                return index, await self._send(built, *self._funding(session, session_lamports))
+                return index, await self._send(*built, *self._funding(session, session_lamports))
             except ProgramRefusedError as error:
                 # Somebody was faster, or the former owner's rewards have not vested: the next one.
                 if error.name != "IndexTaken":

@@ -8,7 +8,7 @@ Next: `assignment.py` for the work of the trainers, `root.py` for their votes.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from troth_coordinator.rules import bitmap, eligibility
+from troth_coordinator.rules import bitmap, eligibility, standing
 from troth_coordinator.rules.ids import NONE, Bitmap, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.view import EntryFlag, EntryView, Role, Status
@@ -28,13 +28,9 @@ class RoundSets:
     is_new: Bitmap
 
 
-def is_member(entry: EntryView, round_: int, *, keeps_leavers: bool = False) -> bool:
-    """Tell whether an entry is a member of the round that opens now."""
-    return (
-        entry.status == Status.ACTIVE
-        and entry.active_round <= round_
-        and (keeps_leavers or not entry.flags & EntryFlag.LEAVING)
-    )
+def is_going(entry: EntryView, params: ParamsView) -> bool:
+    """Tell whether a member stays for the root-only step at most: it leaves, or is short."""
+    return bool(entry.flags & EntryFlag.LEAVING) or standing.is_short(entry, params)
 
 
 def is_silent(entry: EntryView) -> bool:
@@ -46,26 +42,30 @@ def sets_at_open(entries: Sequence[EntryView], round_: int, params: ParamsView) 
     """Return the sets of a round opened now with this roster.
 
     Where too few stay, or all rounds are done, the root-only step opens, in which whoever is
-    leaving still votes.
+    leaving or short of stake still votes.
     """
-    staying = _sets(entries, round_, params, keeps_leavers=False)
+    staying = _sets(entries, round_, params, keeps_going=False)
     is_root_only = (
         round_ >= params.max_rounds
         or not staying.trainers
         or bitmap.count(staying.members) < params.min_members
     )
-    return _sets(entries, round_, params, keeps_leavers=True) if is_root_only else staying
+    return _sets(entries, round_, params, keeps_going=True) if is_root_only else staying
 
 
 def _sets(
-    entries: Sequence[EntryView], round_: int, params: ParamsView, *, keeps_leavers: bool
+    entries: Sequence[EntryView], round_: int, params: ParamsView, *, keeps_going: bool
 ) -> RoundSets:
+    members = {
+        ParticipantIndex(index): entry
+        for index, entry in enumerate(entries)
+        if entry.status == Status.ACTIVE
+        and entry.active_round <= round_
+        and (keeps_going or not is_going(entry, params))
+    }
+
     def those(test: Callable[[EntryView], bool]) -> Bitmap:
-        return bitmap.from_indices(
-            index
-            for index, entry in enumerate(entries)
-            if is_member(entry, round_, keeps_leavers=keeps_leavers) and test(entry)
-        )
+        return bitmap.from_indices(index for index, entry in members.items() if test(entry))
 
     def has_earned_seat(entry: EntryView) -> bool:
         after = params.seat_after_rounds

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import NOBODY, NONE, Bitmap, Slot
 from troth_coordinator.rules.phase import Phase, attest_by, end_by_time, may_end
+from troth_coordinator.rules.standing import is_short
 from troth_coordinator.rules.view import (
     EntryView,
     NetworkView,
@@ -49,8 +50,8 @@ def attendance(view: NetworkView) -> Attendance:
 
 
 def is_ready_for(entry: EntryView, run: RunView) -> bool:
-    """Tell whether an entry has sent `post_ready` for the run's stored root (checked on chain)."""
-    return entry.ready_round == run.root_round
+    """Tell whether an entry is ready for the run's stored root, with stake enough to stay."""
+    return entry.ready_round == run.root_round and not is_short(entry, run.params)
 
 
 def phase_end_by_time(run: RunView) -> Slot:

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from troth_coordinator.rules.ids import NONE, RoundIndex
+from troth_coordinator.rules.ids import NONE, Lamports, RoundIndex
+from troth_coordinator.rules.params_view import ParamsView
+from troth_coordinator.rules.view import EntryView
 
 DEADLINE_MISSES = 3
 """Misses in a row, in phases that ran to the deadline, that make a participant inactive."""
@@ -42,6 +44,25 @@ class Misses:
     def is_fined(self) -> bool:
         """Whether that costs the fee: only misses in phases that gave the full time do."""
         return self.deadline_in_row >= DEADLINE_MISSES
+
+
+def stake_to_stay(keep: int, min_: int, work_faults: int) -> Lamports:
+    """Return the lamports below which a participant is inactive from the next open on.
+
+    The stake to keep or, after a conviction for work, the stake to join with.
+    """
+    return Lamports(min_ if work_faults else keep)
+
+
+def needed_stake(entry: EntryView, params: ParamsView) -> Lamports:
+    """Return the lamports that an entry must have at stake to stay, or to come back."""
+    keep, min_ = params.keep_stake_lamports, params.min_stake_lamports
+    return stake_to_stay(keep, min_, entry.work_faults)
+
+
+def is_short(entry: EntryView, params: ParamsView) -> bool:
+    """Tell whether an entry has less at stake than it needs to stay, or to come back."""
+    return entry.stake < needed_stake(entry, params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,7 +256,7 @@ pub enum CoordinatorError {
     StillJailed,
     #[msg("inactive twice within 500 rounds: wait for the round return_round")]
     ReturnsLater,
-    #[msg("the stake is below min_stake_lamports: send top_up_stake first")]
+    #[msg("the stake is below what this member must keep: send top_up_stake first")]
     StakeTooLow,
     #[msg("the ready vote is not that of the canonical root: compare the weights and post again")]
     ReadyRootMismatch,

@@ -61,6 +61,7 @@ const CHECKS: &[(&str, Answer)] = &[
     ("slash", judge::slash),
     ("slash_split", judge::slash_split),
     ("slot_hashes", answers::slot_hashes),
+    ("stake_to_stay", economy::stake_to_stay),
     ("strikes", economy::strikes),
     ("unavailable_strikes", answers::unavailable_strikes),
     ("vesting", economy::vesting),

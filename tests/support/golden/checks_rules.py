@@ -125,6 +125,10 @@ def return_round(given: Given) -> Any:
     return standing.return_round(given["inactive_round"], given["round"], given["rounds_per_epoch"])
 
 
+def stake_to_stay(given: Given) -> Any:
+    return standing.stake_to_stay(given["keep"], given["min"], given["work_faults"])
+
+
 def strikes(given: Given) -> Any:
     ring, jailed = standing.add_strike(tuple(given["ring"]), given["round"])
     recent = standing.count_within(ring, given["round"])
@@ -242,6 +246,7 @@ CHECKS = {
         chain_event,
         misses,
         return_round,
+        stake_to_stay,
         strikes,
         slot_hashes,
         outage,

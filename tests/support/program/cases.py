@@ -61,7 +61,7 @@ class CaseDriver(AuditDriver):
         return self.decide(self.case(round_, target), MISMATCH, people=[target])
 
     def offend(self, index: int) -> None:
-        """A conviction for work in the newest closed round stands, and the offender comes back.
+        """A conviction for work in the newest closed round stands; the offender tops up in time.
 
         After this it is included in the newest closed round, whose seed is frozen.
         """
@@ -71,10 +71,7 @@ class CaseDriver(AuditDriver):
         owner = self.owners[index]
         missing = self.params.min_stake_lamports - self.entries[index].stake
         self.send(life.top_up_stake(self.at, owner.pubkey(), missing), owner)
-        self.post_ready(index)
-        self.play(1)
-        self.activate(index)
-        self.play(2)
+        self.play(3)
         self.draw(self.run.round - 1)
 
     def bar(self, index: int) -> None:

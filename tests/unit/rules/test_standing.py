@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.views import EMPTY, PARAMS, entry, key, roster
+from support.fields import assert_fields
+from support.views import EMPTY, PARAMS, entry, key, roster, run_view
 
-from troth_coordinator.rules import membership, standing
+from troth_coordinator.rules import membership, progress, standing
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import EntryFlag, Role, Status
 
@@ -61,6 +62,23 @@ def test_the_second_inactivity_waits_for_the_next_epoch(before, later, epoch):
         assert now < back <= now + epoch
         assert back % epoch == 0
     assert standing.return_round(NONE, now, epoch) == now
+
+
+def test_the_short_go_with_the_leaving_and_still_vote_in_the_root_only_step():
+    """Below the stake to keep, or after a conviction below the one to join with."""
+    short = entry(1, stake=PARAMS.keep_stake_lamports - 1)
+    convict = entry(2, stake=PARAMS.min_stake_lamports - 1, work_faults=1)
+    enough = entry(3, stake=PARAMS.keep_stake_lamports)
+    sets = membership.sets_at_open(roster(short, convict, enough, entry(4)), 7, PARAMS)
+    assert sets.members == 0b1100
+    assert_fields(membership.sets_at_open(roster(short, convict), 7, PARAMS), members=0b11)
+
+
+@pytest.mark.parametrize(("stake", "is_ready"), [(0, True), (1, False)])
+def test_the_short_are_never_ready(stake, is_ready):
+    run = run_view()
+    one = entry(1, ready_round=run.root_round, stake=PARAMS.keep_stake_lamports - stake)
+    assert progress.is_ready_for(one, run) == is_ready
 
 
 def test_the_sets_of_a_round():

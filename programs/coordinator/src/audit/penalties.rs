@@ -1,6 +1,6 @@
 //! Takes the price of a fault from a participant, and places it.
 //!
-//! Owns what a slash does to a participant: lamports, strike, bar, inactivity below the minimum.
+//! Owns what a slash does to a participant: lamports, strike, bar.
 //! Never decides what a fault costs: `crate::rules::slashing` does. Small penalties (P5, P6, P7)
 //! are split at once; those of cases wait in escrow. Next: `crate::round::penalties`.
 
@@ -18,7 +18,7 @@ use crate::rules::outage::{hidden_verdict, Hidden};
 use crate::rules::quorum::SeatFault;
 use crate::rules::refusal::{Refusals, LAST_STEP};
 use crate::rules::slashing::{fine, no_openings, seat, Fault, Prices, SlashIntent, Split, Taken};
-use crate::state::{Change, Entry, Participant, Round, Run};
+use crate::state::{Entry, Participant, Round};
 
 /// Duties missed on seats (P6) that jail.
 const SEAT_FAULTS_TO_JAIL: u8 = 3;
@@ -55,7 +55,6 @@ impl AuditContext<'_, '_> {
         if intent.is_strike {
             strike(self.run, entry, self.run.round)?;
         }
-        require_minimum(self.run, entry);
         entry.invariant()?;
         Ok(taken)
     }
@@ -205,15 +204,6 @@ impl Entry {
         self.openings_step = refusals.step;
         self.openings_mark = refusals.mark;
         self.openings_fault_round = refusals.decided_round;
-    }
-}
-
-/// Makes a participant whose stake is below the minimum inactive at once, until it tops up.
-fn require_minimum(run: &Run, entry: &mut Entry) {
-    let is_short = entry.stake < run.params.min_stake_lamports;
-    if is_short && entry.may(Change::Deactivate) && !entry.is_leaving() {
-        entry.clear_ready();
-        entry.change(Change::Deactivate);
     }
 }
 

@@ -97,6 +97,8 @@ pub struct MembershipChanged {
     pub left: u64,
     /// Participants whose next session key is in force now.
     pub rotated: u64,
+    /// Members that are inactive now, for their stake is below what they must keep.
+    pub short: u64,
 }
 
 impl Absorbed for MembershipChanged {

@@ -44,6 +44,8 @@ impl Activate<'_> {
         ensure!(!entry.is(Status::Active), CoordinatorError::AlreadyActive);
         ensure!(entry.is_present(), CoordinatorError::NotJoined);
         ensure!(entry.ready_round != NONE, CoordinatorError::NotReady);
+        let is_short = entry.is_short(&run.params);
+        ensure!(!is_short, CoordinatorError::StakeTooLow);
         ensure!(
             round.round == entry.ready_round,
             CoordinatorError::WrongRoundAccount

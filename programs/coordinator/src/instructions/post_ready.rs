@@ -108,8 +108,8 @@ impl PostReady<'_> {
     }
 }
 
-/// Refuses a participant that is active, barred, gone or below the minimum stake. While rounds run,
-/// also refuses one that is in jail or inactive for the second time.
+/// Refuses a participant that is active, barred, gone or short of stake. While rounds run, also
+/// refuses one that is in jail or inactive for the second time.
 fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> {
     match entry.status()? {
         // One that left in jail and has joined again is still kept out.
@@ -131,9 +131,7 @@ fn require_may_return(run: &Run, entry: &Entry, is_running: bool) -> Result<()> 
         Status::Barred => return Err(refuse(CoordinatorError::ParticipantBarred)),
         Status::Empty | Status::Left => return Err(refuse(CoordinatorError::NotJoined)),
     }
-    ensure!(
-        entry.stake >= run.params.min_stake_lamports,
-        CoordinatorError::StakeTooLow
-    );
+    let is_short = entry.is_short(&run.params);
+    ensure!(!is_short, CoordinatorError::StakeTooLow);
     Ok(())
 }

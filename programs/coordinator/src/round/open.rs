@@ -14,16 +14,16 @@ use crate::events::{record, Journal, MembershipChanged, ParamsApplied, RoundOpen
 use crate::math::{div, rem};
 use crate::rules::bitmap::{bit, count, with_bits};
 use crate::rules::eligibility::{fill_bench, has_earned_seat};
-use crate::state::{Ballot, Entry, Phase, Roster, Round, Run, SeedStatus, Status};
+use crate::state::{Ballot, Change, Entry, Phase, Roster, Round, Run, SeedStatus, Status};
 
 /// Included rounds, of those in which it could have been audited, after which a participant is
 /// sampled with `p_base_ppm`.
 pub const NEW_UNTIL_INCLUDED: u64 = 20;
 
-/// Whether leaving members are counted, and stay for one step more.
+/// Whether members that leave, or whose stake is short, are counted and stay for one step more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Leavers {
-    /// They leave now.
+    /// They go now.
     Gone,
     /// They stay until the root-only step has closed.
     Kept,
@@ -41,8 +41,8 @@ struct Sets {
 /// Opens round `run.round` in its ring account `round`: Commit, or Cooldown where fewer than the
 /// minimum stay or all rounds are done, or Halted where nobody is left to vote.
 ///
-/// Leaving members still vote in the root-only step, which ends their rounds: without them there
-/// may be no member left that knows the root.
+/// Members that leave, or whose stake is short, still vote in the root-only step, which ends their
+/// rounds: without them there may be no member left that knows the root.
 #[inline(never)]
 pub fn open_next(
     run: &mut Run,
@@ -111,7 +111,8 @@ pub fn require_ring_account(run: &Run, round: &Round, number: u64) -> Result<()>
     Ok(())
 }
 
-/// Applies the changes that waited for the end of a round: session keys, and leaves unless kept.
+/// Applies the changes that waited for the end of a round: session keys and, unless kept, leaves
+/// and the inactivity of members whose stake is short.
 #[inline(never)]
 pub fn turn_over(
     run: &mut Run,
@@ -121,19 +122,27 @@ pub fn turn_over(
     slot: u64,
     leavers: Leavers,
 ) -> Result<()> {
-    let (mut left, mut rotated, mut ended) = (0, 0, Ended::default());
+    let (mut left, mut rotated, mut short) = (0, 0, 0);
+    let mut ended = Ended::default();
     for (bit, entry) in with_bits(&mut roster.entries) {
         if entry.rotate_session() {
             rotated |= bit;
         }
-        if entry.is_leaving() && leavers == Leavers::Gone {
+        if leavers == Leavers::Kept {
+            continue;
+        }
+        if entry.is_leaving() {
             ended.add(run, entry, bit)?;
             entry.leave(run.round);
             left |= bit;
+        } else if entry.is(Status::Active) && entry.is_short(&run.params) {
+            entry.clear_ready();
+            entry.change(Change::Deactivate);
+            short |= bit;
         }
     }
     ended.report(run, journal, key, slot)?;
-    if left | rotated == 0 {
+    if left | rotated | short == 0 {
         return Ok(());
     }
     let event = MembershipChanged {
@@ -143,6 +152,7 @@ pub fn turn_over(
         round: run.round,
         left,
         rotated,
+        short,
     };
     record(run, journal, &event)
 }
@@ -191,7 +201,8 @@ fn fix_sets(run: &Run, roster: &Roster, leavers: Leavers) -> Sets {
     let (mut sets, mut witnesses) = (Sets::default(), 0);
     let after = u64::from(run.params.seat_after_rounds);
     for (bit, entry) in with_bits(&roster.entries) {
-        let is_gone = entry.is_leaving() && leavers == Leavers::Gone;
+        let is_going = entry.is_leaving() || entry.is_short(&run.params);
+        let is_gone = is_going && leavers == Leavers::Gone;
         if !entry.is(Status::Active) || entry.active_round > run.round || is_gone {
             continue;
         }

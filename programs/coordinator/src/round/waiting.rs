@@ -21,7 +21,7 @@ pub struct Attendance {
     pub pending: u64,
     /// Those of them that train.
     pub trainers: u64,
-    /// Those of them that have sent `post_ready` for the stored root.
+    /// Those of them that have sent `post_ready` for the stored root, with stake enough to stay.
     pub ready: u64,
     /// Everyone who might still come back: pending, inactive, jailed.
     pub present: u64,
@@ -42,7 +42,7 @@ pub fn attendance(run: &Run, roster: &Roster) -> Attendance {
         if entry.roles & ROLE_TRAINER != 0 {
             found.trainers |= bit;
         }
-        if entry.ready_round == run.root_round {
+        if entry.ready_round == run.root_round && !entry.is_short(&run.params) {
             found.ready |= bit;
         }
     }
@@ -236,4 +236,25 @@ pub fn announce(run: &mut Run, journal: &mut Journal, key: &Pubkey, slot: u64) -
         ends_slot: run.phase_end_slot,
     };
     record(run, journal, &event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    #[test]
+    fn whoever_became_short_of_stake_after_it_was_ready_is_not_ready() {
+        let (mut run, mut roster) = (Box::new(Run::zeroed()), Box::new(Roster::zeroed()));
+        run.params.keep_stake_lamports = 60;
+        run.params.min_stake_lamports = 100;
+        let stakes = [100, 60, 59, 99];
+        for (entry, stake) in roster.entries.iter_mut().zip(stakes) {
+            entry.status = Status::Pending as u8;
+            entry.stake = stake;
+        }
+        roster.entries[3].work_faults = 1;
+        let found = attendance(&run, &roster);
+        assert_eq!((found.pending, found.ready), (0b1111, 0b0011));
+    }
 }

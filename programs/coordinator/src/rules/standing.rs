@@ -17,6 +17,17 @@ pub const STRIKES_TO_JAIL: usize = 3;
 /// Rounds within which they must fall, the newest one's round included.
 pub const STRIKE_ROUNDS: u64 = 100;
 
+/// The stake below which a participant is inactive from the next open on: that to keep or, after a
+/// conviction for work, that to join with.
+#[must_use]
+pub fn stake_to_stay(keep: u64, min: u64, work_faults: u8) -> u64 {
+    if work_faults > 0 {
+        min
+    } else {
+        keep
+    }
+}
+
 /// One phase in which a participant had to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duty {
@@ -126,6 +137,12 @@ fn age(strike: u64, round: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conviction_raises_the_stake_to_stay() {
+        let needed = [0, 1, 2].map(|faults| stake_to_stay(60, 100, faults));
+        assert_eq!(needed, [60, 100, 100]);
+    }
 
     fn after(rounds: &[&[(bool, bool)]]) -> Misses {
         rounds.iter().fold(Misses::default(), |misses, duties| {

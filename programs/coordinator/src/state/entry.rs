@@ -8,6 +8,8 @@ use anchor_lang::prelude::*;
 use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::rules::reward;
+use crate::rules::standing::stake_to_stay;
+use crate::state::params::Params;
 use crate::state::status::{Change, Status};
 use crate::state::{AuditKind, Run};
 
@@ -139,6 +141,13 @@ impl Entry {
     pub fn is_convicted(&self, kind: AuditKind, round: u64) -> bool {
         let decided = self.decided_round.get(kind.place()).copied();
         decided.is_some_and(|decided| decided != NONE && round <= decided)
+    }
+
+    /// Whether the stake is below the one that this participant must have to stay.
+    #[must_use]
+    pub fn is_short(&self, params: &Params) -> bool {
+        let (keep, min) = (params.keep_stake_lamports, params.min_stake_lamports);
+        self.stake < stake_to_stay(keep, min, self.work_faults)
     }
 
     /// Puts the next session key in force, if there is one.

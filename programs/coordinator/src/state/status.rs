@@ -20,7 +20,7 @@ pub enum Status {
     Pending = 1,
     /// A member of the rounds that open.
     Active = 2,
-    /// Missed too much or below the minimum stake.
+    /// Missed too much, or below the stake to keep.
     Inactive = 3,
     /// Struck too often.
     Jailed = 4,
@@ -74,7 +74,7 @@ pub enum Change {
     Activate,
     /// The rounds stop: every member waits for the next Warmup.
     Dismiss,
-    /// Misses, an absent `post_ready` in Warmup, or a stake below the minimum.
+    /// Misses, an absent `post_ready` in Warmup, or at an open a stake below the one to keep.
     Deactivate,
     /// A third strike, the third missed duty on a seat, or a case that nobody may judge.
     Jail,

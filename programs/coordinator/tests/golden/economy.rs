@@ -8,7 +8,7 @@ use coordinator::rules::standing::{self, Duty, Misses};
 use coordinator::state::Params;
 use serde_json::{json, Value};
 
-use crate::json::{list, number, three};
+use crate::json::{list, number, small, three};
 
 /// `vesting.json`.
 pub fn vesting(input: &Value) -> Value {
@@ -75,6 +75,12 @@ pub fn return_round(input: &Value) -> Value {
         field("rounds_per_epoch"),
     );
     first.expect("no overflow").into()
+}
+
+/// `stake_to_stay.json`.
+pub fn stake_to_stay(input: &Value) -> Value {
+    let faults = small(&input["work_faults"]);
+    standing::stake_to_stay(number(&input["keep"]), number(&input["min"]), faults).into()
 }
 
 /// `strikes.json`.

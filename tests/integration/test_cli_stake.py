@@ -1,0 +1,83 @@
+"""`troth stake` and the stake options of `join`, against the program on a local network."""
+
+import pytest
+from support.cli import Cli
+from support.network import SOL, Bench, prepare_text, processes, start
+
+pytestmark = pytest.mark.processes
+LEAST, KEEP = SOL // 10, 60_000_000
+
+
+@pytest.fixture(scope="module")
+def network():
+    launcher = start()
+    yield launcher
+    launcher.stop()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return prepare_text(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def bench(capsys, network, tmp_path, data):
+    return Bench(Cli(capsys), network, tmp_path, data)
+
+
+def test_an_owner_sees_its_stake_and_adds_to_it(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="a"))
+    found = {name: shown[f"{name}_lamports"] for name in ("stake", "needed", "join", "withheld")}
+    assert found == {"stake": LEAST, "needed": KEEP, "join": LEAST, "withheld": 0}
+    assert shown["vesting"] == [] and shown["losses"] == [] and not shown["is_frozen"]
+    words = bench.of_run("stake", "top-up", run=run, key="a")
+    added = bench.cli.json(*words, "0.25")
+    assert added["stake_lamports"] == LEAST + SOL // 4
+    assert added["received_lamports"] == -SOL // 4
+    text = bench.cli.ok(*bench.of_run("stake", "show", run=run, key="a")).out
+    assert "0.35 SOL" in text and "0.06 SOL" in text
+
+
+@pytest.mark.parametrize("amount", ["0", "0.0000000001", "all", "nan"])
+def test_a_top_up_of_nothing_or_of_no_amount_is_refused(bench, amount):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    words = (*bench.of_run("stake", "top-up", run=run, key="a"), amount)
+    assert bench.cli.refused(*words)["kind"] == "InputError"
+
+
+def test_a_stranger_has_nothing_to_see_and_nothing_to_add_to(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    bench.key("b")
+    show, top_up = ("stake", "show"), ("stake", "top-up")
+    assert bench.cli.refused(*bench.of_run(*show, run=run, key="b"))["kind"] == "NotJoinedError"
+    words = (*bench.of_run(*top_up, run=run, key="b"), "1")
+    assert bench.cli.refused(*words)["kind"] == "NotJoinedError"
+    assert bench.balance("b") == 10 * SOL
+
+
+@pytest.mark.parametrize("stake", ["0", "0.099999999", "much"])
+def test_joining_with_less_than_the_least_stake_costs_nothing(bench, stake):
+    run = bench.create()
+    error = bench.cli.refused(*bench.join_arguments(run, "a"), "--stake-sol", stake)
+    assert error["kind"] == "InputError" and error["subject"] == "--stake-sol"
+    assert bench.balance("a") == 10 * SOL
+
+
+def test_a_stake_that_the_owner_cannot_pay_is_named_before_anything_is_sent(bench):
+    run = bench.create()
+    error = bench.cli.refused(*bench.join_arguments(run, "a"), "--stake-sol", "10")
+    assert error["kind"] == "FundsError"
+    assert bench.balance("a") == 10 * SOL
+
+
+def test_joining_with_more_than_the_least_stake_deposits_all_of_it(bench):
+    run = bench.create()
+    with processes(bench) as begin:
+        one = begin((*bench.join_arguments(run, "a"), "--stake-sol", "0.5"), "one")
+        one.wait_for("joined")
+        shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="a"))
+        assert shown["stake_lamports"] == SOL // 2
