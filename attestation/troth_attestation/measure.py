@@ -55,7 +55,7 @@ Again = Callable[[], Float32 | None]
 class Own:
     """A judge's own D(g) after its own clip, fp32 [T, 64, 64]; None where it was not finite.
 
-    `again` is called at most once, and only if it can spare the trainer a mismatch.
+    `again` is called at most once, and only if it can make the verdict milder.
     """
 
     tiles: Float32 | None
@@ -127,6 +127,12 @@ class Distances:
         none = np.zeros_like(self.errors)
         median = self.median_error if self.median_error > sure else 0.0
         return replace(self, counted=none, counted_median=median, num_surely_idle=0)
+
+    def at_best(self, sure: float) -> "Distances":
+        """Return the distances if a second computation agreed with the trainer to the bit."""
+        excused = self.excused(sure)
+        none, median = excused.counted, excused.counted_median
+        return replace(excused, errors=none, median_error=median, num_idle=0, agreement=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,22 +115,24 @@ def yardstick_of(own: Own, num_tiles: int) -> Yardstick | Reason:
 def conclude(
     found: Distances, shown: Shown, judge: tuple[Yardstick, Again], signs: Signs, rule: Rule
 ) -> Verdict:
-    """Return the verdict on measured distances, after a second computation where one may excuse.
+    """Return the verdict on measured distances, after a second computation where one may help.
 
-    It is made only if without it the verdict is a mismatch, and might be milder with it. `judge`
-    is what measured, and what computes again.
+    It is made only if the verdict is not ok, and might be milder with it. Work that passes all
+    tests against either computation is honest. `judge` is what measured, and what computes again.
     """
-    sure = rule.judge.tile_mismatch_micro / MICRO
-    verdict, spared = decide(found, rule.judge), decide(found.excused(sure), rule.judge)
-    if verdict.kind == spared.kind:
-        return spared
+    bounds = rule.judge
+    sure = bounds.tile_mismatch_micro / MICRO
+    verdict = decide(found, bounds)
+    if verdict.kind == decide(found.at_best(sure), bounds).kind:
+        return verdict
     own, again = judge
-    tiles = again()
-    scale = None if tiles is None else scale_of(_checked(tiles, signs.num_tiles))
-    if tiles is None or scale is None or not scale.is_finite:
-        return spared
-    second = Yardstick(tiles, scale)
-    return decide(with_second(found, shown, (own, second), signs, rule), rule.judge)
+    second = yardstick_of(Own(again()), signs.num_tiles)
+    if isinstance(second, Reason):
+        return decide(found.excused(sure), bounds)
+    other = decide(measure(shown, second, signs, rule), bounds)
+    if other.kind == VerdictKind.OK:
+        return other
+    return decide(with_second(found, shown, (own, second), signs, rule), bounds)
 
 
 def first_tile_not_top_k(shown: Shown, signs: Signs, rule: Rule) -> int | None:

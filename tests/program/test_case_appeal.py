@@ -10,6 +10,7 @@ from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.case_instructions import NO_SUBJECT
 from troth_coordinator.rules.audit_view import AuditFlag, AuditView
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import Status
 
 ALL_MISMATCH = [MISMATCH] * 5
@@ -216,6 +217,41 @@ def test_a_reversal_ends_the_jail_of_a_false_possession(is_reversed: bool) -> No
     driver.post_ready(3)
     driver.play(1)
     driver.activate(3)
+
+
+def test_a_reversal_takes_the_strike_back_and_ends_no_other_jail() -> None:
+    """The jail came from a later strike, for somebody else's payload, and outlasts the reversal."""
+    driver = CaseDriver.started(**PATIENT)
+    stranger = driver.outsider("challenger")
+    for target, kind, subject in ((3, POSSESSION, 4), (1, PAYLOAD, NO_SUBJECT)):
+        driver.challenge(stranger, 0, target, kind, subject)
+        driver.decide(driver.case(0, target, kind), MISMATCH)
+    decided = driver.run.round
+    assert driver.entries[3].strikes == 2
+    assert sorted(driver.entries[3].strike_rounds) == [decided, decided, NONE]
+    case = driver.case(0, 3, POSSESSION)
+    driver.appeal(case)
+    driver.challenge(stranger, 0, 2, PAYLOAD, NO_SUBJECT)
+    driver.decide(driver.case(0, 2, PAYLOAD), MISMATCH)
+    jailed_until = driver.entries[3].jailed_until_round
+    driver.run_to(case.appeal_end)
+    driver.reverse(case)
+    driver.release(case)
+    assert_fields(driver.entries[3], status=Status.JAILED, jailed_until_round=jailed_until)
+    assert_fields(driver.entries[3], strikes=2, strike_rounds=(NONE, NONE, NONE))
+
+
+def test_a_reversed_false_possession_is_no_strike() -> None:
+    driver = CaseDriver.started(**PATIENT)
+    driver.challenge(driver.outsider("challenger"), 0, 3, POSSESSION, 4)
+    case = driver.case(0, 3, POSSESSION)
+    driver.decide(case, MISMATCH)
+    assert driver.entries[3].strikes == 1
+    driver.appeal(case)
+    driver.run_to(driver.case(0, 3, POSSESSION).appeal_end)
+    driver.reverse(case)
+    driver.release(case)
+    assert_fields(driver.entries[3], strikes=0, strike_rounds=(NONE, NONE, NONE))
 
 
 @pytest.mark.parametrize("people", [[], [3]])

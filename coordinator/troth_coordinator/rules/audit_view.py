@@ -57,6 +57,7 @@ class AuditFlag(IntFlag):
     UNAVAILABLE = 128
     WITHHELD = 256
     FURTHER = 512
+    JAILED = 1024
 
 
 class SeatFlag(IntFlag):

@@ -38,7 +38,7 @@ from troth_coordinator.chain.event_types_audits import (
     Penalised,
 )
 from troth_coordinator.chain.rpc import Account
-from troth_coordinator.rules.view import EntryView, Role, Status
+from troth_coordinator.rules.view import EntryView, Role
 from troth_localnet.history import LandedTransaction
 from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.cheat import HONEST_ROUNDS
@@ -85,6 +85,7 @@ class Books(Chronicle):
         self._run = run
         self._entries = self._read()
         self.losses: list[Loss] = []
+        self.min_stake = run.settings.chain.min_stake_lamports
 
     def transaction_landed(self, landed: LandedTransaction, changed: Sequence[Pubkey]) -> None:
         num_known = len(self.events)
@@ -244,7 +245,8 @@ def assert_convicted_of_work(books: Books, loss: Loss) -> None:
     burned = parts.burned - loss.event.juror_fees
     assert closed is not None
     assert_fields(closed, pool=0, burned=burned, challenger=0, returned=0)
-    assert loss.after.status == Status.INACTIVE
+    assert loss.after.work_faults == 1
+    assert loss.after.stake < books.min_stake, "it must top up before its next round"
 
 
 def verdicts(run: InProcessRun, round_: int, target: int = MAL) -> dict[str, str]:

@@ -8,7 +8,7 @@ use anchor_lang::prelude::*;
 
 use super::probation::Ended;
 use super::AuditContext;
-use crate::constants::{AUDIT_REQUESTED, SEAT_FAULTY};
+use crate::constants::{AUDIT_JAILED, AUDIT_REQUESTED, SEAT_FAULTY};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Penalised};
 use crate::math::{add, sub};
@@ -52,11 +52,18 @@ impl AuditContext<'_, '_> {
             entry.bar(self.run.round);
             ended.report(self.run, self.journal, &self.key, self.slot)?;
         }
-        if intent.is_strike {
-            strike(self.run, entry, self.run.round)?;
-        }
+        let is_jailed = intent.is_strike && strike(self.run, entry, self.run.round)?;
         entry.invariant()?;
+        self.note_jailed(is_jailed && index == self.audit.target);
         Ok(taken)
+    }
+
+    /// Remembers that a strike of this audit jailed its target: a reversal ends that jail, and no
+    /// other.
+    pub fn note_jailed(&mut self, is_jailed: bool) {
+        if is_jailed {
+            self.audit.flags |= AUDIT_JAILED;
+        }
     }
 
     /// The prices of this audit's penalties, with the reward that held at the open of its round.

@@ -164,13 +164,7 @@ impl AuditContext<'_, '_> {
             }),
             Some(AuditOutcome::Unproven) => self.leave_unproven(round),
             Some(AuditOutcome::Accused) => {
-                let target = self.audit.target;
-                let entry = self.roster.entry_mut(target)?;
-                entry.frozen = entry.frozen.saturating_add(1);
-                entry.invariant()?;
-                if !self.audit.has_flag(AUDIT_REQUESTED) {
-                    breaker::note_accused(self.run, target);
-                }
+                self.accuse_target()?;
                 Ok(Undone::default())
             }
             Some(AuditOutcome::Unavailable) => {
@@ -179,6 +173,18 @@ impl AuditContext<'_, '_> {
             }
             _ => Ok(Undone::default()),
         }
+    }
+
+    /// Freezes the target, and counts it for the breaker if the seed drew the audit.
+    pub fn accuse_target(&mut self) -> Result<()> {
+        let target = self.audit.target;
+        let entry = self.roster.entry_mut(target)?;
+        entry.frozen = entry.frozen.saturating_add(1);
+        entry.invariant()?;
+        if !self.audit.has_flag(AUDIT_REQUESTED) {
+            breaker::note_accused(self.run, target);
+        }
+        Ok(())
     }
 
     /// No reward for that round. From the second time within a hundred rounds the target is sampled
@@ -259,26 +265,11 @@ impl AuditContext<'_, '_> {
         if lamports == 0 {
             return Ok(());
         }
-        let unheard = [AuditOutcome::NoOpenings, AuditOutcome::Unavailable];
-        if unheard
-            .iter()
-            .any(|known| self.audit.outcome == *known as u8)
-        {
-            return self.keep_prepaid(lamports);
-        }
-        let Some(to) = to else {
-            return Err(refuse(CoordinatorError::AccountMissing));
-        };
-        let is_theirs = *to.key == self.audit.challenger;
-        ensure!(is_theirs, CoordinatorError::WrongChallenger);
         self.run.release_bond(lamports)?;
-        let is_back = pda::refund(vault, to, lamports)?;
-        let (refunded, pool) = if is_back {
-            (lamports, 0)
-        } else {
-            (0, lamports)
-        };
-        self.run.place_pool(pool)?;
+        let unheard = [AuditOutcome::NoOpenings, AuditOutcome::Unavailable];
+        let is_kept = unheard.map(|end| end as u8).contains(&self.audit.outcome);
+        let is_back = !is_kept && self.pay_back(vault, to, lamports)?;
+        let part = |goes_there: bool| if goes_there { lamports } else { 0 };
         let event = PrepaidRefunded {
             run: self.key,
             sequence: self.run.event_sequence,
@@ -286,30 +277,25 @@ impl AuditContext<'_, '_> {
             round: self.audit.round,
             target: self.audit.target,
             challenger: self.audit.challenger,
-            refunded,
-            kept: 0,
-            pool,
+            refunded: part(is_back),
+            kept: part(is_kept),
+            pool: part(!is_kept && !is_back),
         };
+        self.run.place_pool(part(!is_back))?;
         record(self.run, self.journal, &event)
     }
-}
 
-impl AuditContext<'_, '_> {
-    fn keep_prepaid(&mut self, lamports: u64) -> Result<()> {
-        self.run.release_bond(lamports)?;
-        self.run.place_pool(lamports)?;
-        let event = PrepaidRefunded {
-            run: self.key,
-            sequence: self.run.event_sequence,
-            slot: self.slot,
-            round: self.audit.round,
-            target: self.audit.target,
-            challenger: self.audit.challenger,
-            refunded: 0,
-            kept: lamports,
-            pool: 0,
-        };
-        record(self.run, self.journal, &event)
+    /// Pays fees in advance back. Returns whether the payer's account could hold them.
+    fn pay_back(
+        &self,
+        vault: &AccountInfo,
+        to: Option<&AccountInfo>,
+        lamports: u64,
+    ) -> Result<bool> {
+        let to = to.ok_or_else(|| refuse(CoordinatorError::AccountMissing))?;
+        let is_theirs = *to.key == self.audit.challenger;
+        ensure!(is_theirs, CoordinatorError::WrongChallenger);
+        pda::refund(vault, to, lamports)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, AuditClosed};
 use crate::math::{add, sub};
 use crate::rules::quorum::CaseOutcome;
+use crate::rules::standing::remove_strike;
 
 use crate::state::{Audit, AuditKind, Change, Stage, Status};
 
@@ -125,8 +126,8 @@ impl AuditContext<'_, '_> {
 
     /// A conviction was reversed: the target may claim everything, and what the jurors got of it
     /// comes from the pool, as far as that goes. A bar rests on two convictions for work, so it
-    /// ends with one of them; jail ends with the strike of a false possession. A further conviction
-    /// took only a reward, and only that comes back.
+    /// ends with one of them. The strike of a false possession goes, and so does the jail that it
+    /// began. A further conviction took only a reward, and only that comes back.
     fn give_back(&mut self) -> Result<Released> {
         let fees = self.audit.juror_fees;
         let fees_back = fees.min(self.run.reward_pool);
@@ -134,13 +135,17 @@ impl AuditContext<'_, '_> {
         let returned = add(self.empty_escrow()?, fees_back)?;
         let is_full = !self.audit.has_flag(AUDIT_FURTHER);
         let is_work = is_full && self.audit.kind == AuditKind::Work as u8;
-        let is_strike = is_full && self.audit.kind == AuditKind::Possession as u8;
+        let is_possession = self.audit.kind == AuditKind::Possession as u8;
         let entry = self.roster.entry_mut(self.audit.target)?;
         self.run.place_claimable(entry, returned)?;
         if is_work {
             entry.work_faults = entry.work_faults.saturating_sub(1);
         }
-        if is_strike && entry.is(Status::Jailed) {
+        if is_possession {
+            entry.strikes = entry.strikes.saturating_sub(1);
+            remove_strike(&mut entry.strike_rounds);
+        }
+        if self.audit.has_flag(AUDIT_JAILED) && entry.is(Status::Jailed) {
             entry.jailed_until_round = self.run.round;
         }
         if is_work && entry.work_faults < 2 && entry.is(Status::Barred) {

@@ -7,8 +7,7 @@ use anchor_lang::prelude::*;
 
 use crate::audit::{breaker, AuditContext};
 use crate::constants::{
-    AUDIT_BONDED, AUDIT_BREAKER, AUDIT_FURTHER, AUDIT_REQUESTED, AUDIT_UNAVAILABLE,
-    MAX_PARTICIPANTS, NONE,
+    AUDIT_BONDED, AUDIT_BREAKER, AUDIT_FURTHER, AUDIT_UNAVAILABLE, MAX_PARTICIPANTS, NONE,
 };
 use crate::errors::{refuse, CoordinatorError};
 use crate::math::{add, sub};
@@ -92,7 +91,8 @@ impl AuditContext<'_, '_> {
         let decided = decided.unwrap_or(NONE);
         let is_further = entry.is_convicted(kind, self.audit.round);
         if self.audit.has_flag(AUDIT_UNAVAILABLE) {
-            self.accuse_late()?;
+            // Serving nothing freezes and counts only now that a jury has convicted.
+            self.accuse_target()?;
         }
         let (fault, reward_undone) = if is_further {
             (fault_of(kind), self.hold_reward(kind, round)?)
@@ -163,25 +163,14 @@ impl AuditContext<'_, '_> {
         self.audit.flags |= AUDIT_FURTHER;
         if kind == AuditKind::Possession {
             let entry = self.roster.entry_mut(self.audit.target)?;
-            strike(self.run, entry, self.run.round)?;
+            let is_jailed = strike(self.run, entry, self.run.round)?;
             entry.invariant()?;
+            self.note_jailed(is_jailed);
         }
         let reward = self.take_back_reward(round)?;
         self.run.reward_pool = sub(self.run.reward_pool, reward)?;
         self.audit.escrow_unvested = reward;
         Ok(reward)
-    }
-
-    /// An accusation of serving nothing freezes and counts only once a jury has convicted.
-    fn accuse_late(&mut self) -> Result<()> {
-        let target = self.audit.target;
-        let entry = self.roster.entry_mut(target)?;
-        entry.frozen = entry.frozen.saturating_add(1);
-        entry.invariant()?;
-        if !self.audit.has_flag(AUDIT_REQUESTED) {
-            breaker::note_accused(self.run, target);
-        }
-        Ok(())
     }
 
     /// The price of a conviction: of the first one, and of any later offence.

@@ -118,6 +118,14 @@ pub fn add_strike(ring: &mut [u64; STRIKES_TO_JAIL], round: u64) -> bool {
     is_third
 }
 
+/// Takes the newest strike back.
+pub fn remove_strike(ring: &mut [u64; STRIKES_TO_JAIL]) {
+    let newest = ring.iter_mut().filter(|one| **one != NONE).max();
+    if let Some(one) = newest {
+        *one = NONE;
+    }
+}
+
 /// How many of `ring` lie within a hundred rounds of `round`, its own included.
 #[must_use]
 pub fn count_within(ring: &[u64; STRIKES_TO_JAIL], round: u64) -> usize {
@@ -214,6 +222,17 @@ mod tests {
     fn the_third_strike_within_a_hundred_rounds_jails() {
         assert_eq!(jailed_by(&[10, 50, 109]), [false, false, true]);
         assert_eq!(jailed_by(&[10, 50, 110]), [false, false, false]);
+    }
+
+    #[test]
+    fn a_strike_that_is_taken_back_does_not_count() {
+        let mut ring = [NONE, 10, 50];
+        remove_strike(&mut ring);
+        assert_eq!(ring, [NONE, 10, NONE]);
+        assert!(!add_strike(&mut ring, 60));
+        assert!(add_strike(&mut ring, 70));
+        remove_strike(&mut ring);
+        assert_eq!(ring, [NONE; 3]);
     }
 
     #[test]

@@ -78,20 +78,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn run() -> Box<Run> {
-        let mut run = Box::new(<Run as bytemuck::Zeroable>::zeroed());
-        run.params.rounds_per_epoch = 4;
-        run.params.max_rounds = 100;
-        run.params.param_delay_slots = 10;
-        run.params.unbond_slots = 1_000;
-        run.params.max_pause_slots = 50;
-        run.paused_at_slot = NONE;
-        run.params_requested_slot = NONE;
-        run.finished_slot = NONE;
-        run.enter(Phase::WaitingForMembers, 1, None).unwrap();
-        run
-    }
+    use crate::state::run::tests::run;
 
     #[test]
     fn a_pause_moves_every_deadline_by_its_length() {

@@ -188,27 +188,15 @@ impl Params {
 
     fn validate_windows(&self) -> Result<()> {
         use CoordinatorError as E;
-        let windows = [
-            self.warmup_slots,
-            self.commit_slots,
-            self.attest_slots,
-            self.close_grace_slots,
-            self.halt_slots,
+        let fixed = [
             self.seed_delay_slots,
             self.vesting_slots,
             self.unbond_slots,
-            self.param_delay_slots,
             self.case_slots,
-            self.openings_slots,
-            self.verdict_commit_slots,
-            self.verdict_reveal_slots,
-            self.jury_commit_slots,
-            self.jury_reveal_slots,
-            self.appeal_slots,
-            self.breaker_slots,
         ];
-        ensure!(windows.iter().all(|&slots| slots > 0), E::WindowZero);
-        let fits = windows.iter().all(|&slots| slots <= MAX_WINDOW_SLOTS);
+        let mut windows = self.growing_windows().into_iter().chain(fixed);
+        ensure!(windows.clone().all(|slots| slots > 0), E::WindowZero);
+        let fits = windows.all(|slots| slots <= MAX_WINDOW_SLOTS);
         let phases = [
             self.warmup_slots,
             self.commit_slots,

@@ -40,7 +40,7 @@ impl Params {
     }
 
     /// Windows that an update may lengthen: in them participants act or defend themselves.
-    fn growing_windows(&self) -> [u64; 13] {
+    pub fn growing_windows(&self) -> [u64; 13] {
         [
             self.warmup_slots,
             self.commit_slots,

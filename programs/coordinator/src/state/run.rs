@@ -288,10 +288,11 @@ impl Run {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn run() -> Box<Run> {
+    /// A run that waits for members, with small numbers.
+    pub fn run() -> Box<Run> {
         let mut run = Box::new(<Run as bytemuck::Zeroable>::zeroed());
         run.params.rounds_per_epoch = 4;
         run.params.max_rounds = 100;
