@@ -57,8 +57,9 @@ budgets: $(VENV)/.dev ## sizes of files and functions; tests that name what they
 	$(BIN)/python scripts/check_budgets.py
 	$(BIN)/python scripts/check_tests.py
 
-docs: $(VENV)/.dev ## links, generated references, threat model and prose hold
+docs: $(VENV)/.dev ## links, generated references, threat model, words and prose hold
 	$(BIN)/python scripts/check_docs.py
+	$(BIN)/python scripts/check_words.py --identifiers
 
 nightly: $(VENV)/.dev ## the long runs, each marked with the reason
 	$(PYTEST) -m nightly --timeout=7200

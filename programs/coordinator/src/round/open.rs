@@ -82,7 +82,7 @@ pub fn open_next(
     if is_root_only {
         round.flags = ROUND_ROOT_ONLY;
     } else {
-        snapshot_previous(run, roster, round)?;
+        note_previous(run, roster, round)?;
     }
     let event = RoundOpened {
         run: *key,
@@ -271,7 +271,7 @@ fn write(run: &Run, round: &mut Round, sets: &Sets, slot: u64) {
 }
 
 /// Copies each trainer's last included round of this residual period: its header must name it.
-fn snapshot_previous(run: &Run, roster: &Roster, round: &mut Round) -> Result<()> {
+fn note_previous(run: &Run, roster: &Roster, round: &mut Round) -> Result<()> {
     let period = u64::from(run.params.residual_rounds);
     let first = run.round.saturating_sub(rem(run.round, period)?);
     for (bit, (ballot, entry)) in with_bits(round.ballots.iter_mut().zip(&roster.entries)) {
