@@ -288,7 +288,7 @@ impl Run {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A run that waits for members, with small numbers.
