@@ -127,6 +127,8 @@ class _Push:
     def _spares(self, audit: AuditView, view: NetworkView) -> list[int]:
         """Return the members to ask next to keep the set; the order is the set's own."""
         missing = NUM_SPARES - self.num_spares if self.is_target else 0
+        if not missing:
+            return []
         taken = judges(audit) | {audit.target}
         order = [
             index
