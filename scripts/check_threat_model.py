@@ -3,7 +3,7 @@
 Owns: what a row's last cell may hold, and that rows and tests name each other. Every row has tests
 (`FOLDER/FILE::TEST`, under tests/), the word `planned`, or `not simulated:` with a
 reason. Every test in tests/adversarial names its rows ("Threat T07" or "Threat T07, T12") in its
-docstring, or in that of its module, and stands in them.
+docstring, or in that of its module, and stands in them. Every row that the page speaks of exists.
 Never: runs a test.
 
 python scripts/check_threat_model.py           exit 1 and one line per problem
@@ -23,6 +23,7 @@ PAGE = "docs/threat-model.md"
 STORIES = "adversarial"
 LINE = re.compile(r"^\| *T\d.*$", re.MULTILINE)
 ROW = re.compile(r"^\| (T\d\d) \|((?:[^|\n]*\|){4}) ([^|\n]*) \|$", re.MULTILINE)
+MENTION = re.compile(r"\bT\d\d\b")
 NAMED = re.compile(r"\bThreat (T\d\d(?:, T\d\d)*)")
 TEST = re.compile(r"[\w/]+\.py::\w+")
 REASON = re.compile(r"not simulated: .+")
@@ -76,6 +77,9 @@ def problems(root: Path) -> Iterator[str]:
     yield from (
         f"{PAGE}: {name} has two rows" for name in sorted(set(names)) if names.count(name) > 1
     )
+    text = (root / PAGE).read_text(encoding="utf-8")
+    for name in sorted(set(MENTION.findall(text)) - set(names)):
+        yield f"{PAGE}: speaks of {name}, which has no row"
     for row in rows:
         yield from _problems_of_row(row, root, stories)
     listed = {(row.id, test) for row in rows for test in row.tests}

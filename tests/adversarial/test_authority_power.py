@@ -3,12 +3,16 @@
 The bounds of its changes are in program/test_update_params.py.
 """
 
-from support.program.cases import CaseDriver
-from support.program.losses import penalties
+from support.fields import assert_fields
+from support.program.audits import MISMATCH
+from support.program.cases import ROOT, STAKE, CaseDriver
+from support.program.losses import balance, penalties
 from support.program.rounds import RoundDriver
 
+from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.params_view import ParamsView
+from troth_coordinator.rules.phase import Phase
 
 TARGET = 3
 TIMES = {"vesting_slots": 9_000, "unbond_slots": 9_000, "rounds_per_epoch": 2}
@@ -73,3 +77,34 @@ def test_a_reward_that_is_raised_later_raises_no_penalty_of_a_round_before() -> 
     driver.run_to(driver.of(0, TARGET).stage_end)
     (penalised,) = penalties(driver.settle(0, TARGET))
     assert penalised.claimable + penalised.unvested + penalised.stake == price == 12_000
+
+
+def test_the_authority_cannot_pause_until_a_partner_has_its_stake_back() -> None:
+    """A partner votes for a false root and leaves; the authority pauses for its whole budget.
+
+    Tickets matured on real slots while the window for a case stood still, so the case that came in
+    time found nothing. Now a ticket waits as long as every window does. Threat T25, T32.
+    """
+    driver = CaseDriver(12, p_base_ppm=0, p_new_ppm=0)
+    driver.start()
+    owner, boss = driver.owners[TARGET], driver.authority
+    for index in driver.trainers():
+        driver.commit(index, b"l" * 32 if index == TARGET else None)
+    driver.advance_phase()
+    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.send(make.pause_run(driver.at, boss.pubkey()), boss)
+    driver.attest_all()
+    driver.close()
+    assert driver.run.phase == Phase.PAUSED
+    before = balance(driver, owner)
+    withdraw = make.withdraw_stake(driver.at, owner.pubkey(), 0)
+    driver.chain.advance(driver.params.max_pause_slots + 1)
+    assert driver.refused(withdraw, owner) == "NothingToWithdraw"
+    stranger = driver.outsider("stranger")
+    driver.send(make.resume_run(driver.at, stranger.pubkey(), driver.run.round), stranger)
+    assert driver.refused(withdraw, owner) == "NothingToWithdraw"
+    driver.challenge(stranger, 0, TARGET, ROOT)
+    landed = driver.decide(driver.case(0, TARGET, ROOT), MISMATCH, people=[TARGET])
+    convicted = landed.event("CaseSettled")
+    assert_fields(convicted, outcome=CaseOutcome.CONVICTED, unbonding=STAKE // 4, shortfall=0)
+    assert balance(driver, owner) == before

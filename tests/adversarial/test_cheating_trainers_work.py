@@ -99,7 +99,8 @@ async def test_the_first_layers_left_out_are_found(run_factory):
     """It stops its backward pass half-way and sends exact gradients for the last layers only.
 
     Half of the tiles are right to the bit, so that the median of a few tiles may be too. But tiles
-    are drawn from all of the model: six of 32 that are far off are enough. Threat T38.
+    are drawn from all of the model: three of 64 that are off by their whole gradient are enough.
+    Threat T38.
     """
     await assert_loses_half(run_factory, work_cheat("last-layers"))
 

@@ -56,6 +56,18 @@ def test_three_honest_seats_clear_an_honest_target_and_are_paid() -> None:
     assert driver.burned() == 0
 
 
+def test_a_sketch_that_saturates_is_compared_like_any_other() -> None:
+    """Every projection at an end of its range: the largest numbers that the program can add."""
+    low, high = (-(2**31),) * 64, (2**31 - 1,) * 64
+    driver = AuditDriver.started(8)
+    landed = driver.judge(0, 2, [(OK, high), (OK, low), (OK, low), (OK, low), (OK, low)])
+    settled, seats = landed.event("AuditSettled"), driver.of(0, 2).judging
+    assert_fields(settled, outcome=AuditOutcome.CLEARED, reward_undone=0)
+    assert settled.paid == sum(1 << seat.index for seat in seats[1:])
+    (fine,) = [event for event in landed.events if event.name == "Penalised"]
+    assert fine.index == seats[0].index and fined_lamports(fine) == 2 * FEE
+
+
 def test_whoever_must_show_openings_can_open_its_audit_itself() -> None:
     driver = AuditDriver.started()
     landed = driver.post(0, 4)

@@ -140,7 +140,7 @@ def test_a_cheat_that_was_ready_before_its_conviction_is_not_activated() -> None
     """It is inactive for misses, tops up and sends ready; then a jury takes half of its stake.
 
     Its ready survives the slash, and nobody can make a member of it before it tops up again.
-    Threat T31.
+    Threat T95.
     """
     driver = CaseDriver.started(12, 2, **{**STRICT, "keep_stake_lamports": 60_000})
     driver.accuse(1, TARGET)

@@ -77,6 +77,11 @@ def test_a_row_twice_is_named(place):
     assert "docs/threat-model.md: T01 has two rows" in check.problems(place(row(GOOD), row(GOOD)))
 
 
+def test_a_row_that_the_page_only_speaks_of_is_named(place):
+    root = place(row(GOOD), "See T77 for more.\n")
+    assert list(check.problems(root)) == ["docs/threat-model.md: speaks of T77, which has no row"]
+
+
 def test_a_docstring_of_a_module_speaks_for_its_tests(place):
     story = '"""Thieves. Threat T02."""\n\ndef test_a():\n    pass\n' + STORY
     rows = (row(GOOD), row("adversarial/test_thief.py::test_a", "T02"))
