@@ -2,7 +2,7 @@
 
 from support.fields import assert_fields
 from support.program.audits import INCONCLUSIVE, LAZY, OK, TRUE
-from support.program.cases import FEE, MISMATCH, ROOT, WORK, CaseDriver
+from support.program.cases import FEE, MISMATCH, ROOT, STAKE, WORK, CaseDriver
 from support.program.losses import fined_lamports, penalties
 
 from troth_attestation.cases import NO_SKETCH
@@ -60,3 +60,18 @@ def test_jurors_are_paid_for_work_and_not_for_doubt() -> None:
     driver.challenge(driver.outsider("challenger"), 0, 5, ROOT)
     idle = driver.decide(driver.case(0, 5, ROOT), INCONCLUSIVE).event("CaseSettled")
     assert_fields(idle, outcome=CaseOutcome.NOT_PROVEN, paid=0, bond_spent=0)
+
+
+def test_a_juror_that_says_mismatch_on_every_jury_is_paid_only_where_that_is_true() -> None:
+    """Two of a jury convict whoever comes before them, and hope to be paid for the majority.
+
+    They know the true sketch. Where two thirds find the work as it should be, the accused is
+    acquitted, and the two have judged for nothing.
+    """
+    driver = CaseDriver.started()
+    seated = driver.seat_jury(driver.accuse(0, TARGET))
+    driver.take_votes(seated, [MISMATCH] * 2 + [OK] * (len(seated.jurors) - 2))
+    settled = driver.settle_case(seated).event("CaseSettled")
+    honest = sum(1 << juror.index for juror in seated.jurors[2:])
+    assert_fields(settled, outcome=CaseOutcome.ACQUITTED, paid=honest, stake=0)
+    assert driver.entries[TARGET].stake == STAKE

@@ -216,7 +216,7 @@ async def test_a_search_that_is_given_up_is_ended(driver):
 
 
 async def test_a_seat_that_comes_late_asks_before_it_says_that_nothing_was_served(driver):
-    """It trained, or was restarted; its word may cost the target ten rewards."""
+    """It trained, or was restarted; its word may bring the target before a jury."""
     driver.save_payload()
     driver.holders = Holders()
     await begin(driver, shown(), LATE)

@@ -132,7 +132,7 @@ async def test_u_is_kept_until_the_seed_is_final_and_then_released(driver):
 
 
 async def test_who_was_away_when_the_seed_became_final_shows_its_tiles_all_the_same(driver):
-    """A machine that came back after 26 seconds, with minutes to go, paid ten rewards (P5)."""
+    """A machine that came back after 26 seconds, with minutes to go, paid for a refusal (P5)."""
     patient = replace(PARAMS, openings_slots=750)
     for slot, sequence in ((FROZEN_AT + FORK_SLOTS + 1, 1), (FROZEN_AT + 750, 2)):
         driver.node.sent.clear()

@@ -48,7 +48,7 @@ JUDGED = (
     *("openings_slots", "verdict_commit_slots", "verdict_reveal_slots"),
     *("jury_commit_slots", "jury_reveal_slots", "appeal_slots"),
 )
-"""Windows in which a stake is lost by whoever is away."""
+"""Windows in which a stake is lost by whoever is away; in `case_slots` nobody owes anything."""
 
 
 @pytest.mark.parametrize("field", JUDGED)
