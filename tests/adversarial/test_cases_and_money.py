@@ -203,7 +203,7 @@ def test_dust_tickets_hide_no_stake_from_a_slash() -> None:
     assert driver.refused(dust, owner) == "TicketsFull"
     below = life.withdraw_stake(driver.at, owner.pubkey(), 5)
     assert driver.refused(below, owner) == "StakeBelowMinimum"
-    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(TARGET)
     assert_fields(driver.entries[TARGET], stake=0, unbonding=STAKE + 7)
     case = driver.accuse(0, TARGET)
     settled = driver.decide(case, MISMATCH, people=[TARGET]).event("CaseSettled")

@@ -20,11 +20,6 @@ QUIET = {"p_base_ppm": 0, "p_new_ppm": 0, "audit_cap": 4}
 PATIENT = {"unbond_slots": 9_000, "vesting_slots": 9_000}
 
 
-def leave(driver: CaseDriver, index: int) -> None:
-    owner = driver.owners[index]
-    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
-
-
 def seated_case(driver: CaseDriver, round_: int, victim: int) -> AuditView:
     """A stranger accuses the root vote of a victim, and the jury is drawn."""
     thief = driver.outsider("thief")
@@ -57,7 +52,7 @@ def test_a_quarter_cannot_convict_those_who_took_their_stakes_home() -> None:
     driver.cool_down()
     assert driver.run.phase == Phase.FINISHED
     for index in HONEST:
-        leave(driver, index)
+        driver.leave(index)
     before, outcomes = held(driver), set()
     for round_ in range(ROUNDS):
         for victim in HONEST:
@@ -112,7 +107,7 @@ def test_a_jury_whose_members_have_all_left_convicts_all_the_same(num: int, seat
     """
     driver = CaseDriver.started(num, **PATIENT)
     for index in range(num):
-        leave(driver, index)
+        driver.leave(index)
     driver.commit_all()
     driver.attest_all()
     driver.close()
@@ -139,7 +134,7 @@ def test_a_juror_that_left_and_lost_its_session_key_votes_with_a_new_one() -> No
     driver.play(1)
     driver.cool_down()
     for index in range(4):
-        leave(driver, index)
+        driver.leave(index)
     owner, new = driver.owners[1], key("new session")
     driver.chain.airdrop(new.pubkey(), SOL)
     change = life.set_session_key(driver.at, owner.pubkey(), new.pubkey())

@@ -54,7 +54,7 @@ async def test_newcomers_pass_by_an_index_whose_rewards_have_not_vested():
     driver = RoundDriver(4, max_rounds=60)
     driver.start()
     driver.play(2)
-    driver.send(make.leave_run(driver.at, driver.owners[0].pubkey()), driver.owners[0])
+    driver.leave(0)
     driver.play(driver.params.ring + 2)
     left = driver.entries[0]
     assert left.status == Status.LEFT
@@ -79,7 +79,7 @@ def test_rewards_that_move_when_an_owner_comes_back_are_in_the_chain_hash():
     driver = RoundDriver(4)
     driver.start()
     driver.play(2)
-    driver.send(make.leave_run(driver.at, driver.owners[3].pubkey()), driver.owners[3])
+    driver.leave(3)
     driver.play(1)
     driver.chain.advance(2 * driver.params.vesting_slots)
     owed = sum(driver.entries[3].bucket_amount)

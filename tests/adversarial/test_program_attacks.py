@@ -21,11 +21,6 @@ PATIENT = {"commit_slots": 1_000, "attest_slots": 200}
 LONG = {"unbond_slots": 9_000, "vesting_slots": 9_000}
 
 
-def leave(driver: CaseDriver, index: int) -> None:
-    owner = driver.owners[index]
-    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
-
-
 def second_life(driver: CaseDriver, owner: int, index: int) -> Instruction:
     """An owner who left takes another index."""
     who = driver.owners[owner].pubkey()
@@ -71,7 +66,7 @@ def test_a_griefer_that_empties_the_jury_gains_nothing() -> None:
     griefer = driver.outsider("griefer")
     before = balance(driver, griefer)
     driver.challenge(griefer, 0, 3, PAYLOAD)
-    leave(driver, 1)
+    driver.leave(1)
     driver.play(1)
     seated = driver.seat_jury(driver.case(0, 3, PAYLOAD))
     jurors = [juror.index for juror in seated.jurors]
@@ -100,7 +95,7 @@ def test_a_second_life_does_not_hide_the_stake_of_the_first() -> None:
     for index in driver.trainers():
         driver.commit(index, LIE if index == 3 else None)
     driver.advance_phase()
-    leave(driver, 3)
+    driver.leave(3)
     driver.attest_all()
     driver.close()
     assert driver.entries[3].status == Status.LEFT and driver.entries[3].unbonding == STAKE

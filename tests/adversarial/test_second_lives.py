@@ -30,8 +30,7 @@ def convict(driver: CaseDriver, round_: int, index: int) -> None:
 
 def leave(driver: RoundDriver, index: int, rounds: int = 6) -> None:
     """Leave; the others finish the open round, and play on until the index is free."""
-    owner = driver.owners[index]
-    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(index)
     others = [one for one in driver.trainers() if one != index]
     driver.commit_all(others)
     driver.attest_all(others)
@@ -59,12 +58,7 @@ def convicted(**changes: int) -> CaseDriver:
     driver = CaseDriver.started(12, **{**LONG, **changes})
     convict(driver, 0, CHEAT)
     assert driver.entries[CHEAT].work_faults == 1
-    owner = driver.owners[CHEAT]
-    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
-    others = [one for one in driver.trainers() if one != CHEAT]
-    driver.commit_all(others)
-    driver.attest_all(others)
-    driver.close()
+    leave(driver, CHEAT, rounds=0)
     driver.release(driver.case(0, CHEAT), people=[CHEAT])
     if driver.slot > driver.run.phase_end_slot:
         driver.chain.advance(driver.params.close_grace_slots + 1)
@@ -146,7 +140,7 @@ def test_jail_does_not_end_by_leaving() -> None:
 def leave_from_jail(driver: RoundDriver) -> None:
     """A participant in jail has left at once; its vote is not awaited."""
     owner = driver.owners[CHEAT]
-    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(CHEAT)
     while driver.entries[CHEAT].unbonding or not driver.run.round > driver.params.ring + 3:
         driver.chain.advance(1_000)
         driver.play(1)

@@ -1,25 +1,8 @@
 """`troth run economics RUN` reads the parameters that the program holds."""
 
 import pytest
-from support.cli import Cli
-from support.network import Bench, start
-
-from troth_client.data.prepare import PrepareOptions, prepare
-from troth_client.data.sources import text_source
-from troth_client.data.tokens import ByteTokenizer
 
 pytestmark = pytest.mark.processes
-
-
-@pytest.fixture
-def bench(capsys, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("the quick brown fox jumps over the lazy dog\n" * 9_000)
-    data = tmp_path / "set"
-    prepare(data, text_source([text]), ByteTokenizer(), PrepareOptions(sequence_tokens=64))
-    launcher = start()
-    yield Bench(Cli(capsys), launcher, tmp_path, data)
-    launcher.stop()
 
 
 def test_defaults_come_from_the_run_on_chain(bench):

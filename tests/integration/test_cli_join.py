@@ -5,29 +5,11 @@ import socket
 from pathlib import Path
 
 import pytest
-from support.cli import Cli
-from support.network import SOL, Bench, last_json, prepare_text, processes, start
+from support.network import SOL, last_json, prepare_text, processes
 
 pytestmark = pytest.mark.processes
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
 PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
-
-
-@pytest.fixture(scope="module")
-def network():
-    launcher = start()
-    yield launcher
-    launcher.stop()
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return prepare_text(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture
-def bench(capsys, network, tmp_path, data):
-    return Bench(Cli(capsys), network, tmp_path, data)
 
 
 @pytest.fixture

@@ -7,39 +7,15 @@ import pytest
 from solders.keypair import Keypair
 from solders.litesvm import LiteSVM
 from solders.pubkey import Pubkey
-from support.cli import Cli, imported_by
+from support.cli import imported_by
 from support.network import CONFIG, PROGRAM, SOL, Bench, start
 
 from troth_cli.settings import run_settings
 from troth_client.data.manifest import load_manifest
-from troth_client.data.prepare import PrepareOptions, prepare
-from troth_client.data.sources import text_source
-from troth_client.data.tokens import ByteTokenizer
 from troth_coordinator.chain.errors import ProgramRefusedError
 
 pytestmark = pytest.mark.processes
 MEMO = Pubkey.from_string("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
-
-
-@pytest.fixture(scope="module")
-def network():
-    launcher = start()
-    yield launcher
-    launcher.stop()
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    (folder / "text.txt").write_text("the quick brown fox jumps over the lazy dog\n" * 9_000)
-    options = PrepareOptions(sequence_tokens=64)
-    prepare(folder / "set", text_source([folder / "text.txt"]), ByteTokenizer(), options)
-    return folder / "set"
-
-
-@pytest.fixture
-def bench(capsys, network, tmp_path, data):
-    return Bench(Cli(capsys), network, tmp_path, data)
 
 
 def test_a_run_is_created_shown_funded_paused_and_resumed(bench):

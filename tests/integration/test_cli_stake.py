@@ -1,28 +1,10 @@
 """`troth stake` and the stake options of `join`, against the program on a local network."""
 
 import pytest
-from support.cli import Cli
-from support.network import SOL, Bench, prepare_text, processes, start
+from support.network import SOL, processes
 
 pytestmark = pytest.mark.processes
 LEAST, KEEP = SOL // 10, 60_000_000
-
-
-@pytest.fixture(scope="module")
-def network():
-    launcher = start()
-    yield launcher
-    launcher.stop()
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return prepare_text(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture
-def bench(capsys, network, tmp_path, data):
-    return Bench(Cli(capsys), network, tmp_path, data)
 
 
 def test_an_owner_sees_its_stake_and_adds_to_it(bench):

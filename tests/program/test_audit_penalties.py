@@ -52,9 +52,8 @@ def test_a_sampled_target_that_shows_nothing_pays_the_reward_and_twelve_more() -
 def test_whoever_asks_for_its_stake_back_pays_from_the_tickets() -> None:
     """A target leaves at once, and shows nothing: its stake is still within reach."""
     driver = AuditDriver.started()
-    owner = driver.owners[4]
     driver.open_audit(0, 4)
-    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(4)
     driver.run_to(driver.of(0, 4).stage_end)
     assert driver.refused(driver.settle_instruction(0, 4), driver.cranker) == "ParticipantMissing"
     other = driver.settle_instruction(0, 4, people=[3])

@@ -103,8 +103,7 @@ def test_lamports_at_the_address_of_a_case_do_not_prevent_it() -> None:
 
 def test_the_same_participant_passed_twice_is_slashed_once() -> None:
     driver = CaseDriver.started()
-    owner = driver.owners[3]
-    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(3)
     case = driver.accuse(0, 3)
     settled = driver.decide(case, MISMATCH, people=[3, 3, 4]).event("CaseSettled")
     assert settled.unbonding == STAKE // 2
@@ -152,7 +151,7 @@ def test_a_copy_of_a_participant_under_another_program_is_passed_over() -> None:
     """It has the right bytes, and somebody could put it before the real one to stop a slash."""
     driver = CaseDriver.started()
     owner = driver.owners[3]
-    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(3)
     seated = driver.seat_jury(driver.accuse(0, 3))
     driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
     real = driver.chain.accounts.get(driver.at.participant(owner.pubkey()))
@@ -176,8 +175,7 @@ def test_an_index_named_by_a_case_is_not_given_away() -> None:
     seated = driver.seat_jury(driver.case(0, 3, PAYLOAD))
     juror = seated.jurors[0].index
     for index in (1, juror):
-        owner = driver.owners[index]
-        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+        driver.leave(index)
     driver.play(6)
     # By now all that they earned has vested, and no round names them.
     driver.chain.advance(5_000)

@@ -52,7 +52,7 @@ def test_nothing_is_paid_out_while_a_case_is_open() -> None:
 def test_withdrawing_at_the_last_moment_saves_nothing() -> None:
     driver = CaseDriver.started()
     owner = driver.owners[3]
-    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(3)
     case = driver.accuse(0, 3)
     assert driver.entries[3].stake == 0
     assert driver.run.total_unbonding == STAKE

@@ -23,8 +23,7 @@ def succeed(driver: CaseDriver, index: int) -> None:
 
 def hand_over(driver: CaseDriver, index: int) -> None:
     """The holder leaves, the ring turns once, somebody new joins."""
-    owner = driver.owners[index]
-    driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(index)
     driver.play(driver.params.ring + 1)
     succeed(driver, index)
 

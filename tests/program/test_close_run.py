@@ -169,7 +169,7 @@ def test_a_leaving_member_has_left_when_the_run_finishes():
     driver.play()
     owner = driver.owners[2]
     assert driver.run.phase == Phase.COOLDOWN
-    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(2)
     driver.cool_down()
     assert driver.run.phase == Phase.FINISHED
     driver.chain.advance(driver.params.unbond_slots)
@@ -187,8 +187,7 @@ def test_a_run_that_never_began_is_its_authority_s_to_give_up():
     assert driver.refused(driver.tick_instruction(), driver.cranker) == "NothingDue"
     driver.send(end, driver.authority)
     assert driver.run.phase == Phase.FINISHED
-    owner = driver.owners[0]
-    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(0)
 
 
 def test_a_payer_that_became_a_program_does_not_keep_the_run_open():

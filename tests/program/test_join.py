@@ -138,7 +138,7 @@ def test_an_open_run_has_no_allowlist():
 
 def leave_after_rounds(driver: RoundDriver, index: int) -> None:
     """Leave mid-round, so that the entry holds unvested rewards of the rounds before."""
-    driver.send(make.leave_run(driver.at, driver.owners[index].pubkey()), driver.owners[index])
+    driver.leave(index)
     driver.play()
     assert driver.entries[index].status == Status.LEFT
 

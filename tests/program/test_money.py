@@ -24,12 +24,6 @@ def top_up(driver: RoundDriver, index: int, lamports: int):
     return make.top_up_stake(driver.at, driver.owners[index].pubkey(), lamports)
 
 
-def leave(driver: RoundDriver, index: int):
-    return driver.send(
-        make.leave_run(driver.at, driver.owners[index].pubkey()), driver.owners[index]
-    )
-
-
 def balance(driver: RoundDriver, index: int) -> int:
     return driver.chain.accounts.balance(driver.owners[index].pubkey())
 
@@ -40,7 +34,7 @@ def test_a_top_up_becomes_stake():
     assert driver.send(top_up(driver, 0, 7), owner).event("StakeToppedUp").stake == STAKE + 7
     assert driver.refused(top_up(driver, 0, 0), owner) == "ZeroLamports"
     assert driver.refused(top_up(driver, 0, 10**12), owner) == "InsufficientFunds"
-    leave(driver, 0)
+    driver.leave(0)
     assert driver.refused(top_up(driver, 0, 1), owner) == "NotJoined"
 
 
@@ -71,7 +65,7 @@ def test_three_tickets_at_most_but_leaving_always_finds_one():
     for _ in range(3):
         driver.send(withdraw(driver, 0, 10), owner)
     assert driver.refused(withdraw(driver, 0, 10), owner) == "TicketsFull"
-    leave(driver, 0)
+    driver.leave(0)
     tickets = participant(driver, owner).tickets
     assert [ticket.lamports for ticket in tickets] == [10, 10, 10, STAKE + 20]
 
@@ -90,7 +84,7 @@ def test_matured_tickets_are_paid_and_new_ones_opened_in_one_step():
 def test_leaving_while_the_run_waits_is_immediate_and_ends_with_a_closed_account():
     driver = RoundDriver(2)
     owner = driver.owners[1]
-    landed = leave(driver, 1)
+    landed = driver.leave(1)
     assert landed.names() == ["LeaveRequested", "ParticipantLeft"]
     duty_until = driver.slot + jury_duty_slots(driver.params)
     assert landed.event("LeaveRequested").duty_until == duty_until
@@ -112,7 +106,7 @@ def test_leaving_while_the_run_waits_is_immediate_and_ends_with_a_closed_account
 def test_a_member_serves_the_open_round_before_it_has_left():
     driver = RoundDriver(4)
     driver.start()
-    assert leave(driver, 3).event("LeaveRequested").at_next_open
+    assert driver.leave(3).event("LeaveRequested").at_next_open
     assert driver.entries[3].status == Status.ACTIVE and driver.entries[3].stake == 0
     owner = driver.owners[3]
     again = make.leave_run(driver.at, owner.pubkey())
@@ -130,7 +124,7 @@ def test_rent_of_an_admitted_participant_goes_back_to_the_authority():
     driver.owners.append(owner)
     driver.send(make.admit(driver.at, authority.pubkey(), owner.pubkey()), authority)
     driver.send(make.join_run(driver.at, owner.pubkey(), terms()), owner)
-    leave(driver, 0)
+    driver.leave(0)
     driver.chain.advance(UNBOND)
     assert driver.refused(withdraw(driver, 0), owner) == "WrongPayer"
     rent = driver.chain.accounts.balance(driver.at.participant(owner.pubkey()))
@@ -166,7 +160,7 @@ def test_rewards_outlive_leaving():
     driver = RoundDriver(4, max_rounds=200, checkpoint_every=100, **SLOW_ROUNDS)
     driver.start()
     driver.play()
-    leave(driver, 3)
+    driver.leave(3)
     let_vest(driver)
     owner = driver.owners[3]
     landed = driver.send(withdraw(driver, 3), owner)
@@ -198,7 +192,7 @@ def test_a_donation_belongs_to_nobody_and_blocks_nothing(monkeypatch):
     monkeypatch.setattr(driver, "_check_books", lambda: None)
     driver.start()
     driver.play()
-    leave(driver, 0)
+    driver.leave(0)
     owed = driver.run.total_stake + driver.run.total_unbonding + driver.run.total_unvested
     owed += driver.run.vault_rent + driver.run.reward_pool
     assert driver.chain.accounts.balance(driver.at.vault) == owed + 12_345
@@ -240,7 +234,7 @@ def test_a_session_key_must_not_be_zero_and_needs_a_participant_that_is_there():
     zero = type(owner.pubkey()).default()
     wrong = make.set_session_key(driver.at, owner.pubkey(), zero)
     assert driver.refused(wrong, owner) == "InvalidSessionKey"
-    leave(driver, 0)
+    driver.leave(0)
     gone = make.set_session_key(driver.at, owner.pubkey(), key("s").pubkey())
     assert driver.refused(gone, owner) == "NotJoined"
 
@@ -252,7 +246,7 @@ def test_leaving_during_warmup_may_complete_the_quorum():
     for index in range(4):
         driver.post_ready(index)
     assert driver.run.quorum_slot == NONE
-    leave(driver, 5)
+    driver.leave(5)
     assert driver.run.quorum_slot == driver.slot
     driver.chain.advance(8)
     driver.advance_phase()

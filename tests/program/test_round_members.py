@@ -206,8 +206,7 @@ def test_no_strike_where_fewer_than_half_of_the_commits_were_included() -> None:
 
 def test_leaving_takes_effect_at_the_next_open() -> None:
     driver = started(4)
-    owner = driver.owners[3]
-    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(3)
     assert driver.entries[3].status == Status.ACTIVE, "it serves the open round"
     landed = driver.play(1)
     turned = landed.event("MembershipChanged")
@@ -221,8 +220,7 @@ def test_leaving_takes_effect_at_the_next_open() -> None:
 def test_fewer_than_the_minimum_at_an_open_is_cooldown_then_waiting() -> None:
     driver = started(3, min_members=3)
     driver.play(1)
-    owner = driver.owners[2]
-    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(2)
     driver.play(1)
     assert_fields(driver.run, phase=Phase.COOLDOWN, round=2)
     assert driver.open.members == 0b111, "who is leaving still votes for the root"

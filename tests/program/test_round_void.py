@@ -216,8 +216,7 @@ def test_nobody_left_to_vote_halts_at_once() -> None:
 
 def leave(driver: RoundDriver, *indices: int) -> None:
     for index in indices:
-        owner = driver.owners[index]
-        driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+        driver.leave(index)
 
 
 def test_all_who_leave_at_once_still_vote_for_the_root_that_they_made() -> None:
@@ -253,8 +252,7 @@ def test_leavers_that_are_gone_hold_up_the_root_only_step_once() -> None:
 def test_a_run_that_nobody_can_join_any_more_finishes() -> None:
     driver = started(2, join_until_round=0)
     driver.play(1)
-    owner = driver.owners[0]
-    driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.leave(0)
     driver.play(1)
     assert driver.run.phase == Phase.COOLDOWN, "one that stays is fewer than the minimum"
     driver.cool_down()

@@ -41,7 +41,7 @@ def test_an_endpoint_is_that_of_a_member_and_its_owner_alone_changes_it():
     place = keys.index(driver.at.participant(driver.owners[0].pubkey()))
     foreign = swapped(stranger, place, driver.at.participant(driver.owners[1].pubkey()))
     assert driver.refused(foreign, driver.owners[0]) == "WrongOwner"
-    driver.send(make.leave_run(driver.at, driver.owners[1].pubkey()), driver.owners[1])
+    driver.leave(1)
     gone = make.set_endpoint(driver.at, driver.owners[1].pubkey(), "http://a:1")
     assert driver.refused(gone, driver.owners[1]) == "NotJoined"
     assert announced(driver, 1) == before

@@ -5,7 +5,6 @@ Next: costs.py, which collects them; audits.py for the driver.
 
 from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver, Said
 from support.program.chain import ChainDriver
-from troth_coordinator.chain import instructions as life
 
 FULL = {"capacity": 64, "audit_cap": 64, "max_rounds": 1_000}
 EVERY_KIND: tuple[list[Said], ...] = (
@@ -75,8 +74,7 @@ def _silent_leavers() -> AuditDriver:
     driver.post(0, 0)
     seats = [seat.index for seat in driver.of(0, 0).seats]
     for index in seats:
-        owner = driver.owners[index]
-        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+        driver.leave(index)
     driver.take_verdicts(0, 0, [None] * 3)
     for _ in range(2):
         driver.extend(0, 0)

@@ -7,7 +7,6 @@ from support.program.audits import MISMATCH, OK, UNAVAILABLE
 from support.program.cases import PAYLOAD, ROOT, CaseDriver
 from support.program.chain import ChainDriver
 from support.program.costs_audits import FULL
-from troth_coordinator.chain import instructions as life
 
 
 def scenarios() -> list[ChainDriver]:
@@ -56,8 +55,7 @@ def _leavers() -> CaseDriver:
     jurors = [juror.index for juror in seated.jurors]
     judges = [seat.index for seat in seated.seats]
     for index in [9, *judges, *jurors]:
-        owner = driver.owners[index]
-        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+        driver.leave(index)
     driver.take_votes(seated, [None, None, *[OK] * (len(jurors) - 2)])
     driver.settle_case(seated, people=[9, *judges, *jurors[:2]])
     return driver
@@ -74,8 +72,7 @@ def vouchers_and_leavers() -> CaseDriver:
     jurors = [juror.index for juror in seated.jurors]
     people = sorted({9, *jurors})
     for index in people:
-        owner = driver.owners[index]
-        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+        driver.leave(index)
     driver.take_votes(seated, [MISMATCH] * 5 + [OK] * 2, hidden=0b1100000)
     settled = driver.settle_case(seated, people).event("CaseSettled")
     assert settled.vouchers.bit_count() == 64

@@ -125,6 +125,11 @@ class RoundDriver(ChainDriver):
         self.join(index)
         return index
 
+    def leave(self, index: int) -> Landed:
+        """The owner asks to leave; a member of the open round serves to its end."""
+        owner = self.owners[index]
+        return self.send(make.leave_run(self.at, owner.pubkey()), owner)
+
     # Steps.
 
     def report_instruction(self, index: int, target: int, round_: int | None = None) -> Instruction:
