@@ -50,6 +50,7 @@ class Forger:
     seeds: int = 2
     seed: int = 1
     before: Any = None
+    turn: int = 0
     verdicts: Counter[VerdictKind] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -75,8 +76,6 @@ class Forger:
             self.verdicts[audits[-1][1].kind] += 1
         self.before, self.turn = now.u, self.turn + 1
         return now, audits
-
-    turn: int = 0
 
 
 def nothing(_: Round) -> None:
