@@ -2,9 +2,11 @@
 
 import json
 import sys
+from collections.abc import Iterator
 
 import pytest
 from support.program.costs import Rows, render, table
+from support.program.heap import HALF, with_heap
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain.transactions import MAX_TRANSACTION_BYTES
@@ -21,8 +23,15 @@ MAX_IMAGE_BYTES = 700_000
 
 
 @pytest.fixture(scope="module")
-def rows() -> Rows:
-    return table()
+def rows() -> Iterator[Rows]:
+    """The table, on half of the heap: an instruction that needs more memory is refused here.
+
+    Where the heap ends costs no compute unit.
+    """
+    small = with_heap(artifacts.program_image(), HALF)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(artifacts, "program_image", lambda: small)
+        yield table()
 
 
 def test_the_table_is_the_committed_one(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
