@@ -208,7 +208,9 @@ def cancel(options: AsAuthority, output: Output) -> None:
 def close(options: AsAuthority, output: Output) -> None:
     """Close the accounts of a finished run; rent and leftovers go back to those who paid.
 
-    Anybody may close a finished run. A run that nobody has joined is its authority's to close.
+    Anybody may close a finished run, also when every client of it has stopped: the steps of audits
+    that are due are taken first. Where more are due later, an error says after which slot. A run
+    that nobody has joined is its authority's to close.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key

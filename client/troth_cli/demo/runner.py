@@ -20,7 +20,7 @@ from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_particip
 from troth_cli.demo.progress import Watch, patience_seconds
 from troth_cli.demo.setup import DemoRun, create_run, participant_processes, start_chain
 from troth_cli.demo.summary import Summary, read_ledger, summarise
-from troth_cli.workflows.close import release_audits
+from troth_cli.workflows.settle import pay_out
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
@@ -166,18 +166,17 @@ async def _pay_out(
     options: DemoOptions, launcher: Launcher, demo: DemoRun, events: EventLog
 ) -> None:
     """Wait for the appeal windows that the end of the run left open, then pay out; anyone may."""
+
+    async def pause() -> None:
+        await asyncio.sleep(options.slot_milliseconds / 1_000)
+
     async with HttpRpc(launcher.rpc_url) as rpc:
         client = _client(options, rpc)
-        run, start = await client.read_run(demo.run), await rpc.get_slot()
-        params, at = run.params, RunAddresses.of(run, client.program_id)
-        patience = 2 * params.appeal_slots + params.breaker_slots
-        while run.total_escrow and await rpc.get_slot() <= start + patience:
-            for sent in await release_audits(client, at, demo.authority):
-                closed = next(one for one in sent.events if isinstance(one, AuditClosed))
+        at = RunAddresses.of(await client.read_run(demo.run), client.program_id)
+        async for sent in pay_out(client, at, demo.authority, pause):
+            for closed in (one for one in sent.events if isinstance(one, AuditClosed)):
                 about = {"round": closed.round, "target": closed.target}
                 events.emit("audit_closed", fee=sent.fee_lamports, **about)
-            await asyncio.sleep(options.slot_milliseconds / 1_000)
-            run = await client.read_run(demo.run)
 
 
 async def _sum_up(

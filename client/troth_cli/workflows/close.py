@@ -1,7 +1,7 @@
 """Closing a finished run account by account.
 
 Owns: the accounts of each transaction. Never: decides whether a run may be closed.
-Next: `close_run` of the program.
+Next: `settle.py` for the audits; `close_run` of the program.
 """
 
 from collections.abc import Sequence
@@ -10,13 +10,14 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_cli.errors import OtherRunError
+from troth_cli.workflows.settle import next_due, settle_audits
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import RunAddresses
-from troth_coordinator.chain.case_instructions import release_escrow
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 from troth_coordinator.chain.operations import Crank
-from troth_coordinator.rules.audits import Step, due_step
-from troth_coordinator.rules.ids import MAX_PARTICIPANTS
+from troth_coordinator.rules.ids import MAX_PARTICIPANTS, Slot
+from troth_coordinator.rules.params_checks import longest_settlement_slots
+from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import EntryView, ParticipantView, Status
 
 PAIRS_PER_TRANSACTION = 8
@@ -27,18 +28,21 @@ Pair = tuple[Pubkey, Pubkey]
 async def close_accounts(
     client: CoordinatorClient, run: Pubkey, key: Keypair
 ) -> list[ConfirmedTransaction]:
-    """Release audits that are over, close settled participants, rounds, checkpoints, the run.
+    """Take the steps of audits that are due; close settled participants, rounds, checkpoints, run.
 
     Anybody may: `key` pays the fees, rent and leftovers go back to those who paid them. Only a run
     that nobody has joined takes the key of its authority.
 
     Raises OtherRunError while the run still owes somebody money or judges somebody, and the
-    program's refusals (RunNotFinished, CasesMayBeOpen, WrongAuthority).
+    program's refusals (RunNotFinished, WrongAuthority).
     """
     view = await client.read_run(run)
     at = RunAddresses.of(view, client.program_id)
     crank = Crank(client, at, key)
-    sent = await release_audits(client, at, key)
+    sent = []
+    if view.phase == Phase.FINISHED:
+        sent += await settle_audits(client, at, key)
+        await _require_over(client, at)
     pairs = [
         *await _participants(client, at),
         *await _rounds(client, at),
@@ -50,29 +54,35 @@ async def close_accounts(
     if account is not None:
         left = await client.read_run(run)
         raise OtherRunError(
-            "every participant to have left and been paid, and every audit to be over",
-            f"{left.num_participants} that are owed something, {left.num_audits} audits",
+            "every participant to have left and been paid",
+            f"{left.num_participants} that are owed something",
             "Wait until they have left, claimed and withdrawn, then repeat.",
             f"run {run}",
         )
     return sent
 
 
-async def release_audits(
-    client: CoordinatorClient, at: RunAddresses, key: Keypair
-) -> list[ConfirmedTransaction]:
-    """Close every audit that is over and pay what it holds in escrow; others are left alone.
+async def _require_over(client: CoordinatorClient, at: RunAddresses) -> None:
+    """Raise OtherRunError while audits are open or cases may be opened, with the slot to wait for.
 
-    Anybody may: `key` only pays the fees.
+    The program refuses to close anything before that.
     """
-    slot, run = await client.rpc.get_slot(), await client.read_run(at.run)
-    sent = []
-    for audit in await client.find_audits(at.run) if run.num_audits else []:
-        if due_step(audit, run, slot) is Step.RELEASE:
-            owner = Pubkey.from_bytes(audit.owner)
-            step = release_escrow(at, key.pubkey(), audit, [owner])
-            sent.append(await client.send([step], [key]))
-    return sent
+    view = await client.snapshot(at.run)
+    last = view.run.finished_slot + longest_settlement_slots(view.run.params)
+    found = f"no audit, but cases until slot {last}"
+    end: Slot | None = Slot(last)
+    if view.run.num_audits:
+        found = f"{view.run.num_audits} audits that are not over"
+        end = await next_due(client, at, view)
+    elif view.slot > last:
+        return
+    when = "later" if end is None else f"after slot {end}"
+    raise OtherRunError(
+        "a run that judges nobody any more",
+        f"{found}; the chain is at slot {view.slot}",
+        f"Repeat {when}: each call takes the steps that are due, and anybody may make it.",
+        f"run {at.run}",
+    )
 
 
 async def _participants(client: CoordinatorClient, at: RunAddresses) -> list[Pair]:

@@ -15,11 +15,10 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
-from troth_coordinator.rules.audits import now, run_clock
+from troth_coordinator.rules.audits import is_ripe, now, run_clock
 from troth_coordinator.rules.eligibility import can_be_audited
-from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
+from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
 
-WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
 REREAD_SLOTS = 16
 """The chain is asked again after this many slots even if nothing seems to have changed: the RPC
 node that answered may have lagged behind the one that showed the run."""
@@ -164,7 +163,7 @@ class AuditTracker:
         found = {r: self._rounds[r] for r in range(oldest, run.round) if r in self._settled}
         unread = [r for r in range(oldest, run.round) if r not in found]
         for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:
-            if round_ is not None and _is_ripe(round_):
+            if round_ is not None and is_ripe(round_):
                 found[round_.round] = round_
         self._rounds = found
         # The last read comes after the last moment at which a fork may change the round.
@@ -202,11 +201,6 @@ def asked_for(round_: RoundView) -> tuple[int, ...]:
 def _unopened(round_: RoundView) -> tuple[int, ...]:
     """Return the requested targets without an audit; an audit that is over stays marked."""
     return tuple(target for target in asked_for(round_) if not bitmap.has(round_.audited, target))
-
-
-def _is_ripe(round_: RoundView) -> bool:
-    """Whether the round's seed is no longer awaited; an RPC node may still show the round open."""
-    return bool(round_.flags & RoundFlag.CLOSED) and round_.seed_status not in WAITING
 
 
 def _state(audit: AuditView) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import num_present
 from troth_coordinator.rules.view import (
     NetworkView,
+    RoundFlag,
     RoundView,
     RunView,
     SeedStatus,
@@ -82,6 +83,12 @@ def now(audit: AuditView, params: ParamsView, clock: int) -> AuditView:
     return audit
 
 
+def is_ripe(round_: RoundView) -> bool:
+    """Tell whether a round waits for no seed; an RPC node may still show the round open."""
+    is_waiting = round_.seed_status in (SeedStatus.PENDING, SeedStatus.RETARGETED)
+    return bool(round_.flags & RoundFlag.CLOSED) and not is_waiting
+
+
 def acting_seats(audit: AuditView) -> tuple[SeatView, ...]:
     """Return the seats whose windows are open: the first ones, or those of the newest extension."""
     return audit.judging[audit.first_acting :]
@@ -104,7 +111,7 @@ def due_step(
 ) -> Step | None:
     """Return the step that anyone may send for an audit made current by `now`.
 
-    `round_` is the closed round of the audit while the ring holds it and its seed is not awaited.
+    `round_` is the round of the audit while the ring holds it, if it is ripe.
     The program settles an audit of a payload that was struck meanwhile at any time; here it takes
     its course and ends the same.
     """

@@ -9,13 +9,8 @@ from support.audit_views import audit_view, juror, seat
 from support.fields import assert_fields
 from support.views import entry, key, network, roster, run_view
 
-from troth_client.audit.transitions import (
-    due_for,
-    must_wait,
-    open_audit,
-    report_of,
-    take_step,
-)
+from troth_client.audit.due_steps import must_wait, report_of
+from troth_client.audit.transitions import due_for, open_audit, take_step
 from troth_coordinator.chain.addresses import participant_address
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage, SeatFlag
 from troth_coordinator.rules.phase import Phase

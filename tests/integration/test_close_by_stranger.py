@@ -1,0 +1,194 @@
+"""A finished run whose clients have all stopped: a stranger closes it, to the last account."""
+
+import re
+from typing import Any
+
+from solders.keypair import Keypair
+from support.fields import assert_fields
+from support.program.audits import MISMATCH, OK
+from support.program.cases import CaseDriver
+from support.program.losses import REWARD
+from support.runs import Chronicle
+
+from troth_attestation.quorum import CaseOutcome
+from troth_cli.errors import OtherRunError
+from troth_cli.workflows.close import close_accounts
+from troth_cli.workflows.settle import pay_out, settle_audits
+from troth_coordinator.chain import instructions as life
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.rules.audit_view import AuditFlag, AuditStage
+from troth_coordinator.rules.params_checks import longest_settlement_slots
+from troth_coordinator.rules.phase import Phase
+from troth_localnet.direct import DirectRpc
+
+PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
+TARGET = 3
+ENOUGH_CALLS = 12
+
+
+async def at_once(_seconds: float) -> None:
+    """On this chain a sent transaction has landed."""
+
+
+def finished(driver: CaseDriver) -> CaseDriver:
+    driver.cool_down()
+    assert driver.run.phase == Phase.FINISHED
+    return driver
+
+
+class Stranger:
+    """Somebody with a little money and no part in the run, who calls `troth run close`."""
+
+    def __init__(self, driver: CaseDriver) -> None:
+        self.driver = driver
+        self.key: Keypair = driver.outsider("stranger")
+        self.client = CoordinatorClient(DirectRpc(driver.chain), sleeper=at_once)
+        self.events: list[Any] = []
+
+    async def close(self) -> int | None:
+        """Call it once. Returns the slot after which the refusal says to call it again."""
+        driver, told = self.driver, Chronicle(self.driver)
+        try:
+            await close_accounts(self.client, driver.at.run, self.key)
+        except OtherRunError as error:
+            found = re.search(r"after slot (\d+)", error.next_step)
+            return int(found[1]) if found else None
+        else:
+            return None
+        finally:
+            driver.chain.observers.remove(told)
+            driver.ledger.absorb(told.events)
+            driver._check_books()
+            self.events += told.events
+
+    def told(self, name: str) -> list[Any]:
+        return [event for event in self.events if event.name == name]
+
+    async def close_when_told(self) -> None:
+        """Call it again each time that the refusal names, until it names none."""
+        for _ in range(ENOUGH_CALLS):
+            slot = await self.close()
+            if slot is None:
+                assert self.driver.run.num_audits == 0
+                return
+            assert slot >= self.driver.slot, "a time that is past is no reason to wait"
+            self.driver.chain.advance(slot + 1 - self.driver.slot)
+        raise AssertionError(f"{self.driver.run.num_audits} audits are still open")
+
+
+def everybody_takes_its_money(driver: CaseDriver) -> None:
+    """The owners come back with their wallets, long after, and take what is left of theirs."""
+    for owner in driver.owners:
+        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.chain.advance(2 * driver.params.unbond_slots + driver.params.vesting_slots)
+    for index, owner in enumerate(driver.owners):
+        entry = driver.entries[index]
+        if entry.claimable or any(entry.bucket_amount):
+            driver.send(life.claim_reward(driver.at, owner.pubkey()), owner)
+        driver.send(life.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
+
+
+def voted(driver: CaseDriver, round_: int) -> None:
+    """Seats and jury say that the work of the target does not match; the case can be settled."""
+    driver.judge(round_, TARGET, [MISMATCH] * 5)
+    seated = driver.seat_jury(driver.case(round_, TARGET))
+    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
+
+
+def two_convictions() -> CaseDriver:
+    """Two forged rounds of one trainer are found, and every client stops before a case is decided.
+
+    The second conviction waits until the first one stands. No client is left to decide it.
+    """
+    driver = CaseDriver.started(12, 2, max_rounds=2, join_until_round=2, **PATIENT)
+    driver.draw(0)
+    for round_ in (0, 1):
+        voted(driver, round_)
+    return finished(driver)
+
+
+async def test_a_conviction_that_waits_for_another_one_does_not_keep_a_run_open():
+    driver = two_convictions()
+    stranger = Stranger(driver)
+    await stranger.close_when_told()
+    first, second = stranger.told("CaseSettled")
+    assert_fields(first, round=0, outcome=CaseOutcome.CONVICTED)
+    assert_fields(second, round=1, outcome=CaseOutcome.CONVICTED, unvested=REWARD)
+    assert second.flags & AuditFlag.FURTHER
+    assert [closed.round for closed in stranger.told("AuditClosed")] == [0, 1]
+
+    everybody_takes_its_money(driver)
+    assert await stranger.close() is None
+    assert not driver.chain.accounts.of_program(driver.at.program)
+
+
+async def test_the_end_of_a_demo_waits_for_the_appeal_of_each_conviction():
+    """The council reversed the first one, so the second one takes the stake in its place."""
+    driver = two_convictions()
+    driver.settle_case(driver.case(0, TARGET))
+    now = driver.case(0, TARGET)
+    driver.appeal(now)
+    driver.run_to(now.appeal_end)
+    driver.reverse(now)
+    stranger, told = Stranger(driver), Chronicle(driver)
+
+    async def pause() -> None:
+        """Almost the longest time in which nothing is due: each conviction may take that long."""
+        driver.chain.advance(longest_settlement_slots(driver.params) - 1)
+
+    sent = [one async for one in pay_out(stranger.client, driver.at, stranger.key, pause)]
+    closed = [event.round for one in sent for event in one.events if event.name == "AuditClosed"]
+    assert closed == [event.round for event in told.named("AuditClosed")] == [0, 1]
+    assert driver.run.total_escrow == 0
+
+
+async def test_a_step_that_somebody_else_took_first_is_no_failure():
+    driver = two_convictions()
+    stranger, rival = Stranger(driver), Stranger(driver)
+    look = stranger.client.find_audits
+    theirs = []
+
+    async def look_and_be_late(run):
+        found = await look(run)
+        theirs.extend(await settle_audits(rival.client, driver.at, rival.key))
+        return found
+
+    stranger.client.find_audits = look_and_be_late
+    slot = await stranger.close()
+    assert slot == driver.case(0, TARGET).case_end
+    assert [event.name for sent in theirs for event in sent.events] == ["CaseSettled"]
+    assert len(stranger.told("CaseSettled")) == 1
+
+
+async def test_audits_that_clients_left_in_any_stage_end_all_the_same():
+    """One audit was only asked for, others wait for openings, verdicts, a jury, votes."""
+    driver = CaseDriver.started(12, 1, max_rounds=2, join_until_round=2, **PATIENT)
+    driver.commit_all()
+    driver.request(0)
+    for target in (1, 2, 3, 4, 5):
+        driver.open_audit(0, target) if target == 1 else driver.post(0, target)
+    driver.take_verdicts(0, 3, [OK, OK, OK])
+    for target in (4, 5):
+        driver.take_verdicts(0, target, [MISMATCH] * 3)
+        driver.extend(0, target)
+        driver.take_verdicts(0, target, [MISMATCH] * 2)
+        driver.settle(0, target)
+    driver.seat_jury(driver.case(0, 5))
+    driver.attest_all()
+    driver.close()
+    stages = {audit.target: audit.stage for audit in finished(driver).audits}
+    assert stages == {
+        0: AuditStage.REQUESTED,
+        1: AuditStage.OPENINGS,
+        2: AuditStage.COMMIT,
+        3: AuditStage.REVEAL,
+        4: AuditStage.ACCUSED,
+        5: AuditStage.CASE_COMMIT,
+    }
+    assert driver.run.seeds_pending, "nobody has frozen the seed that the request waits for"
+    # The seed slot of the last round is long past: a later one must be named first.
+    driver.chain.advance(600)
+    stranger = Stranger(driver)
+    await stranger.close_when_told()
+    assert len(stranger.told("AuditClosed")) == 6
+    assert len(stranger.told("SeedRetargeted")) == len(stranger.told("SeedFrozen")) == 1
