@@ -1,6 +1,7 @@
 """`troth stake` and the stake options of `join`, against the program on a local network."""
 
 import pytest
+from solders.keypair import Keypair
 from support.network import SOL, processes
 
 pytestmark = pytest.mark.processes
@@ -22,12 +23,49 @@ def test_an_owner_sees_its_stake_and_adds_to_it(bench):
     assert "0.35 SOL" in text and "0.06 SOL" in text
 
 
-@pytest.mark.parametrize("amount", ["0", "0.0000000001", "all", "nan"])
+@pytest.mark.parametrize("amount", ["0", "0.0000000001", "all", "nan", "18446744073.709551615"])
 def test_a_top_up_of_nothing_or_of_no_amount_is_refused(bench, amount):
     run = bench.create()
     bench.take_a_seat(run, "a")
     words = (*bench.of_run("stake", "top-up", run=run, key="a"), amount)
     assert bench.cli.refused(*words)["kind"] == "InputError"
+
+
+def test_a_negative_amount_is_no_option(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    words = (*bench.of_run("stake", "top-up", run=run, key="a"), "-1")
+    assert bench.cli.refused(*words, code=2)["kind"] == "UsageError"
+
+
+def test_more_than_the_owner_has_is_refused_and_costs_nothing(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    before = bench.balance("a")
+    words = (*bench.of_run("stake", "top-up", run=run, key="a"), "1000")
+    assert bench.cli.refused(*words)["name"] == "InsufficientFunds"
+    assert bench.balance("a") == before
+
+
+def test_who_has_left_sees_what_unbonds_and_can_add_nothing(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    bench.cli.json(*bench.of_run("leave", run=run, key="a"))
+    words = (*bench.of_run("stake", "top-up", run=run, key="a"), "0.1")
+    assert bench.cli.refused(*words)["name"] == "NotJoined"
+    shown = bench.cli.ok(*bench.of_run("stake", "show", run=run, key="a")).out
+    assert "0.1 SOL, due in" in shown
+    assert "top-up" not in shown
+
+
+def test_a_run_that_is_none_is_named(bench):
+    bench.key("a")
+    run = str(Keypair().pubkey())
+    for words in (("stake", "show"), ("stake", "top-up")):
+        amount = ("1",) if words[1] == "top-up" else ()
+        error = bench.cli.refused(*bench.of_run(*words, run=run, key="a"), *amount)
+        assert error["kind"] == "AccountMissingError"
+        assert run in error["subject"]
 
 
 def test_a_stranger_has_nothing_to_see_and_nothing_to_add_to(bench):

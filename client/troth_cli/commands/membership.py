@@ -95,9 +95,9 @@ def set_endpoint(options: EndpointOptions, output: Output) -> None:
     `troth join` does this by itself when it starts at another address. Payloads and openings are
     pushed to others, too, so nobody needs an address that is reachable from outside.
     """
-    from troth_client.transport.endpoint import check_endpoint
+    from troth_client.transport.endpoint import OWN, check_endpoint
 
-    check_endpoint(options.endpoint)
+    check_endpoint(options.endpoint, OWN)
     as_owner(
         options,
         output,
@@ -139,7 +139,7 @@ def as_owner(
             **owner_values(view, participant, owner),
             **transaction_values(sent),
         }
-        text = f"{describe(view)} Received {sol(received)}."
-        output.result(values, text, owner_block(values))
+        text = f" Received {sol(received)}." if received > 0 else ""
+        output.result(values, describe(view) + text, owner_block(values))
 
     run_async(work())

@@ -49,6 +49,7 @@ def show(options: AsOwner, output: Output) -> None:
     """
     from solders.pubkey import Pubkey
 
+    from troth_audit.cases import of_account
     from troth_audit.slashes import read_slashes, slashes_of
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
@@ -65,7 +66,9 @@ def show(options: AsOwner, output: Output) -> None:
             participant = await client.read_participant(run, owner)
             require_joined(participant, run, owner)
             at = RunAddresses.of(view.run, client.program_id)
-            slashes = slashes_of(await read_slashes(client, at))
+            audits = await client.find_audits(run) if view.run.num_audits else []
+            cases = [of_account(audit) for audit in audits]
+            slashes = slashes_of(await read_slashes(client, at), cases)
         losses = losses_of(view, owner, slashes)
         values = {"run": str(run), "owner": str(owner), **stake_values(view, participant, owner)}
         output.result(

@@ -72,10 +72,10 @@ def ppm(text: str, what: str) -> int:
 
 
 def sol(amount: int) -> str:
-    """Return lamports as SOL, without zeros at the end: `1.5 SOL`."""
-    whole, part = divmod(amount, LAMPORTS_PER_SOL)
-    decimals = f"{part:09d}".rstrip("0")
-    return f"{whole}.{decimals} SOL" if decimals else f"{whole} SOL"
+    """Return lamports as SOL, without zeros at the end: `1.5 SOL`, or `-1.5 SOL` for a loss."""
+    whole, part = divmod(abs(amount), LAMPORTS_PER_SOL)
+    sign, decimals = "-" if amount < 0 else "", f"{part:09d}".rstrip("0")
+    return f"{sign}{whole}.{decimals} SOL" if decimals else f"{sign}{whole} SOL"
 
 
 def number_or_none(value: int) -> int | None:

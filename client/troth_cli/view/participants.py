@@ -31,10 +31,10 @@ def taken_entries(view: NetworkView) -> list[tuple[int, EntryView]]:
     return [(i, entry) for i, entry in enumerate(view.entries) if entry.status != Status.EMPTY]
 
 
-def entry_of(view: NetworkView, owner: bytes) -> EntryView | None:
-    """Return the newest entry of an owner, left ones included; None where there is none."""
-    mine = [entry for _, entry in taken_entries(view) if entry.owner == owner]
-    return max(mine, key=lambda entry: entry.joined_round, default=None)
+def entry_of(view: NetworkView, owner: Pubkey) -> tuple[int, EntryView] | None:
+    """Return the newest entry of an owner with its index, left ones too; None without one."""
+    mine = [(index, entry) for index, entry in taken_entries(view) if entry.owner == bytes(owner)]
+    return max(mine, key=lambda one: one[1].joined_round, default=None)
 
 
 def require_joined(participant: ParticipantView | None, run: Pubkey, owner: Pubkey) -> None:
@@ -84,7 +84,7 @@ def owner_values(
     view: NetworkView, participant: ParticipantView | None, owner: Pubkey
 ) -> dict[str, Json]:
     """Return the lamports that a run owes an owner; zeros if everything has been paid."""
-    entry = next((e for _, e in taken_entries(view) if e.owner == bytes(owner)), None)
+    _, entry = entry_of(view, owner) or (None, None)
     tickets = () if participant is None else participant.tickets
     vesting = view.run.params.vesting_slots
     rest, vested = Buckets((0, 0, 0), (0, 0, 0)), 0

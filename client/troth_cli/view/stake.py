@@ -14,8 +14,9 @@ from troth_cli.view.output import Facts, Grid, Json
 from troth_cli.view.participants import entry_of, owner_block, owner_values, whole
 from troth_cli.view.slashes import slash_values
 from troth_coordinator.rules.audits import run_clock
-from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.params import SLOTS_PER_HOUR
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import PRESENT
 from troth_coordinator.rules.reward import claimable_from
 from troth_coordinator.rules.standing import needed_stake
 from troth_coordinator.rules.view import NetworkView, ParticipantView
@@ -27,16 +28,20 @@ if TYPE_CHECKING:
 def stake_values(
     view: NetworkView, participant: ParticipantView | None, owner: Pubkey
 ) -> dict[str, Json]:
-    """Return what `troth withdraw` shows, and the least stake, what waits, and when it vests."""
-    entry, params = entry_of(view, bytes(owner)), view.run.params
-    values = owner_values(view, participant, owner)
+    """Return what `troth withdraw` shows, and the least stake, what waits, and when it vests.
+
+    The least stake is None where more would not help: after leaving, a bar, or the run's end.
+    """
+    values, params = owner_values(view, participant, owner), view.run.params
+    _, entry = entry_of(view, owner) or (None, None)
     if entry is None:
-        return values | {"needed_lamports": params.min_stake_lamports}
+        return values | {"needed_lamports": None}
+    may_stay = entry.status in PRESENT and view.run.phase != Phase.FINISHED
     clock = run_clock(view.run, view.slot)
     buckets = zip(entry.bucket_window, entry.bucket_amount, strict=True)
     dates = [(claimable_from(window, params.vesting_slots), amount) for window, amount in buckets]
     return values | {
-        "needed_lamports": needed_stake(entry, params),
+        "needed_lamports": needed_stake(entry, params) if may_stay else None,
         "join_lamports": params.min_stake_lamports,
         "convictions": entry.work_faults,
         "is_frozen": entry.frozen > 0,
@@ -52,12 +57,15 @@ def stake_values(
 def losses_of(
     view: NetworkView, owner: Pubkey, slashes: "Sequence[Slash]"
 ) -> list[Mapping[str, Json]]:
-    """Return the convictions and fines of an owner; of its index before it joined are others'."""
-    index = index_of_owner(view.entries, bytes(owner))
-    if index is None:
+    """Return the convictions and fines of an owner; of its index before it joined are others'.
+
+    An owner that has left answers for its last rounds as well, until somebody takes its index.
+    """
+    found = entry_of(view, owner)
+    if found is None:
         return []
-    since = view.entries[index].joined_round
-    mine = (one for one in slashes if one.index == index and one.round >= since)
+    index, entry = found
+    mine = (one for one in slashes if one.index == index and one.round >= entry.joined_round)
     return [slash_values(one) for one in mine]
 
 
@@ -74,10 +82,11 @@ def stake_blocks(
 
 
 def _rows(values: Mapping[str, Json]) -> Iterator[tuple[str, object]]:
-    stake, needed = whole(values["stake_lamports"]), whole(values["needed_lamports"])
-    yield "least to stay", sol(needed)
-    if stake < needed:
-        yield "missing", f"{sol(needed - stake)}: troth stake top-up"
+    stake, needed = whole(values["stake_lamports"]), values["needed_lamports"]
+    if isinstance(needed, int):
+        yield "least to stay", sol(needed)
+        if stake < needed:
+            yield "missing", f"{sol(needed - stake)}: troth stake top-up"
     if values.get("is_frozen"):
         yield "accused", "a case is open, so nothing is paid out until it ends"
     withheld = whole(values.get("withheld_lamports"))

@@ -18,7 +18,7 @@ from troth_cli.view.output import Output
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import FolderLock
-from troth_client.transport.endpoint import check_endpoint
+from troth_client.transport.endpoint import OWN, check_endpoint
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
 
@@ -73,7 +73,7 @@ def check(request: JoinRequest) -> tuple[str, int]:
         raise InputError(", ".join(ROLES), repr(request.role), "Choose one of these.", "--role")
     host, port = split_listen(request.listen)
     if request.endpoint:
-        check_endpoint(request.endpoint)
+        check_endpoint(request.endpoint, OWN)
     elif host in ("0.0.0.0", "::"):
         raise InputError(
             "--endpoint URL beside an address that listens on all interfaces",

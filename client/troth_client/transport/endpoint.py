@@ -13,22 +13,33 @@ from troth_client.transport.errors import EndpointError
 
 MAX_ENDPOINT_BYTES: Final = 96
 """The number of bytes that fit into the chain's Participant account."""
-_NEXT: Final = "Asking another holder."
+ANOTHER: Final = "Asking another holder."
+OWN: Final = "Name the address where others reach you, like http://203.0.113.7:9000."
 
 
-def check_endpoint(endpoint: str) -> URL:
-    """Return the URL of http(s)://host:port and nothing else; EndpointError otherwise."""
+def check_endpoint(endpoint: str, next_step: str = ANOTHER) -> URL:
+    """Return the URL of http(s)://host:port and nothing else; EndpointError otherwise.
+
+    `next_step` ends the error: `OWN` for an address that we announce ourselves.
+    """
+    if not endpoint.isascii() or not endpoint.isprintable() or " " in endpoint:
+        expected = "printable ASCII without spaces (other names in their xn-- form)"
+        raise EndpointError(expected, repr(endpoint), next_step)
+    if len(endpoint) > MAX_ENDPOINT_BYTES:
+        raise EndpointError(f"at most {MAX_ENDPOINT_BYTES} bytes", f"{len(endpoint)}", next_step)
+    expected = "an endpoint like http://host:port"
     try:
         url = URL(endpoint)
+        # The host is decoded when it is read.
+        host = url.host or ""
     except ValueError as error:
-        raise EndpointError("an endpoint like http://host:port", f"{error}", _NEXT) from error
-    plain = url.scheme in ("http", "https") and url.host and url.path in ("", "/")
+        raise EndpointError(expected, f"{error}", next_step) from error
+    plain = url.scheme in ("http", "https") and host and url.path in ("", "/")
     if not plain or url.user or url.password or url.query_string or url.fragment:
-        raise EndpointError("an endpoint like http://host:port", repr(endpoint), _NEXT)
-    if not _is_host(url.host or ""):
-        raise EndpointError("an endpoint with a host name or address", repr(endpoint), _NEXT)
-    if len(endpoint.encode()) > MAX_ENDPOINT_BYTES:
-        raise EndpointError(f"at most {MAX_ENDPOINT_BYTES} bytes", f"{len(endpoint)}", _NEXT)
+        raise EndpointError(expected, repr(endpoint), next_step)
+    if not _is_host(host):
+        expected = "an endpoint with a host name or address"
+        raise EndpointError(expected, repr(endpoint), next_step)
     return url.origin()
 
 

@@ -14,7 +14,7 @@ from yarl import URL
 
 from troth_client.transport.base import BlobId
 from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
-from troth_client.transport.endpoint import check_endpoint
+from troth_client.transport.endpoint import OWN, check_endpoint
 from troth_client.transport.errors import (
     EndpointError,
     HolderError,
@@ -52,7 +52,7 @@ class HttpWire:
     async def start(self, cache: BlobCache) -> str:
         """Listen and return the endpoint to announce; errors as in `BlobServer.start`."""
         if self._advertised:
-            check_endpoint(self._advertised)
+            check_endpoint(self._advertised, OWN)
         self._server = BlobServer(cache, self._patience)
         host, _ = self._address
         port = await self._server.start(*self._address)

@@ -15,6 +15,14 @@ def test_lamports_survive_the_text(amount):
 
 
 @pytest.mark.parametrize(
+    ("amount", "text"),
+    [(-1, "-0.000000001 SOL"), (-1_500_000_000, "-1.5 SOL"), (-2 * 10**9, "-2 SOL")],
+)
+def test_an_amount_that_was_spent_is_shown_with_its_sign(amount, text):
+    assert sol(amount) == text
+
+
+@pytest.mark.parametrize(
     ("text", "amount"),
     [("0", 0), ("1", 10**9), ("1.5", 1_500_000_000), (" .000000001 ", 1), ("2 SOL", 2 * 10**9)],
 )

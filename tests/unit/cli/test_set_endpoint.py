@@ -7,10 +7,21 @@ RUN = "1" * 32
 
 @pytest.mark.parametrize(
     "endpoint",
-    ["", "203.0.113.7:9000", "ftp://a:1", "http://a:1/path", "http://" + "a" * 90 + ".example:80"],
+    [
+        "",
+        "203.0.113.7:9000",
+        "ftp://a:1",
+        "http://a:1/path",
+        "http://" + "a" * 90 + ".example:80",
+        "http://xn--:1",
+        "http://ärger.example:80",
+        "http://a :1",
+    ],
 )
 def test_an_address_that_is_none_is_refused(cli, tmp_path, endpoint):
     key = tmp_path / "owner.json"
     key.write_text(str(list(range(64))))
     words = ("set-endpoint", RUN, "--key", str(key), f"--endpoint={endpoint}")
-    assert cli.refused(*words)["kind"] == "EndpointError"
+    error = cli.refused(*words)
+    assert error["kind"] == "EndpointError"
+    assert "http://203.0.113.7:9000" in error["next_step"]

@@ -63,6 +63,14 @@ def test_a_partial_never_holds_more_than_its_size():
         "http://host:99999",
         "http://[::1",
         f"http://{'a' * 100}:80",
+        "http://xn--:1",
+        "http://xn--a\u0308:1",
+        "http://\u00e4.example:80",
+        "http://\uff41:1",
+        "http://host:\u0663",
+        "http://host:1\n",
+        "http://ho st:1",
+        "http://host\x00:1",
     ],
 )
 def test_endpoints_that_are_not_plain_are_refused(bad):
