@@ -16,7 +16,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,24 +23,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from whole_runs import Journal, prepared
+from whole_runs import ROUNDS_APART, Journal, on_source_text
 
 from troth_attestation.measure import Again, Own, Shown, Yardstick, measure
 from troth_attestation.sketch import Sketch, differ, sketch
 from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason
 from troth_attestation.work import conclude, yardstick_of
-from troth_client.audit.calibrate import Batch, Way
-from troth_client.audit.rehearsal import TARGET, Offer, Rehearsal
+from troth_client.audit.calibrate import Way
+from troth_client.audit.rehearsal import TARGET, Batch, Offer, Rehearsal, batches
 from troth_client.audit.tails import largest
 from troth_client.audit.whole_model import FLOORS, Whole
-from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
-from troth_client.data.sources import stdlib_source
 from troth_client.model.device import CPU, Device
 from troth_client.train.errors import NonFiniteError
 from troth_coordinator.config_files import load_config
-from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import NUM_FAR
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.settings import RunSettings
@@ -53,7 +49,6 @@ SELDOM = 5
 """Sketches and forged tiles are tried in one audit of so many."""
 SIZE = 5.0
 """A forged tile has so many times its gradient."""
-TEXT_BYTES = 2_000_000
 
 
 class Episode:
@@ -63,7 +58,6 @@ class Episode:
         self._config, self._data, self._seed = settings.config, data, seed
         self._factor = settings.chain.sketch_factor
         self._run = Rehearsal(self._config, trainers, seed)
-        self._order = SequenceOrder(len(data), self._config.manifest_digest())
         micro = self._config.train.microbatch_sequences
         kinds = list(PRECISIONS.items())
         self._makers = [Way(*kinds[n % len(kinds)], 1, micro) for n in range(trainers)]
@@ -97,9 +91,10 @@ class Episode:
         }
 
     def _round(self, round_: int) -> None:
-        batches = [self._batch(round_, rank) for rank in range(len(self._makers))]
-        made = [self._compute(way, batch) for way, batch in zip(self._makers, batches, strict=True)]
-        for number, batch in enumerate(batches):
+        begin = self._seed * ROUNDS_APART + round_
+        taken = batches(self._config, self._data, begin, len(self._makers))
+        made = [self._compute(way, batch) for way, batch in zip(self._makers, taken, strict=True)]
+        for number, batch in enumerate(taken):
             # Every precision judges every other in turn.
             place = (number // len(PRECISIONS) + round_) % len(PRECISIONS)
             self._audit(round_, number, made[number], place, batch)
@@ -110,12 +105,6 @@ class Episode:
             return way.coefficients(self._config, self._run.weights, batch)
         except NonFiniteError:
             return None
-
-    def _batch(self, round_: int, rank: int) -> Batch:
-        per_payload = self._config.train.sequences_per_payload
-        cursor = (self._seed * 1_000 + round_) * len(self._makers) * per_payload
-        ids = self._order.sequences(rank_start(cursor, rank, per_payload), per_payload)
-        return self._data.sequences(ids)
 
     def _audit(
         self, round_: int, number: int, made: Float32 | None, place: int, batch: Batch
@@ -264,13 +253,8 @@ def main() -> int:
     torch.set_num_threads(1)
     changes = {key: int(value) for key, value in (one.split("=") for one in arguments.set)}
     settings = load_config(arguments.config, changes)
-    with tempfile.TemporaryDirectory() as folder:
-        tokens = settings.config.data.sequence_tokens
-        shape = PrepareOptions(sequence_tokens=tokens, limit_bytes=TEXT_BYTES)
-        with prepared(Path(folder), stdlib_source(), shape) as data:
-            bound = settings.config.with_manifest(data.manifest.hash)
-            settings = settings.model_copy(update={"config": bound})
-            known = play_all(settings, data, Journal(arguments.out), arguments)
+    with on_source_text(settings) as (bound, data):
+        known = play_all(bound, data, Journal(arguments.out), arguments)
     lines = list(report(known.values(), arguments.agreement_bound))
     print("\n".join(lines), flush=True)
     return int(any(a["verdict"] == "MISMATCH" for one in known.values() for a in one["audits"]))

@@ -12,7 +12,6 @@ A cheat ends with its first conviction. Every seed is a line of JSON in --out.
 import argparse
 import itertools
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,28 +20,24 @@ from typing import Any
 
 import numpy as np
 import torch
-from whole_runs import Journal, prepared
+from whole_runs import ROUNDS_APART, Journal, on_source_text
 
 from troth_attestation.measure import Own, Yardstick, measure
 from troth_attestation.signs import Signs
 from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict, VerdictKind
 from troth_attestation.work import conclude, yardstick_of
-from troth_client.audit.calibrate import Batch, Way
-from troth_client.audit.rehearsal import Offer, Rehearsal
-from troth_client.data.prepare import PrepareOptions
+from troth_client.audit.calibrate import Way
+from troth_client.audit.rehearsal import Batch, Offer, Rehearsal, batches
 from troth_client.data.shards import TokenData
-from troth_client.data.sources import stdlib_source
 from troth_client.model.device import CPU, Device
 from troth_coordinator.config_files import load_config
-from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.settings import RunSettings
 from troth_simulation.cheats import tiles
 from troth_simulation.cheats.catalogue import CHEATS
 
 TRAINERS = 2
 HONEST_ROUNDS = 3
-TEXT_BYTES = 2_000_000
 BASE = 0.1
 """The rate at which members of long standing are sampled."""
 OK, MISMATCH, _, INCONCLUSIVE = VerdictKind
@@ -80,7 +75,6 @@ class World:
         self._config, self._data = settings.config, data
         self.shadows = shadows(settings)
         self._run = Rehearsal(self._config, TRAINERS + len(self.shadows), seed)
-        self._order = SequenceOrder(len(data), self._config.manifest_digest())
         self._seed = seed
         micro = self._config.train.microbatch_sequences
         self._juror = Way("fp32", CPU, 1, micro)
@@ -89,10 +83,11 @@ class World:
     def play(self, rounds: int) -> dict[str, Any]:
         """Train, cheat and judge; return what the journal keeps."""
         for round_ in range(rounds + HONEST_ROUNDS):
-            batches = [self._batch(round_, rank) for rank in range(TRAINERS)]
-            own = [self._compute(self._juror, batch) for batch in batches]
+            place = self._seed * ROUNDS_APART + round_
+            taken = batches(self._config, self._data, place, TRAINERS)
+            own = [self._compute(self._juror, batch) for batch in taken]
             judges = (
-                yardstick_of(Own(self._compute(self._seat, batches[0])), len(own[0])),
+                yardstick_of(Own(self._compute(self._seat, taken[0])), len(own[0])),
                 yardstick_of(Own(own[0]), len(own[0])),
             )
             sent = [self._run.send(number, made).sent for number, made in enumerate(own)]
@@ -126,12 +121,6 @@ class World:
 
     def _compute(self, way: Way, batch: Batch) -> Float32:
         return way.coefficients(self._config, self._run.weights, batch)
-
-    def _batch(self, round_: int, rank: int) -> Batch:
-        per_payload = self._config.train.sequences_per_payload
-        cursor = (self._seed * 1_000 + round_) * TRAINERS * per_payload
-        ids = self._order.sequences(rank_start(cursor, rank, per_payload), per_payload)
-        return self._data.sequences(ids)
 
 
 def new_votes(sent: Signs, honest: Signs) -> float:
@@ -185,18 +174,12 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     settings, journal = load_config([arguments.config]), Journal(arguments.out)
-    with tempfile.TemporaryDirectory() as folder:
-        tokens = settings.config.data.sequence_tokens
-        shape = PrepareOptions(sequence_tokens=tokens, limit_bytes=TEXT_BYTES)
-        with prepared(Path(folder), stdlib_source(), shape) as data:
-            bound = settings.config.with_manifest(data.manifest.hash)
-            settings = settings.model_copy(update={"config": bound})
-            known = journal.read(settings)
-            for seed in missing(known, arguments.seeds):
-                found = World(settings, data, int(seed)).play(arguments.rounds)
-                journal.add(settings, seed, found)
-                print(seed, found, file=sys.stderr, flush=True)
-            known = journal.read(settings)
+    with on_source_text(settings) as (bound, data):
+        for seed in missing(journal.read(bound), arguments.seeds):
+            found = World(bound, data, int(seed)).play(arguments.rounds)
+            journal.add(bound, seed, found)
+            print(seed, found, file=sys.stderr, flush=True)
+        known = journal.read(bound)
     print(*table(list(known.values()), settings), sep="\n")
     return 0
 

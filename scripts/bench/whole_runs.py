@@ -1,27 +1,46 @@
-"""Shared parts of benchmarks that play whole runs: data, settings, and the journal.
+"""Shared parts of benchmarks of whole runs and rehearsals: data, settings, and the journal.
 
 Owns: the small model, data and settings bound to each other, the journal.
-Never: plays a run. Next: `convictions.py`, `honest.py`, `verification.py`.
+Never: plays a run. Next: `convictions.py`, `honest.py`, `verification.py`; for rehearsals,
+`honest_pairs.py` and `tile_cheats.py`.
 """
 
+import contextlib
 import json
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
-from troth_client.data.sources import Source
+from troth_client.data.sources import Source, stdlib_source
 from troth_client.data.tokens import ByteTokenizer
 from troth_coordinator import artifacts
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
 
+TEXT_BYTES = 2_000_000
+ROUNDS_APART = 1_000
+"""A rehearsal begins so many rounds of data behind that of the seed before."""
+
 
 def prepared(folder: Path, source: Source, shape: PrepareOptions) -> TokenData:
     """Return a text as bytes, prepared in a folder."""
     return TokenData(folder, prepare(folder, source, ByteTokenizer(), shape))
+
+
+@contextlib.contextmanager
+def on_source_text(settings: RunSettings) -> Iterator[tuple[RunSettings, TokenData]]:
+    """Yield settings bound to a piece of the standard library's text, and that text as tokens."""
+    tokens = settings.config.data.sequence_tokens
+    shape = PrepareOptions(sequence_tokens=tokens, limit_bytes=TEXT_BYTES)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        prepared(Path(folder), stdlib_source(), shape) as data,
+    ):
+        yield _bound(settings, data), data
 
 
 def model_of(width: int, layers: int, tokens: int) -> dict[str, int]:
@@ -41,8 +60,12 @@ def settings_on(
     data: TokenData, changes: Mapping[str, object], files: Iterable[Path] = ()
 ) -> RunSettings:
     """Return the settings of defaults < files < changes, bound to the data."""
-    found = load_config(files, changes)
-    return found.model_copy(update={"config": found.config.with_manifest(data.manifest.hash)})
+    return _bound(load_config(files, changes), data)
+
+
+def _bound(settings: RunSettings, data: TokenData) -> RunSettings:
+    config = settings.config.with_manifest(data.manifest.hash)
+    return settings.model_copy(update={"config": config})
 
 
 class Journal:

@@ -172,7 +172,7 @@ def _data(options: CalibrateOptions, config: "RunConfig") -> Iterator["TokenData
 
 
 def _row(group: "Group") -> dict[str, object]:
-    from troth_client.audit.thresholds import percentile
+    from troth_client.audit.tails import percentile
 
     medians = group.medians
     percents = {"lowest": 0, "half": 50, "99.9 %": 99.9, "highest": 100}
@@ -268,12 +268,16 @@ def _number(value: float | None) -> str:
 
 
 def _headroom(proposal: "Proposal") -> str:
-    from troth_client.audit.thresholds import HEADROOM
+    from troth_client.audit.thresholds import MEDIAN_HEADROOM
 
     if proposal.ok_bound_micro is None or not proposal.honest:
         return "none"
     found = proposal.ok_bound_micro / 10**6 / proposal.honest
-    short = "" if found > HEADROOM - 0.01 else f"; {HEADROOM} where the mildest cheat leaves room"
+    short = (
+        ""
+        if found > MEDIAN_HEADROOM - 0.01
+        else f"; {MEDIAN_HEADROOM} where the mildest cheat leaves room"
+    )
     return f"{found:.1f} x honest{short}"
 
 

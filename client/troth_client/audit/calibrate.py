@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from troth_attestation.measure import Own, Yardstick
 from troth_attestation.sizes import TILE_SIDE
@@ -27,14 +26,12 @@ from troth_attestation.work import yardstick_of
 from troth_client.audit.comparison import Group, Seat
 from troth_client.audit.edges import Bench
 from troth_client.audit.recompute import num_threads, recompute
-from troth_client.audit.rehearsal import Offer, Rehearsal
+from troth_client.audit.rehearsal import Batch, Offer, Rehearsal, batches
 from troth_client.model.device import CPU, Device
 from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteError
-from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import RunConfig
 
-Batch = NDArray[np.int64]
 Weights = Mapping[str, torch.Tensor]
 
 SKIPPED = (8, 4, 2)
@@ -110,13 +107,9 @@ def calibrate(
     Gradients that are not finite or zero everywhere are counted as audits that nobody can judge.
     """
     study = _Study(config, list(ways), plan)
-    order = SequenceOrder(len(data), config.manifest_digest())
-    per_payload = config.train.sequences_per_payload
     for round_ in range(plan.rounds):
-        cursor = round_ * plan.trainers * per_payload
-        starts = [rank_start(cursor, rank, per_payload) for rank in range(plan.trainers)]
-        batches = [data.sequences(order.sequences(start, per_payload)) for start in starts]
-        study.round(round_, batches, is_measured=round_ % plan.every == 0)
+        taken = batches(config, data, round_, plan.trainers)
+        study.round(round_, taken, is_measured=round_ % plan.every == 0)
         report(round_ + 1, plan.rounds)
     return Found(list(study.groups.values()), study.bench)
 
@@ -144,12 +137,12 @@ class _Study:
         self._plan = plan
         self._run = Rehearsal(config, plan.trainers, plan.seed)
 
-    def round(self, round_: int, batches: Sequence[Batch], is_measured: bool) -> None:
-        """Measure at w_r if asked to, then train on it."""
-        found = [self._compute(self._ways[0], batch) for batch in batches]
+    def round(self, round_: int, taken: Sequence[Batch], is_measured: bool) -> None:
+        """Measure at w_r if asked to, then train on it; `taken` has the batch of each trainer."""
+        found = [self._compute(self._ways[0], batch) for batch in taken]
         if is_measured:
-            turn = round_ // self._plan.every % len(batches)
-            self._measure(round_, turn, batches[turn], found[turn])
+            turn = round_ // self._plan.every % len(taken)
+            self._measure(round_, turn, taken[turn], found[turn])
         self._run.train(round_, found)
 
     def _compute(self, way: Way, batch: Batch) -> Float32 | None:

@@ -1,6 +1,7 @@
 """Rounds of training without a chain: what trainers would send, and what an audit would open.
 
-Owns: the weights, the momentum of each trainer, the draw of tiles, applying what was sent.
+Owns: the batches, the weights, the momentum of each trainer, the draw of tiles, applying what was
+sent.
 Never: computes a gradient, judges, or reads a chain.
 Next: `calibrate.py` and `scripts/bench/honest_pairs.py`, which bring gradients of several kinds.
 """
@@ -10,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from troth_attestation.measure import Rule, Shown
 from troth_attestation.openings import Openings
 from troth_attestation.sampling import drawn_tiles
+from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_attestation.state import Float32
@@ -24,9 +27,13 @@ from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 from troth_client.model.init import initial_weights
+from troth_client.state.round_state import Sequences
+from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.schedule import constants_of
+
+Batch = NDArray[np.int64]
 
 TARGET = 0
 
@@ -51,6 +58,17 @@ class _Trainer:
     momentum: torch.Tensor | None = None
 
 
+def batches(config: RunConfig, data: Sequences, number: int, num_trainers: int) -> list[Batch]:
+    """Return the batch of each trainer in one round, ids [s, T + 1] in the order of the protocol.
+
+    `number` counts the rounds that took as many batches before.
+    """
+    order = SequenceOrder(len(data), config.manifest_digest())
+    each = config.train.sequences_per_payload
+    starts = [rank_start(number * num_trainers * each, rank, each) for rank in range(num_trainers)]
+    return [data.sequences(order.sequences(start, each)) for start in starts]
+
+
 class Rehearsal:
     """A run of some trainers, from the weights of a seed on."""
 
@@ -69,10 +87,7 @@ class Rehearsal:
 
     def offer(self, number: int, coefficients: Float32) -> Offer:
         """Return what a trainer would send and open if it had computed this D(g)."""
-        trainer = self._trainers[number]
-        moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(coefficients))
-        sent = top_k(moved.u, self._config.demo.k).signs(self._residual.is_sent(moved))
-        return Offer(moved.u.numpy(), trainer.previous, sent)
+        return self._made(number, coefficients)[0]
 
     def opened(self, offer: Offer, round_: int, draw: int) -> Shown:
         """Draw tiles of an offer by a seed of this round and draw, and open them."""
@@ -85,12 +100,9 @@ class Rehearsal:
 
     def send(self, number: int, coefficients: Float32) -> Offer:
         """Return what a trainer sends for this D(g); its momentum goes on as if it was included."""
+        found, top = self._made(number, coefficients)
         trainer = self._trainers[number]
-        moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(coefficients))
-        top = top_k(moved.u, self._config.demo.k)
-        sent = top.signs(self._residual.is_sent(moved))
-        found = Offer(moved.u.numpy(), trainer.previous, sent)
-        trainer.momentum = self._residual.after_included(moved.u, top)
+        trainer.momentum = self._residual.after_included(torch.from_numpy(found.after), top)
         trainer.previous = found.after
         return found
 
@@ -108,3 +120,11 @@ class Rehearsal:
         """
         numbered = enumerate(coefficients)
         self.apply(round_, [self.send(n, own).sent for n, own in numbered if own is not None])
+
+    def _made(self, number: int, coefficients: Float32) -> tuple[Offer, TopK]:
+        """Return what a trainer would send and open, and what it would take out of its momentum."""
+        trainer = self._trainers[number]
+        moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(coefficients))
+        top = top_k(moved.u, self._config.demo.k)
+        sent = top.signs(self._residual.is_sent(moved))
+        return Offer(moved.u.numpy(), trainer.previous, sent), top

@@ -1,7 +1,8 @@
 """The far tiles of honest work, and all bounds but the two of the median (`thresholds.py`).
 
 Owns: what calibration keeps of each honest audit, and the bounds for single tiles and residuals
-that follow. It names the bounds of a config that honest work does not clear by a factor of three.
+that follow; the percentiles. It names the bounds of a config that honest work does not clear by a
+factor of three.
 Never: measures. Next: `calibrate.py`, which does; `thresholds.py` for the medians.
 """
 
@@ -19,7 +20,7 @@ HEADROOM = 1.5
 """A bound lies so far above the worst honest audit that was measured."""
 TILE_SHARE = 4
 """One tile is noisier than the median: its bound is at least so many times that of the median."""
-PERCENT = 99.9
+HONEST_PERCENT = 99.9
 _APART = APART[0] / APART[1]
 
 
@@ -69,6 +70,17 @@ class Tails:
         )
 
 
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the smallest sample value with at least this percentage of values at or below it.
+
+    Nearest rank: with few values, the extremes stand for the tails.
+    """
+    ordered = sorted(values)
+    # Integers: 99.9 % of 1000 must be rank 999 and not, by a rounding error, 1000.
+    rank = -(-round(percent * 10) * len(ordered) // 1000)
+    return ordered[max(rank, 1) - 1]
+
+
 def largest(values: Float64, place: int) -> float:
     """Return the value at this place from the largest on; the smallest of fewer, 0 of none."""
     if not len(values):
@@ -87,7 +99,8 @@ def tile_bounds(tails: Tails, residual: float, ok_bound_micro: int) -> dict[str,
     far = max(tile * _APART, CLEARANCE * tails.nth)
     alone = _up(max(usual.tile_mismatch_micro / MICRO, tile * _APART, CLEARANCE * tails.third))
     forged = max(usual.tile_forged_micro / MICRO, alone * _APART, CLEARANCE * tails.most)
-    tile_ratio = _up(max(10.0, HEADROOM * _percentile(tails.ratios)))
+    ratios = [ratio for values in tails.ratios for ratio in values.tolist()] or [0.0]
+    tile_ratio = _up(max(10.0, HEADROOM * percentile(ratios, HONEST_PERCENT)))
     median_ratio = _up(max(usual.residual_bound_micro / MICRO, HEADROOM * residual))
     beyond = max(
         usual.residual_mismatch_micro / MICRO,
@@ -129,10 +142,3 @@ def not_cleared(tails: Tails, residual: float, judge: JudgeSection) -> Iterator[
 def _up(value: float) -> float:
     """Round up to a thousandth, so that what is derived from it stays apart from it."""
     return -(-round(value * MICRO) // 1_000) / 1_000
-
-
-def _percentile(values: Sequence[Float64]) -> float:
-    together = np.concatenate(values) if values else np.zeros(0)
-    if not len(together):
-        return 0.0
-    return float(np.percentile(together, PERCENT, method="inverted_cdf"))

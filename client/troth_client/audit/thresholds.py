@@ -1,7 +1,7 @@
 """The bounds that calibration proposes: of the median here, and all of them together.
 
-Owns: the percentiles; the rule that proposes `ok_bound` and `mismatch_bound`, or finds that no pair
-of bounds fits; the obstacles that no bound removes, in words.
+Owns: the rule that proposes `ok_bound` and `mismatch_bound`, or finds that no pair of bounds fits;
+the obstacles that no bound removes, in words.
 Never: measures. Next: `tails.py` and `whole_model.py` for the other bounds.
 """
 
@@ -12,12 +12,18 @@ from dataclasses import dataclass
 
 from troth_attestation.verdict import Reason
 from troth_client.audit.comparison import Group
-from troth_client.audit.tails import CLEARANCE, Tails, not_cleared, tile_bounds
+from troth_client.audit.tails import (
+    CLEARANCE,
+    HONEST_PERCENT,
+    Tails,
+    not_cleared,
+    percentile,
+    tile_bounds,
+)
 from troth_client.audit.whole_model import Whole, whole_bounds
 from troth_coordinator.rules.config import APART, MICRO, JudgeSection
 
-HONEST_PERCENT = 99.9
-HEADROOM = 5
+MEDIAN_HEADROOM = 5
 """The accept bound lies so far above the honest percentile: other machines are noisier."""
 CHEAT_SHARE = 3
 """The accept bound is at most this part of the mildest cheat."""
@@ -155,19 +161,8 @@ def propose(honest: Sequence[float], cheats: Mapping[str, Sequence[float]]) -> P
     lowest = {name: percentile(found, 100 - HONEST_PERCENT) for name, found in cheats.items()}
     name = min(lowest, key=lambda cheat: lowest[cheat])
     mildest = lowest[name]
-    ok = round(min(HEADROOM * typical, mildest / CHEAT_SHARE) * MICRO)
+    ok = round(min(MEDIAN_HEADROOM * typical, mildest / CHEAT_SHARE) * MICRO)
     mismatch = round(CAUGHT_SHARE * mildest * MICRO)
     if not worst * MICRO <= ok < mismatch:
         return Proposal(typical, worst, mildest, name, None, None)
     return Proposal(typical, worst, mildest, name, ok, mismatch)
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the smallest sample value with at least this percentage of values at or below it.
-
-    Nearest rank: with few values, the extremes stand for the tails.
-    """
-    ordered = sorted(values)
-    # Integers: 99.9 % of 1000 must be rank 999 and not, by a rounding error, 1000.
-    rank = -(-round(percent * 10) * len(ordered) // 1000)
-    return ordered[max(rank, 1) - 1]

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from troth_attestation.verdict import Reason
 from troth_client.audit.comparison import Group
-from troth_client.audit.thresholds import in_the_way, percentile, propose, propose_for
+from troth_client.audit.tails import percentile
+from troth_client.audit.thresholds import in_the_way, propose, propose_for
 from troth_client.audit.whole_model import Whole
 from troth_coordinator.rules.config import JudgeSection
 
