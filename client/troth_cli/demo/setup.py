@@ -28,6 +28,7 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.instructions import RunTerms
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.operations import Authority
+from troth_coordinator.rules.audits import JURY_SEATS, MAX_SEATS
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.params import ChainParams
@@ -39,7 +40,6 @@ SESSION_LAMPORTS = SOL // 2
 """Lamports for the rent of all audits that one participant may open at a time."""
 OWNER_LAMPORTS = 2 * SOL
 """Lamports beside the stake: the session key's share, and as much again for refills."""
-NUM_SEATS, NUM_JURORS = 7, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def participant_processes(
 
 def _rewards_a_round(params: ChainParams, num_participants: int) -> int:
     """Return the highest cost of a round: all payloads, all seats of its audits, one case."""
-    fees = params.audit_cap * NUM_SEATS + NUM_JURORS
+    fees = params.audit_cap * MAX_SEATS + JURY_SEATS
     return params.reward_per_payload * num_participants + params.witness_fee * fees
 
 

@@ -126,7 +126,7 @@ def _kept_funded(
 ) -> Iterator[None]:
     """Keep the session key and the stake large enough inside the block."""
     full, limit = settings.session_lamports, settings.refill_lamports
-    funding = SessionFunding(owner, session, full, limit, events)
+    funding = SessionFunding(owner, limit, events, session, full)
     keeping = StakeKeeping(owner, settings.top_up_lamports, events)
     seconds = FUNDING_POLLS * settings.poll_seconds
     watching = [asyncio.create_task(one.watch(seconds)) for one in (funding, keeping)]

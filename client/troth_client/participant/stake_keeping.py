@@ -1,16 +1,14 @@
 """Stake keeping: top up the stake from the owner's account when a fine has made it too small.
 
-Owns: when a stake is short, the amount of a top-up, and the limit on all of them in one process.
+Owns: when a stake is short, and the amount of a top-up.
 Never: tops up while an audit or a case is open against us, for its end may take half of that, too.
-Next: `process.py`, which runs it beside the rounds.
+Next: `keeping.py` for the limit on all top-ups of one process, and their reports.
 """
 
-import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
-from troth_client.telemetry.events import EventSink
-from troth_coordinator.chain.errors import ChainError
-from troth_coordinator.chain.operations import Owner
+from troth_client.participant.keeping import Keeping
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.standing import is_short, needed_stake
 from troth_coordinator.rules.view import EntryFlag, EntryView, Status
@@ -20,28 +18,13 @@ RETURNING = (Status.PENDING, Status.ACTIVE, Status.INACTIVE)
 
 
 @dataclass(slots=True)
-class StakeKeeping:
-    """Brings a short stake back to the one to join with; adds at most `left` lamports in all.
+class StakeKeeping(Keeping):
+    """Brings a short stake back to the one to join with."""
 
-    Each top-up is the event `stake_topped_up`. One that fails (the limit is too small, an owner
-    without money, an RPC node that does not answer) is reported once per reason and tried again.
-    """
+    ADDED: ClassVar[str] = "stake_topped_up"
+    FAILED: ClassVar[str] = "stake_top_up_failed"
 
-    owner: Owner
-    left: int
-    events: EventSink
-    _reported: str = field(default="")
-
-    async def watch(self, seconds: float) -> None:
-        """Check the stake at a fixed interval; return when nothing is left to add."""
-        while self.left > 0:
-            try:
-                await self.top_up()
-            except ChainError as error:
-                self._report(str(error))
-            await asyncio.sleep(seconds)
-
-    async def top_up(self) -> None:
+    async def check(self) -> None:
         """Add to the stake if it is short. Raises ChainError."""
         view = await self.owner.client.snapshot(self.owner.at.run)
         index = index_of_owner(view.entries, bytes(self.owner.key.pubkey()))
@@ -54,17 +37,9 @@ class StakeKeeping:
         missing = needed_stake(entry, params) - entry.stake
         if amount < missing:
             limit = f"{missing} lamports are missing, and the limit of top-ups leaves {self.left}"
-            self._report(f"{limit}; `troth stake top-up` adds more")
+            self.report(f"{limit}; `troth stake top-up` adds more")
             return
-        sent = await self.owner.top_up_stake(amount)
-        self.left -= amount
-        self._reported = ""
-        self.events.emit("stake_topped_up", lamports=amount, left=self.left, fee=sent.fee_lamports)
-
-    def _report(self, reason: str) -> None:
-        if reason != self._reported:
-            self._reported = reason
-            self.events.emit("stake_top_up_failed", reason=reason)
+        self.added(amount, await self.owner.top_up_stake(amount))
 
 
 def is_waiting_for(entry: EntryView) -> bool:

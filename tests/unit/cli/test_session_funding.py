@@ -40,13 +40,13 @@ async def leave(world, session, lamports):
 
 
 def funding(world, owner, left):
-    return SessionFunding(owner, SESSION.pubkey(), FULL, left, EventList())
+    return SessionFunding(owner, left, EventList(), SESSION.pubkey(), FULL)
 
 
 async def test_a_full_funding_is_left_alone(world, owner):
     one = funding(world, owner, SOL)
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS + 1_000_000)
-    await one.refill()
+    await one.check()
     assert one.events.events == []
     assert world.balance(one.session) == UNSPENDABLE_LAMPORTS + 1_000_000
 
@@ -55,7 +55,7 @@ async def test_a_low_funding_is_filled_up_and_the_fee_is_reported(world, owner):
     one = funding(world, owner, SOL)
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS + 999_999)
     before = world.balance(owner.key.pubkey())
-    await one.refill()
+    await one.check()
     assert world.balance(one.session) == FULL
     assert one.events.events == [
         {
@@ -73,7 +73,7 @@ async def test_no_more_than_the_limit_is_ever_moved(world, owner):
     before = world.balance(owner.key.pubkey())
     for _ in range(2):
         await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
-        await one.refill()
+        await one.check()
     assert [event["lamports"] for event in one.events.events] == [4_000_000, 1_000_000]
     assert one.left == 0
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
@@ -82,7 +82,7 @@ async def test_no_more_than_the_limit_is_ever_moved(world, owner):
 
 
 async def test_a_session_that_was_given_nothing_is_somebody_elses_to_pay(world, owner):
-    one = SessionFunding(owner, SESSION.pubkey(), 0, SOL, EventList())
+    one = SessionFunding(owner, SOL, EventList(), SESSION.pubkey(), 0)
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
     await asyncio.wait_for(one.watch(0), 5)
     assert one.events.events == []
@@ -93,7 +93,7 @@ async def test_an_owner_without_money_is_reported_once_and_asked_again(world, ow
     one = funding(world, poor, SOL)
     await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
     with pytest.raises(InsufficientFundsError):
-        await one.refill()
+        await one.check()
     watching = asyncio.create_task(one.watch(0))
     for _ in range(50):
         await asyncio.sleep(0)

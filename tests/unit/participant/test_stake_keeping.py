@@ -41,8 +41,8 @@ def keeping(owner, left=10 * MIN):
 async def test_a_short_stake_is_brought_back_to_the_one_to_join_with():
     owner = Owner()
     one = keeping(owner, MIN)
-    await one.top_up()
-    await one.top_up()
+    await one.check()
+    await one.check()
     amount = MIN - KEEP + 1
     assert owner.added == [amount]
     assert one.events.events == [
@@ -64,21 +64,21 @@ async def test_a_short_stake_is_brought_back_to_the_one_to_join_with():
 )
 async def test_nothing_is_added_that_helps_nobody_or_that_a_case_may_take(changes):
     owner = Owner(**changes)
-    await keeping(owner).top_up()
+    await keeping(owner).check()
     assert owner.added == []
 
 
 async def test_a_convict_is_brought_back_to_the_stake_to_join_with():
     owner = Owner(stake=MIN - 7, work_faults=1, status=Status.INACTIVE)
-    await keeping(owner).top_up()
+    await keeping(owner).check()
     assert owner.added == [7]
 
 
 async def test_a_limit_that_is_too_small_is_named_once_and_not_spent():
     owner = Owner(stake=KEEP - 100)
     one = keeping(owner, 99)
-    await one.top_up()
-    await one.top_up()
+    await one.check()
+    await one.check()
     (event,) = one.events.events
     assert_fields(SimpleNamespace(**event), event="stake_top_up_failed")
     assert "100 lamports are missing" in event["reason"] and "leaves 99" in event["reason"]
