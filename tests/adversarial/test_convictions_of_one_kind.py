@@ -14,20 +14,11 @@ PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
 TARGET = 3
 
 
-def voted(driver: CaseDriver, round_: int, target: int) -> AuditView:
-    """Seats and jury say that the work does not match; the case can be settled."""
-    others = (driver.round(round_).eligible & ~(1 << target)).bit_count()
-    driver.judge(round_, target, [MISMATCH] * min(5, others))
-    seated = driver.seat_jury(driver.case(round_, target))
-    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
-    return driver.case(round_, target)
-
-
 def two_forged_rounds() -> tuple[CaseDriver, AuditView, AuditView]:
     """A trainer forged two rounds in a row, and a jury has found both; neither is settled."""
     driver = CaseDriver.started(12, 2, **PATIENT)
     driver.draw(0)
-    return driver, voted(driver, 0, TARGET), voted(driver, 1, TARGET)
+    return driver, driver.voted(0, TARGET), driver.voted(1, TARGET)
 
 
 def test_a_second_conviction_waits_until_the_first_one_stands() -> None:
@@ -104,7 +95,7 @@ def test_sybils_that_are_convicted_of_cheap_faults_leave_the_cap_for_work_alone(
     driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
     one_more = driver.settle_case_instruction(seated)
     assert driver.refused(one_more, driver.cranker) == "SlashCapReached"
-    settled = driver.settle_case(voted(driver, 0, TARGET)).event("CaseSettled")
+    settled = driver.settle_case(driver.voted(0, TARGET)).event("CaseSettled")
     assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=STAKE // 2)
     assert driver.run.convicted[AuditKind.ROOT].bit_count() == 4
     assert driver.run.convicted[AuditKind.WORK] == 1 << TARGET
@@ -173,7 +164,7 @@ def test_further_convictions_of_a_sybil_leave_the_cap_to_a_cheat() -> None:
     for round_ in (0, 1):
         driver.draw(round_)
     sybil, cheat = 3, 4
-    first, kept, wanted = (voted(driver, *who) for who in ((0, sybil), (1, sybil), (2, cheat)))
+    first, kept, wanted = (driver.voted(*who) for who in ((0, sybil), (1, sybil), (2, cheat)))
     driver.settle_case(first)
     too_many = driver.settle_case_instruction(wanted)
     assert driver.refused(too_many, driver.cranker) == "SlashCapReached"
@@ -220,7 +211,7 @@ def test_a_conviction_for_work_takes_what_waits_for_the_end_of_a_probation() -> 
     forged = entry.probation_round + 1
     assert entry.withheld >= 3 * REWARD
     driver.draw(forged)
-    settled = driver.settle_case(voted(driver, forged, TARGET), people=[TARGET])
+    settled = driver.settle_case(driver.voted(forged, TARGET), people=[TARGET])
     event = settled.event("CaseSettled")
     assert_fields(event, fault=3)
     assert event.unvested >= entry.withheld

@@ -78,21 +78,14 @@ class Stranger:
 
 def everybody_takes_its_money(driver: CaseDriver) -> None:
     """The owners come back with their wallets, long after, and take what is left of theirs."""
-    for owner in driver.owners:
-        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    for index in range(len(driver.owners)):
+        driver.leave(index)
     driver.chain.advance(2 * driver.params.unbond_slots + driver.params.vesting_slots)
     for index, owner in enumerate(driver.owners):
         entry = driver.entries[index]
         if entry.claimable or any(entry.bucket_amount):
             driver.send(life.claim_reward(driver.at, owner.pubkey()), owner)
         driver.send(life.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
-
-
-def voted(driver: CaseDriver, round_: int) -> None:
-    """Seats and jury say that the work of the target does not match; the case can be settled."""
-    driver.judge(round_, TARGET, [MISMATCH] * 5)
-    seated = driver.seat_jury(driver.case(round_, TARGET))
-    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
 
 
 def two_convictions() -> CaseDriver:
@@ -103,7 +96,7 @@ def two_convictions() -> CaseDriver:
     driver = CaseDriver.started(12, 2, max_rounds=2, join_until_round=2, **PATIENT)
     driver.draw(0)
     for round_ in (0, 1):
-        voted(driver, round_)
+        driver.voted(round_, TARGET)
     return finished(driver)
 
 

@@ -60,6 +60,14 @@ class CaseDriver(AuditDriver):
         self.judge(round_, target, [MISMATCH] * min(others, 5))
         return self.decide(self.case(round_, target), MISMATCH, people=[target])
 
+    def voted(self, round_: int, target: int) -> AuditView:
+        """Seats and jury say that the work does not match; the case can be settled."""
+        others = (self.round(round_).eligible & ~(1 << target)).bit_count()
+        self.judge(round_, target, [MISMATCH] * min(5, others))
+        seated = self.seat_jury(self.case(round_, target))
+        self.take_votes(seated, [MISMATCH] * len(seated.jurors))
+        return self.case(round_, target)
+
     def offend(self, index: int) -> None:
         """A conviction for work in the newest closed round stands; the offender tops up in time.
 
