@@ -115,10 +115,10 @@ async def _settle_seeds(
         try:
             sent.append(await client.send([freeze_seed(at, key.pubkey(), round_.round)], [key]))
         except ProgramRefusedError as error:
-            if error.name != "SeedSlotLost":
-                raise
-            later = retarget_seed(at, key.pubkey(), round_.round)
-            sent.append(await client.send([later], [key]))
+            # Any other refusal means that somebody else was faster: the next look shows the seed.
+            if error.name == "SeedSlotLost":
+                later = retarget_seed(at, key.pubkey(), round_.round)
+                sent.append(await client.send([later], [key]))
     return sent
 
 
