@@ -203,8 +203,9 @@ def _leaf_of(record: memoryview, tile: int, num_tiles: int, root: bytes) -> memo
 
 
 def _check_finite(values: Float32, tiles: tuple[int, ...]) -> None:
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        bad = np.argwhere(~is_finite)
         raise OpeningNotFiniteError(
             f"tile {tiles[int(bad[0][1])]}",
             "finite values of u",

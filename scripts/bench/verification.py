@@ -28,6 +28,7 @@ from troth_client.data.sources import stdlib_source
 from troth_client.participant.assembly import Ports
 from troth_client.runtime.base import Runtime, Work
 from troth_coordinator.config_files import load_config
+from troth_coordinator.rules.config import LEAST_AGREEMENT_AUDITS
 from troth_coordinator.rules.settings import RunSettings
 from troth_simulation.in_process import InProcessRun, SimulatedMember, run_members
 
@@ -107,12 +108,15 @@ class _MeteredRuntime:
         return self._runtime.seconds()
 
 
-def settings_of(data: TokenData, rounds: int, sequences: int) -> RunSettings:
-    """Return the demo's run with the sampling of the target."""
+def settings_of(data: TokenData, rounds: int, sequences: int, *, has_votes: bool) -> RunSettings:
+    """Return the demo's run with the sampling of the target, and with T4 where it `has_votes`."""
+    # The bound forgives nearly everything: what is measured is the test, and no second computation.
+    votes = {"agreement_bound_micro": 1, "agreement_audits": LEAST_AGREEMENT_AUDITS}
     changes = {
         "schedule": {"rounds": rounds, "warmup_rounds": 2},
         "train": {"sequences_per_payload": sequences},
         "chain": {"min_members": 2, "capacity": 16, **SAMPLED},
+        "judge": votes if has_votes else {},
     }
     return settings_on(data, changes, [DEMO])
 
@@ -154,6 +158,7 @@ def main() -> int:
     parser.add_argument("--members", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--sequences", type=int, default=4, help="sequences per payload")
+    parser.add_argument("--votes", action="store_true", help="test the votes of all tiles (T4)")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -161,7 +166,9 @@ def main() -> int:
         tokens = load_config([DEMO], {}).config.data.sequence_tokens
         shape = PrepareOptions(sequence_tokens=tokens, limit_bytes=TEXT_BYTES)
         with prepared(Path(name), stdlib_source(), shape) as data:
-            settings = settings_of(data, arguments.rounds, arguments.sequences)
+            settings = settings_of(
+                data, arguments.rounds, arguments.sequences, has_votes=arguments.votes
+            )
             meter = asyncio.run(measure(settings, data, arguments.members, arguments.seed))
     print(table(meter))
     return 0
