@@ -50,7 +50,7 @@ from troth_client.transport.errors import FetchError, HolderRefusedError
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.config import JudgeSection, RunConfig
-from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex
+from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
 from troth_simulation.stepped import SteppedRuntime
 
@@ -70,7 +70,7 @@ MANY_STEPS = 100  # turns of the loop: every task runs until it waits
 
 def closed_round(number: int = ROUND, **changes: Any) -> RoundView:
     """A closed round whose seed is frozen and asks for participant 5."""
-    about = {
+    about: dict[str, Any] = {
         "flags": RoundFlag.CLOSED,
         "seed_status": SeedStatus.FROZEN,
         "seed": SEED,
@@ -271,11 +271,12 @@ class AuditDriver:
         replica: Any = SimpleNamespace(
             layout=SimpleNamespace(num_tiles=opened.NUM_TILES), known_root=None, round=0
         )
+        residual: Any = SimpleNamespace(zero_root=bytes(32))
         return RoundState(
             config=CONFIG,
             data=Data(),
             replica=replica,
-            residual=SimpleNamespace(zero_root=bytes(32)),  # type: ignore[arg-type]
+            residual=residual,
             archive=ResidualArchive(self.store, Keeping(PARAMS.keep_rounds, PARAMS.ring)),
             store=self.store,
             keep_rounds=PARAMS.keep_rounds,
@@ -348,16 +349,15 @@ class AuditDriver:
         self, audit: opened.Opened = AUDIT, round_: int = ROUND, previous: int = PREVIOUS
     ) -> None:
         """Have submitted this payload, on the one before."""
-        for number, before, residual in (
-            (previous, NONE, audit.before),
-            (round_, previous, audit.after),
-        ):
+        assert audit.before is not None
+        made = ((previous, NONE, audit.before), (round_, previous, audit.after))
+        for number, before, residual in made:
             submission = Submission(number, self.index, encode(audit.header), b"s", b"p")
             root = residual.tree.root
             entry = ResidualEntry(number, before, bytes(32), root, residual.u, residual.u)
             self.store.save_submission(submission, entry)
             self.state.archive.put(entry)
-        self.state.archive.release(previous)
+        self.state.archive.release(RoundIndex(previous))
 
     def save_payload(self) -> Submission:
         """Hold the audited payload as one of its judges does."""

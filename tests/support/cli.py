@@ -6,6 +6,7 @@ Owns: arguments in, exit code and output out. Never: a chain; see network.py.
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,8 @@ class Done:
     @property
     def error(self) -> dict[str, Any]:
         """The one error object, the last line of stderr with --json."""
-        return json.loads(self.err.splitlines()[-1])["error"]
+        found: dict[str, Any] = json.loads(self.err.splitlines()[-1])["error"]
+        return found
 
 
 class Cli:
@@ -76,7 +78,9 @@ def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
-def imported_by(modules, *arguments, **options):
+def imported_by(
+    modules: Iterable[str], *arguments: object, **options: Any
+) -> tuple[Done, set[str]]:
     """A command line as a child process, and which of these modules it had imported at its end."""
     command = [sys.executable, "-c", IMPORTS, json.dumps(list(modules)), *map(str, arguments)]
     done = subprocess.run(

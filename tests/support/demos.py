@@ -42,9 +42,10 @@ class KeptChain:
 
 def perform(folder: Path, launcher: KeptChain | None, **changes: Any) -> tuple[Summary, str]:
     """Run a demo of the smallest model; return its summary and what it printed."""
-    console = Console(file=io.StringIO(), width=160)
+    printed = io.StringIO()
+    console = Console(file=printed, width=160)
     options = DemoOptions(**{"folder": folder, "config": SMOKE, **changes})
-    return run_demo(options, console, launcher), console.file.getvalue()
+    return run_demo(options, console, launcher), printed.getvalue()
 
 
 def small_config(path: Path, **changes: int) -> Path:
@@ -91,7 +92,8 @@ async def fees_of_all_transactions(launcher: Launcher | KeptChain, address: Pubk
             reply = await http.post(launcher.rpc_url, json=body, timeout=30)
             return reply.json()["result"]
 
-        total, before = 0, {}
+        total = 0
+        before: dict[str, str] = {}
         while page := await call(
             "getSignaturesForAddress", str(address), {"commitment": "confirmed", **before}
         ):

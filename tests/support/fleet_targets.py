@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 
 def write_pid(folder: str) -> None:
@@ -28,7 +29,7 @@ def sleep_for_ever(ready: str) -> None:
 
 
 def leave_gracefully(ready: str) -> None:
-    def leave(*_):
+    def leave(*_: object) -> NoReturn:
         Path(ready + ".left").touch()
         sys.exit(0)
 
@@ -43,4 +44,5 @@ def ignore_requests(ready: str) -> None:
 
 def report_modules(path: str) -> None:
     parent = multiprocessing.parent_process()
+    assert parent is not None
     Path(path).write_text(f"{'xml.dom.minidom' in sys.modules} {os.getppid() != parent.pid}")

@@ -4,6 +4,10 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable
+from typing import Any
+
+Request = dict[str, Any]
+"""A JSON-RPC request as it was parsed."""
 
 
 def http(body: bytes, status: str = "200 OK", length: int | None = None) -> bytes:
@@ -12,7 +16,7 @@ def http(body: bytes, status: str = "200 OK", length: int | None = None) -> byte
     return head.encode() + body
 
 
-def reply(result: object, request: dict) -> bytes:
+def reply(result: object, request: Request) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": request.get("id", 0), "result": result}).encode()
 
 
@@ -23,17 +27,17 @@ class HostileServer:
     socket, so that a test can tell that a client stopped reading.
     """
 
-    def __init__(self, answer: Callable[[dict], bytes | None], drip_seconds: float = 0) -> None:
+    def __init__(self, answer: Callable[[Request], bytes | None], drip_seconds: float = 0) -> None:
         self.answer = answer
         self.drip_seconds = drip_seconds
         self.num_sent = 0
-        self.requests: list[dict] = []
+        self.requests: list[Request] = []
 
     async def __aenter__(self) -> "HostileServer":
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         host, port = self._server.sockets[0].getsockname()
         self.url = f"http://{host}:{port}"
-        self._tasks: set[asyncio.Task] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         return self
 
     async def __aexit__(self, *_exc_info: object) -> None:
@@ -43,7 +47,9 @@ class HostileServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._tasks.add(asyncio.current_task())
+        serving = asyncio.current_task()
+        assert serving is not None
+        self._tasks.add(serving)
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 await self._one(reader, writer)
@@ -59,7 +65,7 @@ class HostileServer:
         request = json.loads(await reader.readexactly(length))
         self.requests.append(request)
         answer = self.answer(request)
-        if answer is None:
+        while answer is None:
             await asyncio.Event().wait()
         step = 1 if self.drip_seconds else 1 << 16
         for start in range(0, len(answer), step):

@@ -84,7 +84,7 @@ def payload_of(
     u_before: Any, u_after: Any, own: Any, sigma: bytes = SIGMA, count: int = NUM_DRAWN
 ) -> Work:
     """Return the audit of a payload that shows `u_after`; `u_before` None is the zero residual."""
-    u_after = selection.flush(np.float32(u_after))
+    u_after = selection.flush(np.asarray(u_after, np.float32))
     num_tiles = len(u_after)
     after = committed(u_after)
     before = None if u_before is None else committed(u_before)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from solders.account import Account
+from solders.address_lookup_table_account import ID as LOOKUP_TABLE_PROGRAM
 from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.hash import Hash
 from solders.instruction import AccountMeta, Instruction
@@ -12,7 +13,6 @@ from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from solders.transaction import VersionedTransaction
 
-from troth_localnet.message import LOOKUP_TABLE_PROGRAM
 from troth_localnet.svm import Chain
 
 SOL = 10**9

@@ -8,8 +8,11 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
+from typing import Any, NoReturn
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
@@ -25,13 +28,16 @@ from troth_client.data.sources import text_source
 from troth_client.data.tokens import ByteTokenizer
 from troth_coordinator import artifacts
 from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.operations import Crank, Owner, Session
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import void_allowed_from
 from troth_coordinator.rules.root import root_vote
+from troth_coordinator.rules.view import NetworkView
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.fleet import Fleet, preload
+from troth_localnet.launcher import Programs
 
 SOL = 10**9
 SECONDS = 120
@@ -39,7 +45,7 @@ CONFIG = Path(__file__).parents[2] / "configs" / "smoke.toml"
 PROGRAM = program_layout().program_id
 
 
-def start(programs=None, slot_milliseconds=20):
+def start(programs: Programs | None = None, slot_milliseconds: int = 20) -> EmbeddedLauncher:
     """A running chain with the shipped program, or with these programs."""
     launcher = EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=slot_milliseconds))
     launcher.start({PROGRAM: artifacts.program_image()} if programs is None else programs)
@@ -56,10 +62,10 @@ class Bench:
     data: Path
 
     @property
-    def rpc(self):
+    def rpc(self) -> str:
         return self.launcher.rpc_url
 
-    def key(self, name, amount=10):
+    def key(self, name: str, amount: float = 10) -> Path:
         """A key file, with so much SOL in it unless 0."""
         path = self.folder / f"{name}.json"
         if not path.exists():
@@ -68,25 +74,27 @@ class Bench:
                 self.launcher.airdrop(self.address(name), int(amount * SOL))
         return path
 
-    def address(self, name):
-        def refuse(text):
+    def address(self, name: str) -> Pubkey:
+        def refuse(text: str) -> NoReturn:
             raise AssertionError(text)
 
         return read_key(self.folder / f"{name}.json", refuse).pubkey()
 
-    def keypair(self, name):
+    def keypair(self, name: str) -> Keypair:
         return Keypair.from_json(self.key(name).read_text())
 
-    def balance(self, name):
+    def balance(self, name: str) -> int:
         """Lamports of a key."""
 
-        async def work():
+        async def work() -> int:
             async with connect(self.rpc) as client:
                 return await client.balance(self.address(name))
 
         return run_async(work())
 
-    def create_arguments(self, *settings, name="run", fund="0.1"):
+    def create_arguments(
+        self, *settings: str, name: str = "run", fund: str = "0.1"
+    ) -> tuple[object, ...]:
         chosen = [part for setting in settings for part in ("--set", setting)]
         return (
             *("run", "create", "--config", CONFIG, "--data", self.data, "--name", name),
@@ -94,28 +102,29 @@ class Bench:
             *("--out", self.folder / f"{name}.toml"),
         )
 
-    def create(self, *settings, **options):
+    def create(self, *settings: str, **options: str) -> str:
         """Create a run and return its address as text."""
-        return self.cli.json(*self.create_arguments(*settings, **options))["run"]
+        run: str = self.cli.json(*self.create_arguments(*settings, **options))["run"]
+        return run
 
-    def of_run(self, *words, run, key=None):
+    def of_run(self, *words: str, run: str, key: str | None = None) -> tuple[object, ...]:
         signed = () if key is None else ("--key", self.key(key))
         return (*words, run, *signed, "--rpc", self.rpc)
 
-    def join_arguments(self, run, key, name="run"):
+    def join_arguments(self, run: str, key: str, name: str = "run") -> tuple[object, ...]:
         return (
             *("join", run, "--key", self.key(key), "--config", self.folder / f"{name}.toml"),
             *("--data", self.data, "--state", self.folder / f"state-{key}"),
             *("--device", "cpu", "--rpc", self.rpc),
         )
 
-    def witness_arguments(self, run, key):
+    def witness_arguments(self, run: str, key: str) -> tuple[object, ...]:
         return ("witness", *self.join_arguments(run, key)[1:])
 
-    def take_a_seat(self, run, *names):
+    def take_a_seat(self, run: str, *names: str) -> None:
         """Join on chain without any client at work."""
 
-        async def work():
+        async def work() -> None:
             async with connect(self.rpc) as client:
                 at = RunAddresses.of(await client.read_run(Pubkey.from_string(run)), PROGRAM)
                 for name in names:
@@ -125,13 +134,13 @@ class Bench:
 
         run_async(work())
 
-    def session(self, name):
+    def session(self, name: str) -> Keypair:
         return Keypair.from_seed(bytes(self.keypair(name))[:31] + b"s")
 
-    def pass_a_round(self, run, *names):
+    def pass_a_round(self, run: str, *names: str) -> None:
         """Let a run with these members open and close a round in which nobody works."""
 
-        async def work():
+        async def work() -> None:
             async with connect(self.rpc) as client:
                 address = Pubkey.from_string(run)
                 at = RunAddresses.of(await client.read_run(address), PROGRAM)
@@ -162,7 +171,7 @@ class CommandLine:
     err: Path
 
 
-def run_command(line):
+def run_command(line: CommandLine) -> None:
     """Do as `python -m troth_cli`, without the seconds that its imports take."""
     for number, path in ((STDOUT, line.out), (STDERR, line.err)):
         with path.open("wb") as stream:
@@ -174,34 +183,34 @@ def run_command(line):
 class Joined:
     """A process that takes part; its output lies in files, so that no pipe can fill up."""
 
-    def __init__(self, bench, arguments, name):
+    def __init__(self, bench: Bench, arguments: Iterable[object], name: str) -> None:
         self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
         line = CommandLine((*map(str, arguments), "--json"), self._out, self._err)
         preload(PRELOAD)
         self._fleet = Fleet(run_command, [line])
         self._fleet.start()
 
-    def notes(self):
+    def notes(self) -> str:
         return self._err.read_text() if self._err.exists() else ""
 
-    def is_running(self):
+    def is_running(self) -> bool:
         return self._fleet.exit_codes() == [None]
 
-    def signal(self, number):
+    def signal(self, number: Signals) -> None:
         self._fleet.signal(0, number)
 
-    def kill(self):
+    def kill(self) -> None:
         self._fleet.kill(0)
 
-    def wait_for(self, words):
-        def is_there():
+    def wait_for(self, words: str) -> None:
+        def is_there() -> bool:
             is_alive = self.is_running()
             return words in self.notes() or not is_alive
 
         wait_for(is_there, SECONDS, self.notes)
         assert words in self.notes(), self.notes()
 
-    def end(self):
+    def end(self) -> tuple[int | None, Any]:
         """Exit code and the JSON object on stdout, None if there is none."""
         assert self._fleet.wait(SECONDS), self.notes()
         (code,) = self._fleet.exit_codes()
@@ -209,15 +218,17 @@ class Joined:
         return code, last_json(text) if text else None
 
 
+Begin = Callable[[Iterable[object], str], Joined]
+"""`begin(arguments, name)` starts a process that takes part."""
 PANGRAM = "the quick brown fox jumps over the lazy dog\n"
 
 
 @contextlib.contextmanager
-def processes(bench):
+def processes(bench: Bench) -> Iterator[Begin]:
     """Starts processes that take part: `begin(arguments, name)`; ends what is left of them."""
-    started = []
+    started: list[Joined] = []
 
-    def begin(arguments, name):
+    def begin(arguments: Iterable[object], name: str) -> Joined:
         started.append(Joined(bench, arguments, name))
         return started[-1]
 
@@ -229,7 +240,7 @@ def processes(bench):
                 one.kill()
 
 
-def prepare_text(folder, text=PANGRAM * 9_000):
+def prepare_text(folder: Path, text: str = PANGRAM * 9_000) -> Path:
     """A small data set of text; return its folder."""
     (folder / "text.txt").write_text(text)
     options = PrepareOptions(sequence_tokens=64)
@@ -237,7 +248,9 @@ def prepare_text(folder, text=PANGRAM * 9_000):
     return folder / "set"
 
 
-async def until(client, run, test):
+async def until(
+    client: CoordinatorClient, run: Pubkey, test: Callable[[NetworkView], bool]
+) -> NetworkView:
     """Poll until the chain shows something."""
     view = await client.snapshot(run)
     while not test(view):
@@ -245,6 +258,6 @@ async def until(client, run, test):
     return view
 
 
-def last_json(text):
+def last_json(text: str) -> Any:
     """The JSON object on the last line."""
     return json.loads(text.strip().splitlines()[-1])

@@ -9,14 +9,14 @@ from troth_attestation.header import Header
 from troth_attestation.state import residual_tree, zero_residual_root
 from troth_client.audit.drawn import sampled_payload
 from troth_client.transport.base import BlobId, BlobKind
-from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.ids import NONE, Digest
 
 NUM_TILES = 45
 NUM_DRAWN = 32
 RUN = b"r" * 32
 
 
-def residual(round_, num_tiles=NUM_TILES):
+def residual(round_: int, num_tiles: int = NUM_TILES) -> openings.Residual:
     """A u of its own for each round, with its tree."""
     u = np.random.default_rng(round_).normal(size=(num_tiles, 64, 64)).astype(np.float32)
     return openings.Residual(u, residual_tree(u))
@@ -32,19 +32,25 @@ class Opened:
     before: openings.Residual | None
 
     @property
-    def data(self):
+    def data(self) -> bytes:
         return openings.encode(self.sampled, self.after, self.before)
 
     @property
-    def root(self):
+    def root(self) -> Digest:
         return openings.openings_root(self.data)
 
     @property
-    def blob(self):
+    def blob(self) -> BlobId:
         return BlobId(self.sampled.round, BlobKind.OPENINGS, self.root)
 
 
-def header(round_, index, previous, after, before):
+def header(
+    round_: int,
+    index: int,
+    previous: int,
+    after: openings.Residual,
+    before: openings.Residual | None,
+) -> Header:
     zero = bytes(32)
     return Header(
         genesis_hash=zero,
@@ -68,7 +74,7 @@ def header(round_, index, previous, after, before):
     )
 
 
-def opened(round_=9, index=5, previous=7, seed=b"s" * 32):
+def opened(round_: int = 9, index: int = 5, previous: int = 7, seed: bytes = b"s" * 32) -> Opened:
     """The audit of a payload; `previous` NONE: it builds on nothing."""
     after = residual(round_)
     before = None if previous == NONE else residual(previous)

@@ -4,22 +4,26 @@ Owns: wrappers of ports. Never: starts a run. Next: runs.py.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 
 from support.runs import member
 from troth_attestation import header as headers
+from troth_attestation import possession as honest
 from troth_client.participant.assembly import Ports
 from troth_client.steps import attest as attest_step
-from troth_client.transport.base import BlobId
+from troth_client.transport.base import BlobId, Check
 from troth_client.transport.errors import FetchError, HolderLacksError, HolderRefusedError
+from troth_client.transport.exchange import Exchange
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.ids import Bitmap
 from troth_simulation.in_process import InProcessRun, SimulatedMember
 from troth_simulation.stepped import SteppedRuntime
 
+T = TypeVar("T")
 Failure = HolderLacksError | HolderRefusedError
 LIAR = 3
 LIE_ROUND = 2
@@ -66,6 +70,7 @@ def _failing(
     error: Callable[[str, BlobId], Failure],
 ) -> Ports:
     """The same ports, but one call of the wire raises for some holders and blobs."""
+    assert isinstance(ports.transport, Exchange)
     wire = ports.transport._wire
 
     async def failing(holder: str, blob: BlobId, data: Any) -> None:
@@ -104,14 +109,13 @@ class Death:
 
 def vouch_for_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every member vouch for the payload of the liar without looking at it."""
-    honest = attest_step.possession
 
-    def possession(run, round_, owner, payloads):
-        proof = bytearray(honest(run, round_, owner, payloads))
+    def possession(run: bytes, round_: int, owner: bytes, payloads: Mapping[int, bytes]) -> bytes:
+        proof = bytearray(honest.possession(run, round_, owner, payloads))
         proof[LIAR] = 1
         return bytes(proof)
 
-    def vouched(payloads):
+    def vouched(payloads: Mapping[int, bytes]) -> Bitmap:
         return bitmap.from_indices([*payloads, LIAR])
 
     monkeypatch.setattr(attest_step, "possession", possession)
@@ -131,12 +135,12 @@ def withhold(run: InProcessRun, round_: int, target: str, served_to: str) -> Non
             header = headers.decode(stored.header)
             return blob.key in (headers.header_hash(header), header.payload_root)
 
-        async def fetch(blob, holders, num_bytes, check):
+        async def fetch(blob: BlobId, holders: Sequence[str], num_bytes: int, check: Check[T]) -> T:
             if one.name not in (target, served_to) and is_withheld(blob):
                 raise FetchError(blob.address, ())
             return await transport.fetch(blob, holders, num_bytes, check)
 
-        def expect(blob, num_bytes, check):
+        def expect(blob: BlobId, num_bytes: int, check: Check[object]) -> None:
             if one.name in (target, served_to) or not is_withheld(blob):
                 transport.expect(blob, num_bytes, check)
 

@@ -6,17 +6,22 @@ Next: demos.py for reading logs and chains.
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
 
 from support.demos import SMOKE, events_of
 from support.waiting import wait_for
 from troth_cli.demo.options import DemoOptions
-from troth_cli.demo.participant import PRELOAD, run_participant
-from troth_cli.demo.setup import create_run, participant_processes
+from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_participant
+from troth_cli.demo.setup import DemoRun, create_run, participant_processes
 from troth_client.telemetry.events import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.rules.settings import RunSettings
 from troth_localnet.fleet import Fleet, preload
+from troth_localnet.launcher import Launcher
 from troth_simulation.cheats.catalogue import NOBODY
 
 # Slots are wall time: phases in which somebody is missing run to their ends.
@@ -32,16 +37,18 @@ CHAIN = {
 }
 SECONDS = 240
 
+Events = list[dict[str, Any]]
+
 
 class Options(DemoOptions):
     """A demo of the smallest model whose run goes on while two members are there."""
 
-    def settings(self):
+    def settings(self) -> RunSettings:
         found = DemoOptions.settings(self)
         return found.model_copy(update={"chain": found.chain.model_copy(update=CHAIN)})
 
 
-def quiet(folder, num_trainers, num_rounds):
+def quiet(folder: Path, num_trainers: int, num_rounds: int) -> Options:
     """Honest trainers of the smallest model, none of whom is audited."""
     return Options(
         folder=folder,
@@ -57,7 +64,7 @@ def quiet(folder, num_trainers, num_rounds):
 class Participants:
     """Participants that have a data folder each. A context manager; leaving it ends them all."""
 
-    def __init__(self, options, launcher):
+    def __init__(self, options: DemoOptions, launcher: Launcher) -> None:
         self.options = options
         options.folder.mkdir()
         self.launcher = launcher
@@ -67,18 +74,18 @@ class Participants:
         preload(PRELOAD)
         self.fleet = Fleet(run_participant, self.processes)
 
-    def data_of(self, name):
+    def data_of(self, name: str) -> Path:
         return self.options.folder / f"data-{name}"
 
-    def events(self, name, kind=None):
+    def events(self, name: str, kind: str | None = None) -> Events:
         found = events_of(self.options.folder, name)
         return [event for event in found if kind in (None, event["event"])]
 
-    def wait_for(self, name, condition):
+    def wait_for(self, name: str, condition: Callable[[Events], bool]) -> None:
         """Wait until the condition holds for a trainer's events."""
         wait_for(lambda: condition(self.events(name)), SECONDS, lambda: self.events(name)[-5:])
 
-    def wait_for_round(self, name, round_):
+    def wait_for_round(self, name: str, round_: int) -> None:
         self.wait_for(
             name,
             lambda events: any(
@@ -86,26 +93,26 @@ class Participants:
             ),
         )
 
-    def wait_for_exit(self, index):
+    def wait_for_exit(self, index: int) -> int | None:
         """Exit code of one trainer."""
         self.wait_for(
             self.processes[index].name, lambda _: self.fleet.exit_codes()[index] is not None
         )
         return self.fleet.exit_codes()[index]
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.fleet.start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.fleet.stop()
 
-    async def _create(self):
+    async def _create(self) -> DemoRun:
         async with HttpRpc(self.launcher.rpc_url) as rpc:
             client = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=SLOT / 2_000))
             with EventLog.open(self.options.events) as events:
                 return await create_run(self.options, client, events)
 
-    def _own_data(self, process):
+    def _own_data(self, process: ParticipantProcess) -> ParticipantProcess:
         shutil.copytree(self.created.data, self.data_of(process.name))
         return replace(process, settings=replace(process.settings, data=self.data_of(process.name)))

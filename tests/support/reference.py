@@ -60,7 +60,8 @@ def locate(shapes: dict[str, tuple[int, ...]]) -> tuple[int, dict[str, np.ndarra
 
     def position(rows: np.ndarray, columns: np.ndarray, tile_columns: int) -> np.ndarray:
         tile = first + rows // TILE * tile_columns + columns // TILE
-        return tile * TILE * TILE + rows % TILE * TILE + columns % TILE
+        found: np.ndarray = tile * TILE * TILE + rows % TILE * TILE + columns % TILE
+        return found
 
     for name in (n for n in names if len(shapes[n]) >= 2):
         rows, columns = math.prod(shapes[name][:-1]), shapes[name][-1]
@@ -91,7 +92,7 @@ def pack(chosen: Signs, k: int) -> bytes:
     out = b""
     for first in range(0, len(chosen), per_leaf):
         part = chosen[first : first + per_leaf]
-        bits = [present for present, _, _ in part]
+        bits: list[int] = [present for present, _, _ in part]
         bits += [index >> n & 1 for _, indices, _ in part for index in indices for n in range(12)]
         bits += [sign for _, _, signs in part for sign in signs]
         out += sum(int(bit) << n for n, bit in enumerate(bits)).to_bytes(LEAF_BYTES, "little")

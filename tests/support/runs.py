@@ -12,8 +12,10 @@ from typing import Any
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from support.event_fields import number, numbers, text
 from troth_client.data.manifest import Manifest
 from troth_client.data.shards import TokenData
+from troth_client.telemetry.events import int_of
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.operations import Authority, Session
@@ -213,9 +215,9 @@ def roots(run: InProcessRun) -> dict[int, dict[str, str]]:
     found: dict[int, dict[str, str]] = {}
     for one in run.members:
         for event in one.events.named("round_closed"):
-            found.setdefault(event["round"], {})[one.name] = event["root"]
+            found.setdefault(number(event, "round"), {})[one.name] = text(event, "root")
         for event in one.events.named("healed"):
-            found[event["round"] - 1][one.name] = event["root"]
+            found[number(event, "round") - 1][one.name] = text(event, "root")
     return found
 
 
@@ -261,22 +263,22 @@ def assert_fees_reported(run: InProcessRun) -> None:
         payer = one.session.pubkey()
         sent = (found for found in run.chain.history.newest_first(payer))
         paid = sum(found.fee_lamports for found in sent if found.keys.all[0] == payer)
-        assert sum(event.get("fee", 0) for event in one.events.events) == paid > 0, one.name
+        assert sum(int_of(event, "fee") for event in one.events.events) == paid > 0, one.name
 
 
 def phases(one: Member) -> list[str]:
-    return [event["phase"] for event in one.events.named("phase")]
+    return [text(event, "phase") for event in one.events.named("phase")]
 
 
 def included(run: InProcessRun, name: str) -> dict[int, list[int]]:
     """Which payloads each round included, as one member saw it last."""
     events = member(run, name).events.named("round_closed")
-    return {event["round"]: event["included"] for event in events}
+    return {number(event, "round"): numbers(event, "included") for event in events}
 
 
 def void_rounds(run: InProcessRun, name: str) -> list[int]:
     events = member(run, name).events.named("round_closed")
-    return [event["round"] for event in events if event["void"]]
+    return [number(event, "round") for event in events if event["void"]]
 
 
 def events_of(run: InProcessRun, name: str, event: str) -> list[dict[str, Any]]:

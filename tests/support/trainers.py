@@ -3,11 +3,14 @@
 `Trainer.round` does what `steps/produce.py` does; a cheat replaces D(g) and nothing else.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from troth_attestation import openings
 from troth_attestation.header import Header
@@ -58,24 +61,29 @@ ZERO = bytes(32)
 class Tokens:
     """Sequences in which each token depends on the one before, so that there is much to learn."""
 
-    def __init__(self, config=CONFIG):
+    def __init__(self, config: RunConfig = CONFIG) -> None:
         draw = np.random.default_rng(5)
         steps = draw.integers(1, 7, (400, config.data.sequence_tokens + 1))
         self._rows = np.cumsum(steps, axis=1) % 256
 
-    def sequences(self, ids):
+    def sequences(self, ids: Sequence[int]) -> NDArray[np.int64]:
         return self._rows[list(ids)].astype(np.int64)
 
 
 TOKENS = Tokens()
 
 
-def weights(config=CONFIG):
+def weights(config: RunConfig = CONFIG) -> dict[str, NDArray[np.float32]]:
     """w_0 of the run."""
     return initial_weights(ZERO, config.model)
 
 
-def coefficients(batch, device=CPU, microbatch=None, config=CONFIG):
+def coefficients(
+    batch: NDArray[np.int64],
+    device: Device = CPU,
+    microbatch: int | None = None,
+    config: RunConfig = CONFIG,
+) -> Tensor:
     """D(g) as a trainer computes it, written apart from `recompute`."""
     model = build(config.model, weights(config), device.torch)
     size = microbatch or config.train.microbatch_sequences
@@ -89,11 +97,11 @@ class Trainer:
     """Momentum of a trainer that is included in every round."""
 
     config: RunConfig = CONFIG
-    momentum: object = None
-    previous: object = None
+    momentum: Tensor | None = None
+    previous: openings.Residual | None = None
     previous_round: int = NONE
 
-    def round(self, round_, d_g, ids):
+    def round(self, round_: int, d_g: Tensor, ids: Sequence[int]) -> Evidence:
         """Make the payload of a round from D(g), be included, and return what a judge receives."""
         rule = Residual.of(self.config)
         moved = rule.accumulate(self.momentum, d_g)
@@ -119,13 +127,19 @@ class Trainer:
         )
         return self._opened(header, payload, after, before)
 
-    def _opened(self, header, payload, after, before):
+    def _opened(
+        self,
+        header: Header,
+        payload: bytes,
+        after: openings.Residual,
+        before: openings.Residual | None,
+    ) -> Evidence:
         sampled = sampled_payload(SIGMA, header, len(after.u), self.config.judge.openings_tiles)
         data = openings.encode(sampled, after, before)
         return Evidence(SIGMA, header, payload, data, openings.openings_root(data))
 
 
-def honest_history(trainer, num_rounds):
+def honest_history(trainer: Trainer, num_rounds: int) -> Trainer:
     """Let a trainer build up momentum over other sequences."""
     for round_ in range(num_rounds):
         ids = ORDER.sequences(round_ * 8 + 200, 8)
@@ -134,5 +148,5 @@ def honest_history(trainer, num_rounds):
 
 
 @cache
-def _past_gradient(ids):
+def _past_gradient(ids: tuple[int, ...]) -> Tensor:
     return coefficients(TOKENS.sequences(ids))

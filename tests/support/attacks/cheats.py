@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 
 from solders.pubkey import Pubkey
 
+from support.event_fields import text
 from support.fields import assert_fields
 from support.program.audits import INCINERATOR
 from support.runs import (
     BOTH,
     WINDOWS,
     Chronicle,
+    RunFactory,
     assert_conserved,
     assert_one_root_per_round,
     member,
@@ -24,7 +26,6 @@ from support.runs import (
 )
 from troth_attestation import slashing
 from troth_attestation.quorum import CaseOutcome
-from troth_attestation.sampling import FIRST_SEATS
 from troth_attestation.slashing import Funds, Prices, SlashIntent
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_client.network.errors import BarredError
@@ -38,12 +39,14 @@ from troth_coordinator.chain.event_types_audits import (
     Penalised,
 )
 from troth_coordinator.chain.rpc import Account
+from troth_coordinator.rules.audits import FIRST_SEATS
 from troth_coordinator.rules.view import EntryView, Role
 from troth_localnet.history import LandedTransaction
 from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.cheat import HONEST_ROUNDS
 from troth_simulation.cheats.ports import cheating
-from troth_simulation.in_process import InProcessRun, Member
+from troth_simulation.in_process import InProcessRun
+from troth_simulation.in_process import SimulatedMember as Member
 
 HONEST = ("ada", "bob", "cyd", "dan")
 CHEAT = "mal"
@@ -165,7 +168,9 @@ def work_cheat(name: str) -> Wrap:
     return lambda one, ports: cheating(CHEATS[name], ports) if one.name == CHEAT else ports
 
 
-async def stage(run_factory, wrap: Wrap, *, num_lies: int = 1, **changes: int):
+async def stage(
+    run_factory: RunFactory, wrap: Wrap, *, num_lies: int = 1, **changes: int
+) -> tuple[InProcessRun, Books]:
     """A run with the honest and the cheat, who trains only; it is about to begin.
 
     It ends after so many payloads that are not honest. `changes` are those of `settings_of`.
@@ -186,6 +191,7 @@ async def play_out(run: InProcessRun) -> None:
     Nobody may fail; but the cheat ends when it is barred.
     """
     for one in run.members:
+        assert one.task is not None
         try:
             await one.task
         except BarredError:
@@ -252,7 +258,7 @@ def assert_convicted_of_work(books: Books, loss: Loss) -> None:
 def verdicts(run: InProcessRun, round_: int, target: int = MAL) -> dict[str, str]:
     """The finding of each seat in an audit, in its own words."""
     return {
-        one.name: event["reason"]
+        one.name: text(event, "reason")
         for one in run.members
         for event in one.events.named("judged")
         if (event["round"], event["target"]) == (round_, target)

@@ -24,6 +24,8 @@ from troth_attestation.measure import Own
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.witness import HonestWitnessWork, WitnessWork
+from troth_client.participant.assembly import Ports
+from troth_client.telemetry.events import JsonValue
 from troth_coordinator.chain.case_instructions import (
     NO_SUBJECT,
     Claim,
@@ -33,7 +35,8 @@ from troth_coordinator.chain.case_instructions import (
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.audits import Step, due_step, now, run_clock
 from troth_coordinator.rules.view import EntryView
-from troth_simulation.in_process import InProcessRun, Member
+from troth_simulation.in_process import InProcessRun
+from troth_simulation.in_process import SimulatedMember as Member
 
 STAKE, REWARD, FEE = 100_000_000, 1_000_000, 850_000
 RECOMPUTE = 600_000
@@ -150,8 +153,8 @@ def mortal(run: InProcessRun, name: str, last: str) -> Death:
     """Let one member's first process be killed right after it has told of this."""
     death = Death(run.runtime, where=last)
 
-    def wrap(one, ports):
-        def emit(event, /, **fields):
+    def wrap(one: Member, ports: Ports) -> Ports:
+        def emit(event: str, /, **fields: JsonValue) -> None:
             ports.events.emit(event, **fields)
             if event == last and not death.is_dead:
                 death.die()
@@ -165,5 +168,6 @@ def mortal(run: InProcessRun, name: str, last: str) -> Death:
 
 async def death_of(one: Member) -> None:
     """Wait until a member's process was killed."""
+    assert one.task is not None
     (found,) = await asyncio.gather(one.task, return_exceptions=True)
     assert isinstance(found, Killed), found

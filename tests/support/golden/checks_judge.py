@@ -171,7 +171,8 @@ def intent_of(given: Given, funds: slashing.Funds) -> slashing.SlashIntent:
         case "vouched_for_malformed":
             return slashing.vouched_for_malformed()
         case kind:
-            return getattr(slashing, kind)(funds)
+            intent: slashing.SlashIntent = getattr(slashing, kind)(funds)
+            return intent
 
 
 def slash(given: Given) -> Any:

@@ -141,7 +141,8 @@ def outage(given: Given) -> Any:
         if len(step) == 1:
             presence = rules_outage.act(presence, step[0], given["shortest"])
         else:
-            presence, is_fined = rules_outage.miss(presence, *step, given["shortest"])
+            ended, now = step
+            presence, is_fined = rules_outage.miss(presence, ended, now, given["shortest"])
             fined.append(is_fined)
     return fined
 

@@ -12,7 +12,8 @@ def cases(name: str) -> list[dict[str, Any]]:
     file = json.loads((FOLDER / f"{name}.json").read_text(encoding="ascii"))
     assert file["name"] == name
     assert file["cases"], f"{name}.json has no cases"
-    return file["cases"]
+    found: list[dict[str, Any]] = file["cases"]
+    return found
 
 
 def names() -> set[str]:

@@ -30,7 +30,13 @@ from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.events import EventReader
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import Account
-from troth_coordinator.rules.audit_view import AuditFlag, AuditStage, AuditView
+from troth_coordinator.rules.audit_view import (
+    AuditFlag,
+    AuditStage,
+    AuditView,
+    JurorView,
+    SeatView,
+)
 from troth_coordinator.rules.view import EntryView, RoundView, RunView
 from troth_localnet.direct import record_of
 from troth_localnet.errors import RefusedTransactionError
@@ -255,9 +261,9 @@ class ChainDriver:
         assert run.num_audits == len(audits)
         assert run.total_bonds == sum(audit.prepaid + audit.bond for audit in audits)
         assert run.total_escrow == sum(audit.escrow for audit in audits)
-        named = Counter(index for audit in audits for index in _named(audit))
-        targets = Counter(audit.target for audit in audits)
-        frozen = Counter(audit.target for audit in audits if _freezes(audit))
+        named: Counter[int] = Counter(index for audit in audits for index in _named(audit))
+        targets: Counter[int] = Counter(audit.target for audit in audits)
+        frozen: Counter[int] = Counter(audit.target for audit in audits if _freezes(audit))
         for index, entry in enumerate(entries):
             assert entry.audits == named[index], index
             assert entry.targets == targets[index], index
@@ -277,6 +283,7 @@ def _freezes(audit: AuditView) -> bool:
 
 
 def _named(audit: AuditView) -> list[int]:
-    judges = [judge.index for judge in (*audit.seats, *audit.jurors)]
+    everyone: tuple[SeatView | JurorView, ...] = (*audit.seats, *audit.jurors)
+    judges = [judge.index for judge in everyone]
     challenger = [] if audit.challenger_index == NO_SUBJECT else [audit.challenger_index]
     return [audit.target, *challenger, *judges]

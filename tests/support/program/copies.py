@@ -24,7 +24,8 @@ OWN = ("owners", "sessions", "roles", "costs", "_known")
 
 def copy_of(make: Callable[..., Driver], *arguments: int, **changes: int | str) -> Driver:
     """Return a copy of what `make` returns for these arguments; it is called once for each."""
-    return copied(_original(make, arguments, tuple(sorted(changes.items()))))
+    original: Driver = _original(make, arguments, tuple(sorted(changes.items())))
+    return copied(original)
 
 
 @cache

@@ -7,6 +7,7 @@ from support.program.audits import MISMATCH, OK, UNAVAILABLE
 from support.program.cases import PAYLOAD, ROOT, CaseDriver
 from support.program.chain import ChainDriver
 from support.program.costs_audits import FULL
+from troth_coordinator.chain.event_types_audits import CaseSettled
 
 
 def scenarios() -> list[ChainDriver]:
@@ -75,6 +76,7 @@ def vouchers_and_leavers() -> CaseDriver:
         driver.leave(index)
     driver.take_votes(seated, [MISMATCH] * 5 + [OK] * 2, hidden=0b1100000)
     settled = driver.settle_case(seated, people).event("CaseSettled")
+    assert isinstance(settled, CaseSettled)
     assert settled.vouchers.bit_count() == 64
     return driver
 

@@ -8,7 +8,7 @@ from solders.instruction import Instruction
 from support.program.chain import ChainDriver
 from support.program.rounds import SOL, key, params_of, root_of
 from troth_coordinator.chain import instructions as make
-from troth_coordinator.rules.view import ParamsView
+from troth_coordinator.rules.params_view import ParamsView
 
 AUTHORITY = key("authority")
 RUN_ID = b"r" * 32

@@ -32,7 +32,7 @@ def encode(kind: Any, value: Any) -> bytes:
         case "pubkey":
             return bytes(value)
         case "string":
-            text = value.encode()
+            text: bytes = value.encode()
             return struct.pack("<I", len(text)) + text
         case {"array": [inner, length]}:
             assert len(value) == length
@@ -90,4 +90,5 @@ def decode(name: str, data: bytes) -> np.void:
     known = LAYOUT["accounts"][name]
     assert data[:8] == bytes(known["discriminator"]), name
     assert len(data) == known["size"], name
-    return np.frombuffer(data, dtype(name), count=1, offset=8)[0]
+    found: np.void = np.frombuffer(data, dtype(name), count=1, offset=8)[0]
+    return found

@@ -12,7 +12,7 @@ from support.fields import assert_fields
 from support.program.audits import Said
 from support.program.cases import STAKE, CaseDriver
 from support.program.chain import Landed
-from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_audits import AuditSettled, CaseSettled, Penalised
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.view import Status
 
@@ -27,13 +27,13 @@ def seats_of(audit: AuditView) -> list[int]:
     return [seat.index for seat in audit.judging]
 
 
-def fined_lamports(event: Event) -> int:
+def fined_lamports(event: Penalised) -> int:
     """All lamports that a small penalty found."""
-    return int(event.claimable + event.unvested + event.stake + event.unbonding)
+    return event.claimable + event.unvested + event.stake + event.unbonding
 
 
-def penalties(landed: Landed) -> list[Event]:
-    return [event for event in landed.events if event.name == "Penalised"]
+def penalties(landed: Landed) -> list[Penalised]:
+    return [event for event in landed.events if isinstance(event, Penalised)]
 
 
 def assert_untouched(driver: CaseDriver, guilty: Sequence[int] = ()) -> None:
@@ -57,9 +57,9 @@ def wealth(driver: CaseDriver, index: int) -> int:
 
 def fees_of(driver: CaseDriver, index: int) -> int:
     """The pay of a participant for judging so far."""
-    ends = [e for e in driver.ledger.events if e.name in ("AuditSettled", "CaseSettled")]
+    ends = [e for e in driver.ledger.events if isinstance(e, AuditSettled | CaseSettled)]
     fees = sum(event.fee for event in ends if event.paid >> index & 1)
-    cases = [event for event in ends if event.name == "CaseSettled"]
+    cases = [event for event in ends if isinstance(event, CaseSettled)]
     return fees + sum(event.seats_fee for event in cases if event.seats_paid >> index & 1)
 
 

@@ -19,8 +19,8 @@ from support.program.closing import checkpoint_pairs, round_pairs
 from support.program.rounds import SOL, RoundDriver, key, root_of
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.codec import program_codec
-from troth_coordinator.rules.audit_view import AuditStage, AuditView
-from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.audit_view import AuditStage, AuditView, JurorView, SeatView
+from troth_coordinator.rules.ids import NONE, Lamports
 from troth_coordinator.rules.params_view import Admission
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import PRESENT
@@ -68,7 +68,7 @@ class Walk:
             self.landed.update(driver.send(instruction, *signers).names())
             return
         match reported.error:
-            case {"InstructionError": [_, {"Custom": code}]}:
+            case {"InstructionError": [_, {"Custom": int(code)}]}:
                 known = driver._errors.get(code)
                 # Refusals of Anchor itself here: an owner without a participant account, a round
                 # without a checkpoint, an account that is closed but was sent lamports.
@@ -98,7 +98,7 @@ class Walk:
 
     def people(self, audit: AuditView) -> list[Pubkey]:
         """The owners whom an audit names, mostly all of them."""
-        judges = (*audit.seats, *audit.jurors)
+        judges: tuple[SeatView | JurorView, ...] = (*audit.seats, *audit.jurors)
         owners = {bytes(self.driver.entries[judge.index].owner) for judge in judges}
         owners |= {bytes(audit.owner)} if self.dice.random() < 0.9 else set()
         at = self.driver.at
@@ -286,9 +286,9 @@ def authority_acts(walk: Walk) -> None:
     driver, boss = walk.driver, walk.driver.authority
     params = dataclasses.replace(
         driver.run.params,
-        reward_per_payload=walk.dice.choice((0, 700, 700, 1_000, 1_500)),
-        min_stake_lamports=walk.dice.choice((100_000, 100_000, 120_000)),
-        absence_fee=walk.dice.choice((0, 500, 500, 700, 2_000)),
+        reward_per_payload=Lamports(walk.dice.choice((0, 700, 700, 1_000, 1_500))),
+        min_stake_lamports=Lamports(walk.dice.choice((100_000, 100_000, 120_000))),
+        absence_fee=Lamports(walk.dice.choice((0, 500, 500, 700, 2_000))),
     )
     walk.attempt(
         walk.dice.choice(
@@ -355,8 +355,8 @@ def wind_up(walk: Walk) -> None:
         if not walk.is_over:
             some = held[first : first + 8]
             closer = walk.dice.choice((boss, driver.cranker))
-            owner = boss.pubkey()
-            closing = make.close_run(driver.at, closer.pubkey(), owner, owner, some)
+            paid = boss.pubkey()
+            closing = make.close_run(driver.at, closer.pubkey(), paid, paid, some)
             walk.attempt(closing, closer)
 
 
