@@ -47,7 +47,7 @@ format: $(VENV)/.dev ## rewrite the sources in house style
 lint: $(VENV)/.dev ## formatting and lint, Python
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
 
-types: $(VENV)/.dev ## strict type check
+types: $(VENV)/.dev ## strict type check, test support included
 	$(BIN)/mypy
 
 layers: $(VENV)/.dev ## imports only point down
