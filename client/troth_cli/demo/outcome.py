@@ -29,7 +29,7 @@ from troth_coordinator.rules.view import EntryView
 from troth_simulation.cheats.catalogue import CHEATS
 
 WORK = "P3"
-"""The fault of work that does not match; nothing finds a cheat whose fault is empty."""
+"""The fault of work that does not match; a cheat whose fault is empty loses nothing."""
 STRIKE = "P4"
 """The fault that costs the reward and a strike, and no stake."""
 

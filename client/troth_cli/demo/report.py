@@ -130,7 +130,7 @@ def _cost(ended: Outcome) -> str:
         return "Nobody cheated, and nobody lost anything."
     kept = "no honest stake moved."
     if not ended.fault:
-        return f"Nothing finds this cheat, as the threat model says; {kept}"
+        return f"This cheat loses no stake, as the threat model says; {kept}"
     if ended.fault == STRIKE:
         return f"The cheat lost its rewards and took strikes; {kept}"
     return f"The cheat lost {sol(ended.slashed + ended.fined)}, and it has been paid out; {kept}"

@@ -8,7 +8,7 @@ from typing import Final
 
 from troth_coordinator.rules.config import JudgeSection
 from troth_simulation.cheats import signed, tiles, work
-from troth_simulation.cheats.cheat import Cheat, Hidden
+from troth_simulation.cheats.cheat import ONCE, Cheat, Hidden
 
 NOBODY: Final = "none"
 """The name for a run in which nobody cheats."""
@@ -82,7 +82,7 @@ _POISON: Final = (
     Cheat(
         "smuggled-residual",
         "once commits to a huge residual of its own making, then is honest and lets it work",
-        is_once=True,
+        period=ONCE,
         residual=signed.smuggling,
     ),
     Cheat(
@@ -193,11 +193,31 @@ _OPENINGS: Final = (
         hides=Hidden.RESIDUALS,
     ),
     Cheat(
+        "hides-when-forged",
+        "computes nothing for every third payload, and posts no openings when that one is sampled",
+        fault="P5",
+        computes=False,
+        period=3,
+        hides=Hidden.RESIDUALS,
+    ),
+    Cheat(
         "hides-openings",
         "computes nothing, posts the root of its openings and serves them to nobody",
         fault="P5",
         computes=False,
         hides=Hidden.OPENINGS,
+    ),
+    Cheat(
+        "serves-jurors-only",
+        "computes nothing and serves its openings to jurors, but not to the seats before them",
+        computes=False,
+        hides=Hidden.UNTIL_JURY,
+    ),
+    Cheat(
+        "starves-seats",
+        "works honestly and serves its openings to jurors only; it costs the seats their fee",
+        fault="",
+        hides=Hidden.UNTIL_JURY,
     ),
     Cheat(
         "hides-payloads",

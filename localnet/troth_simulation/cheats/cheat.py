@@ -4,6 +4,7 @@ Owns: the fields. Never: acts; `ports.py` makes ports of them.
 Next: `catalogue.py`, which names them.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,13 +15,19 @@ from troth_simulation.cheats.work import Batch, Gradient, same_batch, same_gradi
 
 HONEST_ROUNDS = 3
 """Cheats begin honestly: this many included payloads are honest."""
+ONCE = sys.maxsize
+"""The period of a cheat whose first dishonest payload is its last one."""
 
 
 class Hidden(StrEnum):
-    """The bytes that a cheat withholds: payloads, opening sets whose root is on chain, or u."""
+    """The bytes that a cheat withholds: payloads, opening sets whose root is on chain, or u.
+
+    UNTIL_JURY: opening sets too, but only until a jury asks for them.
+    """
 
     PAYLOADS = "payloads"
     OPENINGS = "openings"
+    UNTIL_JURY = "until-jury"
     RESIDUALS = "residuals"
 
 
@@ -32,11 +39,11 @@ class Cheat:
     - computes: whether it computes a gradient; if not, it sends the decayed residual.
     - stale_rounds: the age in rounds of the weights on which it computes.
     - copies: whether u is made of somebody else's payload of the round before.
-    - is_once: whether all later payloads are honest again.
+    - period: of so many included payloads the first is dishonest, the others are honest.
     - gradient: makes tensors by name in place of the gradient; tiles: its coefficients, likewise.
     - residual: makes the tensor that it commits to in place of u.
     - openings: makes the bytes that it shows in place of the opened tiles.
-    - hides: the bytes that it never serves.
+    - hides: the bytes that it does not serve.
     """
 
     name: str
@@ -46,7 +53,7 @@ class Cheat:
     computes: bool = True
     stale_rounds: int = 0
     copies: bool = False
-    is_once: bool = False
+    period: int = 1
     batch: Callable[[Batch], Batch] = same_batch
     gradient: Callable[[Gradient], Gradient] = same_gradient
     tiles: Callable[[Tiles], Tiles] = same_tiles

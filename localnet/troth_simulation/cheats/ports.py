@@ -20,28 +20,29 @@ from troth_simulation.cheats.trainer import CheatingWork
 def cheating(cheat: Cheat, ports: Ports) -> Ports:
     """Return the same ports, but they cheat once enough payloads were included."""
     conduct = Conduct(cheat, ports.events.emit)
+    events = _FollowedEvents(ports.events, conduct)
     return replace(
         ports,
-        events=_CountingEvents(ports.events, conduct),
+        events=events,
         transport=cast(Transport, _HidingTransport(ports.transport, conduct)),
         trains=lambda honest: CheatingWork(honest, conduct, ports.store),
     )
 
 
-class _CountingEvents:
-    """An event sink that counts how many of our payloads were included."""
+class _FollowedEvents:
+    """An event sink that lets the cheat follow what its own client reports."""
 
     def __init__(self, events: EventSink, conduct: Conduct) -> None:
         self._events = events
         self._conduct = conduct
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
-        self._conduct.num_included += event == "round_closed" and bool(fields.get("own"))
+        self._conduct.follow(event, fields)
         self._events.emit(event, **fields)
 
 
 class _HidingTransport:
-    """A transport that never serves the bytes that its owner hides."""
+    """A transport that does not serve the bytes that its owner hides."""
 
     def __init__(self, transport: Transport, conduct: Conduct) -> None:
         self._transport = transport
@@ -74,4 +75,4 @@ class _Unseen:
         return getattr(self._sets, name)
 
     def shown(self, root: bytes) -> bytes | None:
-        return None if root in self._conduct.hidden_roots else self._sets.shown(root)
+        return None if self._conduct.is_unseen(root) else self._sets.shown(root)

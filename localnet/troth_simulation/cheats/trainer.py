@@ -81,9 +81,9 @@ class CheatingWork:
         cheat, residual = self.conduct.cheat, self.honest.residual
         torch.nan_to_num_(residual.momentum.matrix, 0.0, 0.0, 0.0)
         honest = self._proposed(round_, found)
-        is_first = self.conduct.note(round_)
+        self.conduct.note(round_)
         is_forger = cheat.residual is not same_residual or cheat.copies
-        if not (is_forger and self.conduct.begin()) or (cheat.is_once and not is_first):
+        if not (is_forger and self.conduct.begin()):
             return honest
         u = torch.from_numpy(cheat.residual(honest.u.numpy()))
         if cheat.copies:
@@ -121,8 +121,7 @@ class CheatingWork:
             data = forge(data)
             root = openings.openings_root(data)
             store.keep(sampled, root, data, durable=False)
-        if conduct.is_hiding(Hidden.OPENINGS, sampled.round):
-            conduct.hidden_roots.add(root)
+        conduct.post(sampled, root)
         return root
 
 
