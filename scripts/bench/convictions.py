@@ -59,7 +59,8 @@ WINDOWS = {
 }
 BOTH = Role.TRAINER | Role.WITNESS
 HONEST = {"ada": BOTH, "bob": Role.WITNESS, "cyd": Role.WITNESS, "dan": Role.WITNESS}
-"""Four may judge, one of them trains too; more would only take longer. The cheat trains only."""
+"""Four may judge, one of them trains too; more would only take longer. The cheat trains; it
+judges only to lie on juries."""
 SAMPLING = {"new": 500_000, "base": 100_000}
 """p_new and p_base of the localnet preset: the first 20 included rounds, and all later ones."""
 MOST_ROUNDS = {"new": 80, "base": 120}
@@ -123,7 +124,7 @@ async def play(data: TokenData, kind: str, sampling: str, seed: int) -> Trial:
         run.wrap = lambda one, ports: cheating(cheat, ports) if one.name == kind else ports
         for name, roles in HONEST.items():
             await run.add(name, roles)
-        culprit = await run.add(kind, Role.TRAINER)
+        culprit = await run.add(kind, cheat.role)
         for member in run.members:
             await run.start(member)
         try:

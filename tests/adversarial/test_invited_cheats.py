@@ -15,15 +15,25 @@ from support.attacks.cheats import (
     work_cheat,
 )
 from support.attacks.judges import (
+    FEE,
+    JUDGED,
     REWARD,
+    SIX,
     STAKE,
+    accuse,
+    assert_only_paid,
+    until_event,
 )
 from support.fields import assert_fields
 from support.program.losses import fined_lamports
+from support.runs import Chronicle, member, start_members
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.audit_view import AuditKind
+from troth_simulation.cheats.catalogue import CHEATS
+from troth_simulation.cheats.ports import cheating
 
 
 async def wealth(run, index: int) -> int:
@@ -95,3 +105,59 @@ async def test_starving_the_seats_gains_nothing_and_costs_them_their_fee(run_fac
     assert books.losses == []
     assert await wealth(run, MAL) == STAKE + (FIRST_LIE + 1) * REWARD
     await assert_honest_untouched(run, books)
+
+
+def cast_as(run, **kinds: str):
+    """Let members play cheats of the catalogue, by name."""
+
+    def wrap(one, ports):
+        return cheating(CHEATS[kinds[one.name]], ports) if one.name in kinds else ports
+
+    run.wrap = wrap
+
+
+async def test_a_juror_that_always_says_mismatch_judges_for_nothing_where_that_is_false(
+    run_factory,
+):
+    """Fay convicts whoever comes before it. Its friend accuses an honest trainer, for a bond.
+
+    Fay recomputes as it should, so that its sketch is true, and says mismatch. The four others say
+    ok and are paid; fay is not. It has computed for nothing, and its friend's bond is lost. The
+    accused loses nothing. Threat T20.
+    """
+    run = await run_factory.create(20, **JUDGED)
+    cast_as(run, fay="mismatch-juror")
+    tale = Chronicle(run)
+    await start_members(run, SIX)
+    ada, fay = member(run, "ada"), member(run, "fay")
+    cleared = await until_event(run, tale, "AuditSettled", target=ada.index)
+    assert cleared.outcome == AuditOutcome.CLEARED
+    await accuse(run, cleared.round, ada, AuditKind.WORK)
+    settled = await until_event(run, tale, "CaseSettled", target=ada.index)
+    said = {one.index: one.verdict for one in tale.named("JurorVoteRevealed", target=ada.index)}
+    honest = said.keys() - {fay.index}
+    assert said == {fay.index: VerdictKind.MISMATCH, **dict.fromkeys(honest, VerdictKind.OK)}
+    assert len(honest) == 4
+    seated = tale.named("VerdictRevealed", index=fay.index)
+    assert {one.verdict for one in seated} == {VerdictKind.OK}, "from a seat it tells the truth"
+    assert_fields(settled, outcome=CaseOutcome.ACQUITTED, stake=0, bond_returned=0)
+    assert_fields(settled, paid=bitmap.from_indices(honest), fee=FEE)
+    await assert_only_paid(run, tale, [])
+
+
+async def test_it_is_paid_like_every_other_juror_where_the_accused_is_guilty(run_factory):
+    """The same juror, and bob computes nothing. Its word is true by chance, and worth one fee.
+
+    So the lie never earns more than the truth. Threat T20.
+    """
+    run = await run_factory.create(20, **JUDGED)
+    cast_as(run, fay="mismatch-juror", bob="free-rider")
+    tale = Chronicle(run)
+    await start_members(run, SIX)
+    bob, fay = member(run, "bob"), member(run, "fay")
+    settled = await until_event(run, tale, "CaseSettled", target=bob.index)
+    votes = tale.named("JurorVoteRevealed", target=bob.index)
+    jurors = bitmap.from_indices([one.index for one in votes])
+    assert bitmap.has(jurors, fay.index)
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, paid=jurors, fee=FEE)
+    await assert_only_paid(run, tale, [bob])

@@ -97,8 +97,9 @@ def demo(options: DemoFlags, output: Output) -> None:
     """Train with honest peers and one cheat on an embedded chain, and convict the cheat.
 
     Four honest participants train and witness, one only witnesses, and one only trains: honestly
-    for its first three included rounds, then it cheats. Witnesses recompute at most two payloads a
-    round. The display shows the mismatch, the accusation, the case, the slash, where it went.
+    for its first three included rounds, then it cheats. A cheat on juries witnesses too. Witnesses
+    recompute at most two payloads a round. The display shows the mismatch, the accusation, the
+    case, the slash, where it went.
 
     Nothing is needed beforehand. The exit code is 0 only if four claims hold. Every honest
     participant has the root that is on chain. The validation loss fell by the margin. The cheat was

@@ -37,10 +37,11 @@ class DemoOptions:
     """A demo: its participants, rounds, length of a slot, and where its files go.
 
     `num_trainers` train and witness, `num_witnesses` only witness; all of them are honest. One more
-    only trains, and cheats as `cheat` names it, unless that is `none`. `margin_micro` is the drop
-    that the validation loss needs, in micro-nats. `kill_round` ends one trainer with SIGKILL when
-    that round is closed, to show that the others go on. `seed` fixes the run's address, hence its
-    initial weights; None draws a new one. `config` is the run's file. Raises DemoOptionError.
+    trains, and cheats as `cheat` names it, unless that is `none`; it judges only to lie on juries.
+    `margin_micro` is the drop that the validation loss needs, in micro-nats. `kill_round` ends one
+    trainer with SIGKILL when that round is closed, to show that the others go on. `seed` fixes the
+    run's address, hence its initial weights; None draws a new one. `config` is the run's file.
+    Raises DemoOptionError.
     """
 
     folder: Path = field(default_factory=new_folder)
@@ -112,7 +113,7 @@ class DemoOptions:
             ParticipantPlan(f"witness-{index}", Role.WITNESS) for index in range(self.num_witnesses)
         ]
         if self.cheat != NOBODY:
-            plans.append(ParticipantPlan(self.cheat, Role.TRAINER, self.cheat))
+            plans.append(ParticipantPlan(self.cheat, CHEATS[self.cheat].role, self.cheat))
         return plans
 
     @property

@@ -1,13 +1,14 @@
 """Every simulated cheat by name.
 
-Owns: names and stories. Never: the work of a cheat; `work.py`, `tiles.py`, `signed.py` have it.
+Owns: names and stories. Never: the work of a cheat; `work.py`, `tiles.py`, `signed.py`,
+`votes.py` have it.
 Next: docs/threat-model.md, which names the defence against each.
 """
 
 from typing import Final
 
 from troth_coordinator.rules.config import JudgeSection
-from troth_simulation.cheats import signed, tiles, work
+from troth_simulation.cheats import signed, tiles, votes, work
 from troth_simulation.cheats.cheat import ONCE, Cheat, Hidden
 
 NOBODY: Final = "none"
@@ -228,7 +229,16 @@ _OPENINGS: Final = (
     ),
 )
 
+_VOTES: Final = (
+    Cheat(
+        "mismatch-juror",
+        "works honestly, and says mismatch on every jury about work, where one is drawn",
+        fault="",
+        vote=votes.mismatch,
+    ),
+)
+
 CHEATS: Final[dict[str, Cheat]] = {
     cheat.name: cheat
-    for cheat in (FREE_RIDER, *_PARTIAL, *_OTHER_WORK, *_POISON, *_TILES, *_OPENINGS)
+    for cheat in (FREE_RIDER, *_PARTIAL, *_OTHER_WORK, *_POISON, *_TILES, *_OPENINGS, *_VOTES)
 }

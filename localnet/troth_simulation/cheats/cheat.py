@@ -9,8 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from troth_attestation.verdict import Verdict
+from troth_coordinator.rules.view import Role
 from troth_simulation.cheats.signed import Residual, same_openings, same_residual
 from troth_simulation.cheats.tiles import Tiles, same_tiles
+from troth_simulation.cheats.votes import as_found
 from troth_simulation.cheats.work import Batch, Gradient, same_batch, same_gradient
 
 HONEST_ROUNDS = 3
@@ -44,6 +47,7 @@ class Cheat:
     - residual: makes the tensor that it commits to in place of u.
     - openings: makes the bytes that it shows in place of the opened tiles.
     - hides: the bytes that it does not serve.
+    - vote: makes its vote on a jury about work in place of its finding.
     """
 
     name: str
@@ -60,3 +64,10 @@ class Cheat:
     residual: Callable[[Residual], Residual] = same_residual
     openings: Callable[[bytes], bytes] = same_openings
     hides: Hidden | None = None
+    vote: Callable[[Verdict], Verdict] = as_found
+
+    @property
+    def role(self) -> Role:
+        """The role in which it cheats: trainers only train, but one that lies on juries judges."""
+        is_juror = self.vote is not as_found
+        return Role.TRAINER | Role.WITNESS if is_juror else Role.TRAINER

@@ -41,7 +41,7 @@ class Conduct:
         return round_ in self._rounds
 
     def note(self, round_: int) -> None:
-        """Record that a payload is made; report the first that cheats."""
+        """Record that a payload is made, or judged by a juror; report the first lie."""
         if not self.begin():
             return
         if not self._rounds:

@@ -7,13 +7,17 @@ Next: `trainer.py` for the computations; `catalogue.py` for the cheats.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
+from troth_client.audit.witness import HonestWitnessWork, WitnessWork
 from troth_client.participant.assembly import Ports
 from troth_client.telemetry.events import EventSink, JsonValue
 from troth_client.transport.base import BlobId, OpeningSets, PushResult, Transport
+from troth_coordinator.rules.view import Role
 from troth_simulation.cheats.cheat import Cheat, Hidden
 from troth_simulation.cheats.conduct import Conduct
+from troth_simulation.cheats.juror import CheatingJuror
 from troth_simulation.cheats.trainer import CheatingWork
 
 
@@ -21,12 +25,18 @@ def cheating(cheat: Cheat, ports: Ports) -> Ports:
     """Return the same ports, but they cheat once enough payloads were included."""
     conduct = Conduct(cheat, ports.events.emit)
     events = _FollowedEvents(ports.events, conduct)
+    if cheat.role & Role.WITNESS:
+        return replace(ports, events=events, judges=partial(_juror, conduct=conduct))
     return replace(
         ports,
         events=events,
         transport=cast(Transport, _HidingTransport(ports.transport, conduct)),
         trains=lambda honest: CheatingWork(honest, conduct, ports.store),
     )
+
+
+def _juror(honest: HonestWitnessWork, conduct: Conduct) -> WitnessWork:
+    return cast(WitnessWork, CheatingJuror(honest, conduct))
 
 
 class _FollowedEvents:

@@ -54,6 +54,8 @@ def test_one_of_them_trains_only_and_cheats():
     assert roles == [Role.TRAINER | Role.WITNESS] * 4 + [Role.WITNESS, Role.TRAINER]
     assert [name for name, one in plans.items() if one.cheat] == ["free-rider"]
     assert not [one for one in DemoOptions(cheat=NOBODY).plans if one.cheat]
+    juror = DemoOptions(cheat="mismatch-juror").plans[-1]
+    assert juror.role == Role.TRAINER | Role.WITNESS
 
 
 @pytest.mark.parametrize("num_rounds", range(1, 12))

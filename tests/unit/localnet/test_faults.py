@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from troth_coordinator.rules.view import Role
 from troth_simulation.cheats import signed, work
 from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.cheat import Cheat
@@ -21,6 +22,10 @@ def test_each_cheat_has_a_story_and_a_penalty_that_exists():
         "below-the-floor",
         "knife-edge",
         "starves-seats",
+        "mismatch-juror",
+    ]
+    assert [cheat.name for cheat in CHEATS.values() if cheat.role & Role.WITNESS] == [
+        "mismatch-juror"
     ]
 
 
