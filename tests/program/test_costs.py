@@ -1,11 +1,23 @@
 """Compute units and bytes of every instruction: printed, bounded, equal to the committed table."""
 
+import contextlib
 import json
+import random
 import sys
 from collections.abc import Iterator
 
 import pytest
+from support.program.audits import (
+    INCONCLUSIVE,
+    LAZY,
+    MISMATCH,
+    OK,
+    UNAVAILABLE,
+    AuditDriver,
+    Said,
+)
 from support.program.costs import Rows, render, table
+from support.program.costs_audits import FULL
 from support.program.heap import HALF, with_heap
 
 from troth_coordinator import artifacts
@@ -20,6 +32,11 @@ BOUNDS = {
 }
 """The project's limits, measured with 64 participants, all of them sampled."""
 MAX_IMAGE_BYTES = 700_000
+EVERYTHING: tuple[Said, ...] = (
+    *(OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE, None),
+    *((OK, LAZY), (MISMATCH, LAZY), (INCONCLUSIVE, LAZY)),
+)
+"""What a seat may say, with a true sketch or with one that differs from it."""
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +65,29 @@ def test_the_promised_bounds_hold(name: str, rows: Rows) -> None:
 
 def test_every_instruction_fits_into_a_transaction(rows: Rows) -> None:
     assert max(row["transaction_bytes"] for row in rows.values()) <= MAX_TRANSACTION_BYTES
+
+
+def test_no_mix_of_verdicts_costs_more_than_the_table(rows: Rows) -> None:
+    """Seats choose what they say: a mix beyond the client's limit would keep an audit for ever."""
+    driver, draw = AuditDriver(64, **FULL), random.Random(5)
+    driver.start()
+    driver.play(1)
+    driver.draw(0)
+    for target in range(64):
+        driver.post(0, target)
+    says = {target: draw.choices(EVERYTHING, k=7) for target in range(64)}
+    driver.take_all_verdicts(0, {target: said[:3] for target, said in says.items()})
+    for first, last in ((3, 5), (5, 7)):
+        longer = {}
+        for target, said in says.items():
+            with contextlib.suppress(AssertionError):
+                driver.extend(0, target)
+                longer[target] = said[first:last]
+        driver.take_all_verdicts(0, longer)
+    for target in range(64):
+        driver.settle(0, target)
+    for name in ("extend_audit", "settle_audit"):
+        assert driver.costs[name].units <= rows[name]["measured_units"], name
 
 
 def test_the_image_is_small_enough() -> None:

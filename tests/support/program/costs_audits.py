@@ -3,6 +3,8 @@
 Next: costs.py, which collects them; audits.py for the driver.
 """
 
+from collections.abc import Sequence
+
 from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver, Said
 from support.program.chain import ChainDriver
 
@@ -15,13 +17,17 @@ EVERY_KIND: tuple[list[Said], ...] = (
     [(OK, LAZY), OK, OK, OK, (OK, LAZY)],
     [UNAVAILABLE, UNAVAILABLE, UNAVAILABLE, OK, OK],
     [None] * 7,
+    # The most comparisons: seven sketches, three of which a majority contradicts.
+    [(MISMATCH, LAZY), OK, (MISMATCH, LAZY), MISMATCH, MISMATCH, OK, (MISMATCH, LAZY)],
+    [MISMATCH, MISMATCH, (MISMATCH, LAZY), OK, OK, OK, (OK, LAZY)],
 )
 """One after the other over the targets: each way in which an audit can end."""
 
 
 def scenarios() -> list[ChainDriver]:
     """Every instruction of audits in its most expensive form."""
-    return [_all_sampled(), _requested(), _silent_leavers()]
+    leavers = [_leavers([None] * 7), *(_leavers(said) for said in EVERY_KIND[-2:])]
+    return [_all_sampled(), _requested(), *leavers]
 
 
 def _all_sampled() -> AuditDriver:
@@ -65,8 +71,8 @@ def _requested() -> AuditDriver:
     return driver
 
 
-def _silent_leavers() -> AuditDriver:
-    """Seven seats that stay silent, and whose whole stake is in tickets."""
+def _leavers(said: Sequence[Said]) -> AuditDriver:
+    """Seven seats whose whole stake is in tickets say these; those at fault pay from them."""
     driver = AuditDriver(64, **FULL)
     driver.start()
     driver.play(1)
@@ -75,9 +81,9 @@ def _silent_leavers() -> AuditDriver:
     seats = [seat.index for seat in driver.of(0, 0).seats]
     for index in seats:
         driver.leave(index)
-    driver.take_verdicts(0, 0, [None] * 3)
-    for _ in range(2):
+    driver.take_verdicts(0, 0, said[:3])
+    for more in (said[3:5], said[5:]):
         driver.extend(0, 0)
-        driver.take_verdicts(0, 0, [None] * 2)
+        driver.take_verdicts(0, 0, more)
     driver.settle(0, 0, people=seats)
     return driver

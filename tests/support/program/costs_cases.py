@@ -3,7 +3,9 @@
 Next: costs.py, which collects them; cases.py for the driver.
 """
 
-from support.program.audits import MISMATCH, OK, UNAVAILABLE
+from collections.abc import Sequence
+
+from support.program.audits import MISMATCH, OK, UNAVAILABLE, Said
 from support.program.cases import PAYLOAD, ROOT, CaseDriver
 from support.program.chain import ChainDriver
 from support.program.costs_audits import FULL
@@ -12,7 +14,8 @@ from troth_coordinator.chain.event_types_audits import CaseSettled
 
 def scenarios() -> list[ChainDriver]:
     """Every instruction of cases in its most expensive form."""
-    return [all_accused(), _vouchers(), _leavers(), vouchers_and_leavers(), _reversed_bar()]
+    leavers = [_leavers([None, None, *[OK] * 5]), _leavers([OK] * 7)]
+    return [all_accused(), _vouchers(), *leavers, vouchers_and_leavers(), _reversed_bar()]
 
 
 def full(rounds: int = 1) -> CaseDriver:
@@ -48,8 +51,8 @@ def _vouchers() -> CaseDriver:
     return driver
 
 
-def _leavers() -> CaseDriver:
-    """Target, framing seats and silent jurors all have their stake in tickets."""
+def _leavers(votes: Sequence[Said]) -> CaseDriver:
+    """Target, framing seats and jurors, silent or not, all have their stake in tickets."""
     driver = full()
     driver.judge(0, 9, [MISMATCH, MISMATCH, UNAVAILABLE, UNAVAILABLE, OK, MISMATCH, MISMATCH])
     seated = driver.seat_jury(driver.case(0, 9))
@@ -57,8 +60,8 @@ def _leavers() -> CaseDriver:
     judges = [seat.index for seat in seated.seats]
     for index in [9, *judges, *jurors]:
         driver.leave(index)
-    driver.take_votes(seated, [None, None, *[OK] * (len(jurors) - 2)])
-    driver.settle_case(seated, people=[9, *judges, *jurors[:2]])
+    driver.take_votes(seated, votes)
+    driver.settle_case(seated, people=[9, *judges, *jurors])
     return driver
 
 
