@@ -36,7 +36,7 @@ EVERYTHING: tuple[Said, ...] = (
     *(OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE, None),
     *((OK, LAZY), (MISMATCH, LAZY), (INCONCLUSIVE, LAZY)),
 )
-"""What a seat may say, with a true sketch or with one that differs from it."""
+"""All reports of a seat, with a true sketch or with one that differs from it."""
 
 
 @pytest.fixture(scope="module")

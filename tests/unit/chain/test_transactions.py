@@ -84,7 +84,7 @@ def test_limits():
     unknown = advance(PAYER, data=b"whatever")
     foreign = Instruction(Pubkey.default(), b"", [])
     assert BUDGET.limit([advance(PAYER)]) == OVERHEAD + 20_000
-    assert BUDGET.limit([advance(PAYER), advance(PAYER)]) == OVERHEAD + 24_000
+    assert BUDGET.limit([advance(PAYER), advance(PAYER)]) == OVERHEAD + 40_000
     assert BUDGET.limit([pay()]) == OVERHEAD + BUILTIN_UNITS
     assert BUDGET.limit([foreign]) == OVERHEAD + BUILTIN_UNITS
     assert BUDGET.limit([unknown]) == OVERHEAD + UNMEASURED_UNITS
