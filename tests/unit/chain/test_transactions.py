@@ -30,7 +30,7 @@ PAYER, OTHER = Keypair.from_seed(b"p" * 32), Keypair.from_seed(b"o" * 32)
 BLOCKHASH = (Hash.from_bytes(b"h" * 32), 150)
 PROGRAM = program_codec().program_id
 HEAD = program_codec().instructions["advance_phase"].discriminator
-BUDGET = ComputeBudget(PROGRAM, {HEAD: 20_000})
+BUDGET = ComputeBudget(PROGRAM, {HEAD: 12_000})
 OVERHEAD = 2 * BUILTIN_UNITS
 
 
@@ -83,8 +83,8 @@ def test_a_missing_signer_is_named(signers):
 def test_limits():
     unknown = advance(PAYER, data=b"whatever")
     foreign = Instruction(Pubkey.default(), b"", [])
-    assert BUDGET.limit([advance(PAYER)]) == OVERHEAD + 20_000
-    assert BUDGET.limit([advance(PAYER), advance(PAYER)]) == OVERHEAD + 40_000
+    assert BUDGET.limit([advance(PAYER)]) == OVERHEAD + 12_000
+    assert BUDGET.limit([advance(PAYER), advance(PAYER)]) == OVERHEAD + 24_000
     assert BUDGET.limit([pay()]) == OVERHEAD + BUILTIN_UNITS
     assert BUDGET.limit([foreign]) == OVERHEAD + BUILTIN_UNITS
     assert BUDGET.limit([unknown]) == OVERHEAD + UNMEASURED_UNITS
