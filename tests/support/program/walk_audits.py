@@ -262,6 +262,8 @@ def to_the_end(walk: Walk) -> None:
             continue
         tend(walk)
         if run.phase == Phase.PAUSED:
+            # The next round takes the ring account of one whose seed may still be pending.
+            freeze(walk)
             walk.attempt(life.resume_run(walk.driver.at, boss.pubkey(), run.round), boss)
         elif run.phase != Phase.FINISHED:
             recover(walk)
