@@ -284,11 +284,13 @@ def new_endpoint(walk: Walk) -> None:
 
 def authority_acts(walk: Walk) -> None:
     driver, boss = walk.driver, walk.driver.authority
+    held, draw = driver.run.params, walk.dice.choice
+    reward, window, stake = held.reward_per_payload, held.commit_slots, held.min_stake_lamports
     params = dataclasses.replace(
-        driver.run.params,
-        reward_per_payload=Lamports(walk.dice.choice((0, 700, 700, 1_000, 1_500))),
-        min_stake_lamports=Lamports(walk.dice.choice((100_000, 100_000, 120_000))),
-        absence_fee=Lamports(walk.dice.choice((0, 500, 500, 700, 2_000))),
+        held,
+        reward_per_payload=Lamports(draw((0, reward, reward, reward * 3 // 4, 2 * reward))),
+        min_stake_lamports=Lamports(draw((stake, stake, stake + 1))),
+        commit_slots=draw((window, window, window, window + 1, window - 1)),
     )
     walk.attempt(
         walk.dice.choice(
