@@ -45,9 +45,10 @@ def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(tmp_pa
 
     view, _ = asyncio.run(read_chain(chain, Pubkey.from_string(summary.run)))
     stake = view.params.min_stake_lamports
-    first, *later = ended.convictions
-    assert first.money.stake + sum(case.money.stake for case in later) <= stake
-    assert max(case.money.stake for case in ended.convictions) == stake // 2
+    # Audits of neighbouring rounds may settle in either order: the first settled costs the half.
+    (full,) = [case for case in ended.convictions if AuditFlag.FURTHER not in case.flags]
+    assert full.money.stake == stake // 2
+    assert sum(case.money.stake for case in ended.convictions) <= stake
     assert ended.juror_fees > 0
     lost = ended.slashed + ended.fined
     assert lost == ended.burned + ended.juror_fees, "every lamport has one place"
@@ -63,7 +64,7 @@ def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(tmp_pa
     for case in (one for one in ended.convictions if one.money.taken):
         which = ("--round", case.key[0], "--target", ended.index)
         assert_case_shows_it(cli.json("case", "show", *where, *which), case)
-    shown = cli.ok("case", "show", *where, "--round", first.key[0], "--target", ended.index).out
+    shown = cli.ok("case", "show", *where, "--round", full.key[0], "--target", ended.index).out
     for part in ("convicted", "from stake", "burned", "CaseSettled"):
         assert part in shown, part
 
@@ -123,8 +124,7 @@ def assert_begun_after_three_rounds(folder, ended):
 
 def assert_status_shows_it(status, ended):
     (cheat,) = [one for one in status["participants"] if one["index"] == ended.index]
-    full = [case for case in ended.convictions if AuditFlag.FURTHER not in case.flags]
-    assert cheat["convictions"] == len(full) == 1, "one mistake, however many rounds"
+    assert cheat["convictions"] == 1, "one mistake, however many rounds"
     assert cheat["status"] in ("inactive", "barred")
     rows = [row for row in status["slashes"] if row["index"] == ended.index]
     assert sum(row["taken_lamports"] for row in rows if row["fault"] == "P3") == ended.slashed
