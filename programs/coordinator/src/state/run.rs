@@ -306,13 +306,19 @@ pub(super) mod tests {
         run
     }
 
-    #[test]
-    fn pending_parameters_wait_for_the_delay_and_for_an_epoch() {
+    /// The same run after a request in slot 500 for a reward of 9.
+    fn with_raise() -> Box<Run> {
         let mut run = run();
         run.pending_params = run.params;
         run.pending_params.reward_per_payload = 9;
         run.params_requested_slot = 500;
         run.flags = RUN_PARAMS_PENDING;
+        run
+    }
+
+    #[test]
+    fn pending_parameters_wait_for_the_delay_and_for_an_epoch() {
+        let mut run = with_raise();
         run.reward_pool = 9 * 2 * 4;
         let roster = two_trainers();
         run.round = 8;
@@ -328,11 +334,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_raise_waits_until_the_pool_holds_an_epoch_of_it() {
-        let mut run = run();
-        run.pending_params = run.params;
-        run.pending_params.reward_per_payload = 9;
-        run.params_requested_slot = 500;
-        run.flags = RUN_PARAMS_PENDING;
+        let mut run = with_raise();
         run.round = 12;
         let roster = two_trainers();
         run.reward_pool = 9 * 2 * 4 - 1;
