@@ -23,11 +23,7 @@ def ask(driver: RoundDriver, **changes: int) -> str:
     """The name under which the program refuses an update, or nothing."""
     values = {name: getattr(driver.run.params, name) for name in ParamsView.__slots__} | changes
     built = make.update_params(driver.at, driver.authority.pubkey(), ParamsView(**values))
-    try:
-        driver.send(built, driver.authority)
-    except AssertionError:
-        return driver.refused(built, driver.authority)
-    return ""
+    return driver.attempt(built, driver.authority)
 
 
 def test_the_authority_cannot_end_audits_price_out_challengers_or_hold_a_run_still() -> None:

@@ -205,5 +205,4 @@ async def assert_convicted(run, tale, settled, penalty) -> None:
     assert settled.juror_fees > 0
     assert_fields(closed, challenger=bounty, burned=taken - bounty - settled.juror_fees)
     entry = (await run.view()).entries[settled.target]
-    assert entry.stake == STAKE - taken
-    assert entry.status != Status.INACTIVE, "what is left is enough to stay"
+    assert_fields(entry, "enough is left to stay", stake=STAKE - taken, status=Status.PENDING)

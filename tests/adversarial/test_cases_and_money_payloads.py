@@ -92,6 +92,6 @@ async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_vouc
         entry = (await run.view()).entries[one.index]
         assert entry.strikes == 1, one.name
         assert entry.stake == STAKE - (STAKE // 10 if one is dan else 0), one.name
-    assert (await run.view()).entries[dan.index].status != Status.INACTIVE
+    assert (await run.view()).entries[dan.index].status == Status.PENDING
     assert_one_root_per_round(run)
     await assert_conserved(run)

@@ -131,10 +131,6 @@ def test_an_unused_run_is_closed_and_its_rent_comes_back(bench):
     before = bench.cli.json(
         "localnet", "airdrop", bench.address("authority"), "1", "--rpc", bench.rpc
     )
-    bench.key("stranger")
-    bench.cli.json("localnet", "airdrop", bench.address("stranger"), "1", "--rpc", bench.rpc)
-    theirs = bench.cli.refused(*bench.of_run("run", "close", run=run, key="stranger"))
-    assert "WrongAuthority" in theirs["found"] or "WrongAuthority" in str(theirs)
     closed = bench.cli.json(*bench.of_run("run", "close", run=run, key="authority"))
     assert len(closed["transactions"]) >= 2
     error = bench.cli.refused(*bench.of_run("run", "show", run=run))
@@ -215,15 +211,23 @@ def test_leaving_withdrawing_and_claiming_say_what_is_left(bench):
         assert error["kind"] == "NotJoinedError"
 
 
-@pytest.mark.parametrize("words", [("pause",), ("resume",), ("fund",), ("close",)])
-def test_another_key_than_the_authoritys_is_refused(bench, words):
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("pause", "WrongAuthority"),
+        ("resume", "PauseBudgetRemaining"),
+        ("fund", "WrongFunder"),
+        ("close", "WrongAuthority"),
+    ],
+)
+def test_another_key_than_the_authoritys_is_refused(bench, word, name):
     run = bench.create()
-    more = ("--sol", "1") if words == ("fund",) else ()
-    if words == ("resume",):
+    more = ("--sol", "1") if word == "fund" else ()
+    if word == "resume":
         bench.cli.json(*bench.of_run("run", "pause", run=run, key="authority"))
-    error = bench.cli.refused(*bench.of_run("run", *words, run=run, key="stranger"), *more)
+    error = bench.cli.refused(*bench.of_run("run", word, run=run, key="stranger"), *more)
     assert error["kind"] == "ProgramRefusedError"
-    assert error["name"] in ("WrongAuthority", "WrongFunder", "PauseBudgetRemaining")
+    assert error["name"] == name
 
 
 @pytest.mark.parametrize(

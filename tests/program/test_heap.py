@@ -15,7 +15,7 @@ from troth_localnet.errors import RefusedTransactionError
 
 
 def test_a_heap_without_room_for_the_events_is_too_small(monkeypatch):
-    """So the test above would notice a program that needs too much."""
+    """So `test_costs.py` would notice a program that needs too much."""
     tiny = with_heap(artifacts.program_image(), 4_096)
     monkeypatch.setattr(artifacts, "program_image", lambda: tiny)
     with pytest.raises(RefusedTransactionError):

@@ -197,6 +197,16 @@ class ChainDriver:
             return self._name(error)
         raise AssertionError("the program accepted it")
 
+    def attempt(self, instruction: Instruction | Sequence[Instruction], *signers: Keypair) -> str:
+        """Send what may fail; returns the name of the error as `refused` does, else nothing."""
+        try:
+            self.send(instruction, *signers)
+        except AssertionError as error:
+            if isinstance(error.__cause__, RefusedTransactionError):
+                return self._name(error.__cause__)
+            raise
+        return ""
+
     def _signed(
         self, instruction: Instruction | Sequence[Instruction], signers: Sequence[Keypair]
     ) -> bytes:
