@@ -317,8 +317,7 @@ def test_a_cartel_that_convicts_everybody_convicts_a_third_and_the_council_undoe
         assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=STAKE // 2)
         assert settled.flags & AuditFlag.BREAKER
         assert settled.stage_end == settled.appeal_end + driver.params.breaker_slots
-    fifth = driver.seat_jury(driver.case(0, 4))
-    driver.take_votes(fifth, [MISMATCH] * len(fifth.jurors))
+    fifth = driver.vote_all(driver.case(0, 4), MISMATCH)
     assert (
         driver.refused(driver.settle_case_instruction(fifth), driver.cranker) == "SlashCapReached"
     )

@@ -7,6 +7,7 @@ from support.program.losses import REWARD, assert_untouched, penalties
 
 from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import instructions as life
+from troth_coordinator.chain.case_instructions import NO_SUBJECT
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditView
 
 PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
@@ -91,9 +92,8 @@ def test_sybils_that_are_convicted_of_cheap_faults_leave_the_cap_for_work_alone(
         settled = driver.decide(driver.case(0, sybil, ROOT), MISMATCH).event("CaseSettled")
         assert bool(settled.flags & AuditFlag.BREAKER) == (number == 3)
     driver.challenge(friend, 0, 9, ROOT)
-    seated = driver.seat_jury(driver.case(0, 9, ROOT))
-    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
-    one_more = driver.settle_case_instruction(seated)
+    voted = driver.vote_all(driver.case(0, 9, ROOT), MISMATCH)
+    one_more = driver.settle_case_instruction(voted)
     assert driver.refused(one_more, driver.cranker) == "SlashCapReached"
     settled = driver.settle_case(driver.voted(0, TARGET)).event("CaseSettled")
     assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=STAKE // 2)
@@ -126,16 +126,19 @@ def test_what_a_conviction_took_pays_its_jurors_and_a_reversal_gets_that_from_th
     assert penalties(landed) == []
 
 
+def challenged(
+    driver: CaseDriver, round_: int, kind: AuditKind, subject: int = NO_SUBJECT
+) -> AuditView:
+    """A friend has challenged the target for a bond, and a jury has found the fault."""
+    driver.challenge(driver.outsider("friend"), round_, TARGET, kind, subject)
+    return driver.vote_all(driver.case(round_, TARGET, kind), MISMATCH)
+
+
 def two_false_votes() -> tuple[CaseDriver, AuditView, AuditView]:
     """Friends have challenged two votes of a sybil, and juries have found both false."""
     driver = CaseDriver.started(12, 2, **PATIENT)
-    friend, seated = driver.outsider("friend"), []
-    for round_ in (0, 1):
-        driver.challenge(friend, round_, TARGET, ROOT)
-        case = driver.seat_jury(driver.case(round_, TARGET, ROOT))
-        driver.take_votes(case, [MISMATCH] * len(case.jurors))
-        seated.append(driver.case(round_, TARGET, ROOT))
-    return driver, seated[0], seated[1]
+    first, second = (challenged(driver, round_, ROOT) for round_ in (0, 1))
+    return driver, first, second
 
 
 def test_a_further_conviction_is_paid_by_whoever_wanted_it_and_not_by_the_pool() -> None:
@@ -181,12 +184,7 @@ def test_further_convictions_of_a_sybil_leave_the_cap_to_a_cheat() -> None:
 def test_the_third_false_possession_jails_although_the_first_was_decided_after_it() -> None:
     """Each is a strike, however little a further one takes. Threat T75."""
     driver = CaseDriver.started(12, 3, **PATIENT)
-    friend, cases = driver.outsider("friend"), []
-    for round_ in (0, 1, 2):
-        driver.challenge(friend, round_, TARGET, POSSESSION, 5)
-        case = driver.seat_jury(driver.case(round_, TARGET, POSSESSION))
-        driver.take_votes(case, [MISMATCH] * len(case.jurors))
-        cases.append(case)
+    cases = [challenged(driver, round_, POSSESSION, 5) for round_ in (0, 1, 2)]
     driver.settle_case(cases[0])
     driver.release(cases[0])
     landed = [driver.settle_case(case).event("CaseSettled") for case in cases[1:]]

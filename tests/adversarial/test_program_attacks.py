@@ -224,13 +224,7 @@ def test_a_cheat_without_anything_left_does_not_fill_the_cap_for_the_rich() -> N
     poor, rich = 3, 4
     driver.offend(poor)
     last, before = driver.run.round - 1, driver.burned()
-    cases = []
-    for target in (poor, rich):
-        driver.judge(last, target, [MISMATCH] * 4)
-        case = driver.seat_jury(driver.case(last, target))
-        driver.take_votes(case, [MISMATCH] * len(case.jurors))
-        cases.append(case)
-    filler, wanted = cases
+    filler, wanted = (driver.voted(last, target) for target in (poor, rich))
     driver.settle_case(filler, people=[poor])
     assert driver.entries[poor].status == Status.BARRED
     assert driver.refused(driver.settle_case_instruction(wanted), driver.cranker) == (

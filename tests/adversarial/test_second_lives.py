@@ -8,7 +8,7 @@ import pytest
 from support.fields import assert_fields
 from support.program.cases import CaseDriver
 from support.program.chain import Landed
-from support.program.joining import SLOW_ROUNDS, join, newcomer, participant, terms
+from support.program.joining import SLOW_ROUNDS, join, let_vest, newcomer, participant, terms
 from support.program.rounds import SOL, RoundDriver, key
 
 from troth_attestation.verdict import VerdictKind
@@ -121,31 +121,16 @@ def test_jail_does_not_end_by_leaving() -> None:
     """
     driver = RoundDriver(6, **LONG)
     driver.start()
-    for _ in range(3):
-        driver.commit_all()
-        driver.attest_all(bitmap=0b110111)
-        driver.close()
-        driver.chain.advance()
-    assert driver.entries[CHEAT].status == Status.JAILED
+    driver.jail(CHEAT)
     until = driver.entries[CHEAT].jailed_until_round
-    leave_from_jail(driver)
+    driver.leave(CHEAT)
+    let_vest(driver)
     come_back(driver, CHEAT, CHEAT)
     entry = driver.entries[CHEAT]
     assert_fields(entry, status=Status.PENDING, jailed_until_round=until, strikes=3)
     assert driver.run.round < until
     ready = driver.ready_instruction(CHEAT)
     assert driver.refused(ready, driver.sessions[CHEAT]) == "StillJailed"
-
-
-def leave_from_jail(driver: RoundDriver) -> None:
-    """A participant in jail has left at once; its vote is not awaited."""
-    owner = driver.owners[CHEAT]
-    driver.leave(CHEAT)
-    while driver.entries[CHEAT].unbonding or not driver.run.round > driver.params.ring + 3:
-        driver.chain.advance(1_000)
-        driver.play(1)
-        if driver.slot > driver.params.unbond_slots + driver.params.vesting_slots:
-            driver.send(make.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
 
 
 def test_an_account_with_a_record_stays_until_the_run_has_finished() -> None:

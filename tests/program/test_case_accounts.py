@@ -58,8 +58,7 @@ class TwoRunsWithCases(TwoRuns):
         return Case(reveal, self.driver.sessions[index])
 
     def _until_settle_case(self) -> Case:
-        case = self.driver.seat_jury(self._opened())
-        self.driver.take_votes(case, [MISMATCH] * len(case.jurors))
+        case = self.driver.vote_all(self._opened(), MISMATCH)
         return Case(self.driver.settle_case_instruction(case), self.driver.cranker)
 
     def _convicted(self) -> AuditView:

@@ -158,8 +158,7 @@ def test_convictions_beyond_the_cap_wait_for_the_next_epoch() -> None:
         driver.judge(0, target, ALL_MISMATCH)
     for target in range(2):
         driver.decide(driver.case(0, target), MISMATCH)
-    third = driver.seat_jury(driver.case(0, 2))
-    driver.take_votes(third, [MISMATCH] * len(third.jurors))
+    third = driver.vote_all(driver.case(0, 2), MISMATCH)
     assert (
         driver.refused(driver.settle_case_instruction(third), driver.cranker) == "SlashCapReached"
     )
@@ -174,13 +173,10 @@ def test_the_second_conviction_takes_everything_and_bars_for_good() -> None:
     driver = CaseDriver.started(12, **PATIENT)
     driver.offend(3)
     owner, second = driver.owners[3], driver.run.round - 1
-    driver.judge(second, 3, ALL_MISMATCH)
-    case = driver.case(second, 3)
-    seated = driver.seat_jury(case)
-    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
-    missing = driver.settle_case_instruction(seated)
+    case = driver.voted(second, 3)
+    missing = driver.settle_case_instruction(case)
     assert driver.refused(missing, driver.cranker) == "ParticipantMissing"
-    settled = driver.settle_case(seated, people=[3]).event("CaseSettled")
+    settled = driver.settle_case(case, people=[3]).event("CaseSettled")
     assert_fields(settled, stake=STAKE, status=Status.BARRED)
     driver.release(case)
     entry = driver.entries[3]

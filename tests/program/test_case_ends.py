@@ -152,15 +152,14 @@ def test_a_copy_of_a_participant_under_another_program_is_passed_over() -> None:
     driver = CaseDriver.started()
     owner = driver.owners[3]
     driver.leave(3)
-    seated = driver.seat_jury(driver.accuse(0, 3))
-    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
+    voted = driver.vote_all(driver.accuse(0, 3), MISMATCH)
     real = driver.chain.accounts.get(driver.at.participant(owner.pubkey()))
     copy = key("copy").pubkey()
     forged = Account(real.lamports, bytes(real.data), key("thief program").pubkey())
     driver.chain.accounts.set(copy, forged)
-    alone = life.with_accounts(driver.settle_case_instruction(seated), [copy])
+    alone = life.with_accounts(driver.settle_case_instruction(voted), [copy])
     assert driver.refused(alone, driver.cranker) == "ParticipantMissing"
-    honest = driver.settle_case_instruction(seated, people=[3])
+    honest = driver.settle_case_instruction(voted, people=[3])
     *accounts, mine = honest.accounts
     before = Instruction(
         honest.program_id, honest.data, [*accounts, AccountMeta(copy, False, True), mine]

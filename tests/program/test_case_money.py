@@ -56,11 +56,10 @@ def test_withdrawing_at_the_last_moment_saves_nothing() -> None:
     case = driver.accuse(0, 3)
     assert driver.entries[3].stake == 0
     assert driver.run.total_unbonding == STAKE
-    seated = driver.seat_jury(case)
-    driver.take_votes(seated, [MISMATCH] * len(seated.jurors))
-    missing = driver.settle_case_instruction(seated)
+    voted = driver.vote_all(case, MISMATCH)
+    missing = driver.settle_case_instruction(voted)
     assert driver.refused(missing, driver.cranker) == "ParticipantMissing"
-    settled = driver.settle_case(seated, people=[3]).event("CaseSettled")
+    settled = driver.settle_case(voted, people=[3]).event("CaseSettled")
     assert_fields(settled, stake=0, unbonding=STAKE // 2)
     assert driver.run.total_unbonding == STAKE // 2
     driver.release(case)

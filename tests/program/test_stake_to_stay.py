@@ -135,8 +135,7 @@ def test_a_cheat_that_was_ready_before_its_conviction_is_not_activated() -> None
     """
     driver = CaseDriver.started(12, 2, **{**STRICT, "keep_stake_lamports": 60_000})
     driver.accuse(1, TARGET)
-    case = driver.seat_jury(driver.case(1, TARGET))
-    driver.take_votes(case, [MISMATCH] * len(case.jurors))
+    case = driver.vote_all(driver.case(1, TARGET), MISMATCH)
     others = [index for index in driver.members() if index != TARGET]
     while driver.entries[TARGET].status == Status.ACTIVE:
         driver.commit_all(others)

@@ -54,19 +54,15 @@ class CaseDriver(AuditDriver):
         driver.draw(driver.run.round - 1)
         return driver
 
-    def convict(self, round_: int, target: int) -> Landed:
-        """All seats accuse, and so does the jury."""
-        others = (self.round(round_).eligible & ~(1 << target)).bit_count()
-        self.judge(round_, target, [MISMATCH] * min(others, 5))
-        return self.decide(self.case(round_, target), MISMATCH, people=[target])
-
     def voted(self, round_: int, target: int) -> AuditView:
         """Seats and jury say that the work does not match; the case can be settled."""
         others = (self.round(round_).eligible & ~(1 << target)).bit_count()
-        self.judge(round_, target, [MISMATCH] * min(5, others))
-        seated = self.seat_jury(self.case(round_, target))
-        self.take_votes(seated, [MISMATCH] * len(seated.jurors))
-        return self.case(round_, target)
+        self.judge(round_, target, [MISMATCH] * min(others, 5))
+        return self.vote_all(self.case(round_, target), MISMATCH)
+
+    def convict(self, round_: int, target: int) -> Landed:
+        """All seats accuse, and so does the jury."""
+        return self.settle_case(self.voted(round_, target), people=[target])
 
     def offend(self, index: int) -> None:
         """A conviction for work in the newest closed round stands; the offender tops up in time.
@@ -123,7 +119,7 @@ class CaseDriver(AuditDriver):
         return make.draw_jury(self.at, self.cranker.pubkey(), case)
 
     def seat_jury(self, case: AuditView) -> AuditView:
-        """Wait for the seed slot of a case, then draw its committee."""
+        """Wait for the seed slot of a case, then draw its jury."""
         if self.slot <= case.case_seed_slot:
             self.chain.advance(case.case_seed_slot + 1 - self.slot)
         self.send(self.draw_instruction(case), self.cranker)
@@ -167,6 +163,12 @@ class CaseDriver(AuditDriver):
         if hidden:
             self.run_to(case.stage_end + self.params.jury_reveal_slots)
 
+    def vote_all(self, case: AuditView, verdict: VerdictKind) -> AuditView:
+        """A jury is drawn and unanimous; the case can be settled."""
+        seated = self.seat_jury(case)
+        self.take_votes(seated, [verdict] * len(seated.jurors))
+        return self.case(case.round, case.target, case.kind)
+
     def settle_case_instruction(self, case: AuditView, people: Sequence[int] = ()) -> Instruction:
         owners = [self.owners[index].pubkey() for index in people]
         return make.settle_case(self.at, self.cranker.pubkey(), case, owners)
@@ -180,10 +182,8 @@ class CaseDriver(AuditDriver):
         verdict: VerdictKind,
         people: Sequence[int] = (),
     ) -> Landed:
-        """A whole case with a unanimous committee."""
-        seated = self.seat_jury(case)
-        self.take_votes(seated, [verdict] * len(seated.jurors))
-        return self.settle_case(seated, people)
+        """A whole case with a unanimous jury."""
+        return self.settle_case(self.vote_all(case, verdict), people)
 
     # The end.
 

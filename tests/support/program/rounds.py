@@ -268,6 +268,15 @@ class RoundDriver(ChainDriver):
             self.chain.advance()
         return landed
 
+    def jail(self, index: int) -> None:
+        """Three rounds in which nobody vouches for its payload."""
+        for _ in range(3):
+            self.commit_all()
+            self.attest_all(bitmap=self.open.committed & ~(1 << index))
+            self.close()
+            self.chain.advance()
+        assert self.entries[index].status == Status.JAILED
+
     def play_rest(self) -> Landed:
         """Finish a round in whose Commit some have committed already."""
         committed = self.open.committed
