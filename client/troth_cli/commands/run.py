@@ -193,11 +193,11 @@ def update_params(options: UpdateOptions, output: Output) -> None:
 
 @command(GROUP, "cancel", AsAuthority)
 def cancel(options: AsAuthority, output: Output) -> None:
-    """End a run in which too few members were ready for chain.unbond_slots since its last round.
+    """End a run that has waited in vain for chain.unbond_slots since its last round.
 
-    Where enough have joined they get one Warmup first. Before the first round only the authority
-    may end a run. Owners get their stakes back by leaving; `troth run close` gives back rent and
-    reward pool.
+    That is, too few members are ready; where enough have joined, they get one Warmup first. Before
+    the first round only the authority may end a run. Owners get their stakes back by leaving;
+    `troth run close` gives back rent and reward pool.
     """
     from troth_cli.workflows.cancel import cancel_run
 
@@ -209,7 +209,7 @@ def close(options: AsAuthority, output: Output) -> None:
     """Close the accounts of a finished run; rent and leftovers go back to those who paid.
 
     Anybody may close a finished run, also when every client of it has stopped: the steps of audits
-    that are due are taken first. Where more are due later, an error says after which slot. A run
+    that are due are taken first. If more will be due later, an error says after which slot. A run
     that nobody has joined is its authority's to close.
     """
     from troth_cli.connection import connect, run_async

@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show(options: AsOwner, output: Output) -> None:
-    """Show the deposit, the least that keeps you in, what is unvested or due, and every fine.
+    """Show the deposit, the least to stay with, what has not vested or is due, and every fine.
 
     Fines and convictions are read from the transactions of the run, with their reasons.
     """
@@ -79,7 +79,7 @@ def show(options: AsOwner, output: Output) -> None:
 
 
 def top_up(options: TopUpOptions, output: Output) -> None:
-    """Add to the stake. A participant below its least one then comes back while join runs.
+    """Add to the stake. If fines had made it too small, a running `troth join` then comes back.
 
     While a case against you is open, a conviction would take its share of this, too.
     """

@@ -61,7 +61,7 @@ class _Trainer:
 def batches(config: RunConfig, data: Sequences, number: int, num_trainers: int) -> list[Batch]:
     """Return the batch of each trainer in one round, ids [s, T + 1] in the order of the protocol.
 
-    `number` counts the rounds that took as many batches before.
+    `number`: how many rounds with as many trainers have taken their batches before.
     """
     order = SequenceOrder(len(data), config.manifest_digest())
     each = config.train.sequences_per_payload

@@ -28,7 +28,7 @@ class StakeKeeping(Keeping):
         """Add to the stake if it is short. Raises ChainError."""
         view = await self.owner.client.snapshot(self.owner.at.run)
         index = index_of_owner(view.entries, bytes(self.owner.key.pubkey()))
-        if index is None or not is_waiting_for(view.entries[index]):
+        if index is None or not may_top_up(view.entries[index]):
             return
         entry, params = view.entries[index], view.run.params
         if not is_short(entry, params):
@@ -42,7 +42,7 @@ class StakeKeeping(Keeping):
         self.added(amount, await self.owner.top_up_stake(amount))
 
 
-def is_waiting_for(entry: EntryView) -> bool:
-    """Tell whether more stake would bring this entry back, or keep it, and nothing is open."""
+def may_top_up(entry: EntryView) -> bool:
+    """Tell whether more stake would bring this entry back, or keep it, and no case is open."""
     is_leaving = bool(entry.flags & EntryFlag.LEAVING)
     return entry.status in RETURNING and not is_leaving and entry.frozen == 0

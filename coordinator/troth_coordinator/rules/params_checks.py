@@ -166,23 +166,24 @@ def _money(p: ParamsView) -> Iterator[Rule]:
         p.keep_stake_lamports,
         "raise min_stake_lamports or lower reward_per_payload",
     )
-    ten = MAX_FEE_REWARDS * p.reward_per_payload
+    reward = p.reward_per_payload
+    most_fee = MAX_FEE_REWARDS * reward
     yield Rule(
         "AbsenceFeeTooLarge",
-        p.absence_fee <= min(p.keep_stake_lamports // MIN_STAKE_ABSENCES, ten),
+        p.absence_fee <= min(p.keep_stake_lamports // MIN_STAKE_ABSENCES, most_fee),
         "absence_fee",
         f"at most a tenth of keep_stake_lamports = {p.keep_stake_lamports // MIN_STAKE_ABSENCES} "
-        f"and {MAX_FEE_REWARDS} rewards = {ten}",
+        f"and {MAX_FEE_REWARDS} rewards = {most_fee}",
         p.absence_fee,
         "lower absence_fee",
     )
-    two = MAX_WITNESS_FEE_REWARDS * p.reward_per_payload
-    for field, most in (("recompute_cost", ten), ("witness_fee", two)):
+    limits = {"recompute_cost": MAX_FEE_REWARDS, "witness_fee": MAX_WITNESS_FEE_REWARDS}
+    for field, factor in limits.items():
         yield Rule(
             "FeeTooLarge",
-            getattr(p, field) <= most,
+            getattr(p, field) <= factor * reward,
             field,
-            f"at most {most}, a few rewards",
+            f"at most {factor} rewards = {factor * reward}",
             getattr(p, field),
             f"lower {field} or raise reward_per_payload",
         )
