@@ -11,25 +11,19 @@ from support.program.chain import Landed
 from support.program.joining import SLOW_ROUNDS, join, let_vest, newcomer, participant, terms
 from support.program.rounds import SOL, RoundDriver, key
 
-from troth_attestation.verdict import VerdictKind
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.ids import NO_INDEX, NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import EntryFlag, Status
 
 CHEAT, PLACE = 3, 12
-MISMATCH = VerdictKind.MISMATCH
-LONG = {**SLOW_ROUNDS, "ring": 6, "max_rounds": 200, "checkpoint_every": 100}
+RING = 6
+"""An index is free again after so many rounds."""
+LONG = {**SLOW_ROUNDS, "ring": RING, "max_rounds": 200, "checkpoint_every": 100}
 
 
-def convict(driver: CaseDriver, round_: int, index: int) -> None:
-    """Five seats and a jury find that the work of a round was not done."""
-    driver.judge(round_, index, [MISMATCH] * 5)
-    driver.decide(driver.case(round_, index), MISMATCH, people=[index])
-
-
-def leave(driver: RoundDriver, index: int, rounds: int = 6) -> None:
-    """Leave; the others finish the open round, and play on until the index is free."""
+def leave(driver: RoundDriver, index: int) -> None:
+    """Leave; the others finish the open round."""
     driver.leave(index)
     others = [one for one in driver.trainers() if one != index]
     driver.commit_all(others)
@@ -37,8 +31,6 @@ def leave(driver: RoundDriver, index: int, rounds: int = 6) -> None:
     driver.close()
     assert driver.entries[index].status == Status.LEFT
     driver.chain.advance()
-    if rounds:
-        driver.play(rounds)
 
 
 def come_back(driver: RoundDriver, index: int, place: int) -> Landed:
@@ -56,18 +48,10 @@ def come_back(driver: RoundDriver, index: int, place: int) -> Landed:
 def convicted(**changes: int) -> CaseDriver:
     """A run whose cheat was convicted once, and has left."""
     driver = CaseDriver.started(12, **{**LONG, **changes})
-    convict(driver, 0, CHEAT)
+    driver.convict(0, CHEAT)
     assert driver.entries[CHEAT].work_faults == 1
-    leave(driver, CHEAT, rounds=0)
+    leave(driver, CHEAT)
     driver.release(driver.case(0, CHEAT), people=[CHEAT])
-    if driver.slot > driver.run.phase_end_slot:
-        driver.chain.advance(driver.params.close_grace_slots + 1)
-    return driver
-
-
-def play_on(driver: CaseDriver) -> CaseDriver:
-    """Rounds until the index of the one that left is free."""
-    driver.play(6)
     return driver
 
 
@@ -78,7 +62,8 @@ def test_a_convicted_owner_that_comes_back_is_convicted_for_the_second_time(plac
     With a clean record each conviction would be the first, half a stake for ever. The second one
     takes everything and bars it, whichever index it has now. Threat T94.
     """
-    driver = play_on(convicted())
+    driver = convicted()
+    driver.play(RING)
     landed = come_back(driver, CHEAT, place)
     moved = landed.event("RecordMoved")
     assert_fields(moved, index=place, is_in_force=True, work_faults=1)
@@ -91,7 +76,7 @@ def test_a_convicted_owner_that_comes_back_is_convicted_for_the_second_time(plac
     round_ = driver.run.round
     driver.play(1)
     driver.draw(round_)
-    convict(driver, round_, place)
+    driver.convict(round_, place)
     assert_fields(driver.entries[place], status=Status.BARRED, stake=0, work_faults=2)
 
 
@@ -101,7 +86,8 @@ def test_a_record_survives_somebody_else_at_the_index() -> None:
     The program moves the record to the account of its owner first, and demands that account.
     Threat T94.
     """
-    driver = play_on(convicted())
+    driver = convicted()
+    driver.play(RING)
     friend, cheat = newcomer(driver), driver.owners[CHEAT]
     assert driver.refused(join(driver, friend, terms(CHEAT)), friend) == "AccountMissing"
     landed = driver.send(join(driver, friend, terms(CHEAT), cheat), friend)
@@ -141,7 +127,7 @@ def test_an_account_with_a_record_stays_until_the_run_has_finished() -> None:
     driver = convicted(max_rounds=14)
     owner, clean = driver.owners[CHEAT], driver.owners[4]
     driver.play(2)
-    leave(driver, 4, rounds=0)
+    leave(driver, 4)
     for _ in range(6):
         driver.chain.advance(1_400)
         driver.play(1)
@@ -174,6 +160,7 @@ def test_probation_does_not_end_by_leaving() -> None:
     entry = driver.entries[CHEAT]
     assert entry.flags & EntryFlag.PROBATION and entry.openings_step == 1
     leave(driver, CHEAT)
+    driver.play(RING)
     driver.chain.advance(2 * driver.params.vesting_slots)
     landed = come_back(driver, CHEAT, PLACE)
     assert_fields(landed.event("RecordMoved"), openings_step=1, work_faults=0)

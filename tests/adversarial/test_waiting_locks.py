@@ -42,15 +42,21 @@ def assert_finishes(driver: RoundDriver) -> None:
     assert driver.run.phase == Phase.FINISHED
 
 
+def all_leave(driver: RoundDriver) -> None:
+    """Four members leave in the open round, and vote for its root before they are gone."""
+    for index in range(4):
+        driver.leave(index)
+    driver.play(1)
+    assert driver.run.phase == Phase.COOLDOWN
+    driver.cool_down()
+
+
 def abandoned() -> RoundDriver:
     """A run that waits because all of its members have left."""
     driver = RoundDriver(4, capacity=16)
     driver.start()
     driver.play(1)
-    for index in range(4):
-        driver.leave(index)
-    driver.play(1)
-    driver.cool_down()
+    all_leave(driver)
     return driver
 
 
@@ -80,11 +86,7 @@ def test_a_run_whose_members_all_leave_in_the_last_round_stores_its_root_and_end
     driver = RoundDriver(4, max_rounds=3)
     driver.start()
     driver.play(2)
-    for index in range(4):
-        driver.leave(index)
-    driver.play(1)
-    assert driver.run.phase == Phase.COOLDOWN
-    driver.cool_down()
+    all_leave(driver)
     assert_fields(driver.run, phase=Phase.FINISHED, root_round=3)
     assert all(entry.status == Status.LEFT for entry in driver.entries[:4])
 

@@ -90,9 +90,6 @@ def test_when_all_are_short_they_still_vote_for_the_root_and_come_back() -> None
         driver.post_ready(index)
     driver.advance_phase()
     assert driver.run.phase == Phase.WARMUP
-    for index in range(4):
-        if driver.entries[index].ready_round != driver.run.root_round:
-            driver.post_ready(index)
     driver.advance_phase()
     assert_fields(driver.run, phase=Phase.COMMIT, round=3)
     assert driver.open.members == 0b1111
@@ -128,7 +125,7 @@ def test_a_top_up_of_nothing_of_another_or_by_a_leaver_is_refused() -> None:
 
 
 def test_a_cheat_that_was_ready_before_its_conviction_is_not_activated() -> None:
-    """It is inactive for misses, tops up and sends ready; then a jury takes half of its stake.
+    """It is inactive for misses and sends ready; then a jury takes half of its stake.
 
     Its ready survives the slash, and nobody can make a member of it before it tops up again.
     Threat T95.
@@ -141,8 +138,7 @@ def test_a_cheat_that_was_ready_before_its_conviction_is_not_activated() -> None
         driver.commit_all(others)
         driver.attest_all(others)
         driver.close()
-    if driver.entries[TARGET].stake < STAKE:
-        top_up(driver, TARGET)
+    assert driver.entries[TARGET].stake == STAKE, "its rewards have paid the fee"
     driver.post_ready(TARGET, root_of(driver.run.round))
     driver.settle_case(case, people=[TARGET])
     driver.commit_all(others)

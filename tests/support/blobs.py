@@ -8,8 +8,6 @@ from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError, HolderLiedError
 from troth_coordinator.rules.hashing import H
 
-SIGNED_BYTES = HEADER_BYTES + SIGNATURE_BYTES
-
 
 def payload(round_: int = 5, leaves: int = 3, seed: int = 0) -> tuple[BlobId, bytes]:
     """A payload blob and its bytes."""

@@ -285,10 +285,6 @@ def events_of(run: InProcessRun, name: str, event: str) -> list[dict[str, Any]]:
     return member(run, name).events.named(event)
 
 
-def members_of(view: NetworkView) -> list[int]:
-    return [] if view.round is None else list(map(int, bitmap.indices_of(view.round.members)))
-
-
 async def join_by_hand(run: InProcessRun, name: str) -> Session:
     """A participant without a client: joined and ready, it does what the test says."""
     one = await run.add(name)
