@@ -215,5 +215,5 @@ def _described(audit: AuditView) -> dict[str, int | str]:
         "stage": audit.stage.name,
         "outcome": audit.outcome,
         "case_outcome": audit.case_outcome,
-        "taken": audit.escrow,
+        "taken": audit.escrow + audit.juror_fees,
     }

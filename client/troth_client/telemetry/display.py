@@ -116,7 +116,7 @@ def audit_text(board: Board, audit: AuditLine) -> str:
     if not audit.taken:
         return f"{text} → nothing left to take"
     end = "burned" if audit.is_closed else "burns when the appeal window ends"
-    return f"{text} → {_sol(audit.taken)} taken → {end}"
+    return f"{text} → {_sol(audit.taken)} taken → jurors paid, rest {end}"
 
 
 def _sol(amount: int) -> str:

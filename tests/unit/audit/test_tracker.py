@@ -194,6 +194,16 @@ async def test_changes_are_told_and_nothing_twice(driver, tracker):
     assert closed["kind"] == "WORK"
 
 
+async def test_what_a_conviction_took_includes_what_the_jurors_got_of_it(driver, tracker):
+    """A further conviction takes one reward, all of which the jurors may get."""
+    driver.node.audits = [
+        audit_view(stage=AuditStage.DECIDED, escrow_unvested=1_000, juror_fees=1_000)
+    ]
+    await tracker.refresh(view_at())
+    (event,) = driver.named("audit_changed")
+    assert event["taken"] == 1_000
+
+
 async def test_the_stage_shown_is_that_of_the_slot(driver, tracker):
     driver.node.audits = [audit_view()]
     await tracker.refresh(view_at())

@@ -46,11 +46,11 @@ def test_the_story_is_told_step_by_step():
     for event in (DECIDED, {"event": "judged_case", "verdict": "MISMATCH"}):
         made.take({"peer": "a", "round": 3, "target": 5, **event})
     assert audit_text(made, only(made)).endswith(
-        "accused → convicted, 1 of 1 votes for mismatch → 0.1 SOL taken → burns"
-        " when the appeal window ends"
+        "accused → convicted, 1 of 1 votes for mismatch → 0.1 SOL taken → jurors paid,"
+        " rest burns when the appeal window ends"
     )
     made.take({"peer": "a", "round": 3, "target": 5, "event": "audit_closed"})
-    assert audit_text(made, only(made)).endswith("→ 0.1 SOL taken → burned")
+    assert audit_text(made, only(made)).endswith("→ 0.1 SOL taken → jurors paid, rest burned")
 
 
 def test_who_pays_out_need_not_take_part():
