@@ -57,10 +57,12 @@ CHAIN_HEAD = """
 ## [chain]
 
 `preset = "localnet"` (unless named) or `"public"` chooses the defaults. In the last column,
-*fixed* means that nobody can change the value after creation. *never shorter* and *never larger*
-bound what `troth run update-params` may do.
+*fixed* means that nobody can change the value after creation. The others say how far
+`troth run update-params` may go from the value of the creation: a window grows to *up to twice* its
+length, the reward stays within *half to twice* its amount, and members become *only fewer*.
 [`params_checks.py`](../../coordinator/troth_coordinator/rules/params_checks.py) says what must hold
-between the values; the program checks the same. {bound}
+between the values, [`params_update.py`](../../coordinator/troth_coordinator/rules/params_update.py)
+what may change; the program checks the same. {bound}
 """
 MEANINGS = {
     "model.vocab_size": "Entries of the vocabulary; 256 without a tokenizer.",
