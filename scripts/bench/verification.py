@@ -20,11 +20,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import torch
-from whole_runs import prepared, settings_on
+from whole_runs import on_source_text
 
-from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
-from troth_client.data.sources import stdlib_source
 from troth_client.participant.assembly import Ports
 from troth_client.runtime.base import Runtime, Work
 from troth_coordinator.config_files import load_config
@@ -36,7 +34,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DEMO = Path("client/troth_cli/demo/demo.toml")
-TEXT_BYTES = 2_000_000
 SAMPLED = {"p_base_ppm": 250_000, "p_new_ppm": 1_000_000, "audit_cap": 4}
 RATE, SEATS = 0.05, 3
 OF_A_SEAT = {
@@ -108,7 +105,7 @@ class _MeteredRuntime:
         return self._runtime.seconds()
 
 
-def settings_of(data: TokenData, rounds: int, sequences: int, *, has_votes: bool) -> RunSettings:
+def settings_of(rounds: int, sequences: int, *, has_votes: bool) -> RunSettings:
     """Return the demo's run with the sampling of the target, and with T4 where it `has_votes`."""
     # The bound forgives nearly everything: what is measured is the test, and no second computation.
     votes = {"agreement_bound_micro": 1, "agreement_audits": LEAST_AGREEMENT_AUDITS}
@@ -118,7 +115,7 @@ def settings_of(data: TokenData, rounds: int, sequences: int, *, has_votes: bool
         "chain": {"min_members": 2, "capacity": 16, **SAMPLED},
         "judge": votes if has_votes else {},
     }
-    return settings_on(data, changes, [DEMO])
+    return load_config([DEMO], changes)
 
 
 async def measure(settings: RunSettings, data: TokenData, members: int, seed: int) -> Meter:
@@ -162,14 +159,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as name:
-        tokens = load_config([DEMO], {}).config.data.sequence_tokens
-        shape = PrepareOptions(sequence_tokens=tokens, limit_bytes=TEXT_BYTES)
-        with prepared(Path(name), stdlib_source(), shape) as data:
-            settings = settings_of(
-                data, arguments.rounds, arguments.sequences, has_votes=arguments.votes
-            )
-            meter = asyncio.run(measure(settings, data, arguments.members, arguments.seed))
+    wanted = settings_of(arguments.rounds, arguments.sequences, has_votes=arguments.votes)
+    with on_source_text(wanted) as (settings, data):
+        meter = asyncio.run(measure(settings, data, arguments.members, arguments.seed))
     print(table(meter))
     return 0
 

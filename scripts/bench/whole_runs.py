@@ -8,7 +8,7 @@ Never: plays a run. Next: `convictions.py`, `honest.py`, `verification.py`; for 
 import contextlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -56,11 +56,9 @@ def model_of(width: int, layers: int, tokens: int) -> dict[str, int]:
     }
 
 
-def settings_on(
-    data: TokenData, changes: Mapping[str, object], files: Iterable[Path] = ()
-) -> RunSettings:
-    """Return the settings of defaults < files < changes, bound to the data."""
-    return _bound(load_config(files, changes), data)
+def settings_on(data: TokenData, changes: Mapping[str, object]) -> RunSettings:
+    """Return the settings of defaults < changes, bound to the data."""
+    return _bound(load_config((), changes), data)
 
 
 def _bound(settings: RunSettings, data: TokenData) -> RunSettings:

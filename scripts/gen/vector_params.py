@@ -1,7 +1,7 @@
-"""Golden vectors for the parameters of `create_run`: what holds, and each single contradiction.
+"""Golden vectors for `create_run` and `update_params`: what holds, and each single contradiction.
 
-Owns: the defaults of protocol section 12, typed in once more so that a slip in `rules/params.py`
-shows, and one case per refusal. Never: imports the packages.
+Owns: parameters like those of the two presets, typed in once more, that must be valid; one case
+per refusal; updates of them. Never: imports the packages.
 Next: vectors.py.
 """
 
