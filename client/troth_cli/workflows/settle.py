@@ -40,9 +40,9 @@ async def settle_audits(
     while True:
         steps = await _due_steps(client, at, key)
         untried = {about: step for about, step in steps.items() if about not in refused}
-        if not untried:
-            for about in steps:
-                raise refused[about]
+        if steps and not untried:
+            raise refused[next(iter(steps))]
+        if not steps:
             return sent
         for about, step in untried.items():
             try:

@@ -32,6 +32,7 @@ class SessionFunding(Keeping):
     async def watch(self, seconds: float) -> None:
         """Check at a fixed interval, unless the session key received nothing to begin with."""
         if self.full > UNSPENDABLE_LAMPORTS:
+            # super() fails in a dataclass with slots.
             await Keeping.watch(self, seconds)
 
     async def check(self) -> None:

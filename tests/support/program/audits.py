@@ -156,7 +156,7 @@ class AuditDriver(RoundDriver):
             self.run_to(audit.stage_end + self.params.verdict_reveal_slots)
 
     def take_all_verdicts(self, round_: int, says: Mapping[int, Sequence[Said]]) -> None:
-        """As `hear`, for the audits of many targets in the same windows."""
+        """As `take_verdicts`, for the audits of many targets in the same windows."""
         late = []
         for target, said in says.items():
             audit = self.of(round_, target)
