@@ -185,3 +185,17 @@ async def test_audits_that_clients_left_in_any_stage_end_all_the_same():
     await stranger.close_when_told()
     assert len(stranger.told("AuditClosed")) == 6
     assert len(stranger.told("SeedRetargeted")) == len(stranger.told("SeedFrozen")) == 1
+
+
+async def test_owners_that_withdraw_before_they_claim_are_closed_in_whole_batches():
+    """Each leaves an account to whoever closes the run, which costs more than a round does."""
+    driver = finished(CaseDriver.started(12, 2, max_rounds=2, join_until_round=2))
+    for index in range(len(driver.owners)):
+        driver.leave(index)
+    driver.chain.advance(2 * driver.params.unbond_slots + driver.params.vesting_slots)
+    for owner in driver.owners:
+        driver.send(life.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
+        driver.send(life.claim_reward(driver.at, owner.pubkey()), owner)
+    assert driver.run.num_participants == 12
+    assert await Stranger(driver).close() is None
+    assert not driver.chain.accounts.of_program(driver.at.program)

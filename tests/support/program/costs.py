@@ -24,6 +24,8 @@ SEARCHING = frozenset(
     ]
 )
 Rows = dict[str, dict[str, int]]
+MANY_PAIRS = 10
+"""Accounts that one `close_run` closes here; clients close fewer at once."""
 LONGEST_TEXT = "http://" + "x" * 89
 
 
@@ -32,6 +34,7 @@ def measure() -> dict[str, Cost]:
     drivers: list[ChainDriver] = [
         _full_rounds(),
         _silence(),
+        _outage(),
         _corrections(),
         _lost_seeds(),
         _small_steps(),
@@ -113,14 +116,19 @@ def _wind_up(driver: RoundDriver) -> None:
         driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
     params = driver.params
     driver.chain.advance(3 * (params.unbond_slots + params.vesting_slots))
+    late = driver.owners[:MANY_PAIRS]
     for owner in driver.owners:
-        driver.send(make.claim_reward(driver.at, owner.pubkey()), owner)
-        driver.send(make.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
+        claim = make.claim_reward(driver.at, owner.pubkey())
+        withdraw = make.withdraw_stake(driver.at, owner.pubkey(), 0)
+        # The account of an owner that withdraws first is left to `close_run`.
+        for step in (withdraw, claim) if owner in late else (claim, withdraw):
+            driver.send(step, owner)
     payer, cranker = driver.authority.pubkey(), driver.cranker.pubkey()
-    pairs = [(driver.at.round(position), payer) for position in range(params.ring)]
+    pairs = [(driver.at.participant(one.pubkey()), one.pubkey()) for one in late]
+    pairs += [(driver.at.round(position), payer) for position in range(params.ring)]
     pairs += [(driver.at.checkpoint(round_), cranker) for round_ in range(1, 5)]
-    for start in range(0, len(pairs), 10):
-        batch = pairs[start : start + 10]
+    for start in range(0, len(pairs), MANY_PAIRS):
+        batch = pairs[start : start + MANY_PAIRS]
         driver.send(make.close_run(driver.at, payer, payer, payer, batch), driver.authority)
 
 
@@ -137,6 +145,33 @@ def _silence() -> RoundDriver:
     driver.attest_all([])
     driver.chain.advance(driver.params.close_grace_slots)
     driver.close_void()
+    return driver
+
+
+def _outage() -> RoundDriver:
+    """59 of 64 members miss a phase for the third time and pay, while all keys change.
+
+    Too few have committed, so nobody's root decides: the round can only be closed void. New
+    parameters come into force at the next open.
+    """
+    driver = _full(rounds_per_epoch=1, param_delay_slots=10)
+    driver.play(1)
+    staying, early, late = range(5), range(27), range(27, 64)
+    for _ in range(2):
+        driver.commit_all(early)
+        driver.attest_all([*staying, *late])
+        driver.close()
+    longer = dataclasses.replace(driver.params, commit_slots=driver.params.commit_slots + 1)
+    driver.send(make.update_params(driver.at, driver.authority.pubkey(), longer), driver.authority)
+    for index, owner in enumerate(driver.owners):
+        rotated = key("rotated", index).pubkey()
+        driver.send(make.set_session_key(driver.at, owner.pubkey(), rotated), owner)
+    driver.commit_all(staying)
+    driver.attest_all()
+    driver.run_out()
+    driver.chain.advance(driver.params.close_grace_slots)
+    settled = driver.close_void().event("RoundSettled")
+    assert settled.inactivated.bit_count() == 59
     return driver
 
 
