@@ -12,6 +12,7 @@ from support.program.chain import ChainDriver, Cost
 from support.program.rounds import SOL, RoundDriver, key
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.event_types_rounds import RoundSettled
 from troth_coordinator.rules.phase import Phase
 
 SEARCH_TRIES = 16
@@ -171,6 +172,7 @@ def _outage() -> RoundDriver:
     driver.run_out()
     driver.chain.advance(driver.params.close_grace_slots)
     settled = driver.close_void().event("RoundSettled")
+    assert isinstance(settled, RoundSettled)
     assert settled.inactivated.bit_count() == 59
     return driver
 
