@@ -13,7 +13,7 @@ from solders.keypair import Keypair
 from troth_client.audit.due_steps import due_now, must_wait, step_instruction
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
-from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.chain.errors import REFUSALS, ProgramRefusedError, Refusal
 from troth_coordinator.chain.instructions import freeze_seed, retarget_seed
 from troth_coordinator.rules.audit_view import AuditKey, AuditStage, AuditView
 from troth_coordinator.rules.audits import Step, is_ripe, now, run_clock
@@ -33,10 +33,11 @@ async def settle_audits(
     One step may make another one due. When a conviction is released, the next one that waited for
     it is decided. Anybody may: `key` only pays the fees.
 
-    Raises ProgramRefusedError for a step that the program refuses and that is due all the same.
+    Raises the refusal of a step that is due all the same: ProgramRefusedError, or that of the
+    runtime where units ran out.
     """
     sent = await _settle_seeds(client, at, key)
-    refused: dict[About, ProgramRefusedError] = {}
+    refused: dict[About, Refusal] = {}
     while True:
         steps = await _due_steps(client, at, key)
         untried = {about: step for about, step in steps.items() if about not in refused}
@@ -47,7 +48,7 @@ async def settle_audits(
         for about, step in untried.items():
             try:
                 sent.append(await client.send([step], [key]))
-            except ProgramRefusedError as error:
+            except REFUSALS as error:
                 # Somebody else was faster, unless the step is still due at the next look.
                 refused[about] = error
 

@@ -7,7 +7,7 @@ Next: `housekeeping.py` closes it.
 from troth_client.network.chain import RunChain
 from troth_client.state.replica import Replica
 from troth_coordinator.chain import instructions
-from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap, progress
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import NetworkView, RoundFlag
@@ -25,7 +25,7 @@ async def vote_root(chain: RunChain, replica: Replica, view: NetworkView) -> Non
     vote = instructions.vote_root(chain.at, chain.payer, chain.index, round_.round, own)
     try:
         sent = await chain.send(vote)
-    except ProgramRefusedError as error:
+    except REFUSALS as error:
         chain.events.emit("root_vote_refused", round=round_.round, name=error.name)
     else:
         chain.events.emit("root_voted", round=round_.round, fee=sent.fee_lamports)

@@ -20,7 +20,7 @@ from troth_client.state.audit_state import AuditState
 from troth_client.state.verdict_store import Duty
 from troth_client.steps.transitions import due_transition, pending_seeds
 from troth_coordinator.chain import instructions
-from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.view import NetworkView, RoundView, Status
 
@@ -125,7 +125,7 @@ async def try_send(chain: RunChain, view: NetworkView, due: list[Instruction]) -
 async def _try_send(chain: RunChain, phase: str, due: list[Instruction]) -> bool:
     try:
         sent = await chain.send(*due)
-    except ProgramRefusedError as error:
+    except REFUSALS as error:
         # Another participant was faster, or the chain sees it differently.
         chain.events.emit("crank_refused", phase=phase, name=error.name)
         return False

@@ -9,7 +9,7 @@ from troth_client.network.chain import RunChain
 from troth_client.network.errors import BarredError, ReplacedError
 from troth_client.steps.replay import Replay
 from troth_coordinator.chain import instructions
-from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import is_ready_for
@@ -80,7 +80,7 @@ async def get_ready(replay: Replay, view: NetworkView) -> None:
     post = instructions.post_ready(chain.at, chain.payer, chain.index, round_, vote)
     try:
         sent = await chain.send(post)
-    except ProgramRefusedError as error:
+    except REFUSALS as error:
         chain.events.emit("ready_refused", round=round_, name=error.name, reason=str(error))
     else:
         chain.events.emit("ready", round=round_, fee=sent.fee_lamports)
@@ -101,7 +101,7 @@ async def get_active(chain: RunChain, view: NetworkView) -> bool:
     step = instructions.activate(chain.at, chain.payer, chain.index, entry.ready_round)
     try:
         sent = await chain.send(step)
-    except ProgramRefusedError as error:
+    except REFUSALS as error:
         chain.events.emit("activate_refused", name=error.name, reason=str(error))
         return False
     chain.events.emit("activated", round=view.run.round, fee=sent.fee_lamports)

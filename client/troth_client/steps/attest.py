@@ -12,7 +12,7 @@ from troth_client.state.records import Held, OwnRoot, RoundPlan
 from troth_client.steps.transitions import close_by
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
-from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
 
@@ -40,7 +40,7 @@ async def attest(
     try:
         carried = close_by(chain, own, view, vouched(payloads))
         sent = await chain.send_carrying(attestation, carried)
-    except ProgramRefusedError as error:
+    except REFUSALS as error:
         chain.events.emit("attest_refused", round=plan.round, name=error.name, reason=str(error))
         return
     chain.events.emit(

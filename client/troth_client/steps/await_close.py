@@ -18,7 +18,7 @@ from troth_client.state.round_state import RoundState
 from troth_client.telemetry.spans import timed
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain import instructions
-from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView
@@ -142,7 +142,7 @@ async def _report(chain: RunChain, view: NetworkView, round_: int, targets: set[
         )
         try:
             sent = await chain.send(report)
-        except ProgramRefusedError as error:
+        except REFUSALS as error:
             chain.events.emit("report_refused", round=round_, index=target, name=error.name)
             if error.name != "AlreadyReported":
                 continue

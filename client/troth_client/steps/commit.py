@@ -14,7 +14,7 @@ from troth_client.steps.transitions import advance_by
 from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
-from troth_coordinator.chain.errors import ProgramRefusedError
+from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
@@ -60,7 +60,7 @@ async def _send(chain: RunChain, plan: RoundPlan, view: NetworkView, header: Hea
     )
     try:
         sent = await chain.send_carrying(committing, advance_by(chain, view))
-    except ProgramRefusedError as error:
+    except REFUSALS as error:
         chain.events.emit("commit_refused", round=plan.round, name=error.name, reason=str(error))
         return
     chain.events.emit("committed", round=plan.round, fee=sent.fee_lamports, slot=sent.slot)

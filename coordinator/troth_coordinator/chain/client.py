@@ -26,12 +26,12 @@ from troth_coordinator.chain.addresses import (
 )
 from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, program_codec
 from troth_coordinator.chain.errors import (
+    REFUSALS,
     AccountMissingError,
     EventsMissingError,
     ForeignProgramError,
     ProgramIdError,
     ProgramMissingError,
-    ProgramRefusedError,
     UnconfirmedError,
 )
 from troth_coordinator.chain.events import Event, EventReader
@@ -259,16 +259,16 @@ class CoordinatorClient:
         carried: Sequence[Instruction],
         signers: Sequence[Keypair],
     ) -> ConfirmedTransaction:
-        """Send instructions with others on top, and without those where the program refuses them.
+        """Send instructions with others on top, and without those where the chain refuses them.
 
         For the last commit or attestation, which carries the next transition: if somebody else
-        was faster with the transition, ours must land all the same.
+        was faster with the transition, or its units run out, ours must land all the same.
         """
         if not carried:
             return await self.send(instructions, signers)
         try:
             return await self.send([*instructions, *carried], signers)
-        except ProgramRefusedError as error:
+        except REFUSALS as error:
             if error.instruction is None or error.instruction < len(instructions):
                 raise
         return await self.send(instructions, signers)

@@ -37,7 +37,7 @@ Next: program_errors.py maps a TransactionFailure to one of these; http_rpc.py r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Final, Self, TypeAlias
 
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.errors import SubjectError
@@ -202,6 +202,8 @@ class _FailureError(TransactionError):
         )
         self.logs = tuple(logs)
         self.failure = failure
+        self.name = type(self).__name__
+        self.instruction = failure.instruction
 
 
 class TransactionRejectedError(_FailureError):
@@ -241,6 +243,12 @@ class ProgramRefusedError(TransactionError):
         self.code = code
         self.text = text
         self.instruction = failure.instruction
+
+
+REFUSALS: Final = (ProgramRefusedError, TransactionRejectedError, TransactionFailedError)
+"""The chain did not do what was sent, and said why: by the program's name, or by the runtime's, as
+where compute units ran out. Each has a `name` and the `instruction` at fault, where one is."""
+Refusal: TypeAlias = ProgramRefusedError | TransactionRejectedError | TransactionFailedError
 
 
 class InsufficientFundsError(TransactionError):

@@ -28,6 +28,7 @@ from troth_coordinator.chain.errors import (
     InsufficientFundsError,
     ProgramRefusedError,
     RpcTimeoutError,
+    TransactionRejectedError,
 )
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.rules.audit_view import AuditStage
@@ -130,6 +131,18 @@ async def test_a_lost_race_is_an_event_and_no_error(driver):
     assert not running.done()
     assert len(driver.named("crank_refused")) == 2
     assert len(driver.named("escrow_released_refused")) == 1, "an audit's step has patience"
+
+
+async def test_a_transition_whose_units_run_out_is_tried_again(driver):
+    """Else the first state that costs too much would end one participant after the other."""
+    out_of_units = TransactionFailure("InstructionError", 0, "ProgramFailedToComplete")
+    driver.node.failure = TransactionRejectedError(out_of_units)
+    running = await begin(driver)
+    for slot in (LATE, LATE + 1):
+        await see(driver, view_at(slot, phase=Phase.COMMIT))
+    assert not running.done()
+    names = [one["name"] for one in driver.named("crank_refused")]
+    assert names == ["TransactionRejectedError"] * 2
 
 
 async def test_a_node_that_is_away_is_reported_and_the_send_repeated(driver):
