@@ -196,8 +196,9 @@ def cancel(options: AsAuthority, output: Output) -> None:
     """End a run that has waited in vain for chain.unbond_slots since its last round.
 
     That is, too few members are ready; where enough have joined, they get one Warmup first. Before
-    the first round only the authority may end a run. Owners get their stakes back by leaving;
-    `troth run close` gives back rent and reward pool.
+    the first round only the authority may end a run. If all clients have stopped for good, anybody
+    may: each call takes the transitions that are due, and an error says after which slot to repeat
+    it. Owners get their stakes back by leaving; `troth run close` gives back rent and reward pool.
     """
     from troth_cli.workflows.cancel import cancel_run
 

@@ -2,12 +2,13 @@
 
 Owns: what must be true before `advance_phase` is sent: it would also begin a run that can begin.
 Never: decides when a run may be ended; the program does.
-Next: `close.py`, the next step.
+Next: `move_on.py` for a run that its clients have left in another phase; `close.py`.
 """
 
 from solders.keypair import Keypair
 
 from troth_cli.errors import NotInVainError
+from troth_cli.workflows.move_on import due_from, move_on
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 from troth_coordinator.chain.operations import Crank
@@ -19,12 +20,14 @@ from troth_coordinator.rules.view import NetworkView
 async def cancel_run(
     client: CoordinatorClient, at: RunAddresses, key: Keypair
 ) -> ConfirmedTransaction:
-    """End a run in which too few members appeared.
+    """End a run in which too few members appeared, or that all of its clients have left.
+
+    Such a run goes through the phases that are left first, as far as they are due.
 
     Raises NotInVainError if the run works, may still begin, or belongs to another authority, and
     the program's refusals.
     """
-    view = await client.snapshot(at.run)
+    view = await move_on(client, at, key)
     _check(view, at, bytes(key.pubkey()))
     sent = await Crank(client, at, key).advance_phase(view.run.round)
     after = await client.read_run(at.run)
@@ -40,11 +43,18 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
     if run.phase != Phase.WAITING_FOR_MEMBERS:
         phase = run.phase.name.lower().replace("_", " ")
         step = "A run that has begun ends after its rounds; troth run pause makes it rest."
+        if run.phase != Phase.FINISHED:
+            step += f" Where all clients have stopped for good, {_repeat(view)}."
         raise _not_in_vain(at, "a run that waits for members", phase, step)
     is_authority = run.authority == key
     if progress.can_begin(view) and not progress.is_in_vain(view, is_authority):
         found = f"{progress.num_pending(view)} members, enough to begin"
-        raise _not_in_vain(at, "a run that too few have joined", found, "Let it begin.")
+        step = (
+            "Let it begin."
+            if run.round == 0
+            else f"Let it begin; if nobody comes, {_repeat(view)}."
+        )
+        raise _not_in_vain(at, "a run that too few have joined", found, step)
     if progress.is_transition_due(view):
         return
     if run.round == 0 and not is_authority:
@@ -58,8 +68,13 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
             f"slot {allowed}: {run.params.unbond_slots} slots (chain.unbond_slots) of waiting "
             "since the last round",
             f"slot {view.slot}",
-            f"Repeat it {allowed - view.slot} slots later, if too few have come by then.",
+            f"Repeat it after slot {allowed - 1}, if too few have come by then.",
         )
+
+
+def _repeat(view: NetworkView) -> str:
+    later = view.slot + view.run.params.seed_delay_slots
+    return f"repeat it after slot {due_from(view) - 1 if due_from(view) > view.slot else later}"
 
 
 def _not_in_vain(at: RunAddresses, expected: str, found: str, step: str) -> NotInVainError:
