@@ -6,7 +6,7 @@ from typing import Any
 from solders.keypair import Keypair
 from support.fields import assert_fields
 from support.program.audits import MISMATCH, OK
-from support.program.cases import CaseDriver
+from support.program.cases import PAYLOAD, CaseDriver
 from support.program.losses import REWARD
 from support.runs import Chronicle
 
@@ -198,4 +198,38 @@ async def test_owners_that_withdraw_before_they_claim_are_closed_in_whole_batche
         driver.send(life.claim_reward(driver.at, owner.pubkey()), owner)
     assert driver.run.num_participants == 12
     assert await Stranger(driver).close() is None
+    assert not driver.chain.accounts.of_program(driver.at.program)
+
+
+async def test_what_one_owner_has_not_claimed_keeps_only_its_own_account_open():
+    """It left, joined at another index, and was paid as a juror of its first membership."""
+    small = {"ring": 4, "keep_rounds": 2, "pool": 0, "max_rounds": 7, "join_until_round": 7}
+    driver = CaseDriver.started(8, **small, **PATIENT)
+    driver.challenge(driver.outsider("challenger"), 0, 3, PAYLOAD)
+    driver.leave(5)
+    driver.play(driver.params.ring + 1)
+    terms = life.JoinTerms(8, 3, driver.outsider("again").pubkey(), "http://again")
+    back = driver.owners[5]
+    driver.send(life.join_run(driver.at, back.pubkey(), terms), back)
+    driver.decide(driver.case(0, 3, PAYLOAD), MISMATCH)
+    driver.release(driver.case(0, 3, PAYLOAD))
+    driver.play(7 - driver.run.round)
+    finished(driver)
+    for owner in driver.owners:
+        if driver.chain.accounts.get(driver.at.participant(owner.pubkey())) is None:
+            continue
+        driver.send(life.leave_run(driver.at, owner.pubkey()), owner)
+    driver.chain.advance(3 * (driver.params.unbond_slots + driver.params.vesting_slots))
+    for owner in driver.owners:
+        entry = driver.entries[driver.owners.index(owner)]
+        if owner is not back and (entry.claimable or any(entry.bucket_amount)):
+            driver.send(life.claim_reward(driver.at, owner.pubkey()), owner)
+        driver.send(life.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
+    assert any(driver.entries[5].bucket_amount) and driver.run.num_participants == 1
+    stranger = Stranger(driver)
+    await stranger.close()
+    assert driver.run.num_rounds == driver.run.num_checkpoints == 0
+
+    driver.send(life.claim_reward(driver.at, back.pubkey()), back)
+    assert await stranger.close() is None
     assert not driver.chain.accounts.of_program(driver.at.program)

@@ -15,7 +15,7 @@ from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 from troth_coordinator.chain.operations import Crank
-from troth_coordinator.rules.ids import MAX_PARTICIPANTS, Slot
+from troth_coordinator.rules.ids import Slot
 from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import EntryView, ParticipantView, Status
@@ -118,10 +118,11 @@ def is_settled(participant: ParticipantView, entries: Sequence[EntryView]) -> bo
     tickets = any(ticket.lamports for ticket in participant.tickets)
     if participant.claimable or tickets:
         return False
-    if participant.index >= MAX_PARTICIPANTS:
-        return True
-    entry = entries[participant.index]
-    if entry.owner != participant.owner:
-        return True
+    theirs = [entry for entry in entries if entry.owner == participant.owner]
+    return all(_is_spent(entry) for entry in theirs)
+
+
+def _is_spent(entry: EntryView) -> bool:
+    """Return whether an index owes its owner nothing; one that joined again has two for a while."""
     owed = entry.stake or entry.claimable or any(entry.bucket_amount)
     return entry.status in (Status.LEFT, Status.BARRED) and not owed
