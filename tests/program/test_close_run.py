@@ -206,3 +206,21 @@ def test_a_payer_that_became_a_program_does_not_keep_the_run_open():
     landed = driver.send(close(driver, [pair]), driver.authority)
     assert landed.event("AccountClosed").payer == driver.at.vault, "and from there to the funder"
     assert driver.chain.accounts.balance(driver.authority.pubkey()) == before + rent + pool - 5_000
+
+
+def test_a_lamport_that_an_empty_funder_cannot_hold_does_not_keep_the_run_open():
+    driver = finished(pool=1)
+    for owner in driver.owners:
+        driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.chain.advance(2 * driver.params.unbond_slots)
+    for owner in driver.owners:
+        driver.send(make.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
+    funder = driver.authority.pubkey()
+    driver.chain.accounts.set(funder, Account(0, b"", Pubkey.default()))
+    landed = driver.send(close(driver, checkpoint_pairs(driver), driver.cranker), driver.cranker)
+    assert landed.names() == ["AccountClosed"] * 2
+    pairs = round_pairs(driver)
+    landed = driver.send(close(driver, pairs[:8], driver.cranker), driver.cranker)
+    assert landed.event("LeftoversPaid").lamports == 1, "the rent of the rounds came with it"
+    driver.chain.send(driver._signed(close(driver, pairs[8:], driver.cranker), [driver.cranker]))
+    assert not driver.chain.accounts.of_program(driver.at.program)

@@ -45,7 +45,12 @@ class _Search:
 
     witness: Witness
     audit: AuditView
+    began: int
     num_failed: int = 0
+
+    def is_vain(self, clock: int, window_slots: int) -> bool:
+        """Tell whether it came to nothing, or has lasted a third of the window without an end."""
+        return self.num_failed > 0 or LAST_SHARE * (clock - self.began) >= window_slots
 
     async def until_found(self) -> Evidence:
         tracker = self.witness.audits.tracker
@@ -71,15 +76,17 @@ async def fetch_evidence(
 ) -> Evidence | None:
     """Return the evidence of an audit or a case, however long its holders take.
 
-    Returns None in the last third of a window of `window_slots` if a search found nothing and
-    `may_give_up` agrees. A holder that never answers cannot keep a judge beyond its window.
+    Returns None in the last third of a window of `window_slots` if the search is vain and
+    `may_give_up` agrees. Holders that never answer cannot keep a judge beyond its window.
     """
-    tracker, search = witness.audits.tracker, _Search(witness, audit)
+    tracker = witness.audits.tracker
+    search = _Search(witness, audit, run_clock(tracker.view.run, tracker.view.slot))
     searching = witness.chain.runtime.start(search.until_found(), "search")
     try:
         while not searching.done():
             view = await tracker.next(searching)
-            is_vain = search.num_failed > 0 and is_late(view, audit, window_slots)
+            clock = run_clock(view.run, view.slot)
+            is_vain = is_late(view, audit, window_slots) and search.is_vain(clock, window_slots)
             if not searching.done() and is_vain and may_give_up():
                 return None
         return searching.result()

@@ -204,6 +204,17 @@ async def test_a_seat_whose_openings_never_come_says_so_in_time(driver):
     assert driver.last_data().endswith(statement.commit(sealed.salt))
 
 
+async def test_a_seat_whose_first_search_never_ends_says_so_in_time(driver):
+    """Many holders that answer a byte a second: silence would cost it two fees."""
+    driver.save_payload()
+    driver.holders = Holders()
+    await begin(driver, shown())
+    await see(driver, LATE - 1)
+    assert driver.named("judged") == []
+    await see(driver, LATE)
+    assert [one["verdict"] for one in driver.named("judged")] == ["UNAVAILABLE"]
+
+
 async def test_a_search_that_is_given_up_is_ended(driver):
     """A holder that never answers would otherwise keep a connection for ever."""
     driver.save_payload()

@@ -159,15 +159,16 @@ impl<'info> CloseRun<'info> {
         record(&mut run, journal, &event)
     }
 
-    /// Pays pool and donations to the funder. Returns whether there were any.
+    /// Pays pool and donations to the funder. Returns whether there were any that it could hold: a
+    /// few lamports and an empty account must not keep the accounts of others open. They wait.
     fn pay_leftovers(&self, journal: &mut Journal, slot: u64) -> Result<bool> {
         let mut run = self.run.load_mut()?;
-        run.reward_pool = 0;
+        let pool = std::mem::take(&mut run.reward_pool);
         let lamports = sub(self.vault.lamports(), run.liabilities()?)?;
-        if lamports == 0 {
+        if lamports == 0 || !pda::refund(&self.vault, &self.funder, lamports)? {
+            run.reward_pool = pool;
             return Ok(false);
         }
-        pda::pay(&self.vault, &self.funder, lamports)?;
         let event = LeftoversPaid {
             run: self.run.key(),
             sequence: run.event_sequence,
