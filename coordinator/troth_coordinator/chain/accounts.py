@@ -40,6 +40,7 @@ from troth_coordinator.rules.view import (
 )
 
 REMEMBERED_ACCOUNTS = 32
+REMEMBERED_AUDITS = 256
 """A client that waits for a change reads the same bytes repeatedly: they are decoded once."""
 
 _Values = tuple[Any, ...]
@@ -57,6 +58,7 @@ class AccountReader:
         self._codec = codec
         self._known_rosters = lru_cache(REMEMBERED_ACCOUNTS)(self._decode_roster)
         self._known_rounds = lru_cache(REMEMBERED_ACCOUNTS)(self._decode_round)
+        self._known_audits = lru_cache(REMEMBERED_AUDITS)(self._decode_audit)
 
     def run(self, address: Pubkey, account: Account) -> RunView:
         """Decode a Run account; `address` becomes part of the view."""
@@ -74,20 +76,7 @@ class AccountReader:
 
     def audit(self, address: Pubkey, account: Account) -> AuditView:
         """Decode an Audit account with the seats and jurors that exist."""
-        data = self._checked("Audit", address, account)
-        values: _Values = (*self._audit.read(data, 1)[0], (), ())
-        seats = self._layout.field("Audit", "seats").offset
-        jurors = self._layout.field("Audit", "jurors").offset
-        audit = AuditView(*values)
-        return replace(
-            audit,
-            seats=tuple(
-                SeatView(*seat) for seat in self._seat.read(data[seats:], audit.num_available)
-            ),
-            jurors=tuple(
-                JurorView(*juror) for juror in self._juror.read(data[jurors:], audit.num_jurors)
-            ),
-        )
+        return self._known_audits(address, account)
 
     def participant(self, address: Pubkey, account: Account) -> ParticipantView:
         """Decode a Participant account."""
@@ -123,6 +112,22 @@ class AccountReader:
         ballots = tuple(BallotView(*one) for one in self._ballot.read(data[field.offset :], 64))
         values: _Values = (*self._round.read(data, 1)[0], ballots)
         return RoundView(*values)
+
+    def _decode_audit(self, address: Pubkey, account: Account) -> AuditView:
+        data = self._checked("Audit", address, account)
+        values: _Values = (*self._audit.read(data, 1)[0], (), ())
+        seats = self._layout.field("Audit", "seats").offset
+        jurors = self._layout.field("Audit", "jurors").offset
+        audit = AuditView(*values)
+        return replace(
+            audit,
+            seats=tuple(
+                SeatView(*seat) for seat in self._seat.read(data[seats:], audit.num_available)
+            ),
+            jurors=tuple(
+                JurorView(*juror) for juror in self._juror.read(data[jurors:], audit.num_jurors)
+            ),
+        )
 
     def _checked(self, kind: str, address: Pubkey, account: Account) -> memoryview:
         """Return the data after the discriminator, or raise the error that names what is off."""
