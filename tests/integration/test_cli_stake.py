@@ -2,7 +2,7 @@
 
 import pytest
 from solders.keypair import Keypair
-from support.network import SOL, processes
+from support.network import SOL
 
 pytestmark = pytest.mark.processes
 LEAST, KEEP = SOL // 10, 60_000_000
@@ -92,12 +92,3 @@ def test_a_stake_that_the_owner_cannot_pay_is_named_before_anything_is_sent(benc
     error = bench.cli.refused(*bench.join_arguments(run, "a"), "--stake-sol", "10")
     assert error["kind"] == "FundsError"
     assert bench.balance("a") == 10 * SOL
-
-
-def test_joining_with_more_than_the_least_stake_deposits_all_of_it(bench):
-    run = bench.create()
-    with processes(bench) as begin:
-        one = begin((*bench.join_arguments(run, "a"), "--stake-sol", "0.5"), "one")
-        one.wait_for("joined")
-        shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="a"))
-        assert shown["stake_lamports"] == SOL // 2

@@ -1,16 +1,14 @@
 """`troth demo` with real processes: its summary claims what the chain and the files show.
 
 In these demos nobody cheats, and nobody witnesses alone; test_demo_trial.py has one with a cheat.
-Three demos are performed once each, and every test looks at one or two of them.
+Three demos are performed once each, and every test looks at one or two of them. Demos that are
+started by their command are in test_demo_ends.py.
 """
 
 import ast
 import asyncio
 import contextlib
 import inspect
-import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,13 +19,10 @@ from support.demos import (
     KeptChain,
     events_of,
     fees_of_all_transactions,
-    marked_environment,
-    marked_processes,
     perform,
     read_chain,
     roots_by_round,
 )
-from support.waiting import wait_for
 
 from troth_cli.demo.summary import Summary
 from troth_client import round as round_module
@@ -225,36 +220,3 @@ def test_the_others_go_on_when_one_is_killed(killed):
     first, *others = killed.histories
     assert others == [first, first]
     assert {event["event"] for event in events}.isdisjoint({"ended"})
-
-
-def test_the_command_prints_one_json_object(tmp_path):
-    """`troth demo --json`: progress on stderr, the result on stdout, nothing left running.
-
-    Two trainers and three rounds; how far the loss falls is shown by the long demo every night.
-    """
-    folder = tmp_path / "demo"
-    command = [sys.executable, "-m", "troth_cli", "demo", "--json", "--rounds", "3"]
-    command += ["--trainers", "2", "--witnesses", "0", "--cheat", "none"]
-    command += ["--margin-micro", str(ANY_LOSS), "--out", str(folder)]
-    mark = str(tmp_path)
-    done = subprocess.run(
-        command,
-        env=marked_environment(mark),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["is_success"] is True
-    assert result["num_parameters"] == 656_256
-    assert result["payload_bytes"] == 9_216
-    assert set(result["peer_roots"].values()) == {result["chain_root"]}
-    assert result["fell_by_micro"] > 0
-    assert "round 3 of 3" in done.stderr
-    assert result["outcome"]["cheat"] is None
-    assert result["moved_stakes"] == []
-    last = json.loads((folder / "events.jsonl").read_text().splitlines()[-1])
-    assert last["event"] == "summarised"
-    wait_for(lambda: not marked_processes(mark))

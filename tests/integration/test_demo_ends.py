@@ -88,21 +88,32 @@ def test_ctrl_c_leaves_no_process_and_names_the_logs(start, moment):
     assert "Traceback" not in err
 
 
-def test_a_demo_that_stays_answers_what_it_names_until_ctrl_c(start, capsys):
-    demo = start("--stay", "--rounds", "1", "--margin-micro", "-1000000000", *SMALL)
+def test_a_demo_that_stays_answers_what_it_names_and_prints_one_json_object(start, capsys):
+    """Progress on stderr, the result on stdout after Ctrl-C; a long demo shows the loss nightly."""
+    demo = start("--stay", "--json", "--rounds", "3", "--margin-micro", "-1000000000", *SMALL)
     err = ""
     while "troth status" not in err:
         line = demo.process.stderr.readline()
         assert line, err
         err += line
+    assert "round 3 of 3" in err
     named = err.splitlines()[-1].split()
     assert named[:2] == ["troth", "status"]
     assert Cli(capsys).json(*named[1:])["phase"] == "finished"
     demo.process.send_signal(signal.SIGINT)
     code, out, err = demo.end()
-    assert code == 0
+    assert code == 0, err
     assert err == ""
-    assert "Nobody cheated, and nobody lost anything." in out
+    result = json.loads(out)
+    assert result["is_success"] is True
+    assert result["num_parameters"] == 656_256
+    assert result["payload_bytes"] == 9_216
+    assert set(result["peer_roots"].values()) == {result["chain_root"]}
+    assert result["fell_by_micro"] > 0
+    assert result["outcome"]["cheat"] is None
+    assert result["moved_stakes"] == []
+    last = json.loads((demo.folder / "events.jsonl").read_text().splitlines()[-1])
+    assert last["event"] == "summarised"
 
 
 def test_a_killed_demo_leaves_no_process_either(start):
