@@ -3,14 +3,14 @@ SHELL := /bin/bash
 VENV  := .venv
 BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# A file stays on one worker. Tests with processes wait much, so three workers keep two cores busy.
-WORKERS ?= 3
+# A file stays on one worker. Tests with processes wait much, so four workers keep two cores busy.
+WORKERS ?= 4
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Every test process, and every process that a test starts, would compile all sources again.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test judge check setup format lint types layers budgets docs rust bench nightly clean
+.PHONY: help demo test long judge check setup format lint types layers budgets docs rust bench nightly clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -19,14 +19,17 @@ demo: $(VENV)/.train ## set everything up, then train a small model on an embedd
 	$(BIN)/troth demo
 
 test: $(VENV)/.dev judge ## set everything up, then run the tests
-	$(PYTEST) $(PARALLEL) -m "not nightly" --ignore=tests/unit/attestation
+	$(PYTEST) $(PARALLEL) -m "not nightly and not long" --ignore=tests/unit/attestation
+
+long: $(VENV)/.dev ## the tests that make test leaves to make check, each marked with the reason
+	$(PYTEST) $(PARALLEL) -m "long and not nightly"
 
 # Who loses a stake is decided here: no line or branch without a test.
 judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
 	$(PYTEST) -q -n $(WORKERS) tests/unit/attestation --cov=troth_attestation --cov-branch --cov-fail-under=100 \
 		--cov-report=term-missing:skip-covered
 
-check: $(VENV)/.dev lint types layers budgets docs program-check rust test ## all that CI runs
+check: $(VENV)/.dev lint types layers budgets docs program-check rust test long ## all that CI runs
 
 setup: $(VENV)/.dev ## create .venv with everything a contributor needs
 

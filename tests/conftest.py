@@ -9,9 +9,12 @@ import gc
 import os
 import shutil
 import signal
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import pytest
+
+KINDS = ("waits", "computes", "unit")
 
 # Some shells start background commands with SIGINT ignored, and children inherit that. Tests that
 # interrupt a process would then wait for an end that never comes.
@@ -41,11 +44,19 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the long files first: a file stays on one worker, so that its fixtures are made once."""
-    items.sort(key=_place)
+    """Put long files first, and by turns those that wait for slots and those that compute.
+
+    A file stays on one worker, so that its fixtures are made once.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    waiting, computing, units = ([one for one in files if _kind(files[one][0]) == k] for k in KINDS)
+    by_turns = chain.from_iterable(zip_longest(waiting, computing))
+    items[:] = [item for file in (*by_turns, *units) if file for item in files[file]]
 
 
-def _place(item: pytest.Item) -> int:
+def _kind(item: pytest.Item) -> str:
     if item.get_closest_marker("processes") or item.get_closest_marker("validator"):
-        return 0
-    return 2 if "unit" in item.path.parts else 1
+        return "waits"
+    return "unit" if "unit" in item.path.parts else "computes"

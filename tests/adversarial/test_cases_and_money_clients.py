@@ -26,6 +26,8 @@ from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
 
+pytestmark = pytest.mark.long(reason="cases with clients; test_cases_and_money.py has the rules")
+
 LIE_ROUND = 1
 EXACT = (AuditKind.PAYLOAD, AuditKind.ROOT, AuditKind.POSSESSION)
 

@@ -71,7 +71,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
+PROVED_WRONG = "wrong-path"
+OTHERS = pytest.mark.long(reason="other sets that prove nothing; make test has one")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [PROVED_WRONG, *(pytest.param(kind, marks=OTHERS) for kind in WRONG if kind != PROVED_WRONG)],
+)
 async def test_openings_that_prove_nothing_are_none(run_factory, kind):
     """It opens something that is no opening, so that there is nothing to compare.
 
@@ -102,6 +109,7 @@ async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(run_fa
     await assert_honest_untouched(run, books)
 
 
+@pytest.mark.long(reason="three rounds of hidden openings")
 async def test_hiding_in_many_rounds_silences_no_honest_seat(run_factory):
     """It posts root after root and serves none, so that its seats wait for many things at once.
 

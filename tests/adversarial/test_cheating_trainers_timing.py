@@ -1,5 +1,6 @@
 """Trainers whose work is right and who play with when, and to whom, they show it."""
 
+import pytest
 from support.attacks.cheating_ports import at_the_last_second, starving
 from support.attacks.cheats import (
     CHEAT,
@@ -13,6 +14,8 @@ from support.runs import events_of, included
 
 from troth_client.steps import attest as attest_step
 from troth_client.transport.base import BlobKind
+
+pytestmark = pytest.mark.long(reason="whole runs in which work is right and only late")
 
 ADA = 0
 EVERYBODY = list(range(MAL + 1))

@@ -64,7 +64,10 @@ async def test_a_free_rider_loses_half_and_the_reward_of_each_further_round(run_
     await assert_honest_untouched(run, books)
 
 
-@pytest.mark.parametrize("part", ["1-2", "1-4", "1-8"])
+LESS = pytest.mark.long(reason="farther from honest work than a half, which make test has")
+
+
+@pytest.mark.parametrize("part", ["1-2", *(pytest.param(p, marks=LESS) for p in ("1-4", "1-8"))])
 @pytest.mark.parametrize("what", ["batch", "sequences"])
 async def test_half_of_the_batch_or_less_is_a_mismatch(run_factory, what, part):
     """It cuts the end off every sequence, or skips some whole, and claims the whole batch.
@@ -95,6 +98,7 @@ async def test_an_eighth_left_out_is_never_cleared_nor_paid(run_factory):
     await assert_honest_untouched(run, books)
 
 
+@pytest.mark.long(reason="other work than asked for; make test has half of a batch")
 async def test_the_first_layers_left_out_are_found(run_factory):
     """It stops its backward pass half-way and sends exact gradients for the last layers only.
 
@@ -105,6 +109,7 @@ async def test_the_first_layers_left_out_are_found(run_factory):
     await assert_loses_half(run_factory, work_cheat("last-layers"))
 
 
+@pytest.mark.long(reason="other work than asked for; make test has half of a batch")
 async def test_data_of_its_own_choice_is_not_the_assigned_one(run_factory):
     """It trains on text that it has at hand, and signs the data root of the assigned sequences.
 
@@ -113,6 +118,7 @@ async def test_data_of_its_own_choice_is_not_the_assigned_one(run_factory):
     await assert_loses_half(run_factory, work_cheat("wrong-data"))
 
 
+@pytest.mark.long(reason="other work than asked for; make test has half of a batch")
 async def test_the_weights_of_three_rounds_ago_are_not_the_runs(run_factory):
     """It does not wait for the round to be applied, and trains on weights of three rounds before.
 
@@ -122,6 +128,7 @@ async def test_the_weights_of_three_rounds_ago_are_not_the_runs(run_factory):
     await assert_loses_half(run_factory, work_cheat("stale-model"))
 
 
+@pytest.mark.long(reason="other work than asked for; make test has half of a batch")
 async def test_a_payload_of_the_round_before_is_no_work_of_this_one(run_factory):
     """It computes nothing and sends the signs that ada sent in the round before, as its own.
 
@@ -132,6 +139,7 @@ async def test_a_payload_of_the_round_before_is_no_work_of_this_one(run_factory)
     await assert_loses_half(run_factory, work_cheat("copies"))
 
 
+@pytest.mark.long(reason="other work than asked for; make test has half of a batch")
 async def test_a_payload_leaked_before_commit_is_that_of_other_sequences(run_factory):
     """Ada gives mal her u before either has committed; mal signs for it and computes nothing.
 
@@ -156,6 +164,7 @@ async def test_two_identities_with_one_gpu_are_paid_for_one(run_factory):
     assert_found(run, FIRST_LIE, VerdictKind.OK, Reason.WORK_MATCHES, target=3)
 
 
+@pytest.mark.long(reason="farther from honest work than poison inside the tolerance")
 @pytest.mark.parametrize("kind", ["sign-flip", "poison"])
 async def test_poison_outside_the_tolerance_is_a_mismatch(run_factory, kind):
     """It wants the weights to go somewhere else: uphill, or towards weights of its own choice.
@@ -217,6 +226,7 @@ def signs_of(found: TopK, tile: int) -> set[tuple[int, bool]]:
     return set(zip(found.indices[tile].tolist(), found.negative[tile].tolist(), strict=True))
 
 
+@pytest.mark.long(reason="unit tests of the judge name such a tile")
 @pytest.mark.parametrize("kind", ["nan-residual", "infinite-residual"])
 async def test_a_residual_that_is_no_number_is_a_mismatch(run_factory, kind):
     """It signs for a u with NaN or infinities in every tile, and sends an honest payload beside it.

@@ -63,14 +63,17 @@ def test_a_residual_that_is_smuggled_part_by_part_is_found():
 NUM_SEEDS, NUM_AUDITS = 20, 20
 
 
+OTHERS = pytest.mark.long(reason="twenty seeds each; make test has the smallest part")
+
+
 @pytest.mark.parametrize(
     ("cheat", "size"),
     [
         ("plants-a-16th", tiles.PLANTED),
-        ("plants-a-16th", 1.0),
-        ("plants-an-8th", tiles.PLANTED),
-        ("plants-an-8th", 1.0),
-        ("smuggles-in-turn", tiles.PLANTED),
+        pytest.param("plants-a-16th", 1.0, marks=OTHERS),
+        pytest.param("plants-an-8th", tiles.PLANTED, marks=OTHERS),
+        pytest.param("plants-an-8th", 1.0, marks=OTHERS),
+        pytest.param("smuggles-in-turn", tiles.PLANTED, marks=OTHERS),
     ],
 )
 def test_a_planted_part_ends_within_twenty_audits_and_is_seldom_cleared(monkeypatch, cheat, size):

@@ -23,14 +23,16 @@ from troth_attestation.quorum import AuditOutcome
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_client.model.device import Device
 
+OTHERS = pytest.mark.long(reason="other parts of the model; make test has one of each fate")
+
 
 @pytest.mark.parametrize(
     ("cheat", "reason"),
     [
-        ("absent-half", Reason.WORK_DIFFERS),
+        pytest.param("absent-half", Reason.WORK_DIFFERS, marks=OTHERS),
         ("plants-a-16th", Reason.TILES_FORGED),
-        ("plants-an-8th", Reason.TILES_FORGED),
-        ("smuggles-in-turn", Reason.TILES_FORGED),
+        pytest.param("plants-an-8th", Reason.TILES_FORGED, marks=OTHERS),
+        pytest.param("smuggles-in-turn", Reason.TILES_FORGED, marks=OTHERS),
     ],
 )
 async def test_a_part_of_the_model_costs_half_of_the_stake(run_factory, cheat, reason):
@@ -51,7 +53,7 @@ async def test_a_part_of_the_model_costs_half_of_the_stake(run_factory, cheat, r
 @pytest.mark.parametrize(
     ("cheat", "reason", "is_tied"),
     [
-        ("smallest-tiles", Reason.TILES_FORGED, True),
+        pytest.param("smallest-tiles", Reason.TILES_FORGED, True, marks=OTHERS),
         ("touches-idle-tiles", Reason.VOTES_WITHOUT_GRADIENT, False),
     ],
 )

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from support.ports import vouch_for_everything, withhold
 from support.runs import (
     assert_finished,
@@ -14,6 +15,8 @@ from support.runs import (
 from troth_client.steps import commit as commit_step
 from troth_client.steps import produce
 from troth_coordinator.rules.root import root_vote
+
+pytestmark = pytest.mark.long(reason="runs that outlast the ring")
 
 LIAR = 3
 

@@ -13,6 +13,8 @@ import tile_cheats
 import torch
 import verification
 
+pytestmark = pytest.mark.long(reason="each benchmark once, as its command plays it")
+
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory):

@@ -202,6 +202,7 @@ def participants(tmp_path):
             yield made
 
 
+@pytest.mark.long(reason="a second whole run of processes")
 def test_a_conviction_is_appealed_by_the_convicted_only_and_reversed_by_the_council(
     cli, participants
 ):

@@ -47,6 +47,7 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     run = bench.create(*PATIENT, *unsampled, "schedule.rounds=5", "schedule.warmup_rounds=0")
     one = joined(bench.join_arguments(run, "a"), "one")
     two = joined((*bench.join_arguments(run, "b"), "--stake-sol", "0.5"), "two")
+    two.wait_for("joined")
     shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="b"))
     assert shown["stake_lamports"] == SOL // 2, "more than the least stake"
     one.wait_for("round_closed round=0")

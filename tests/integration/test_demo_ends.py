@@ -116,6 +116,7 @@ def test_a_demo_that_stays_answers_what_it_names_and_prints_one_json_object(star
     assert last["event"] == "summarised"
 
 
+@pytest.mark.long(reason="one more demo that is ended from outside")
 def test_a_killed_demo_leaves_no_process_either(start):
     demo = start("--rounds", "40", *SMALL)
     demo.wait_for_round(0)

@@ -65,7 +65,7 @@ async def stake_and_tickets(run, name):
 
 async def test_who_leaves_answers_for_its_work_and_its_seats_first(run_factory):
     """Its stake is unbonding: no openings, or silence on a seat, would be paid from there."""
-    run = await run_factory.create(14, **AUDITED | {"case_slots": 20})
+    run = await run_factory.create(24, **AUDITED | {"case_slots": 20})
     reported = Chronicle(run)
     await start_members(run, FIVE)
     emma = member(run, "emma")

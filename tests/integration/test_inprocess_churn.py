@@ -17,6 +17,8 @@ from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.phase import Phase
 
+pytestmark = pytest.mark.long(reason="runs whose members die and return for twenty rounds")
+
 MAX_MEMBERS = 7
 MIN_RUNNING = 3
 DOWN_SLOTS = (1, 2, 5, 20, 60)

@@ -20,6 +20,8 @@ from support.runs import (
 
 from troth_coordinator.chain.client import CoordinatorClient
 
+pytestmark = pytest.mark.long(reason="dozens of lives, each through one more port")
+
 
 @dataclass
 class Fate(Death):

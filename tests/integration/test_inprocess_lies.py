@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from solders.keypair import Keypair
 from support.runs import (
     assert_finished,
@@ -22,6 +23,8 @@ from troth_attestation import header as headers
 from troth_client.steps import commit as commit_step
 from troth_client.steps import produce
 from troth_coordinator.rules.root import root_vote
+
+pytestmark = pytest.mark.long(reason="eight trainers, and a lie about each field of a header")
 
 LIAR = 3
 LIE_ROUND = 2

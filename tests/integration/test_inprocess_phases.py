@@ -34,6 +34,8 @@ from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
 from troth_simulation.in_process import Member
 
+pytestmark = pytest.mark.long(reason="runs that halt, pause, lose members and start again")
+
 
 async def with_silent(run, working: list[str], silent: list[str]) -> None:
     """Start some members; the others join and post ready, and never act again."""

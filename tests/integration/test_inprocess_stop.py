@@ -1,5 +1,6 @@
 """A participant that is asked to stop while audits wait for it, and comes back in time."""
 
+import pytest
 from support.runs import (
     FIVE,
     assert_conserved,
@@ -12,6 +13,8 @@ from support.runs import (
 )
 
 from troth_client.audit.debts import debts
+
+pytestmark = pytest.mark.long(reason="runs long enough for audits to leave the ring")
 
 LONG = {
     "openings_slots": 40,

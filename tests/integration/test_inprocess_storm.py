@@ -13,6 +13,8 @@ from support.runs import Chronicle, assert_conserved, assert_finished, member, r
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import Status
 
+pytestmark = pytest.mark.long(reason="twelve members, each computing for six rounds")
+
 NAMES = " ".join(f"m{number:02}" for number in range(12))
 DOWN_SLOTS = (5, 40)
 KILLS_PER_SLOT = 0.1

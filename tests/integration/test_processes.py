@@ -87,6 +87,7 @@ async def rob(launcher, session):
         await client.send([transfer(to)], [session])
 
 
+@pytest.mark.long(reason="a second whole run of processes")
 def test_data_that_is_damaged_in_the_middle_of_a_run_ends_that_participant_only(tmp_path, chain):
     """A shard cut short and a shard with one other byte: each is named, nobody trains on them."""
     with Participants(quiet(tmp_path / "run", num_trainers=5, num_rounds=8), chain) as participants:

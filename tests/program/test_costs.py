@@ -22,6 +22,8 @@ from support.program.heap import HALF, with_heap
 from troth_coordinator import artifacts
 from troth_coordinator.chain.transactions import MAX_TRANSACTION_BYTES
 
+pytestmark = pytest.mark.long(reason="64 participants in the worst case of every instruction")
+
 BOUNDS = {
     **{"commit_payload": 20_000, "attest": 25_000, "close_round": 180_000},
     **{"freeze_seed": 100_000, "open_audit": 60_000, "post_openings": 60_000},

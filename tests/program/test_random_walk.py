@@ -93,6 +93,7 @@ class Walks:
         return is_done and are_settled and self.ends_of("CaseSettled") >= CASE_ENDS
 
 
+@pytest.mark.long(reason="5 000 random instructions")
 def test_no_walk_through_audits_and_cases_breaks_the_books() -> None:
     been = Walks(0, TRIED)
     assert set(been.tried) == set(idl.INSTRUCTIONS)

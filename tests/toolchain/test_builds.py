@@ -33,7 +33,10 @@ MODES = {
 COMPUTE_UNITS = 1_400_000
 HEAP_BYTES = 256 * 1024
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [
+    pytest.mark.timeout(1800),
+    pytest.mark.long(reason="whole builds of the program"),
+]
 
 
 def build(directory, compilers, cache_directory):
