@@ -26,7 +26,7 @@ long: $(VENV)/.dev ## the tests that make test leaves to make check, each marked
 
 # Who loses a stake is decided here: no line or branch without a test.
 judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
-	$(PYTEST) -q -n $(WORKERS) tests/unit/attestation --cov=troth_attestation --cov-branch --cov-fail-under=100 \
+	$(PYTEST) -q -n $(WORKERS) tests/unit/attestation -m "not long" --cov=troth_attestation --cov-branch --cov-fail-under=100 \
 		--cov-report=term-missing:skip-covered
 
 check: $(VENV)/.dev lint types layers budgets docs program-check rust test long ## all that CI runs

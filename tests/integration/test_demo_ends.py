@@ -71,7 +71,10 @@ def start(tmp_path):
             os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("moment", ["setting up", "training"])
+AGAIN = pytest.mark.long(reason="the same end at another moment")
+
+
+@pytest.mark.parametrize("moment", [pytest.param("setting up", marks=AGAIN), "training"])
 def test_ctrl_c_leaves_no_process_and_names_the_logs(start, moment):
     demo = start("--rounds", "40", *SMALL)
     if moment == "training":

@@ -28,6 +28,8 @@ from troth_client.transport.errors import FetchError
 from troth_client.transport.memory import memory_transport
 from troth_coordinator.rules.phase import Phase
 
+pytestmark = pytest.mark.long(reason="a whole run for each thing that can fail in a round")
+
 
 @pytest.mark.parametrize("kind", ["gradient", "u"])
 async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(run_factory, kind):

@@ -36,6 +36,7 @@ def published():
     return PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.long(reason="the simulated attacks of docs/simulation.md, twice")
 def test_the_same_seed_gives_the_same_table_and_the_page_has_its_columns(tmp_path, published):
     """Cartels of 10 to 50 % judge and are judged. Threat T08."""
     page = tmp_path / "page.md"
