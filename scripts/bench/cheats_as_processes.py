@@ -19,7 +19,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from troth_attestation.quorum import AuditOutcome
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 
 KINDS = ("free-rider", "copies", "deletes-residuals", "truncated-openings", "hides-openings")
 MOMENT = itemgetter("time")
@@ -82,8 +82,9 @@ def is_loss(event: dict[str, Any], index: int | None) -> bool:
     """Tell whether an event shows that stake of this participant was taken for its work."""
     if event["event"] != "audit_changed" or event["target"] != index:
         return False
-    end = event["stage"], event["outcome"]
-    return bool(event["taken"]) or end == ("SETTLED", AuditOutcome.NO_OPENINGS)
+    if (event["stage"], event["outcome"]) == ("SETTLED", AuditOutcome.NO_OPENINGS):
+        return True
+    return bool(event["taken"]) or event["case_outcome"] == CaseOutcome.NO_OPENINGS
 
 
 def read(log: Path) -> Iterator[dict[str, Any]]:

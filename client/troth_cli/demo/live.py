@@ -55,11 +55,11 @@ class Stream:
             self._print(step, audit_text(self.board, audit))
 
     def _print(self, step: str, line: str) -> None:
-        """Print a line of a log once for each step; print every new line if the step is empty."""
-        key = step or line
-        if key not in self._printed:
+        """Print a line of a log once, and one line for each step that is not empty."""
+        keys = {step, line} - {""}
+        if self._printed.isdisjoint(keys):
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)
-            self._printed.add(key)
+        self._printed |= keys
 
     def __enter__(self) -> Self:
         if self._live is not None:
