@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from troth_coordinator.rules.settings import RunSettings
 
 _STDLIB_BYTES = 2_000_000
+_LEAST_ROUNDS = 10
+"""In some rounds precisions lie ten times as far apart as in others: fewer may have met none."""
 _COLUMNS = (
     "trainer",
     "audits",
@@ -120,7 +122,7 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
         "just_inside": edges,
     }
     blocks = _blocks(found.groups, plan, proposal, bounds, settings)
-    output.result(values, *blocks, *_section(values), *_warnings(obstacles, edges))
+    output.result(values, *blocks, *_section(values, plan), *_warnings(obstacles, edges))
 
 
 def _edges(
@@ -253,14 +255,20 @@ def _votes(groups: "Sequence[Group]", judge: "JudgeSection") -> str:
     return found
 
 
-def _section(values: Mapping[str, object]) -> list[str]:
+def _section(values: Mapping[str, object], plan: "Plan") -> list[str]:
     """Return the lines for a config file, if there are bounds to propose."""
     bounds, factor = values["bounds"], values["sketch_factor"]
     if not isinstance(bounds, dict) or not bounds:
         return []
     lines = [f"{name} = {value:_}" for name, value in bounds.items()]
     chain = ["[chain]", f"sketch_factor = {factor}"] if factor else []
-    return ["", "\n".join(["[judge]", *lines, "calibrated = true", *chain])]
+    calibrated = "calibrated = true"
+    if plan.num_measured < _LEAST_ROUNDS:
+        calibrated = (
+            f"# {calibrated} needs {_LEAST_ROUNDS} measured rounds, these are {plan.num_measured}: "
+            "use --rounds and --every"
+        )
+    return ["", "\n".join(["[judge]", *lines, calibrated, *chain])]
 
 
 def _number(value: float | None) -> str:

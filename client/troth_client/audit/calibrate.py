@@ -68,6 +68,11 @@ class Plan:
     seed: int = 0
     trainers: int = 4
 
+    @property
+    def num_measured(self) -> int:
+        """The rounds that are measured, round 0 among them."""
+        return len(range(0, self.rounds, self.every))
+
 
 @dataclass(frozen=True, slots=True)
 class Found:

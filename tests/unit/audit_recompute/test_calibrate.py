@@ -139,6 +139,9 @@ def test_the_command_prints_the_table_and_the_bounds(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "free-rider, nothing computed" in printed
     assert "proposed" in printed
+    assert "\n# calibrated = true needs 10 measured rounds, these are 1" in printed
+    assert main.run(["calibrate", *tiny, *few, "--rounds", "10"]) == 0
+    assert "\ncalibrated = true\n" in capsys.readouterr().out
 
 
 def test_data_of_another_sequence_length_is_refused(tmp_path, capsys):
