@@ -32,7 +32,10 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import RoundView, RunView
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 
-pytestmark = pytest.mark.processes
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.long(reason="another whole demo; make test has the one with a cheat"),
+]
 
 # Slots are wall time here. A phase ends when all have acted: only the rounds that wait for a killed
 # trainer need their deadlines.

@@ -91,6 +91,7 @@ def test_ctrl_c_leaves_no_process_and_names_the_logs(start, moment):
     assert "Traceback" not in err
 
 
+@pytest.mark.long(reason="a third whole demo; make test has the one with a cheat")
 def test_a_demo_that_stays_answers_what_it_names_and_prints_one_json_object(start, capsys):
     """Progress on stderr, the result on stdout after Ctrl-C; a long demo shows the loss nightly."""
     demo = start("--stay", "--json", "--rounds", "3", "--margin-micro", "-1000000000", *SMALL)
