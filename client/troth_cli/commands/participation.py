@@ -82,7 +82,8 @@ class WitnessOptions(AsOwner):
         typer.Option(
             "--top-up-sol",
             metavar="SOL",
-            help="Limit of what may be added to the stake when fines made it too small to stay.",
+            help="Limit of what may be added to the stake when fines made it too small to stay. "
+            "More than the limit is reported, and nothing is added.",
         ),
     ] = "0"
     threads: Annotated[
