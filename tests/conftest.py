@@ -32,7 +32,17 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # Participants sync what they keep, which takes a tenth of a run's time on a disk. Files in memory
 # survive a killed process as well. Tests that fill a disk mount one of their own.
 IN_MEMORY, LEAST_FREE_BYTES = Path("/dev/shm"), 4 * 2**30
-if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free >= LEAST_FREE_BYTES:
+
+
+def _is_fit(folder: Path) -> bool:
+    """Tell whether tests may write there, and start the programs that some of them build."""
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        return False
+    may_run = not os.statvfs(folder).f_flag & os.ST_NOEXEC
+    return may_run and shutil.disk_usage(folder).free >= LEAST_FREE_BYTES
+
+
+if _is_fit(IN_MEMORY):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
