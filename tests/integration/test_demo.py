@@ -24,6 +24,7 @@ from support.demos import (
     roots_by_round,
 )
 
+from troth_cli.demo.report import verdict
 from troth_cli.demo.summary import Summary
 from troth_client import round as round_module
 from troth_client.telemetry.board import Board
@@ -107,6 +108,7 @@ def test_the_summary_says_what_the_chain_says(honest):
     assert honest.chain.num_stops == 1
     assert summary.is_success, summary
     assert f"round {ROUNDS} of {ROUNDS}" in honest.printed
+    assert "Nobody cheated, and nobody lost anything." in verdict(summary)
     assert view.phase == Phase.FINISHED
     assert view.round == summary.num_rounds == ROUNDS
     assert set(summary.peer_roots.values()) == {view.root.hex()}
