@@ -16,7 +16,7 @@ def text(tmp_path_factory):
     return honest.make_data(tmp_path_factory.mktemp("text"))
 
 
-@pytest.mark.long(reason="ten members for as many rounds as audits need")
+@pytest.mark.long(reason="six members who audit each other for six rounds")
 async def test_nobody_is_hurt_in_a_short_run(text):
     found = await honest.play(honest.settings_of(text, members=6, rounds=6), text, SEED)
     assert found.harm == 0, found.row()

@@ -104,7 +104,7 @@ def test_no_walk_through_audits_and_cases_breaks_the_books() -> None:
     assert all(been.landed[name] >= 10 for name in (*seen, "AuditClosed")), been.landed
 
 
-@pytest.mark.nightly(reason="100 000 instructions take five minutes; 5 000 run always")
+@pytest.mark.nightly(reason="100 000 instructions take five minutes; make check plays 5 000")
 def test_no_long_walk_breaks_the_books() -> None:
     been = Walks(1_000, TRIED_BY_NIGHT)
     assert been.have_seen_all(), f"{sorted(been.done)}, {been.outcomes}"

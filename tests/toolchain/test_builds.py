@@ -116,7 +116,7 @@ def test_sbpf_computes_what_the_native_machine_computes(native, linked, mode):
     compare(native, machine, mode, 60)
 
 
-@pytest.mark.nightly(reason="28 000 cases on four images: minutes; 60 of each kind run always")
+@pytest.mark.nightly(reason="28 000 cases on four images: minutes; make check has 60 of each")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("opt_level", sorted(image.OPT_LEVELS))
 def test_sbpf_computes_the_same_at_every_level(native, differential_bitcode, mode, opt_level):

@@ -39,8 +39,7 @@ from troth_coordinator.rules.view import (
     TicketView,
 )
 
-REMEMBERED_ACCOUNTS = 32
-REMEMBERED_AUDITS = 256
+REMEMBERED_ACCOUNTS, REMEMBERED_AUDITS = 32, 256
 """A client that waits for a change reads the same bytes repeatedly: they are decoded once."""
 
 _Values = tuple[Any, ...]
