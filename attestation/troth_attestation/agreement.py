@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from troth_attestation.pieces import Float32
 from troth_attestation.signs import Bools, Signs
-from troth_attestation.state import Float32
 
 Float64 = npt.NDArray[np.float64]
 Group = tuple[int, ...]

@@ -8,6 +8,9 @@ Next: `header.py` and `merkle.py`, which raise them.
     ├── EmptyTreeError          a Merkle tree without leaves
     ├── PathIndexError          a leaf index that the tree does not have
     ├── TensorError             an array of the wrong dtype or shape
+    ├── PieceListError          bytes that are not the piece list of a state
+    ├── CommittedStateError     an account that names no state root of this run
+    ├── ManifestError           a manifest that does not describe a checkpoint
     ├── PossessionError         a proof of possession of the wrong length or for no payload
     ├── ReportError             seats, votes or sketches that cannot be counted
     ├── OpeningError            an opening set that proves nothing
@@ -41,6 +44,18 @@ class PathIndexError(AttestationError):
 
 class TensorError(AttestationError):
     """An array has the wrong dtype, shape or no elements."""
+
+
+class PieceListError(AttestationError):
+    """The bytes are not the piece list of the tensors at hand."""
+
+
+class CommittedStateError(AttestationError):
+    """An account on chain names no state root of this run."""
+
+
+class ManifestError(AttestationError):
+    """The manifest of a checkpoint is malformed, or does not describe what it should."""
 
 
 class PossessionError(AttestationError):

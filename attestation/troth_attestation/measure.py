@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from troth_attestation.agreement import groups, least_agreement
 from troth_attestation.openings import Openings
+from troth_attestation.pieces import Float32
 from troth_attestation.selection import after_included, decayed, flush
 from troth_attestation.signs import Signs
-from troth_attestation.state import Float32
 from troth_coordinator.rules.config import MICRO, DemoSection, JudgeSection
 
 Float64 = npt.NDArray[np.float64]

@@ -116,6 +116,19 @@ def root_of(hashes: Sequence[Digest]) -> Digest:
     return tree_of(hashes).root
 
 
+def top_of(hashes: Sequence[Digest]) -> Digest:
+    """Return the node above these neighbouring nodes; EmptyTreeError without any.
+
+    Over 2^k aligned leaves, fewer at the end, it is a node of level k of the whole tree.
+    """
+    return tree_of(hashes).levels[-1][0]
+
+
+def root_above(nodes: Sequence[Digest], count: int) -> Digest:
+    """Return the Merkle root of `count` leaves from all nodes of one level of their tree."""
+    return H("troth:merkle", u64(count), top_of(nodes))
+
+
 def path(leaves: Iterable[Leaf], index: int) -> Path:
     """Return the path of one of the leaves; build a `Tree` if several are needed."""
     return tree(leaves).path(index)

@@ -27,8 +27,8 @@ from troth_attestation.errors import (
     OpeningRootError,
     OpeningTileError,
 )
+from troth_attestation.pieces import Float32
 from troth_attestation.sizes import TILE_BYTES
-from troth_attestation.state import Float32
 from troth_coordinator.rules.ids import (
     NONE,
     Address,

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from troth_attestation.pieces import Float32
 from troth_attestation.signs import Bools, Indices, Signs
 from troth_attestation.sizes import INDEX_BITS, TILE_COEFFICIENTS
-from troth_attestation.state import Float32
 from troth_coordinator.rules.config import MICRO, DemoSection
 
 LEAST_NORMAL = np.float32(2.0**-126)

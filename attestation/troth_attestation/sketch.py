@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from troth_attestation.state import Float32
+    from troth_attestation.pieces import Float32
 
 NUM_BUCKETS = 64
 CHUNK = 2**20

@@ -38,10 +38,10 @@ from troth_attestation.measure import (
     with_second,
 )
 from troth_attestation.openings import Openings, Sampled
+from troth_attestation.pieces import Float32
 from troth_attestation.selection import is_sent, top_k
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
-from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_coordinator.rules.config import MICRO, NUM_FAR, JudgeSection
 

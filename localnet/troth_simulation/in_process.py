@@ -17,8 +17,8 @@ from solders.pubkey import Pubkey
 from troth_client.member import Member
 from troth_client.model.device import CPU, Device
 from troth_client.model.genesis import genesis_root
-from troth_client.network.chain import Identity
-from troth_client.participant.assembly import Ports, Resources, assemble
+from troth_client.network.chain import OUTSIDE, Identity
+from troth_client.participant.assembly import Ports, Resources, assemble, joined
 from troth_client.participant.supervisor import Supervisor
 from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
@@ -135,15 +135,20 @@ class InProcessRun:
 
     async def add(self, name: str, roles: Role = Role.TRAINER | Role.WITNESS) -> SimulatedMember:
         """Let a participant join with its stake; it does nothing until `start`."""
-        owner, session = _key(name, self.seed), _key(name + " session", self.seed)
-        stake = self.settings.chain.min_stake_lamports
-        self.chain.airdrop(owner.pubkey(), stake + 10 * SOL)
-        joining = Owner(self.client, self.at, owner)
-        index, _ = await joining.join_run(session.pubkey(), int(roles), name, 5 * SOL)
-        member = SimulatedMember(
-            name, owner, session, ParticipantIndex(index), self.folder / name, EventList()
-        )
+        member = self._newcomer(name)
         self.members.append(member)
+        try:
+            await self._deposit(member, roles)
+        except BaseException:
+            self.members.remove(member)
+            raise
+        return member
+
+    async def add_late(self, name: str) -> SimulatedMember:
+        """Start a participant that has not joined: it fetches, replays, and then joins itself."""
+        member = self._newcomer(name)
+        self.members.append(member)
+        await self.start(member)
         return member
 
     async def start(self, member: SimulatedMember) -> None:
@@ -179,9 +184,28 @@ class InProcessRun:
             store.close()
             self.runtime.leave()
 
-        member.task = asyncio.create_task(Supervisor(member.parts).run(), name=member.name)
+        member.task = asyncio.create_task(self._follow(member), name=member.name)
         # Not a `finally` in the task: one that is cancelled before its first step never enters it.
         member.task.add_done_callback(end)
+
+    async def _follow(self, member: SimulatedMember) -> NetworkView:
+        if member.index == OUTSIDE:
+            await Supervisor(member.here).arrive()
+            await self._deposit(member, Role.TRAINER | Role.WITNESS)
+            member.events.emit("joined", index=int(member.index))
+            member.parts = joined(member.here, member.index)
+        return await Supervisor(member.here).run()
+
+    def _newcomer(self, name: str) -> SimulatedMember:
+        owner, session = _key(name, self.seed), _key(name + " session", self.seed)
+        self.chain.airdrop(owner.pubkey(), self.settings.chain.min_stake_lamports + 10 * SOL)
+        return SimulatedMember(name, owner, session, OUTSIDE, self.folder / name, EventList())
+
+    async def _deposit(self, member: SimulatedMember, roles: Role) -> None:
+        joining = Owner(self.client, self.at, member.owner)
+        session = member.session.pubkey()
+        index, _ = await joining.join_run(session, int(roles), member.name, 5 * SOL)
+        member.index = ParticipantIndex(index)
 
     async def stop(self, member: SimulatedMember) -> None:
         """Kill a member at once, as kill -9 would: nothing is saved or sent any more."""

@@ -26,8 +26,8 @@ import torch
 from whole_runs import ROUNDS_APART, Journal, on_source_text
 
 from troth_attestation.measure import Again, Own, Shown, Yardstick, measure
+from troth_attestation.pieces import Float32
 from troth_attestation.sketch import Sketch, differ, sketch
-from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason
 from troth_attestation.work import conclude, yardstick_of
 from troth_client.audit.calibrate import Way

@@ -23,8 +23,8 @@ import torch
 from whole_runs import ROUNDS_APART, Journal, on_source_text
 
 from troth_attestation.measure import Own, Yardstick, measure
+from troth_attestation.pieces import Float32
 from troth_attestation.signs import Signs
-from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict, VerdictKind
 from troth_attestation.work import conclude, yardstick_of
 from troth_client.audit.calibrate import Way

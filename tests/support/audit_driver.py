@@ -28,6 +28,7 @@ from troth_attestation.sketch import Sketch
 from troth_attestation.state import state_root
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.witness import Witness
+from troth_client.checkpoint.state_store import StateStore
 from troth_client.member import Member
 from troth_client.network.chain import Identity, RunChain
 from troth_client.network.submissions import Submissions
@@ -38,6 +39,7 @@ from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.residual_archive import Keeping, ResidualArchive
+from troth_client.state.retention import Retention
 from troth_client.state.round_state import RoundState
 from troth_client.state.verdict_store import VerdictStore
 from troth_client.state.work import HonestWork
@@ -152,8 +154,7 @@ class Node:
 class Holders:
     """A transport that brings these in turn, None for nothing, and then never answers.
 
-    `hidden` are openings roots of which nobody ever answers. `refusing` take no push.
-    """
+    Nobody ever answers for the openings roots in `hidden`. `refusing` take no push."""
 
     def __init__(self, *answers: bytes | None, hidden: Sequence[bytes] = ()) -> None:
         self.answers = list(answers)
@@ -164,8 +165,7 @@ class Holders:
 
     async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
         self.offers.append(list(holders))
-        refusal = HolderRefusedError("it to be taken", "status 409", "")
-        fate = {True: refusal, False: None}
+        fate = {True: HolderRefusedError("it to be taken", "status 409", ""), False: None}
         return tuple(PushResult(one, 1, fate[one in self.refusing]) for one in holders)
 
     async def fetch(self, blob: BlobId, _holders: Any, _num_bytes: int, check: Any) -> Any:
@@ -260,17 +260,16 @@ class AuditDriver:
 
     def _chain(self) -> RunChain:
         client: Any = self.node
+        owner, session = Pubkey(key(self.index + 1)), Keypair.from_seed(b"k" * 32)
+        identity = Identity(owner, session, ParticipantIndex(self.index))
         at = RunAddresses.of(run_view())
-        session = Keypair.from_seed(b"k" * 32)
-        identity = Identity(Pubkey(key(self.index + 1)), session, ParticipantIndex(self.index))
         watch = ChainWatcher(client, at.run, self.runtime, self.events)
         return RunChain(client, at, Digest(bytes(32)), identity, watch, self.runtime, self.events)
 
     def _state(self) -> RoundState:
         # The weights and the momentum themselves are used by no audit.
-        replica: Any = SimpleNamespace(
-            layout=SimpleNamespace(num_tiles=opened.NUM_TILES), known_root=None, round=0
-        )
+        layout = SimpleNamespace(num_tiles=opened.NUM_TILES)
+        replica: Any = SimpleNamespace(layout=layout, known_root=None, round=0)
         residual: Any = SimpleNamespace(zero_root=bytes(32))
         return RoundState(
             config=CONFIG,
@@ -279,7 +278,8 @@ class AuditDriver:
             residual=residual,
             archive=ResidualArchive(self.store, Keeping(PARAMS.keep_rounds, PARAMS.ring)),
             store=self.store,
-            keep_rounds=PARAMS.keep_rounds,
+            states=StateStore(self.store, lambda error: None),
+            retention=Retention.of(PARAMS),
             runtime=self.runtime,
             events=self.events,
         )

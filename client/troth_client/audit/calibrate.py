@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from troth_attestation.measure import Own, Yardstick
+from troth_attestation.pieces import Float32
 from troth_attestation.sizes import TILE_SIDE
-from troth_attestation.state import Float32
 from troth_attestation.verdict import Reason
 from troth_attestation.work import yardstick_of
 from troth_client.audit.comparison import Group, Seat

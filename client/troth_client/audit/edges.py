@@ -21,9 +21,9 @@ from troth_attestation.measure import (
     Yardstick,
     measure,
 )
+from troth_attestation.pieces import Float32
 from troth_attestation.selection import decayed, flush
 from troth_attestation.signs import Signs
-from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict, VerdictKind
 from troth_attestation.work import conclude
 from troth_client.audit.comparison import Seat

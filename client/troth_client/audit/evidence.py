@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from troth_attestation import header as headers
 from troth_attestation.header import Header, header_hash
 from troth_attestation.measure import Own
-from troth_attestation.state import Float32
+from troth_attestation.pieces import Float32
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.recompute import named_sequences

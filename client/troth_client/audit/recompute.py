@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from troth_attestation.header import Header
-from troth_attestation.state import Float32, data_root
+from troth_attestation.pieces import Float32
+from troth_attestation.state import data_root
 from troth_client.compression.dct import dct2
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.device import CPU, Device

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from troth_attestation.measure import Rule, Shown
 from troth_attestation.openings import Openings
+from troth_attestation.pieces import Float32
 from troth_attestation.sampling import drawn_tiles
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
-from troth_attestation.state import Float32
 from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.known_answer import choose_path

@@ -13,8 +13,8 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from troth_attestation.measure import Own
+from troth_attestation.pieces import Float32
 from troth_attestation.sketch import Sketch, sketch
-from troth_attestation.state import Float32
 from troth_attestation.verdict import Verdict
 from troth_client.audit.judgement import Evidence, judge_work
 from troth_client.audit.recompute import Weights, recompute, recompute_reference

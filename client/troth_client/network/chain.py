@@ -8,22 +8,27 @@ Next: `watch.py`; `troth_coordinator/chain/client.py` does the work.
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_client.network.errors import out_of_ring
+from troth_client.network.round_log import RoundLog
 from troth_client.network.watch import ChainWatcher
 from troth_client.runtime.base import Runtime
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
+from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex
 from troth_coordinator.rules.view import NetworkView, ParticipantView, RoundFlag, RoundView
 
 T = TypeVar("T")
+
+OUTSIDE: Final = ParticipantIndex(2**16 - 1)
+"""The index of a participant that has not joined yet: no bit of any bitmap is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ class RunChain:
     watch: ChainWatcher
     runtime: Runtime
     events: EventSink
+    log: RoundLog = field(default_factory=RoundLog, compare=False)
     sends: set["asyncio.Task[Any]"] = field(default_factory=set, compare=False)
 
     @property
@@ -72,6 +78,10 @@ class RunChain:
     def index(self) -> ParticipantIndex:
         """The participant's index in the roster."""
         return self.identity.index
+
+    def is_in(self, members: int) -> bool:
+        """Tell whether the participant's bit is set in a bitmap; never before it has joined."""
+        return self.index != OUTSIDE and bitmap.has(members, self.index)
 
     @property
     def payer(self) -> Pubkey:
@@ -134,13 +144,15 @@ class RunChain:
     async def read_closed(self, view: NetworkView, round_: int) -> RoundView:
         """Return a round that `view` shows as over, once the RPC node shows it closed.
 
-        Several RPC nodes behind one address may lag behind each other. Raises LaggingError when
-        the ring has dropped the round.
+        Several RPC nodes behind one address may lag behind each other. A round that has left the
+        ring may be in the log. Raises LaggingError when it is in neither.
         """
         while True:
             found = await self.read_round(round_)
             if found is not None and found.flags & RoundFlag.CLOSED:
                 return found
             if view.run.round >= round_ + view.run.params.ring:
+                if round_ in self.log.rounds:
+                    return self.log.rounds[round_]
                 raise out_of_ring(round_, view)
             view = await self.watch.next()

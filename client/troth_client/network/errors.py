@@ -4,6 +4,8 @@
     └── RoundError
         ├── LaggingError      what the chain included cannot be obtained here (LAGGING)
         ├── RootDisputeError  exact replay contradicts the canonical root (ROOT_DISPUTE)
+        ├── DisputedError     weights of others are wanted after a ROOT_DISPUTE
+        ├── RunOverError      the run ended, or closed to newcomers, before we had joined
         ├── ReplacedError     another process took over the session of this participant
         ├── BarredError       the run has barred this participant
         └── StoppedError      asked to stop in the middle of catching up
@@ -37,6 +39,14 @@ class RootDisputeError(RoundError):
         self.round = round_
         self.canonical = canonical
         self.own = own
+
+
+class DisputedError(RoundError):
+    """A ROOT_DISPUTE is on record: weights of others are not loaded until the user allows it."""
+
+
+class RunOverError(RoundError):
+    """The run does not take newcomers any more; nothing was deposited."""
 
 
 class ReplacedError(RoundError):

@@ -8,13 +8,14 @@ Next: `../member.py`, `supervisor.py`.
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from troth_client.audit.witness import HonestWitnessWork, Witness, WitnessWork
+from troth_client.checkpoint.state_store import StateStore
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.errors import ClientError
@@ -34,6 +35,7 @@ from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.replica import Replica
 from troth_client.state.residual_archive import Keeping, ResidualArchive
 from troth_client.state.residual_state import ResidualState
+from troth_client.state.retention import Retention
 from troth_client.state.round_state import RoundState, Sequences
 from troth_client.state.verdict_store import VerdictStore
 from troth_client.state.work import HonestWork, TrainerWork
@@ -46,7 +48,7 @@ from troth_client.transport.base import Transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules.config import RunConfig
-from troth_coordinator.rules.ids import Digest, RoundIndex
+from troth_coordinator.rules.ids import Digest, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.view import RunView
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -138,8 +140,22 @@ def assemble(
         replay=Replay(chain, submissions, audits),
     )
     ports.transport.show(audits.openings)
+    ports.transport.show_states(state.states)
     _resume(member, view, stored)
     return member
+
+
+def joined(member: Member, index: ParticipantIndex) -> Member:
+    """Return the member as it goes on after it has joined under this index."""
+    chain = replace(member.chain, identity=replace(member.chain.identity, index=index))
+    submissions = replace(member.submissions, chain=chain)
+    return replace(
+        member,
+        chain=chain,
+        submissions=submissions,
+        witness=replace(member.witness, chain=chain, submissions=submissions),
+        replay=Replay(chain, submissions, member.audits),
+    )
 
 
 def _run_chain(view: RunView, identity: Identity, genesis_hash: Digest, ports: Ports) -> RunChain:
@@ -156,6 +172,10 @@ def _round_state(
     keep, ring = view.params.keep_rounds, view.params.ring
     replica = Replica(config, weight_views(model), path, keep, resources.hashers)
     rule = Residual.of(config)
+
+    def damaged(error: ClientError) -> None:
+        ports.events.emit("file_damaged", reason=str(error))
+
     return RoundState(
         config=config,
         data=resources.data,
@@ -163,7 +183,8 @@ def _round_state(
         residual=ResidualState(rule, replica.layout.num_tiles, keep),
         archive=ResidualArchive(ports.store, Keeping(keep, ring), resources.hashers),
         store=ports.store,
-        keep_rounds=max(keep, ring - 1),
+        states=StateStore(ports.store, damaged),
+        retention=Retention.of(view.params),
         runtime=ports.runtime,
         events=ports.events,
     )

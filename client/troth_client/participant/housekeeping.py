@@ -1,8 +1,9 @@
-"""Housekeeping: send the transitions that anyone may send, and drop files that nobody needs.
+"""Housekeeping: send the transitions that anyone may send, make checkpoints, drop old files.
 
-Owns: transitions, seeds and steps of audits, each sent by about two participants of n; and the
-removal of opening sets and verdicts of settled audits. Never: treats a lost race as an error, or
-lets a send that hangs delay another. Next: `steps/transitions.py`, `audit/transitions.py`.
+Owns: transitions, seeds and steps of audits, each sent by about two participants of n; the start
+of a checkpoint; and the removal of opening sets and verdicts of settled audits.
+Never: treats a lost race as an error, or lets a send that hangs delay another.
+Next: `steps/transitions.py`, `audit/transitions.py`, `checkpoints.py`.
 """
 
 from functools import partial
@@ -16,6 +17,7 @@ from troth_client.audit.transitions import due_for, open_audit, take_step
 from troth_client.member import Member
 from troth_client.network.chain import RunChain
 from troth_client.network.named_tasks import NamedTasks
+from troth_client.participant.checkpoints import Checkpoints
 from troth_client.state.audit_state import AuditState
 from troth_client.state.verdict_store import Duty
 from troth_client.steps.transitions import due_transition, pending_seeds
@@ -57,6 +59,7 @@ class _House:
         self._replica = member.state.replica
         self._audits = member.audits
         self._random = member.submissions.random
+        self._checkpoints = Checkpoints(member)
         self._cranked_slot = self._moved_slot = -1
 
     def crank(self, view: NetworkView) -> None:
@@ -64,6 +67,8 @@ class _House:
         if view.slot <= self._cranked_slot:
             return
         self._cranked_slot = view.slot
+        if self._checkpoints.is_due(view):
+            self.tasks.start("checkpoint", partial(self._checkpoints.make, view))
         if not is_our_turn(self._random, view):
             return
         chain = self._chain

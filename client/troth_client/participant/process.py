@@ -10,10 +10,11 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from solders.keypair import Keypair
@@ -25,8 +26,8 @@ from troth_client.data.shards import TokenData
 from troth_client.member import Member
 from troth_client.model.device import choose_device
 from troth_client.model.export import export
-from troth_client.network.chain import Identity
-from troth_client.participant.assembly import Ports, Resources, assemble
+from troth_client.network.chain import OUTSIDE, Identity
+from troth_client.participant.assembly import Ports, Resources, assemble, joined
 from troth_client.participant.session_funding import SessionFunding
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.participant.stake_keeping import StakeKeeping
@@ -47,6 +48,8 @@ from troth_coordinator.rules.ids import Digest, ParticipantIndex
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
+
+T = TypeVar("T")
 
 FUNDING_POLLS = 25
 """How many polls of the chain pass between two checks of the session key's balance and stake."""
@@ -85,26 +88,34 @@ async def participate(
         # NumPy's BLAS has threads of its own; they spin while others need the cores.
         threadpool_limits(settings.num_threads)
     key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
-    async with HttpRpc(settings.rpc_url) as rpc:
+    async with contextlib.AsyncExitStack() as stack:
+        rpc = await stack.enter_async_context(HttpRpc(settings.rpc_url))
         chain = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=settings.poll_seconds))
         await chain.check_program()
         run = await chain.read_run(Pubkey.from_string(settings.run))
         owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
-        announced = await _announced(owner)
-        async with _open_transport(settings, announced) as transport:
-            index, fee = await _join(owner, settings, session, transport.endpoint)
-            events.emit("joined", index=int(index), endpoint=transport.endpoint, fee=fee)
-            await announce(owner, announced, transport.endpoint, events)
-            with (
-                _open_store(settings, owner, events) as store,
-                ThreadPoolExecutor(settings.num_threads or os.cpu_count(), "hash") as hashers,
-                _kept_funded(settings, owner, session.pubkey(), events),
-            ):
-                runtime = ProcessRuntime(settings.poll_seconds)
-                ports = wrap(Ports(chain, transport, store, runtime, events))
-                identity = Identity(key.pubkey(), session, index)
-                member = await _assemble(settings, identity, ports, hashers)
-                return _end(member, settings, await _follow(member))
+        known, announced = await _known(owner)
+        transport = await stack.enter_async_context(_open_transport(settings, announced))
+        store = stack.enter_context(_open_store(settings, owner, events))
+        threads = settings.num_threads or os.cpu_count()
+        hashers = stack.enter_context(ThreadPoolExecutor(threads, "hash"))
+        runtime = ProcessRuntime(settings.poll_seconds)
+        ports = wrap(Ports(chain, transport, store, runtime, events))
+        identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
+        member = await _enter(owner, settings, await _assemble(settings, identity, ports, hashers))
+        await announce(owner, announced, transport.endpoint, events)
+        stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
+        return _end(member, settings, await _interruptible(member, Supervisor(member).run))
+
+
+async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) -> Member:
+    """Return the member under its index; a newcomer fetches and replays before its deposit."""
+    chain, endpoint = member.chain, member.submissions.transport.endpoint
+    if chain.index == OUTSIDE and (await owner.client.read_run(owner.at.run)).round > 0:
+        await _interruptible(member, Supervisor(member).arrive)
+    index, fee = await _join(owner, settings, chain.identity.session, endpoint)
+    chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
+    return joined(member, index)
 
 
 async def _assemble(
@@ -137,13 +148,14 @@ def _kept_funded(
             one.cancel()
 
 
-async def _announced(owner: Owner) -> str:
-    """Return the endpoint that an earlier join announced; empty for a newcomer."""
+async def _known(owner: Owner) -> tuple[ParticipantIndex | None, str]:
+    """Return index and endpoint of an earlier join; None and "" for a newcomer."""
     view = await owner.client.snapshot(owner.at.run)
-    if index_of_owner(view.entries, bytes(owner.key.pubkey())) is None:
-        return ""
+    known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
+    if known is None:
+        return None, ""
     participant = await owner.client.read_participant(owner.at.run, owner.key.pubkey())
-    return "" if participant is None else participant.endpoint
+    return known, "" if participant is None else participant.endpoint
 
 
 def _open_transport(settings: ParticipantSettings, announced: str) -> Exchange:
@@ -211,9 +223,9 @@ def _open_data(settings: ParticipantSettings) -> TokenData:
     return TokenData(settings.data, manifest)
 
 
-async def _follow(member: Member) -> NetworkView:
-    supervisor = Supervisor(member)
-    following = asyncio.create_task(supervisor.run())
+async def _interruptible(member: Member, work: Callable[[], Awaitable[T]]) -> T:
+    """Return the result of the work; the first signal asks it to stop, the second cancels it."""
+    following = asyncio.ensure_future(work())
     num_signals = 0
 
     def stop() -> None:
@@ -221,7 +233,7 @@ async def _follow(member: Member) -> NetworkView:
         num_signals += 1
         member.chain.events.emit("stop_requested", count=num_signals)
         if num_signals == 1:
-            supervisor.request_stop()
+            member.state.stop.set()
         else:
             following.cancel()
 

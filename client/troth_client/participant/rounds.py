@@ -4,8 +4,10 @@ Owns: the action for each phase, and when a participant may stop. Never: a step 
 Next: `round.py`; `membership.py` for ready and activate, `cooldown.py` for the root-only vote.
 """
 
+from collections import Counter
+
 from troth_client.member import Member
-from troth_client.network.errors import StoppedError
+from troth_client.network.errors import LaggingError, StoppedError
 from troth_client.network.watch import MAX_FAILURES, RPC_FAILURES
 from troth_client.participant.audits import is_needed, owes
 from troth_client.participant.cooldown import vote_root
@@ -18,12 +20,15 @@ from troth_client.participant.membership import (
 from troth_client.round import run_round
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
+from troth_coordinator.rules.ids import RoundIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import PRESENT
 from troth_coordinator.rules.standing import is_short, needed_stake
 from troth_coordinator.rules.view import EntryFlag, NetworkView
 
 OPEN = (Phase.COMMIT, Phase.ATTEST)
+MOST_RECOVERIES = 2
+"""How often a participant goes on from the same checkpoint before it gives up."""
 
 
 async def begin(member: Member) -> None:
@@ -82,10 +87,25 @@ class _Phases:
         self._phase: Phase | None = None
         self._is_short = False
         self._next_view: NetworkView | None = None
+        self._recovered: Counter[RoundIndex] = Counter()
         self.num_failures = 0
 
     async def turn(self) -> NetworkView | None:
-        """Do what the run asks for now; return the last view when there is nothing left to do."""
+        """Do what the run asks for now; return the last view when there is nothing left to do.
+
+        A participant that lacks what it needs goes on from the newest checkpoint.
+        """
+        try:
+            return await self._turn()
+        except LaggingError as error:
+            newest = self._member.chain.watch.latest.run.root_round
+            self._recovered[newest] += 1
+            if self._recovered[newest] > MOST_RECOVERIES:
+                raise
+            await self._member.replay.recover(error)
+            return None
+
+    async def _turn(self) -> NetworkView | None:
         member = self._member
         view, self._next_view = self._next_view or await member.chain.look(), None
         self.num_failures = 0

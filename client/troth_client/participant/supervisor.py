@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from troth_client.audit.debts import debts
 from troth_client.member import Member
+from troth_client.participant.arrival import arrive
 from troth_client.participant.audits import run_audits
 from troth_client.participant.housekeeping import keep_house
 from troth_client.participant.rounds import begin, run_rounds
@@ -53,6 +54,19 @@ class Supervisor:
             for debt in debts(member.audits.tracker, member.chain.index, last):
                 member.chain.events.emit("owed", **asdict(debt))
         return last
+
+    async def arrive(self) -> None:
+        """Bring a participant that has not joined yet to where the run is; then end the tasks.
+
+        Raises RunOverError, LaggingError, StoppedError, and what the parts raise.
+        """
+        try:
+            self._start(self.member.chain.watch.follow(), "watch")
+            await self._beside_siblings(begin(self.member), "begin")
+            await self._beside_siblings(arrive(self.member), "arrive")
+        finally:
+            await end(*self._siblings)
+            self._siblings.clear()
 
     def _start(self, work: Coroutine[Any, Any, NoReturn], name: str) -> None:
         self._siblings.append(self.member.chain.runtime.start(work, name))

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from troth_attestation.state import state_root
+from troth_attestation.pieces import PieceList, StateName, pieces_of
 from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.known_answer import ApplyPath
@@ -39,7 +39,7 @@ class _Past:
     round: RoundIndex
     cursor: int
     weights: dict[str, Tensor]
-    root: Digest | None
+    pieces: PieceList | None
     closure: Closure
 
 
@@ -67,7 +67,7 @@ class Replica:
         self.restart_round = RoundIndex(0)
         self._path = path
         self._hashers = hashers
-        self._root: Digest | None = None
+        self._pieces: PieceList | None = None
         self._known_root: OwnRoot | None = None
         self._past: deque[_Past] = deque(maxlen=keep)
 
@@ -87,13 +87,22 @@ class Replica:
 
     def root(self) -> Digest:
         """State root of the weights on which `round` trains; hashed once per round."""
-        if self._root is None:
-            config_hash = self.config.config_hash()
-            self._root = state_root(
-                self.arrays(), self.round, self.cursor, config_hash, self._hashers
-            )
-            self._known_root = OwnRoot(self.round, self._root)
-        return self._root
+        return self.pieces().root
+
+    def pieces(self) -> PieceList:
+        """Return the pieces under the root of the weights; hashed once per round."""
+        pieces = self._pieces
+        if pieces is None:
+            state = StateName(self.round, self.cursor, self.config.config_hash())
+            pieces = pieces_of(self.arrays(), state, self._hashers)
+            self._know(pieces)
+        return pieces
+
+    def pieces_at(self, round_: int) -> PieceList | None:
+        """Return the pieces of a round that `rewind` can go back to, if they were hashed."""
+        if round_ == self.round:
+            return self._pieces
+        return next((past.pieces for past in self._past if past.round == round_), None)
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         """Return the weights as numpy arrays; on a CPU they share the storage."""
@@ -106,9 +115,9 @@ class Replica:
         payload is included, the weights stay unchanged; round and cursor always advance.
         """
         self._expect(closure.round)
-        self._past.append(_Past(self.round, self.cursor, self._copy(), self._root, closure))
+        self._past.append(_Past(self.round, self.cursor, self._copy(), self._pieces, closure))
         constants = constants_of(self.config.schedule, self.round)
-        self._root = self._known_root = None
+        self._know(None)
         update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
         self.round = RoundIndex(self.round + 1)
         per_payload = self.config.train.sequences_per_payload
@@ -124,16 +133,13 @@ class Replica:
             )
         while self.round > round_:
             past = self._past.pop()
-            self._root = self._known_root = None
             self._load(past.weights)
             self.round, self.cursor = past.round, past.cursor
-            self._root = past.root
-            if past.root is not None:
-                self._known_root = OwnRoot(past.round, past.root)
+            self._know(past.pieces)
 
     def restore(self, weights: Mapping[str, Tensor], round_: RoundIndex, cursor: int) -> None:
         """Replace the state by one loaded from disk or a checkpoint; forgets the past."""
-        self._root = self._known_root = None
+        self._know(None)
         self._load(weights)
         self.round, self.cursor = round_, cursor
         self.restart_round = RoundIndex(0)
@@ -141,10 +147,15 @@ class Replica:
 
     def move_to(self, round_: RoundIndex, cursor: int) -> None:
         """Declare the weights to be those of another round: the way out of Halted (section 3)."""
-        self._root = self._known_root = None
+        self._know(None)
         self.round, self.cursor = round_, cursor
         self.restart_round = round_
         self._past.clear()
+
+    def _know(self, pieces: PieceList | None) -> None:
+        """Take these as the pieces of the weights; None where they are not hashed yet."""
+        self._pieces = pieces
+        self._known_root = None if pieces is None else OwnRoot(self.round, pieces.root)
 
     def _expect(self, round_: RoundIndex) -> None:
         if round_ != self.round:

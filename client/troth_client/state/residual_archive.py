@@ -17,7 +17,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from troth_attestation.openings import Residual, Sampled
-from troth_attestation.state import Float32, residual_tree
+from troth_attestation.pieces import Float32
+from troth_attestation.state import residual_tree
 from troth_client.state.errors import ResidualLostError
 from troth_client.storage import ResidualEntry, Store
 from troth_coordinator.rules.ids import RoundIndex

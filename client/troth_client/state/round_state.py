@@ -13,10 +13,12 @@ from typing import Protocol
 from numpy import int64
 from numpy.typing import NDArray
 
+from troth_client.checkpoint.state_store import StateStore
 from troth_client.runtime.base import Runtime
 from troth_client.state.replica import Replica
 from troth_client.state.residual_archive import ResidualArchive
 from troth_client.state.residual_state import ResidualState
+from troth_client.state.retention import Retention
 from troth_client.storage import Store
 from troth_client.storage.entries import WeightState
 from troth_client.telemetry.events import EventSink
@@ -40,8 +42,7 @@ class Sequences(Protocol):
 class RoundState:
     """The state that rounds build on: weights, residual, store, data.
 
-    `keep_rounds` bounds what is kept on disk and served. `stop` is set when the participant is
-    asked to leave.
+    `stop` is set when the participant is asked to leave.
     """
 
     config: RunConfig
@@ -50,7 +51,8 @@ class RoundState:
     residual: ResidualState
     archive: ResidualArchive
     store: Store
-    keep_rounds: int
+    states: StateStore
+    retention: Retention
     runtime: Runtime
     events: EventSink
     stop: asyncio.Event = field(default_factory=asyncio.Event)

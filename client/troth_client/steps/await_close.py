@@ -60,12 +60,15 @@ async def collect(
     view: NetworkView,
     round_: int,
     held: Mapping[int, Held],
+    *,
+    is_patient: bool = True,
 ) -> tuple[Closure, Payloads]:
     """Return the closure of a closed round and its included payloads, in index order.
 
-    Fetches missing payloads for as long as it takes. A payload that nobody serves is reported on
-    chain once, and may be struck from the round meanwhile. Raises LaggingError when the ring has
-    dropped the round or the run has ended, StoppedError when we are asked to stop.
+    LAGGING: fetches missing payloads for as long as it takes. A payload that nobody serves is
+    reported on chain once, and may be struck from the round meanwhile. Raises LaggingError when
+    the ring has dropped the round, when the run has stored a newer checkpoint or has ended; and
+    StoppedError when we are asked to stop. Without patience, raises LaggingError at once.
     """
     have = dict(held)
     reported: set[int] = set()
@@ -84,6 +87,8 @@ async def collect(
             raise StoppedError(round_, lacking)
         if has_dispersed(view):
             raise _lost(round_, lacking)
+        if view.run.root_round > round_ or not is_patient:
+            raise _passed(round_, lacking, view.run.root_round)
         reported |= await _report(chain, view, round_, set(lacking) - reported)
         view = await chain.watch.next()
 
@@ -157,10 +162,18 @@ def _may_report(chain: RunChain, view: NetworkView, round_: int) -> bool:
     current, run = view.round, view.run
     if current is None or run.phase not in (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN):
         return False
-    if current.base_round != round_ or not bitmap.has(current.members, chain.index):
+    if current.base_round != round_ or not chain.is_in(current.members):
         return False
     patience = max(REPORT_AFTER_SLOTS, run.params.commit_slots // REPORT_AFTER_SHARE)
     return view.slot >= current.open_slot + patience
+
+
+def _passed(round_: int, lacking: list[int], newest: int) -> LaggingError:
+    return LaggingError(
+        f"the payloads {lacking} that round {round_} included",
+        f"nobody who serves them, and the newest checkpoint is that of round {newest}",
+        "LAGGING: load weights from others instead.",
+    )
 
 
 def _lost(round_: int, lacking: list[int]) -> LaggingError:

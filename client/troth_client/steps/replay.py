@@ -2,27 +2,37 @@
 
 Owns: moving the replica over closed rounds and over the restart after a halt, and rewinding when
 the chain corrected a round. When roots disagree, replay gives either the majority's root (heal) or
-our own (ROOT_DISPUTE).
-Never: loads weights because others have them. A state from our own disk counts as verified only
-when the chain names its root. Next: `verified.py`; `participant/rounds.py` calls this.
+another one, twice (ROOT_DISPUTE).
+Never: loads weights of others where it can replay. A state from our own disk counts as verified
+only when the chain names its root.
+Next: `verified.py`; `restore.py` for weights of others; `participant/rounds.py` calls this.
 """
 
 from dataclasses import dataclass
 
 from troth_client.network.chain import RunChain
-from troth_client.network.errors import LaggingError, RootDisputeError, out_of_ring
+from troth_client.network.errors import (
+    LaggingError,
+    RootDisputeError,
+    StoppedError,
+    out_of_ring,
+)
 from troth_client.network.submissions import Submissions
 from troth_client.runtime.base import Runtime
 from troth_client.state.audit_state import AuditState
 from troth_client.state.round_state import RoundState
-from troth_client.steps.await_close import apply, closure_of, collect
+from troth_client.steps.await_close import apply, closure_of, collect, has_dispersed
+from troth_client.steps.restore import Restore
 from troth_client.steps.settle import settle
 from troth_client.steps.verified import load_verified
 from troth_client.telemetry.events import EventSink
+from troth_client.telemetry.pace import Pace
 from troth_client.telemetry.spans import timed
-from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, RunView
+
+MOST_REPLAYS = 2
+"""How often a round is replayed when each time gives another root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,11 @@ class Replay:
     chain: RunChain
     submissions: Submissions
     audits: AuditState
+
+    @property
+    def restore(self) -> Restore:
+        """The way to weights of others."""
+        return Restore(self.chain, self.submissions)
 
     @property
     def state(self) -> RoundState:
@@ -55,10 +70,30 @@ class Replay:
         the run restarted. Checks each canonical root that it passes.
         """
         await self.follow_corrections(view)
+        first, pace = self.state.replica.round, Pace(self.runtime.seconds)
         while self._is_behind(view.run, view.run.round):
-            await self._step(view, view.run.round)
+            await self._advance(view, view.run.round)
             view = await self.chain.look()
+            if pace.is_due():
+                self._report(first, view.run.round, pace)
         return view
+
+    async def recover(self, error: LaggingError) -> None:
+        """LAGGING: go on from the newest checkpoint, or wait for the next one if that is too old.
+
+        Raises the error once the run is over, StoppedError when we are asked to stop.
+        """
+        state, view = self.state, await self.chain.look()
+        state.events.emit("recovering", round=state.replica.round, reason=str(error))
+        oldest = view.run.root_round
+        while self._is_past(view.run, max(oldest, view.run.restart_round)):
+            if state.stop.is_set():
+                raise StoppedError(state.replica.round, [])
+            if has_dispersed(view):
+                raise error
+            view = await self.chain.watch.next()
+            oldest = view.run.root_round
+        await self.restore.newest(view)
 
     async def follow_corrections(self, view: NetworkView) -> None:
         """Rewind to the first round whose outcome on chain is not what was applied here.
@@ -85,12 +120,13 @@ class Replay:
         Raises RootDisputeError if replay gives another root, LaggingError if it cannot be replayed.
         """
         await self._go_to(view, view.run.root_round)
-        await check_root(self, view.run.root)
+        if self.state.replica.round == view.run.root_round:  # else a newer one is stored by now
+            await check_root(self, view.run.root)
 
     async def to_round(self, round_: int) -> bytes:
         """Load the last verified state and apply the chain's bitmaps up to a round.
 
-        Returns the resulting state root. Raises LaggingError.
+        Returns the resulting state root. Raises LaggingError when something for it is missing.
         """
         replica, view = self.state.replica, await self.chain.look()
         if not await self._load(view, round_):
@@ -99,15 +135,17 @@ class Replay:
                 "none",
                 "LAGGING: start again from a checkpoint.",
             )
-        self.state.store.drop_after(replica.round)
         while self._is_behind(view.run, round_):
             if self._must_cross(view.run, round_):
                 await self._cross_restart(view)
             else:
-                found = await collect(self.chain, self.submissions, view, replica.round, {})
+                found = await collect(
+                    self.chain, self.submissions, view, replica.round, {}, is_patient=False
+                )
                 await apply(self.state, *found)
             self.state.events.emit("replayed", round=replica.round, root=replica.root().hex())
             view = await self.chain.look()
+        self.state.store.drop_after(replica.round)
         return replica.root()
 
     async def _load(self, view: NetworkView, at_most: int) -> bool:
@@ -123,6 +161,30 @@ class Replay:
             self.audits.openings.rewind(round_)
         if is_undone or is_own_changed:
             state.residual.rewind(round_)
+
+    def _report(self, first: int, target: int, pace: Pace) -> None:
+        round_ = self.state.replica.round
+        left = pace.seconds_left(round_ - first, target - round_)
+        self.events.emit("replaying", round=round_, target=target, seconds_left=left)
+
+    async def _advance(self, view: NetworkView, target: int) -> None:
+        """Move the replica forward: by replay, or to a checkpoint where the chain forgot rounds."""
+        run, round_ = view.run, self.state.replica.round
+        can_restore = round_ < run.root_round <= target
+        if can_restore and self._is_past(run, round_):
+            await self.restore.newest(view)
+            return
+        try:
+            await self._step(view, target)
+        except LaggingError as error:
+            if not can_restore:
+                raise
+            self.state.events.emit("recovering", round=round_, reason=str(error))
+            await self.restore.newest(await self.chain.look())
+
+    def _is_past(self, run: RunView, round_: int) -> bool:
+        """Whether neither the ring nor the log holds a closed round that a replay begins with."""
+        return round_ + run.params.ring <= run.round and round_ not in self.chain.log.rounds
 
     async def _step(self, view: NetworkView, target: int) -> None:
         """Move the replica over one closed round, or over the restart."""
@@ -169,38 +231,46 @@ class Replay:
         if replica.oldest_round <= round_ <= replica.round:
             replica.rewind(round_)
         elif round_ < replica.round and not await self._load(view, round_):
-            raise out_of_ring(round_, view)
+            if round_ != view.run.root_round:
+                raise out_of_ring(round_, view)
+            await self.restore.newest(view)
         while self._is_behind(view.run, round_):
-            await self._step(view, round_)
+            await self._advance(view, round_)
             view = await self.chain.look()
 
     def _own_bit(self, included: int | RoundView | None) -> bool:
         if isinstance(included, RoundView):
             included = included.included
-        return included is not None and bitmap.has(included, self.chain.index)
+        return included is not None and self.chain.is_in(included)
 
 
 @timed("check")
 async def check_root(replay: Replay, canonical: bytes) -> None:
     """Compare our root of the replica's round with the canonical one; heal or stop.
 
-    Zeros (a void round) say nothing. Raises RootDisputeError, LaggingError.
+    Zeros (a void round) say nothing. Where our own state cannot be replayed, its pieces are
+    compared with those of others (HEALING). Raises RootDisputeError, LaggingError.
     """
     state, events = replay.state, replay.events
     own, round_ = state.replica.root(), state.replica.round
     if canonical in (ZERO_DIGEST, own):
         return
     events.emit("root_differs", round=round_, canonical=canonical.hex(), own=own.hex())
-    replayed = await replay.to_round(round_)
-    if replayed == canonical:
-        state.save_weights()
-        events.emit("healed", round=round_, root=replayed.hex())
-        return
-    events.emit("replay_differs", round=round_, canonical=canonical.hex(), own=replayed.hex())
-    if replayed == own:
-        raise RootDisputeError(round_, canonical, own)
-    raise LaggingError(
-        f"replay to give root {canonical.hex()} (canonical) or {own.hex()} (before the replay)",
-        f"{replayed.hex()}",
-        "LAGGING: the stored weights or payloads are damaged; start again from a checkpoint.",
-    )
+    found: list[bytes] = [own]
+    while len(found) <= MOST_REPLAYS:
+        try:
+            replayed = await replay.to_round(round_)
+        except LaggingError as error:
+            events.emit("replay_failed", round=round_, reason=str(error))
+            break
+        if replayed == canonical:
+            state.save_weights()
+            events.emit("healed", round=round_, root=replayed.hex(), tensors=[], fetched_bytes=0)
+            return
+        events.emit("replay_differs", round=round_, canonical=canonical.hex(), own=replayed.hex())
+        if replayed in found:
+            # Twice the same from checked parts: it is the majority that is wrong.
+            state.store.save_dispute(round_, canonical, replayed)
+            raise RootDisputeError(round_, canonical, replayed)
+        found.append(replayed)
+    await replay.restore.heal(await replay.chain.look(), round_)

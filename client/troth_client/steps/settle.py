@@ -24,7 +24,10 @@ async def settle(
     state = submissions.state
     state.residual.settle(closure.round, closure.own_residual)
     await state.runtime.compute(state.save_weights)
-    oldest = max(0, closure.round - state.keep_rounds)
+    pieces = state.replica.pieces_at(closure.round)
+    if pieces is not None and pieces.root == closure.canonical_root:
+        state.states.show_round(pieces, state.retention.shown)
+    oldest = max(0, closure.round - state.retention.weights)
     # A header is checked against the residual in its maker's last included header, however old.
     # An open audit needs the weights, headers and payloads of its round.
     kept = {
@@ -33,14 +36,16 @@ async def settle(
         *closure.carried,
         *tracker.held_rounds,
     }
-    state.store.drop_before(oldest, keep=kept)
+    payloads_from = max(0, closure.round - state.retention.payloads)
+    state.store.drop_before(oldest, payloads_from, keep=kept)
     state.archive.tidy(closure.round, state.residual.origins())
-    submissions.transport.drop_before(oldest)
+    submissions.transport.drop_before(payloads_from)
+    chain.log.drop_before(closure.round)
     chain.events.emit(
         "round_closed",
         round=closure.round,
         included=[int(i) for i in bitmap.indices_of(closure.included)],
         void=closure.is_void,
-        own=bitmap.has(closure.included, chain.index),
+        own=chain.is_in(closure.included),
         root=state.replica.root().hex(),
     )

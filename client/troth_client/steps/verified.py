@@ -21,10 +21,17 @@ async def load_verified(
 ) -> bool:
     """Load the newest stored state of a round up to `at_most` whose root the chain names.
 
+    A state whose following rounds have left the ring is of no use, unless it is that of `at_most`.
+
     Returns False, leaving the replica alone, if there is none. A file that does not hash to the
     root saved with it is reported and passed over.
     """
-    rounds = [r for r in state.store.weight_rounds() if r <= at_most]
+    ring = view.run.params.ring
+    rounds = [
+        round_
+        for round_ in state.store.weight_rounds()
+        if round_ == at_most or (round_ < at_most and round_ + ring > view.run.round)
+    ]
     roots = await _roots_on_chain(chain, view, rounds)
     for round_ in reversed(rounds):
         found = state.store.load_weights(round_) if round_ in roots else None

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,14 +50,32 @@ def write_record(path: Path, record: Record, durable: bool = True) -> None:
     atomic_write(path, _sealed(record), durable)
 
 
+def read_span(path: Path, name: str, offset: int, num_bytes: int) -> bytes:
+    """Read some bytes of one array, without checking the seal: the caller checks what it reads.
+
+    Raises FileNotFoundError, or DamagedFileError where the record has no such array or bytes.
+    """
+    with path.open("rb") as stream:
+        head = _read_head(stream)
+        at = stream.tell()
+        try:
+            sizes = [(n, math.prod(s) * np.dtype(d).itemsize) for n, d, s in _arrays_of(head)]
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
+        names = [found for found, _ in sizes]
+        if name not in names or offset + num_bytes > dict(sizes)[name]:
+            raise DamagedFileError(path, f"{num_bytes} bytes at {offset} of {name}", "none")
+        stream.seek(at + sum(size for _, size in sizes[: names.index(name)]) + offset)
+        return stream.read(num_bytes)
+
+
 def read_integer(path: Path, name: str) -> int:
     """Read one field of a record without its arrays, and so without checking its seal.
 
     For bookkeeping only. Raises FileNotFoundError, or DamagedFileError where there is no such head.
     """
     with path.open("rb") as stream:
-        magic, length = stream.read(len(MAGIC)), stream.read(4)
-        head = stream.read(int.from_bytes(length, "little")) if magic == MAGIC else b""
+        head = _read_head(stream)
     try:
         return int(json.loads(head)["fields"][name])
     except (ValueError, TypeError, KeyError) as error:
@@ -86,6 +105,17 @@ def read_record(path: Path) -> Record:
         arrays[name] = np.frombuffer(data, np.dtype(dtype), count, at).reshape(shape)
         at += count * np.dtype(dtype).itemsize
     return Record(head["fields"], arrays)
+
+
+def _arrays_of(head: bytes) -> list[tuple[str, str, list[int]]]:
+    """Return name, dtype and shape of the arrays in a head, in the order of their bytes."""
+    return [(name, dtype, shape) for name, dtype, shape in json.loads(head)["arrays"]]
+
+
+def _read_head(stream: IO[bytes]) -> bytes:
+    """Return the JSON head, leaving the stream at the first array; b"" where there is none."""
+    magic, length = stream.read(len(MAGIC)), stream.read(4)
+    return stream.read(int.from_bytes(length, "little")) if magic == MAGIC else b""
 
 
 def _sealed(record: Record) -> Iterator[Chunk]:

@@ -29,10 +29,12 @@ from troth_client.storage.sealed import (
     Record,
     read_integer,
     read_record,
+    read_span,
     write_record,
 )
 
 IDENTITY_FILE = "identity.json"
+DISPUTE_FILE = "dispute.json"
 SALT_KEY_FILE = "salt.key"
 SALT_KEY_BYTES = 32
 _NAME = re.compile(r"^(submission|residual|weights|peer)-(\d{20})(?:-(\d{5}))?\.record$")
@@ -146,6 +148,13 @@ class Store(Closable):
         """w_r of exactly this round, if it is kept."""
         return self._load(WeightState, self._path("weights", round_))
 
+    def read_weights(self, round_: int, tensor: str, offset: int, num_bytes: int) -> bytes | None:
+        """Return some bytes of one tensor of w_r, not checked; None if they are not there."""
+        try:
+            return read_span(self._path("weights", round_), tensor, offset, num_bytes)
+        except (FileNotFoundError, DamagedFileError):
+            return None
+
     def newest_weights(self, at_most: int | None = None) -> WeightState | None:
         """Return the latest weights that verify, of a round up to `at_most`, reporting damage."""
         return self._newest(WeightState, "weights", at_most)
@@ -168,8 +177,12 @@ class Store(Closable):
         names = self._names()
         return sorted(index for kind, r, index, _ in names if kind == "peer" and r == round_)
 
-    def drop_before(self, round_: int, keep: Collection[int] = ()) -> None:
+    def drop_before(
+        self, round_: int, payloads_from: int | None = None, keep: Collection[int] = ()
+    ) -> None:
         """Forget the rounds before `round_`, except those in `keep` (open audits, last included).
+
+        Submissions stay from `payloads_from` on, where that is given.
 
         The newest weights at or before `round_` stay in any case: replay starts from them. Momentum
         stays as well: audits decide about it, see `drop_residuals`.
@@ -177,7 +190,9 @@ class Store(Closable):
         base = max((r for r in self.weight_rounds() if r <= round_), default=round_)
         for kind, r, _, path in self._names():
             stays = kind == "residual" or (kind == "weights" and r == base)
-            if r < round_ and r not in keep and not stays:
+            is_payload = kind in ("submission", "peer") and payloads_from is not None
+            first = payloads_from if is_payload else round_
+            if r < (first or 0) and r not in keep and not stays:
                 path.unlink(missing_ok=True)
 
     def drop_after(self, round_: int) -> None:
@@ -185,6 +200,17 @@ class Store(Closable):
         for kind, r, _, path in self._names():
             if kind == "weights" and r > round_:
                 path.unlink(missing_ok=True)
+
+    def save_dispute(self, round_: int, canonical: bytes, own: bytes) -> None:
+        """Keep the evidence of a root that exact replay contradicts, until the user removes it."""
+        values = {"round": round_, "canonical": canonical.hex(), "own": own.hex()}
+        text = json.dumps(values, indent=2, sort_keys=True)
+        atomic_write(self.dispute_file, [text.encode(), b"\n"], self._durable)
+
+    @property
+    def dispute_file(self) -> Path:
+        """The file of `save_dispute`; while it is there, weights of others are not loaded."""
+        return self._folder / DISPUTE_FILE
 
     def close(self) -> None:
         """Give the folder up; harmless when repeated."""

@@ -128,6 +128,11 @@ def _always(word: str) -> Callable[[Event], str]:
     return lambda _event: word
 
 
+def _share(event: Event) -> str:
+    done, total = int_of(event, "done_bytes"), int_of(event, "total_bytes")
+    return f"{100 * done // max(1, total)} %"
+
+
 def _trained(board: Board, line: PeerLine, event: Event) -> None:
     line.loss_micro = int_of(event, "loss_micro")
     board.losses.setdefault(int_of(event, "round"), {})[line.name] = line.loss_micro
@@ -175,7 +180,15 @@ _STATES: dict[str, Callable[[Event], str]] = {
     "trained": _always("trained"),
     "committed": _always("committed"),
     "attested": _always("attested"),
-    "lagging": _always("lagging"),
+    "lagging": _always("LAGGING: a payload is missing"),
+    "recovering": _always("LAGGING: needs a checkpoint"),
+    "restoring": _always("fetching a checkpoint"),
+    "fetching": lambda event: f"fetching {_share(event)}",
+    "replaying": _always("replaying"),
+    "arrived": _always("ready to join"),
+    "root_differs": _always("HEALING: another root"),
+    "healing": _always("HEALING: fetching pieces"),
+    "healed": _always("healed"),
     "stake_too_low": _always("short of stake"),
     "round_closed": lambda event: "void round" if event.get("void") else "applied",
     "ended": lambda event: "finished" if event.get("finished") else "stopped",

@@ -13,6 +13,7 @@ from typing import Protocol, Self, TypeVar
 
 from troth_attestation.header import HEADER_BYTES
 from troth_attestation.openings import openings_root
+from troth_attestation.pieces import piece_hash
 from troth_client.compression.codec import payload_root
 from troth_client.transport.errors import HolderError
 from troth_coordinator.rules.hashing import H
@@ -33,6 +34,12 @@ class BlobKind(StrEnum):
     HEADER = "header"
     PAYLOAD = "payload"
     OPENINGS = "openings"
+    PIECES = "pieces"
+    PIECE = "piece"
+
+
+SHOWN = frozenset({BlobKind.OPENINGS, BlobKind.PIECES, BlobKind.PIECE})
+"""Kinds of blobs that are shown from a place of their own, and that the blob cache never keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,9 @@ class BlobId:
     HEADER: key is the header hash on chain, bytes are the header and its 64-byte signature.
     PAYLOAD: key is the payload root in the header.
     OPENINGS: key is the openings root in the audit on chain, bytes are the whole opening set.
+    PIECES: key is a state root on chain, bytes are the piece list of that state.
+    PIECE: key is a hash of a piece list, bytes are that piece of a tensor.
+    The last three belong to no round here.
     """
 
     round: int
@@ -55,8 +65,12 @@ class BlobId:
 
     @property
     def is_whole(self) -> bool:
-        """True if the address covers every byte; a header's signature is not covered."""
-        return self.kind is not BlobKind.HEADER
+        """True if the address alone tells whether the bytes are right.
+
+        A header's signature is not covered. A piece list is checked by its reader, who knows the
+        shapes of the tensors.
+        """
+        return self.kind not in (BlobKind.HEADER, BlobKind.PIECES)
 
     def matches(self, data: bytes) -> bool:
         """Return whether the bytes have this address."""
@@ -64,6 +78,10 @@ class BlobId:
             return bool(data) and payload_root(data) == self.key
         if self.kind is BlobKind.OPENINGS:
             return bool(data) and openings_root(data) == self.key
+        if self.kind is BlobKind.PIECE:
+            return bool(data) and piece_hash(data) == self.key
+        if self.kind is BlobKind.PIECES:
+            return True  # only its reader can tell
         return H("troth:header", data[:HEADER_BYTES]) == self.key
 
 
@@ -92,6 +110,13 @@ class OpeningSets(Protocol):
         """Keep and show a pushed set that passed. Raises BlobRefusedError, DiskFullError."""
 
 
+class StatePieces(Protocol):
+    """The weights that others may read; `checkpoint/state_store.py` implements it."""
+
+    def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
+        """Return a piece list by its state root, or a piece by its hash. Called in threads."""
+
+
 class Transport(Protocol):
     """How a participant gives and gets headers and payloads. Use it as an async context manager."""
 
@@ -118,6 +143,9 @@ class Transport(Protocol):
         `sets` also says which sets others may push to us.
         """
 
+    def show_states(self, states: StatePieces) -> None:
+        """Serve piece lists and pieces too: those of `states`, which nobody can push."""
+
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes from anybody; they are checked like fetched ones."""
 
@@ -141,8 +169,8 @@ class Transport(Protocol):
     ) -> T:
         """Return `check` of exactly `num_bytes` bytes with that address, from any holder.
 
-        Bytes that passed are kept and served like our own, except an opening set: the openings
-        store of the caller decides about it. Raises FetchError with every holder's failure. If
+        Bytes that passed are kept and served like our own, except those of the kinds in `SHOWN`:
+        the caller decides about them. Raises FetchError with every holder's failure. If
         bytes other than a header have the right address but fail the check, no holder is to blame:
         the check's own error is raised.
         """

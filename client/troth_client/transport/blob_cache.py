@@ -13,7 +13,14 @@ from typing import Protocol
 
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
-from troth_client.transport.base import BlobId, BlobKind, Check, OpeningSets
+from troth_client.transport.base import (
+    SHOWN,
+    BlobId,
+    BlobKind,
+    Check,
+    OpeningSets,
+    StatePieces,
+)
 from troth_client.transport.errors import BlobRefusedError, NotReleasedError
 
 
@@ -82,6 +89,7 @@ class BlobCache:
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
         self._openings: OpeningSets | None = None
+        self._states: StatePieces | None = None
         self._own: dict[str, BlobId] = {}
         self._expected: dict[str, _Expected] = {}
         self._released = -1
@@ -89,13 +97,11 @@ class BlobCache:
     def hold(self, blob: BlobId, data: bytes) -> None:
         """Keep our own bytes; BlobRefusedError if they do not have that address.
 
-        Opening sets are refused as well: `show` is their only way in.
+        Bytes that are shown from a place of their own are refused as well.
         """
-        if blob.kind is BlobKind.OPENINGS:
+        if blob.kind in SHOWN:
             raise BlobRefusedError(
-                "a header or a payload",
-                "an opening set",
-                "Make it in the openings store that is shown.",
+                "a header or a payload", f"{blob.kind}", "Keep it where it is shown from."
             )
         if not blob.matches(data):
             raise BlobRefusedError(
@@ -109,10 +115,10 @@ class BlobCache:
     def keep(self, blob: BlobId, data: bytes) -> None:
         """Keep foreign bytes that passed every check, in place of others kept before.
 
-        Opening sets are not kept here: the participant that fetched one keeps it.
+        Bytes of the kinds in `SHOWN` are not kept here: the participant that fetched them does.
         """
         self._expected.pop(blob.address, None)
-        if blob.kind is not BlobKind.OPENINGS and self._blobs.get(blob.address) != data:
+        if blob.kind not in SHOWN and self._blobs.get(blob.address) != data:
             self._blobs.put(blob, data)
 
     def accept(self, blob: BlobId, data: bytes) -> None:
@@ -130,12 +136,16 @@ class BlobCache:
         return self._shown(blob.address) or self._blobs.get(blob.address)
 
     def served(self, address: str) -> bytes | None:
-        """Return bytes for others: an opening set or a released blob; else None."""
+        """Return bytes for others: what is shown, or a released blob; else None."""
         return self._shown(address) or self._blobs.served(address)
 
     def show(self, sets: OpeningSets) -> None:
         """Serve these opening sets."""
         self._openings = sets
+
+    def show_states(self, states: StatePieces) -> None:
+        """Serve the pieces of these states."""
+        self._states = states
 
     def release(self, round_: int) -> None:
         """Open the gate for a round and all earlier ones."""
@@ -197,8 +207,12 @@ class BlobCache:
         self._blobs.drop_before(round_)
 
     def _shown(self, address: str) -> bytes | None:
-        root = _openings_root(address)
-        return None if root is None or self._openings is None else self._openings.shown(root)
+        kind, _, key = address.partition("/")
+        if kind == BlobKind.OPENINGS and self._openings is not None:
+            return self._openings.shown(bytes.fromhex(key))
+        if kind in (BlobKind.PIECES, BlobKind.PIECE) and self._states is not None:
+            return self._states.shown(BlobKind(kind), bytes.fromhex(key))
+        return None
 
 
 def _openings_root(address: str) -> bytes | None:

@@ -20,7 +20,7 @@ from typing import Generic, Self, TypeVar
 
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
-from troth_client.transport.base import BlobId, Check, OpeningSets, PushResult
+from troth_client.transport.base import BlobId, Check, OpeningSets, PushResult, StatePieces
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import (
     FetchError,
@@ -94,6 +94,10 @@ class Exchange:
     def show(self, sets: OpeningSets) -> None:
         """Serve opening sets too; see `Transport.show`."""
         self._cache.show(sets)
+
+    def show_states(self, states: StatePieces) -> None:
+        """Serve the pieces of states too; see `Transport.show_states`."""
+        self._cache.show_states(states)
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes; see `Transport.expect`."""
@@ -219,6 +223,8 @@ class _Race(Generic[T]):
         self._running[asyncio.create_task(work)] = (holder, part)
 
     def _finish(self, task: asyncio.Task[tuple[bytes, T]]) -> tuple[bytes, T] | None:
+        order = list(self._running)
+        earlier = [self._running[other][0] for other in order[: order.index(task)]]
         holder, part = self._running.pop(task)
         try:
             won = task.result()
@@ -226,6 +232,8 @@ class _Race(Generic[T]):
             self._note(holder, part, error)
             return None
         self._exchange.scores.delivered(holder)
+        for slow in earlier:  # asked before it and still silent: they have made us wait
+            self._exchange.scores.was_slow(slow)
         return won
 
     def _note(self, holder: str, part: Partial, error: HolderError) -> None:

@@ -10,6 +10,7 @@ from troth_client.transport.errors import HolderError, HolderLacksError, HolderL
 
 _LIE = 8.0
 _FAILURE = 2.0
+_SLOW = 1.0
 _MOST = 64.0
 _FORGIVENESS = 0.5
 
@@ -34,6 +35,10 @@ class HolderScores:
             return
         cost = _LIE if isinstance(error, HolderLiedError) else _FAILURE
         self._faults[holder] = min(_MOST, self.faults(holder) + cost)
+
+    def was_slow(self, holder: str) -> None:
+        """Note that another holder, asked later or beside it, delivered first."""
+        self._faults[holder] = min(_MOST, self.faults(holder) + _SLOW)
 
     def ranked(self, holders: Iterable[str]) -> list[str]:
         """Return the holders without repetition, best first, else in the given order."""

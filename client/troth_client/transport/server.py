@@ -4,7 +4,7 @@ Owns: routes, Range, size caps and time limits for callers. Never: reads a body 
 not the expected one. A blob that is not released looks like one that does not exist.
 Next: `blob_cache.py` for the gate; `http.py` for the calling side.
 
-    GET, HEAD /v1/<kind>/<hex>   kind: header, payload, openings. 200, 206 with Range, 404, 416
+    GET, HEAD /v1/<kind>/<hex>   200, 206 with Range, 404, 416; the kinds are those of `BlobKind`
     POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 503, 507
 
 A caller that asks with `Expect: 100-continue` sends the body only if it is wanted.

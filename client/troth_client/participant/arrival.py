@@ -1,0 +1,53 @@
+"""Arrival: a newcomer brings its weights to where the run is, before it deposits anything.
+
+Owns: the checks that the run still takes newcomers, and when the weights are near enough to join.
+Never: deposits, votes or serves. Next: `steps/replay.py`; `process.py`, which joins afterwards.
+"""
+
+from troth_client.member import Member
+from troth_client.network.errors import LaggingError, RunOverError, StoppedError
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView
+
+RESTING = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
+
+
+async def arrive(member: Member) -> None:
+    """Fetch and replay until the weights are those that a new member needs.
+
+    Raises RunOverError when the run ends or closes to newcomers meanwhile, StoppedError.
+    """
+    chain, replay = member.chain, member.replay
+    while True:
+        view = await chain.look()
+        check_open(view)
+        if member.state.stop.is_set():
+            raise StoppedError(member.state.replica.round, [])
+        try:
+            if view.run.phase in RESTING:
+                await replay.load_stored_root(view)
+            elif view.run.phase != Phase.HALTED:
+                view = await replay.catch_up(view)
+        except LaggingError as error:
+            await replay.recover(error)
+            continue
+        if view.run.phase != Phase.HALTED:
+            chain.events.emit("arrived", round=member.state.replica.round)
+            return
+        await chain.watch.next()
+
+
+def check_open(view: NetworkView) -> None:
+    """Raise RunOverError if the run does not take newcomers any more."""
+    run = view.run
+    if run.phase == Phase.FINISHED:
+        found = f"one that finished at round {run.round}"
+    elif run.round > run.params.join_until_round:
+        found = f"round {run.round}, and joining ended with round {run.params.join_until_round}"
+    else:
+        return
+    raise RunOverError(
+        "a run that takes newcomers",
+        found,
+        "Nothing was deposited. `troth checkpoint fetch` still gets its weights from its members.",
+    )

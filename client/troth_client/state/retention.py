@@ -1,0 +1,57 @@
+"""Retention: how many rounds a participant keeps on disk, and how many bytes that is at most.
+
+Owns: the numbers. Never: deletes; `steps/settle.py` and `checkpoint/state_store.py` do.
+Next: `storage/store.py` for the files, `residual_archive.py` for residuals.
+
+Cases and audits are opened while the ring holds the round, so weights, headers and payloads of the
+ring are kept. Headers and payloads go back to the second-newest checkpoint as well: a joiner may
+be on its way from there. The rounds of open audits come on top, until they are settled.
+"""
+
+from dataclasses import dataclass
+
+from troth_attestation.sizes import TILE_BYTES
+from troth_coordinator.rules.params_view import ParamsView
+
+VOID_ROUNDS = 4
+"""A checkpoint waits for a round that is not void; after three void ones the run halts."""
+SUBMISSION_BYTES = 2_048
+"""Header, signature and the record around a payload."""
+NUM_COPIES = 2
+"""A payload lies twice: in the store for replay, and in the transport for others."""
+NUM_CHECKPOINTS = 4
+"""Two whole ones, one that is being made or fetched, one file that is being replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Rounds that are kept: of weights, of headers and payloads; and of weights shown to others."""
+
+    weights: int
+    payloads: int
+    shown: int
+    residuals: int
+
+    @classmethod
+    def of(cls, params: ParamsView) -> "Retention":
+        """Return what a participant of a run with these parameters keeps."""
+        ring = max(params.keep_rounds, params.ring - 1)
+        since = 2 * (params.checkpoint_every + VOID_ROUNDS)
+        return cls(ring, max(ring, since), params.keep_rounds, params.ring)
+
+    def disk_bytes(
+        self, weight_bytes: int, num_tiles: int, payload_bytes: int, capacity: int
+    ) -> int:
+        """Return the most bytes on disk, beside the rounds of open audits and the event log.
+
+        Weights: those rounds, the run's stored root and the base of a replay. Residuals: u and M
+        around our own submission of each round of the ring.
+        """
+        weights = (self.weights + 3 + NUM_CHECKPOINTS) * weight_bytes
+        residuals = 2 * (self.residuals + 1) * num_tiles * TILE_BYTES
+        each = NUM_COPIES * (payload_bytes + SUBMISSION_BYTES)
+        return weights + residuals + (self.payloads + 1) * capacity * each
+
+    def least_bytes(self, weight_bytes: int) -> int:
+        """Return the bytes without which a participant could not even start."""
+        return NUM_CHECKPOINTS * weight_bytes

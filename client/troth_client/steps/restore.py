@@ -1,0 +1,213 @@
+"""Restore: weights from others, checked under a root that the chain names (sections 9 and 10).
+
+Owns: LAGGING's way out, the newest checkpoint; and HEALING, the pieces of a round that differ.
+Never: takes a byte that is not under the root, or decides that replay is not enough; `replay.py`
+does. Next: `checkpoint/fetch.py`.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NoReturn
+
+import numpy as np
+import torch
+
+from troth_attestation.committed import CommittedState, newest_state, round_state
+from troth_attestation.manifest import CheckpointManifest
+from troth_attestation.pieces import Piece, PieceList, pieces_of
+from troth_client.checkpoint.errors import CheckpointGoneError
+from troth_client.checkpoint.fetch import Source, fetch_draft, fetch_list, fetch_pieces
+from troth_client.checkpoint.folder import CheckpointFolder, Draft, Weights
+from troth_client.model.init import initial_weights
+from troth_client.model.shapes import trainable_shapes
+from troth_client.network.chain import RunChain
+from troth_client.network.errors import DisputedError, LaggingError, StoppedError
+from troth_client.network.submissions import Submissions
+from troth_client.state.round_state import RoundState
+from troth_client.steps.await_close import has_dispersed
+from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
+from troth_coordinator.rules.view import NetworkView
+
+MOST_MISSED = 3
+"""So many checkpoints in a row may be replaced by newer ones before they are fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Brings the replica to a state that the chain names, with the bytes of others."""
+
+    chain: RunChain
+    submissions: Submissions
+
+    @property
+    def state(self) -> RoundState:
+        """The replica that is moved."""
+        return self.submissions.state
+
+    async def newest(self, view: NetworkView) -> None:
+        """Bring the replica to the newest checkpoint of the run; genesis where there is none.
+
+        Fetches for as long as it takes, and begins again with a newer checkpoint when nobody
+        serves this one any more. Raises StoppedError, LaggingError once the run has dispersed.
+        """
+        num_missed = 0
+        while True:
+            wanted = newest_state(view.run)
+            self._check_dispute()
+            try:
+                with self._remembering(wanted.round):
+                    weights = await self._checkpoint(wanted)
+            except CheckpointGoneError as error:
+                view, num_missed = await self.chain.look(), num_missed + 1
+                self._check_hope(view, error, num_missed)
+                continue
+            await self._adopt(view, wanted, weights)
+            return
+
+    async def heal(self, view: NetworkView, round_: int) -> None:
+        """HEALING: fetch the pieces of a closed round's weights that differ from ours.
+
+        Raises LaggingError when nobody serves them any more, StoppedError.
+        """
+        account = await self.chain.read_closed(view, round_)
+        if account.canonical_root == ZERO_DIGEST:
+            raise _unhealed(round_, "a void round")
+        self._check_dispute()
+        wanted, events = round_state(view.run, account), self.chain.events
+        events.emit("healing", round=round_, root=wanted.root.hex())
+        source = self._source(lambda: not self._is_shown(round_))
+        try:
+            pieces = await fetch_list(source, wanted, trainable_shapes(self.state.config.model))
+            weights = {name: value.copy() for name, value in self.state.replica.arrays().items()}
+            different = await self.state.runtime.compute(_different, weights, pieces)
+            num_bytes = await fetch_pieces(source, pieces, different, partial(_patch, weights))
+        except CheckpointGoneError as error:
+            self._check_stop()
+            raise _unhealed(round_, str(error)) from error
+        await self._adopt(view, wanted, weights)
+        events.emit(
+            "healed",
+            round=round_,
+            root=wanted.root.hex(),
+            tensors=sorted({piece.tensor for piece in different}),
+            fetched_bytes=num_bytes,
+        )
+
+    async def _checkpoint(self, wanted: CommittedState) -> Weights:
+        """Return the weights of a checkpoint: ours, genesis, or those of others."""
+        state = self.state
+        if wanted.round == 0:
+            return initial_weights(wanted.run, state.config.model)
+        folder = state.states.checkpoint(wanted.round)
+        if folder is None or folder.pieces.root != wanted.root:
+            folder = await self._fetched(wanted)
+        weights = await state.runtime.compute(folder.weights)
+        wanted.check(await state.runtime.compute(pieces_of, weights, wanted.state))
+        return weights
+
+    async def _fetched(self, wanted: CommittedState) -> CheckpointFolder:
+        state, source = self.state, self._source(lambda: self._is_vain(wanted))
+        self.chain.events.emit("restoring", round=wanted.round, root=wanted.root.hex())
+        pieces = await fetch_list(source, wanted, trainable_shapes(state.config.model))
+        with Draft(state.states.path(wanted.round), pieces) as draft:
+            num_bytes = await fetch_draft(source, draft)
+            folder = await state.runtime.compute(draft.finish, self.manifest_of(pieces))
+        state.states.show_checkpoint(folder)
+        self.chain.events.emit("fetched", round=wanted.round, fetched_bytes=num_bytes)
+        return folder
+
+    def manifest_of(self, pieces: PieceList) -> CheckpointManifest:
+        """Return the manifest of a state of this run."""
+        at = self.chain.at
+        return CheckpointManifest.of(str(at.program), str(at.run), self.state.config, pieces)
+
+    async def _adopt(self, view: NetworkView, wanted: CommittedState, weights: Weights) -> None:
+        """Make these the weights of the replica, and save them; the root is checked once more."""
+        state = self.state
+        tensors = {name: torch.from_numpy(value) for name, value in weights.items()}
+        await state.runtime.compute(
+            state.replica.restore, tensors, RoundIndex(wanted.round), wanted.state.cursor
+        )
+        if wanted.round == view.run.restart_round:
+            # Only the state that a restart loaded ever becomes canonical at that round.
+            state.replica.restart_round = view.run.restart_round
+        wanted.check(await state.runtime.compute(state.replica.pieces))
+        state.store.drop_after(wanted.round)
+        await state.runtime.compute(state.save_weights)
+
+    def _source(self, is_vain: Callable[[], bool]) -> Source:
+        chain, submissions = self.chain, self.submissions
+
+        async def holders() -> list[str]:
+            return await submissions.endpoints(chain.watch.latest, chain.index)
+
+        def gives_up() -> bool:
+            return self.state.stop.is_set() or is_vain()
+
+        return Source(submissions.transport, chain.runtime, chain.events, holders, gives_up)
+
+    def _is_vain(self, wanted: CommittedState) -> bool:
+        """Whether a newer checkpoint is on chain, or nobody is left to ask."""
+        view = self.chain.watch.latest
+        return newest_state(view.run).round != wanted.round or has_dispersed(view)
+
+    def _is_shown(self, round_: int) -> bool:
+        """Whether others still show the weights of a round; they show the last few."""
+        return self.chain.watch.latest.run.round <= round_ + self.state.retention.shown
+
+    def _check_dispute(self) -> None:
+        file = self.state.store.dispute_file
+        if file.exists():
+            raise DisputedError(
+                "weights that our own replay agrees with",
+                f"a ROOT_DISPUTE on record in {file}",
+                "Read it first: the majority voted for weights that replay contradicts. To take "
+                "weights of others all the same, move that file away.",
+            )
+
+    def _check_hope(self, view: NetworkView, error: CheckpointGoneError, num_missed: int) -> None:
+        self._check_stop()
+        if has_dispersed(view) or num_missed >= MOST_MISSED:
+            raise LaggingError(error.expected, error.found, f"LAGGING: {error.next_step}")
+
+    def _check_stop(self) -> None:
+        if self.state.stop.is_set():
+            raise StoppedError(self.state.replica.round, [])
+
+    @contextlib.contextmanager
+    def _remembering(self, first: int) -> Iterator[None]:
+        """Keep the accounts of the rounds from `first` on in the log, while the ring moves on."""
+        remembering = self.chain.runtime.start(self._remember(first), "round log")
+        try:
+            yield
+        finally:
+            remembering.cancel()
+
+    async def _remember(self, first: int) -> NoReturn:
+        chain, view = self.chain, self.chain.watch.latest
+        while True:
+            await chain.log.follow(chain.read_rounds, view, first)
+            view = await chain.watch.next()
+
+
+def _different(weights: Weights, wanted: PieceList) -> list[Piece]:
+    """Return the wanted pieces that are not the ones of these weights."""
+    own = pieces_of(weights, wanted.state)
+    return [
+        piece
+        for piece, found in zip(wanted.pieces(), own.pieces(), strict=True)
+        if piece.hash != found.hash
+    ]
+
+
+def _patch(weights: Weights, piece: Piece, data: bytes) -> None:
+    flat = weights[piece.tensor].reshape(-1).view(np.uint8)
+    flat[piece.offset : piece.offset + piece.num_bytes] = np.frombuffer(data, np.uint8)
+
+
+def _unhealed(round_: int, found: str) -> LaggingError:
+    return LaggingError(
+        f"the pieces of round {round_}", found, "LAGGING: load the newest checkpoint."
+    )
