@@ -1,11 +1,9 @@
 """Events around rounds: silence, halts, pauses, returns, replacements, the end."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from support.halts import with_silent
 from support.runs import (
     NO_AUDITS,
     WINDOWS,
@@ -17,8 +15,6 @@ from support.runs import (
     included,
     member,
     new_session,
-    start_members,
-    time_stopped,
     until,
     until_round,
     void_rounds,
@@ -27,28 +23,13 @@ from support.runs import (
 from troth_attestation.quorum import AuditOutcome
 from troth_client.network.errors import BarredError, ReplacedError
 from troth_client.participant import cooldown
-from troth_coordinator.chain.operations import Owner, Session
+from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
-from troth_simulation.in_process import Member
 
 pytestmark = pytest.mark.long(reason="runs that halt, pause, lose members and start again")
-
-
-async def with_silent(run, working: list[str], silent: list[str]) -> None:
-    """Start some members; the others join and post ready, and never act again."""
-    with time_stopped(run):
-        await start_members(run, working)
-        sessions = []
-        for name in silent:
-            one = await run.add(name)
-            sessions.append((one, Session(run.client, run.at, one.session, one.index)))
-        view = await until(run, lambda view: view.run.phase == Phase.WARMUP, is_stopped=True)
-        for one, session in sessions:
-            vote = root_vote(view.run.address, 0, bytes(one.owner.pubkey()), view.run.root)
-            await session.post_ready(0, vote)
 
 
 async def test_a_silent_third_does_not_stop_the_run(run_factory):
@@ -99,39 +80,6 @@ async def test_exactly_half_silent_still_closes(run_factory):
     assert void_rounds(run, "ada") == []
 
 
-@asynccontextmanager
-async def half_dead(run, members: list[Member]) -> AsyncIterator[None]:
-    """Members without a client that commit to nonsense in every round and never attest.
-
-    Wholly silent ones would be inactive after a round and a half, before a run can halt.
-    """
-    sessions = [Session(run.client, run.at, one.session, one.index) for one in members]
-
-    async def haunt() -> None:
-        while True:
-            view = await run.view()
-            for session in sessions:
-                is_due = view.round and bitmap.has(
-                    view.round.trainers & ~view.round.committed, session.index
-                )
-                if (
-                    is_due
-                    and view.run.phase == Phase.COMMIT
-                    and view.slot <= view.run.phase_end_slot
-                ):
-                    await session.commit_payload(view.run.round, b"h" * 32, b"v" * 32)
-            await run.runtime.wait()
-
-    run.runtime.join()
-    haunting = asyncio.create_task(haunt())
-    try:
-        yield
-    finally:
-        haunting.cancel()
-        await asyncio.gather(haunting, return_exceptions=True)
-        run.runtime.leave()
-
-
 async def test_silence_of_more_than_half_is_void_and_no_strike(run_factory):
     """The silent are inactive after a round and a half of misses; then the others go on."""
     run = await run_factory.create(5)
@@ -143,82 +91,6 @@ async def test_silence_of_more_than_half_is_void_and_no_strike(run_factory):
     for silent in view.entries[2:5]:
         assert silent.status == Status.INACTIVE
         assert silent.strikes == 0
-
-
-async def test_three_void_rounds_halt_and_the_run_starts_again_at_its_checkpoint(run_factory):
-    """No strikes; w_h := w_c, residuals zero, round and cursor go on."""
-    run = await run_factory.create(9, checkpoint_every=100)
-    await with_silent(run, ["ada", "bob"], ["cyd", "dan", "eve"])
-    async with half_dead(run, run.members[2:]):
-        view = await until(run, lambda view: view.run.phase == Phase.HALTED)
-    assert view.run.round == 3
-    assert view.run.cursor == 3 * 5 * 2
-    assert [entry.strikes for entry in view.entries[:5]] == [0] * 5
-    await run.finish()
-    view = await assert_finished(run)
-    assert void_rounds(run, "ada") == [0, 1, 2]
-    assert view.run.restart_round == 3
-    assert view.run.restart_root_round == 0
-    assert view.run.cursor == 3 * 5 * 2 + 6 * 2 * 2
-    for name in ("ada", "bob"):
-        (restarted,) = events_of(run, name, "restarted")
-        assert restarted["round"] == 3
-        assert restarted["root_round"] == 0
-        first = next(one for one in events_of(run, name, "encoded") if one["round"] == 3)
-        assert first["previous"] is None
-    assert list(included(run, "ada").values()) == [[]] * 3 + [[0, 1]] * 6
-
-
-async def halted_after_progress(run) -> tuple[int, list[Member]]:
-    """Six good rounds with a checkpoint at round 4, then three void ones."""
-    members = await start_members(run, ["ada", "bob", "cyd", "dan", "eve"])
-    await until_round(run, 6)
-    for one in members[2:]:
-        await run.stop(one)
-    async with half_dead(run, members[2:]):
-        view = await until(run, lambda view: view.run.phase == Phase.HALTED)
-    assert view.run.root_round == 4
-    return view.run.round, members
-
-
-async def test_a_halt_after_progress_goes_back_to_the_checkpoint(run_factory):
-    """Rounds after 4 are lost with the halt: weights, residuals and stored files follow."""
-    run = await run_factory.create(16, checkpoint_every=4, **NO_AUDITS)
-    halted, members = await halted_after_progress(run)
-    # One of them comes back in the middle of the halt, one only when all is under way again.
-    await run.start(members[2])
-    await until_round(run, halted + 1)
-    await run.start(members[3])
-    await run.finish()
-    view = await assert_finished(run)
-    assert view.run.restart_round == halted
-    assert view.run.restart_root_round == 4
-    for name in ("ada", "bob", "cyd", "dan"):
-        assert len(events_of(run, name, "restarted")) == 1, name
-        assert not events_of(run, name, "root_differs"), name
-    assert 2 in included(run, "ada")[halted]
-    assert 3 in included(run, "ada")[15]
-
-
-def is_ready_again(view) -> bool:
-    return view.run.phase == Phase.WARMUP and view.entries[1].ready_round == 4
-
-
-async def test_killed_while_the_run_starts_again_after_a_halt(run_factory):
-    """Its newest stored state is the one before the halt, of the very round that opens now."""
-    run = await run_factory.create(16, checkpoint_every=4, **NO_AUDITS)
-    halted, members = await halted_after_progress(run)
-    bob = members[1]
-    with time_stopped(run):
-        await until(run, is_ready_again, is_stopped=True)
-        await run.stop(bob)
-        await until(run, lambda view: view.run.phase == Phase.COMMIT, is_stopped=True)
-        assert bob.here.state.store.weight_rounds()[-1] == halted
-        await run.start(bob)
-    await run.finish()
-    await assert_finished(run)
-    assert not events_of(run, "bob", "root_differs")
-    assert 1 in included(run, "ada")[halted]
 
 
 async def test_pause_and_resume(run_factory):

@@ -14,7 +14,7 @@ from support.runs import (
     until_round,
 )
 
-from troth_client.network.errors import RootDisputeError
+from troth_client.network.errors import DisputedError, RootDisputeError
 from troth_client.state.replica import Replica
 from troth_coordinator.rules.phase import Phase
 
@@ -74,6 +74,30 @@ async def test_the_majority_is_wrong_and_the_minority_stops(run_factory, monkeyp
     await run.finish()
     assert (await run.view()).run.phase == Phase.FINISHED
     await assert_conserved(run)
+
+
+async def test_a_dispute_is_not_forgotten_by_a_restart(run_factory, monkeypatch):
+    """The majority is wrong. The honest one takes none of its weights, before it is told to."""
+    quiet = {"ring": 6, "keep_rounds": 3, "checkpoint_every": 2, **NO_AUDITS}
+    run = await run_factory.start(24, names="ada bob cyd dan", **quiet)
+    spoil(monkeypatch, run, lambda name: name != "dan")
+    dan = member(run, "dan")
+    with pytest.raises(RootDisputeError):
+        await dan.task
+    dan.task = None
+    file = dan.here.state.store.dispute_file
+    assert file.exists()
+    await until_round(run, 14)
+    await run.start(dan)
+    with pytest.raises(DisputedError, match=str(file)):
+        await dan.task
+    dan.task = None
+    assert not events_of(run, "dan", "fetched")
+    file.unlink()
+    await run.start(dan)
+    await run.finish()
+    assert dan.here.state.replica.root() == (await run.view()).run.root
+    assert events_of(run, "dan", "fetched")
 
 
 async def test_replays_that_all_differ_are_damage_here_and_others_heal_it(run_factory, monkeypatch):

@@ -108,6 +108,8 @@ def create(options: CreateOptions, output: Output) -> None:
     fund = lamports(options.fund, "--fund")
     council = address(options.council, "--council") if options.council else key.pubkey()
     settings = creation.bind(settings, load_manifest(options.data))
+    for warning in creation.warnings(settings):
+        output.warn(warning)
 
     async def work() -> tuple["Created", Path]:
         async with connect(options.rpc) as client:

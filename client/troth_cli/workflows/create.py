@@ -6,6 +6,7 @@ Never: prints.
 Next: `troth_coordinator.chain.operations.Authority`, which sends the transactions.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ from troth_coordinator.chain.operations import GROWTH_BYTES, ROUNDS_PER_TRANSACT
 from troth_coordinator.rules.errors import ContradictionError
 from troth_coordinator.rules.hashing import H, b32, var
 from troth_coordinator.rules.ids import ZERO_DIGEST
+from troth_coordinator.rules.lateness import least_ring, rounds_closed_to_newcomers
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import RunView
 
@@ -47,6 +49,18 @@ def check_calibrated(settings: RunSettings, rpc: str) -> None:
             f"false, and an RPC node at {host}",
             "Run troth calibrate with this config, and add the section that it prints.",
             "--config",
+        )
+
+
+def warnings(settings: RunSettings) -> Iterator[str]:
+    """Yield what the creator of a run should know about its parameters."""
+    params = settings.chain.to_view()
+    num_closed = rounds_closed_to_newcomers(params)
+    if num_closed:
+        yield (
+            f"nobody can join or return in the last {num_closed} of the {params.checkpoint_every}"
+            f" rounds before a checkpoint: set chain.ring to {least_ring(params.checkpoint_every)},"
+            f" or chain.checkpoint_every to {max(1, params.ring - least_ring(0))}"
         )
 
 

@@ -29,6 +29,7 @@ async def arrive(member: Member) -> None:
             elif view.run.phase != Phase.HALTED:
                 view = await replay.catch_up(view)
         except LaggingError as error:
+            check_open(await chain.look())
             await replay.recover(error)
             continue
         if view.run.phase != Phase.HALTED:

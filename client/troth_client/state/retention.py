@@ -11,12 +11,11 @@ be on its way from there. The rounds of open audits come on top, until they are 
 from dataclasses import dataclass
 
 from troth_attestation.sizes import TILE_BYTES
+from troth_coordinator.rules.lateness import least_ring
 from troth_coordinator.rules.params_view import ParamsView
 
-VOID_ROUNDS = 4
-"""A checkpoint waits for a round that is not void; after three void ones the run halts."""
-SUBMISSION_BYTES = 2_048
-"""Header, signature and the record around a payload."""
+FILE_BYTES = 4_096
+"""The most that a file holds beside tensors, tiles or a payload, for models of few tensors."""
 NUM_COPIES = 2
 """A payload lies twice: in the store for replay, and in the transport for others."""
 NUM_CHECKPOINTS = 4
@@ -36,7 +35,7 @@ class Retention:
     def of(cls, params: ParamsView) -> "Retention":
         """Return what a participant of a run with these parameters keeps."""
         ring = max(params.keep_rounds, params.ring - 1)
-        since = 2 * (params.checkpoint_every + VOID_ROUNDS)
+        since = 2 * least_ring(params.checkpoint_every)
         return cls(ring, max(ring, since), params.keep_rounds, params.ring)
 
     def disk_bytes(
@@ -47,9 +46,10 @@ class Retention:
         Weights: those rounds, the run's stored root and the base of a replay. Residuals: u and M
         around our own submission of each round of the ring.
         """
-        weights = (self.weights + 3 + NUM_CHECKPOINTS) * weight_bytes
-        residuals = 2 * (self.residuals + 1) * num_tiles * TILE_BYTES
-        each = NUM_COPIES * (payload_bytes + SUBMISSION_BYTES)
+        weights = (self.weights + 3 + NUM_CHECKPOINTS) * (weight_bytes + FILE_BYTES)
+        # Beside those of the ring: the u that the oldest builds on, and those of a rewind.
+        residuals = (self.residuals + 3) * (2 * num_tiles * TILE_BYTES + FILE_BYTES)
+        each = NUM_COPIES * (payload_bytes + FILE_BYTES)
         return weights + residuals + (self.payloads + 1) * capacity * each
 
     def least_bytes(self, weight_bytes: int) -> int:

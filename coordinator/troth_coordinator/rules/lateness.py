@@ -1,0 +1,23 @@
+"""Lateness: whether a newcomer can replay from the newest checkpoint to the open round.
+
+Owns: the relation of ring and checkpoints. Never: refuses a run: where the ring is too short,
+newcomers wait for the next checkpoint. Next: `params.py`, whose presets keep the relation.
+"""
+
+from troth_coordinator.rules.params_view import ParamsView
+
+VOID_ROUNDS = 3
+"""A checkpoint waits for a round that is not void; after three void ones the run halts."""
+
+
+def least_ring(checkpoint_every: int) -> int:
+    """Return the ring that always holds all rounds since the newest checkpoint, and one to spare.
+
+    The open round is one of them.
+    """
+    return checkpoint_every + VOID_ROUNDS + 1
+
+
+def rounds_closed_to_newcomers(params: ParamsView) -> int:
+    """Return for how many rounds before each checkpoint nobody can join or return; 0 is best."""
+    return min(params.checkpoint_every, max(0, least_ring(params.checkpoint_every) - params.ring))

@@ -1,0 +1,225 @@
+"""Late is fine: newcomers and long absent members come back over the newest checkpoint."""
+
+import pytest
+from support.event_fields import number
+from support.ports import refused_by
+from support.runs import (
+    NO_AUDITS,
+    assert_conserved,
+    assert_finished,
+    events_of,
+    included,
+    member,
+    until,
+    until_round,
+)
+
+from troth_client.network.chain import OUTSIDE
+from troth_client.network.errors import RunOverError
+from troth_client.transport.base import BlobKind
+from troth_coordinator.chain.instructions import Manifest
+from troth_coordinator.chain.operations import Session
+from troth_coordinator.rules.membership import index_of_owner
+from troth_coordinator.rules.phase import Phase
+
+QUIET = {"ring": 16, "keep_rounds": 3, "checkpoint_every": 10, **NO_AUDITS}
+CONTRIBUTES_WITHIN = 3
+"""Rounds from the start of a fetch to the first round that includes the newcomer's payload."""
+
+
+def first_round(run, name: str) -> int:
+    """The first round that included the payload of a member."""
+    index = member(run, name).index
+    return min(round_ for round_, held in included(run, name).items() if index in held)
+
+
+async def join_late(run, name: str, round_: int):
+    """A newcomer that starts when the run is at `round_`."""
+    await until_round(run, round_)
+    return await run.add_late(name)
+
+
+async def assert_late(run, name: str, round_: int) -> None:
+    """It came over a checkpoint, joined after its arrival, and worked soon after."""
+    await assert_finished(run)
+    events = [event["event"] for event in member(run, name).events.events]
+    assert events.index("fetched") < events.index("arrived") < events.index("joined")
+    assert first_round(run, name) <= round_ + CONTRIBUTES_WITHIN
+    assert not events_of(run, name, "root_differs")
+
+
+async def test_a_joiner_at_round_20_of_40(run_factory):
+    run = await run_factory.start(40, names="ada bob cyd", **QUIET)
+    await join_late(run, "dan", 20)
+    await run.finish()
+    await assert_late(run, "dan", 20)
+    assert events_of(run, "dan", "restoring")[0]["round"] == 10
+
+
+@pytest.mark.long(reason="260 rounds")
+async def test_a_joiner_at_round_200_of_260(run_factory):
+    run = await run_factory.start(260, names="ada bob cyd", **QUIET)
+    await join_late(run, "dan", 200)
+    await run.finish()
+    await assert_late(run, "dan", 200)
+
+
+async def test_a_joiner_near_the_start_replays_everything(run_factory):
+    """The ring still holds round 0: nobody's weights are taken."""
+    run = await run_factory.start(20, names="ada bob cyd", **QUIET)
+    await join_late(run, "dan", 12)
+    await run.finish()
+    await assert_finished(run)
+    assert not events_of(run, "dan", "restoring")
+    assert first_round(run, "dan") <= 12 + CONTRIBUTES_WITHIN
+
+
+async def test_an_absent_member_returns_without_a_deposit(run_factory):
+    run = await run_factory.start(60, names="ada bob cyd dan", **QUIET)
+    dan = member(run, "dan")
+    await until_round(run, 3)
+    await run.stop(dan)
+    await until_round(run, 44)
+    before = run.balance(dan.owner.pubkey())
+    await run.start(dan)
+    await run.finish()
+    await assert_finished(run)
+    assert run.balance(dan.owner.pubkey()) == before
+    back = [round_ for round_, held in included(run, "ada").items() if 3 in held and round_ > 3]
+    assert min(back) <= 44 + CONTRIBUTES_WITHIN
+
+
+@pytest.mark.long(reason="120 rounds")
+async def test_a_member_that_was_absent_for_100_rounds_returns(run_factory):
+    run = await run_factory.start(120, names="ada bob cyd dan", **QUIET)
+    dan = member(run, "dan")
+    await until_round(run, 3)
+    await run.stop(dan)
+    await until_round(run, 103)
+    await run.start(dan)
+    await run.finish()
+    await assert_finished(run)
+    back = [round_ for round_, held in included(run, "ada").items() if 3 in held and round_ > 3]
+    assert min(back) <= 103 + CONTRIBUTES_WITHIN
+
+
+async def test_the_only_seed_dies_in_mid_transfer(run_factory):
+    """Only ada serves pieces, and dies after four of them; bob is there from then on."""
+    run = await run_factory.create(40, **QUIET)
+    served: list[str] = []
+
+    def is_refused(holder: str, wanted) -> bool:
+        if wanted.kind is not BlobKind.PIECE:
+            return False
+        if holder == "ada" and len(served) == 4:
+            run.network.cut("ada")
+        if holder != ("ada" if len(served) < 4 else "bob"):
+            return True
+        served.append(holder)
+        return False
+
+    run.wrap = lambda one, ports: refused_by(ports, is_refused) if one.name == "dan" else ports
+    for name in ("ada", "bob", "cyd", "eve"):
+        await run.start(await run.add(name))
+    dan = await join_late(run, "dan", 20)
+    await until(run, lambda _view: bool(dan.events.named("arrived")))
+    run.network.mend("ada")
+    await run.finish()
+    await assert_late(run, "dan", 20)
+    assert served.count("ada") == 4
+    assert served.count("bob") == len(served) - 4 > 0
+
+
+async def test_a_liar_serves_wrong_pieces_and_is_passed_over(run_factory):
+    """Bob answers each request for weights with other bytes, first of all."""
+    run = await run_factory.create(40, **QUIET)
+
+    class Lies:
+        def __init__(self, honest):
+            self._honest = honest
+
+        def shown(self, kind, key):
+            data = self._honest.shown(kind, key)
+            return None if data is None else bytes([data[0] ^ 1]) + data[1:]
+
+    for name in ("ada", "bob", "cyd"):
+        await run.start(await run.add(name))
+    bob = member(run, "bob").here
+    bob.submissions.transport.show_states(Lies(bob.state.states))
+    dan = await join_late(run, "dan", 20)
+    await run.finish()
+    await assert_late(run, "dan", 20)
+    scores = dan.here.submissions.transport.scores
+    assert scores.faults("bob") > scores.faults("ada")
+
+
+async def test_false_announcements_harm_nobody(run_factory):
+    """Two announce the checkpoint with another hash and a made-up place; the fetch never looks."""
+    run = await run_factory.start(40, names="ada bob cyd", **QUIET)
+    await until_round(run, 12)
+    for name in ("ada", "bob"):
+        one = member(run, name)
+        session = Session(run.client, run.at, one.session, one.index)
+        false = Manifest(10, bytes(32), "http://192.0.2.1:1")
+        await session.announce_manifest(one.owner.pubkey(), false)
+    await join_late(run, "dan", 20)
+    await run.finish()
+    await assert_late(run, "dan", 20)
+
+
+async def test_the_run_ends_while_one_joins(run_factory):
+    """All pieces are withheld until the run is over: nothing was deposited."""
+    run = await run_factory.create(24, **QUIET)
+    run.wrap = lambda one, ports: (
+        refused_by(ports, lambda _holder, wanted: wanted.kind is BlobKind.PIECES)
+        if one.name == "dan"
+        else ports
+    )
+    for name in ("ada", "bob", "cyd"):
+        await run.start(await run.add(name))
+    dan = await join_late(run, "dan", 20)
+    with pytest.raises(RunOverError, match="Nothing was deposited"):
+        await dan.task
+    dan.task = None
+    await run.finish()
+    view = await run.view()
+    assert view.run.phase == Phase.FINISHED
+    assert dan.index == OUTSIDE
+    assert index_of_owner(view.entries, bytes(dan.owner.pubkey())) is None
+    await assert_conserved(run)
+
+
+async def test_a_joiner_during_a_rest_of_the_run(run_factory):
+    """The run waits for members: the newcomer takes the stored root, and the run goes on."""
+    run = await run_factory.start(30, names="ada bob", **QUIET, min_members=2)
+    await until_round(run, 12)
+    await run.stop(member(run, "bob"))
+    view = await until(run, lambda view: view.run.phase == Phase.WAITING_FOR_MEMBERS)
+    assert view.run.round < 30
+    await run.add_late("dan")
+    await until_round(run, view.run.round + 2)
+    await run.start(member(run, "bob"))
+    await run.finish()
+    await assert_finished(run)
+    assert number(events_of(run, "dan", "joined")[0], "index") == 2
+
+
+@pytest.mark.long(reason="a run for each step of joining")
+@pytest.mark.parametrize(
+    "door",
+    ["restoring", "fetching", "fetched", "arrived", "joined", "ready", "activated", "committed"],
+)
+async def test_killed_at_a_step_of_joining(run_factory, door):
+    """kill -9 when it has just reported a step: the next start goes on and joins once."""
+    run = await run_factory.start(40, names="ada bob cyd", **QUIET)
+    await until_round(run, 20)
+    dan = await run.add_late("dan")
+    await until(run, lambda _view: bool(dan.events.named(door)))
+    await run.stop(dan)
+    await run.start(dan)
+    await run.finish()
+    view = await assert_finished(run)
+    assert sum(entry.owner == bytes(dan.owner.pubkey()) for entry in view.entries) == 1
+    if door not in ("joined", "ready", "activated", "committed"):
+        assert len(events_of(run, "dan", "joined")) == 1
+    assert 3 in included(run, "ada")[39]
