@@ -10,6 +10,7 @@
         ├── OutputFileError           a result cannot be written where it was asked for
         ├── SettingsError             a table of the config file that is for the command line
         ├── FundsError                the key cannot pay for what was asked
+        ├── DiskSpaceError            the disk has no room for what was asked
         ├── OtherRunError             a run that is not what was asked for
         ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
@@ -55,6 +56,10 @@ class SettingsError(CommandError):
 
 class FundsError(CommandError):
     """The key cannot pay for what was asked."""
+
+
+class DiskSpaceError(CommandError):
+    """The disk has no room for what was asked."""
 
 
 class OtherRunError(CommandError):

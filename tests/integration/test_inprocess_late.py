@@ -167,6 +167,36 @@ async def test_false_announcements_harm_nobody(run_factory):
     await assert_late(run, "dan", 20)
 
 
+async def test_weights_of_an_open_round_are_shown_to_nobody(run_factory):
+    """Read before the vote is over, they would let anybody copy a root."""
+    run = await run_factory.create(12, **QUIET | {"checkpoint_every": 3})
+    shown: list[tuple[str, int]] = []
+
+    def look(_slot: int) -> None:
+        for one in run.members:
+            state = one.here.state
+            known = state.replica.known_root
+            if known is not None and state.states.shown(BlobKind.PIECES, known.root) is not None:
+                shown.append((one.name, known.round))
+
+    for name in ("ada", "bob", "cyd"):
+        await run.start(await run.add(name))
+    run.on_slot.append(look)
+    await until_round(run, 11)
+    run.on_slot.remove(look)
+    assert shown == []
+    closed = roots_of(run, "ada")[9]
+    assert member(run, "ada").here.state.states.shown(BlobKind.PIECES, closed) is not None
+    await run.finish()
+    await assert_finished(run)
+
+
+def roots_of(run, name: str) -> dict[int, bytes]:
+    """The roots that a member's last rounds trained on."""
+    closed = events_of(run, name, "round_closed")
+    return {event["round"] + 1: bytes.fromhex(event["root"]) for event in closed}
+
+
 async def test_the_run_ends_while_one_joins(run_factory):
     """All pieces are withheld until the run is over: nothing was deposited."""
     run = await run_factory.create(24, **QUIET)

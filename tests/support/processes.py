@@ -45,12 +45,25 @@ class Options(DemoOptions):
 
     def settings(self) -> RunSettings:
         found = DemoOptions.settings(self)
-        return found.model_copy(update={"chain": found.chain.model_copy(update=CHAIN)})
+        return found.model_copy(update={"chain": found.chain.model_copy(update=self.chain())})
+
+    def chain(self) -> dict[str, int]:
+        """Parameters of the run that differ from the config's."""
+        return CHAIN
 
 
-def quiet(folder: Path, num_trainers: int, num_rounds: int) -> Options:
+class LateOptions(Options):
+    """A run whose first rounds leave the ring soon."""
+
+    def chain(self) -> dict[str, int]:
+        return CHAIN | {"ring": 8, "keep_rounds": 3, "checkpoint_every": 4}
+
+
+def quiet(
+    folder: Path, num_trainers: int, num_rounds: int, kind: type[Options] = Options
+) -> Options:
     """Honest trainers of the smallest model, none of whom is audited."""
-    return Options(
+    return kind(
         folder=folder,
         config=SMOKE,
         num_trainers=num_trainers,
@@ -62,9 +75,12 @@ def quiet(folder: Path, num_trainers: int, num_rounds: int) -> Options:
 
 
 class Participants:
-    """Participants that have a data folder each. A context manager; leaving it ends them all."""
+    """Participants that have a data folder each. A context manager; leaving it ends them all.
 
-    def __init__(self, options: DemoOptions, launcher: Launcher) -> None:
+    The last `num_late` of them are the fleet `late`, which the test starts.
+    """
+
+    def __init__(self, options: DemoOptions, launcher: Launcher, num_late: int = 0) -> None:
         self.options = options
         options.folder.mkdir()
         self.launcher = launcher
@@ -72,7 +88,9 @@ class Participants:
         processes = participant_processes(self.options, self.created, launcher.rpc_url)
         self.processes = [self._own_data(process) for process in processes]
         preload(PRELOAD)
-        self.fleet = Fleet(run_participant, self.processes)
+        first = len(self.processes) - num_late
+        self.fleet = Fleet(run_participant, self.processes[:first])
+        self.late = Fleet(run_participant, self.processes[first:])
 
     def data_of(self, name: str) -> Path:
         return self.options.folder / f"data-{name}"
@@ -105,6 +123,7 @@ class Participants:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.late.stop()
         self.fleet.stop()
 
     async def _create(self) -> DemoRun:

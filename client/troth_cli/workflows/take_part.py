@@ -16,6 +16,7 @@ from troth_cli.connection import connect
 from troth_cli.errors import FundsError, InputError
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Output
+from troth_cli.workflows.disk import check_disk
 from troth_cli.workflows.join import ROLES, JoinRequest
 from troth_client.model.device import choose_device
 from troth_client.participant.assembly import check_config
@@ -92,8 +93,10 @@ def take_part(
     """Make the checks that need chain and device, then take part; raises as `join` does."""
     choose_device(request.device)
     view = asyncio.run(check_run(request))
-    for warning in [*warnings_of(oversight(view)), *_unused(request, view)]:
-        output.warn(warning)
+    full = check_disk(request.state, request.config, view.run.params)
+    for warning in [*warnings_of(oversight(view)), *_unused(request, view), full]:
+        if warning:
+            output.warn(warning)
     settings = _settings(request, session, listen)
     log = EventLog.open(request.state / EVENTS_FILE, owner=str(request.owner.pubkey()))
     try:
