@@ -142,8 +142,9 @@ def test_joining_after_the_last_round_for_it_is_refused(bench):
     bench.take_a_seat(run, "a", "b")
     bench.pass_a_round(run, "a", "b")
     error = bench.cli.refused(*bench.join_arguments(run, "late"))
-    assert error["kind"] == "ProgramRefusedError"
-    assert error["name"] == "JoinClosed"
+    assert error["kind"] == "RunOverError"
+    assert "joining ended with round 0" in error["found"]
+    assert "Nothing was deposited" in error["next_step"]
 
 
 def test_without_an_invitation_an_allowlisted_run_is_refused(bench):

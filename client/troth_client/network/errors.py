@@ -58,13 +58,14 @@ class BarredError(RoundError):
 
 
 class StoppedError(RoundError):
-    """Asked to stop while payloads were missing; the supervisor turns it into a normal end."""
+    """Asked to stop while something was missing; a member's task turns it into a normal end."""
 
     def __init__(self, round_: int, missing: list[int]) -> None:
+        what = f"the payloads {missing} of" if missing else "weights newer than those of"
         super().__init__(
-            f"the payloads {missing} of round {round_} before stopping",
+            f"{what} round {round_}",
             "a request to stop",
-            "The next start goes on fetching them.",
+            "Nothing is lost: the next start goes on where this one stopped.",
         )
 
 

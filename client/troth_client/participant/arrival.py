@@ -6,6 +6,7 @@ Never: deposits, votes or serves. Next: `steps/replay.py`; `process.py`, which j
 
 from troth_client.member import Member
 from troth_client.network.errors import LaggingError, RunOverError, StoppedError
+from troth_coordinator.rules.membership import free_indices
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
@@ -45,6 +46,8 @@ def check_open(view: NetworkView) -> None:
         found = f"one that finished at round {run.round}"
     elif run.round > run.params.join_until_round:
         found = f"round {run.round}, and joining ended with round {run.params.join_until_round}"
+    elif not free_indices(view.entries, run.round, run.params):
+        found = "a full one: every place is taken, or was left too short a time ago"
     else:
         return
     raise RunOverError(
