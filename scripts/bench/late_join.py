@@ -125,9 +125,9 @@ def measure(events: dict[str, list[dict[str, Any]]], late: str) -> dict[str, Any
     ]
     replay = first("arrived")["time"] - first("fetched")["time"]
     made = [e for e in old if e["event"] == "checkpoint_made"]
-    steps = [e for e in old if e["event"] == "step_ended" and e["step"] == "train"]
-    busy = [e for e in steps if any(_overlap(e, one) for one in made)]
-    calm = [e for e in steps if e not in busy]
+    every = [e["time"] for e in old if e["event"] == "round_closed"]
+    spans = list(pairwise(every))
+    beside = [b - a for a, b in spans if any(_overlaps(a, b, one) for one in made)]
     begun = first("restoring")["time"]
     seen = [e["round"] + 1 for e in old if e["event"] == "round_closed" and e["time"] <= begun]
     return {
@@ -142,14 +142,12 @@ def measure(events: dict[str, list[dict[str, Any]]], late: str) -> dict[str, Any
         "first_commit_in_round": first("committed")["round"],
         "newest_checkpoint": first("fetched")["round"],
         "checkpoint_seconds": [one["seconds"] for one in made],
-        "train_seconds": round(statistics.median(e["seconds"] for e in calm), 3),
-        "train_seconds_beside": [round(e["seconds"], 3) for e in busy],
+        "round_seconds_beside": [round(one, 2) for one in beside],
     }
 
 
-def _overlap(step: dict[str, Any], made: dict[str, Any]) -> bool:
-    begun, ended = made["time"] - made["seconds"], made["time"]
-    return step["time"] > begun and step["time"] - step["seconds"] < ended
+def _overlaps(begun: float, ended: float, made: dict[str, Any]) -> bool:
+    return made["time"] > begun and made["time"] - made["seconds"] < ended
 
 
 def main() -> int:

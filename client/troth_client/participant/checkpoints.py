@@ -7,10 +7,11 @@ Next: `checkpoint/making.py`; `housekeeping.py` calls this once a slot.
 
 from troth_attestation.committed import CommittedState, newest_state
 from troth_attestation.errors import PieceListError
+from troth_client.checkpoint.errors import CheckpointError
 from troth_client.checkpoint.folder import CheckpointFolder
 from troth_client.checkpoint.making import make_checkpoint
 from troth_client.member import Member
-from troth_client.runtime.files import DiskFullError
+from troth_client.runtime.files import DiskFullError, FolderInUseError
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules.view import NetworkView
@@ -45,7 +46,7 @@ class Checkpoints:
                 wanted,
                 self._member.replay.restore.manifest_of,
             )
-        except (PieceListError, DiskFullError) as error:
+        except (PieceListError, CheckpointError, DiskFullError, FolderInUseError) as error:
             state.events.emit("checkpoint_failed", round=wanted.round, reason=str(error))
             return
         if folder is None:
