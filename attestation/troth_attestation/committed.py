@@ -61,19 +61,17 @@ def newest_state(run: RunView) -> CommittedState:
 
 def checkpoint_state(run: RunView, account: CheckpointView) -> CommittedState:
     """Return the state of a Checkpoint account. Raises CommittedStateError for another run's."""
-    if account.run != run.address:
-        raise CommittedStateError(
-            f"checkpoint of round {account.round}",
-            f"the run {run.address.hex()}",
-            account.run.hex(),
-            "read the Checkpoint account of this run",
-        )
+    _check_run(run, account.run, f"checkpoint of round {account.round}")
     state = StateName(account.round, account.cursor, run.config_hash)
     return CommittedState(run.address, state, account.root, seal=_FROM_CHAIN)
 
 
 def round_state(run: RunView, account: RoundView) -> CommittedState:
-    """Return the canonical state of a closed round. Raises CommittedStateError if it has none."""
+    """Return the canonical state of a closed round.
+
+    Raises CommittedStateError if it has none, or is another run's.
+    """
+    _check_run(run, account.run, f"round {account.round}")
     if not account.flags & RoundFlag.CLOSED or account.canonical_root == ZERO_DIGEST:
         raise CommittedStateError(
             f"round {account.round}",
@@ -83,3 +81,10 @@ def round_state(run: RunView, account: RoundView) -> CommittedState:
         )
     state = StateName(account.round, account.cursor, run.config_hash)
     return CommittedState(run.address, state, account.canonical_root, seal=_FROM_CHAIN)
+
+
+def _check_run(run: RunView, found: Address, what: str) -> None:
+    if found != run.address:
+        raise CommittedStateError(
+            what, f"the run {run.address.hex()}", found.hex(), "read the account of this run"
+        )

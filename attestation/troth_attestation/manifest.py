@@ -16,6 +16,7 @@ from troth_attestation.pieces import PieceList, Shape, StateName, TensorPieces, 
 from troth_attestation.shards import shards_of
 from troth_coordinator.rules.base import FrozenModel
 from troth_coordinator.rules.config import ModelSection, RunConfig
+from troth_coordinator.rules.errors import ConfigError
 from troth_coordinator.rules.hashing import H
 from troth_coordinator.rules.ids import Digest
 
@@ -80,11 +81,15 @@ class CheckpointManifest(FrozenModel):
         if len(data) > MAX_MANIFEST_BYTES:
             raise _wrong(f"at most {MAX_MANIFEST_BYTES} bytes", len(data))
         try:
-            return cls.model_validate_json(data)
+            found = cls.model_validate_json(data)
+            found.config.manifest_digest()
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the file"
             raise _wrong(f"{where}: {first['msg']}", repr(first["input"])[:80]) from error
+        except ConfigError as error:  # keys that contradict each other, or no data set
+            raise _wrong("the config of a run", str(error)) from error
+        return found
 
     def encode(self) -> bytes:
         """Return the canonical JSON: equal states give equal bytes."""
@@ -106,6 +111,11 @@ class CheckpointManifest(FrozenModel):
         `shapes_of` gives the tensors of a model config. Raises ManifestError unless names, shapes,
         shards and numbers of pieces are those of the config, and the pieces have the root.
         """
+        # Before the names of all layers are written out: the config is a stranger's.
+        if self.config.model.num_hidden_layers > len(self.tensors):
+            raise _wrong(
+                f"tensors of {self.config.model.num_hidden_layers} layers", len(self.tensors)
+            )
         shapes = shapes_of(self.config.model)
         self._check_tensors(shapes)
         tensors = (

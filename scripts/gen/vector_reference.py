@@ -73,6 +73,16 @@ def state_root(
     return H("troth:state", merkle(leaves), u64(round_), u64(cursor), config)
 
 
+def piece_list(tensors: dict[str, tuple[list[int], bytes]]) -> bytes:
+    """Hashes of all pieces, 16 chunks each, end to end; tensors by name as (dims, bytes)."""
+    hashes = b""
+    for name in sorted(tensors, key=lambda n: n.encode()):
+        data = tensors[name][1]
+        chunks = [data[at : at + 65536] for at in range(0, len(data), 65536)]
+        hashes += b"".join(top(chunks[at : at + 16]) for at in range(0, len(chunks), 16))
+    return hashes
+
+
 def perm(position: int, n: int, manifest: bytes) -> int:
     """Sequence id at a position of the endless order."""
     epoch, value = position // n, position % n

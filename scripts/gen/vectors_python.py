@@ -38,6 +38,7 @@ def makers(reference: ModuleType | None) -> tuple[Callable[[Stream], Cases], ...
         init,
         tensor,
         state,
+        pieces,
         residual,
         data,
         possession,
@@ -136,6 +137,33 @@ def state(s: Stream) -> Cases:
                 "config_hash": config.hex(),
             }
             yield given, ref.state_root(tensors, round_, cursor, config).hex()
+
+
+def pieces(s: Stream) -> Cases:
+    """Piece lists on either side of a piece's end; values (i * seed) mod 8191."""
+    whole = 16 * 16_384
+    sets = (
+        {"w": [1]},
+        {"w": [16_384, 15]},
+        {"w": [whole]},
+        {"w": [whole + 1]},
+        {"w": [2, whole], "b": [5], "é": [3, whole // 2 - 7]},
+    )
+    for seed, shapes in enumerate(sets, 3):
+        config = s.bytes(32)
+        tensors = {n: (dims, pattern(prod(dims), seed)) for n, dims in shapes.items()}
+        given = {
+            "shapes": shapes,
+            "seed": seed,
+            "round": seed,
+            "cursor": 32 * seed,
+            "config_hash": config.hex(),
+        }
+        out = {
+            "list": ref.piece_list(tensors).hex(),
+            "root": ref.state_root(tensors, seed, 32 * seed, config).hex(),
+        }
+        yield given, out
 
 
 def residual(s: Stream) -> Cases:

@@ -8,8 +8,11 @@ Next: `troth_attestation/shards.py` for what lies where; `fetch.py` and `making.
     <name>.part/                 a draft: sparse files of full length; a restart goes on with it
 """
 
+import fcntl
 import os
+import re
 import shutil
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -23,10 +26,18 @@ from troth_attestation.pieces import Piece, PieceList, Shape, piece_hash
 from troth_attestation.shards import Shard, shards_of
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.model.shapes import trainable_shapes
-from troth_client.runtime.files import Closable, atomic_write, explain_full_disk, flush_folder
+from troth_client.runtime.files import (
+    Closable,
+    DiskFullError,
+    FolderInUseError,
+    atomic_write,
+    explain_full_disk,
+    flush_folder,
+)
 
 MANIFEST_FILE = "manifest.json"
 DRAFT_SUFFIX = ".part"
+_SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 Weights = dict[str, NDArray[np.float32]]
 
 
@@ -44,6 +55,8 @@ class CheckpointFolder:
         """Read the manifest. Raises CheckpointFileError for a file that is missing or not one."""
         file = path / MANIFEST_FILE
         try:
+            if file.exists() and not file.is_file():  # opening a pipe would wait for ever
+                raise _damaged(file, "the manifest of a checkpoint", "no ordinary file")
             with file.open("rb") as stream:
                 manifest = CheckpointManifest.read(stream.read(MAX_MANIFEST_BYTES + 1))
             pieces = manifest.pieces(trainable_shapes)
@@ -71,13 +84,16 @@ class CheckpointFolder:
     def weights(self) -> Weights:
         """Return all tensors, float32 by canonical name, not checked.
 
-        Raises CheckpointFileError for a shard that is cut short.
+        Raises CheckpointFileError for a shard that is gone or cut short.
         """
         found: Weights = {}
         for tensor in self.pieces.tensors:
             shard, offset = self._places[tensor.name]
             file = self.path / shard.file
-            values = np.fromfile(file, "<f4", tensor.num_bytes // 4, offset=offset)
+            try:
+                values = np.fromfile(file, "<f4", tensor.num_bytes // 4, offset=offset)
+            except OSError as error:
+                raise _damaged(file, f"{shard.num_bytes} bytes", error.strerror) from error
             if values.nbytes != tensor.num_bytes:
                 raise _damaged(file, f"{shard.num_bytes} bytes", f"{tensor.name} cut short")
             found[tensor.name] = values.astype(np.float32, copy=False).reshape(tensor.shape)
@@ -88,58 +104,89 @@ class Draft(Closable):
     """A checkpoint that is being filled, piece by piece, in any order and from several threads."""
 
     def __init__(self, path: Path, pieces: PieceList) -> None:
-        """Open or make the draft of `path`; what a killed process wrote stays. DiskFullError."""
+        """Open or make the draft of `path`; what a killed process wrote stays.
+
+        Raises CheckpointFileError if something else than a checkpoint lies at `path`,
+        FolderInUseError while another draft of it is open, DiskFullError.
+        """
         self.pieces = pieces
         self._path = path
         self._folder = path.with_name(path.name + DRAFT_SUFFIX)
         self._places = _places(pieces)
         self._files: dict[str, int] = {}
+        self._use = threading.Lock()
+        _check_place(path)
+        if self._folder.is_symlink():
+            remove(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
-        for shard in shards_of(_shapes(pieces)):
-            file = self._folder / shard.file
-            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-            self._files[shard.file] = handle
-            with explain_full_disk(file):
-                os.ftruncate(handle, shard.num_bytes)
-                os.pwrite(handle, shard.header, 0)
+        shards = shards_of(_shapes(pieces))
+        try:
+            for shard in shards:
+                self._files[shard.file] = _locked(self._folder / shard.file)
+            # A file of another model, or half a manifest, must not end up in the checkpoint.
+            for left in [one for one in self._folder.iterdir() if one.name not in self._files]:
+                remove(left)
+            for shard in shards:
+                with explain_full_disk(self._folder / shard.file):
+                    os.ftruncate(self._files[shard.file], shard.num_bytes)
+                    _write(self._files[shard.file], shard.header, 0)
+        except BaseException:
+            self.close()
+            raise
 
     def has(self, piece: Piece) -> bool:
         """Tell whether the bytes of a piece are here already; reads and hashes them."""
         shard, offset = self._places[piece.tensor]
-        data = os.pread(self._files[shard.file], piece.num_bytes, offset + piece.offset)
+        with self._use:
+            data = os.pread(self._file(shard), piece.num_bytes, offset + piece.offset)
         return len(data) == piece.num_bytes and piece_hash(data) == piece.hash
 
     def put(self, piece: Piece, data: bytes | memoryview) -> None:
         """Write the bytes of a piece, which the caller has checked. Raises DiskFullError."""
         shard, offset = self._places[piece.tensor]
-        with explain_full_disk(self._folder / shard.file):
-            written = os.pwrite(self._files[shard.file], data, offset + piece.offset)
-            if written != piece.num_bytes:  # the disk filled up in the middle
-                os.pwrite(self._files[shard.file], data[written:], offset + piece.offset + written)
+        with self._use, explain_full_disk(self._folder / shard.file):
+            _write(self._file(shard), data, offset + piece.offset)
 
     def finish(self, manifest: CheckpointManifest) -> CheckpointFolder:
-        """Make the filled draft the checkpoint: flushed, then renamed. Raises DiskFullError."""
+        """Make the filled draft the checkpoint: flushed, then renamed.
+
+        Raises DiskFullError, CheckpointFileError if somebody has removed the draft.
+        """
         for file, handle in self._files.items():
             with explain_full_disk(self._folder / file):
                 os.fsync(handle)
-        self.close()
-        atomic_write(self._folder / MANIFEST_FILE, [manifest.encode()])
-        # An older folder in its place was not whole, or it would have been used.
-        shutil.rmtree(self._path, ignore_errors=True)
-        self._folder.replace(self._path)
+        try:
+            atomic_write(self._folder / MANIFEST_FILE, [manifest.encode()])
+            # An older folder in its place was not whole, or it would have been used.
+            remove(self._path)
+            self._folder.replace(self._path)
+        except FileNotFoundError as error:
+            raise _damaged(self._folder, "the pieces of a checkpoint", error.strerror) from error
+        self.close()  # only now: the lock holds until nobody finds a draft to open any more
         flush_folder(self._path.parent)
         return CheckpointFolder(self._path, manifest, self.pieces)
 
     def drop(self) -> None:
         """Remove the draft."""
         self.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove(self._folder)
 
     def close(self) -> None:
-        """Close the files; the draft stays."""
-        for handle in self._files.values():
-            os.close(handle)
-        self._files = {}
+        """Close the files; the draft stays. A thread that still writes is waited for."""
+        with self._use:
+            for handle in self._files.values():
+                os.close(handle)
+            self._files = {}
+
+    def _file(self, shard: Shard) -> int:
+        """Return the open file of a shard.
+
+        A cancelled fetch leaves threads behind. They must not write into another file that has
+        got the number of a closed one.
+        """
+        if shard.file not in self._files:
+            raise ValueError(f"the draft {self._folder} is closed")
+        return self._files[shard.file]
 
 
 def write_weights(
@@ -147,9 +194,14 @@ def write_weights(
 ) -> CheckpointFolder:
     """Write weights that have these pieces as a checkpoint; `weights` are bytes by tensor name.
 
-    Raises DiskFullError; nothing is left behind then.
+    Raises DiskFullError; nothing is left behind then. Other errors are those of `Draft`.
     """
-    with Draft(path, pieces) as draft:
+    try:
+        draft = Draft(path, pieces)
+    except DiskFullError:
+        remove(path.with_name(path.name + DRAFT_SUFFIX))
+        raise
+    with draft:
         try:
             for piece in pieces.pieces():
                 data = weights[piece.tensor][piece.offset : piece.offset + piece.num_bytes]
@@ -158,6 +210,55 @@ def write_weights(
         except BaseException:
             draft.drop()
             raise
+
+
+def remove(path: Path) -> None:
+    """Remove a folder or a file, and of a link only the link itself. It reports no failure."""
+    if path.is_symlink() or path.is_file():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _check_place(path: Path) -> None:
+    """Raise CheckpointFileError if a folder that is no checkpoint would have to make room."""
+    if not path.is_dir() or path.is_symlink() or (path / MANIFEST_FILE).exists():
+        return
+    other = sorted(entry.name for entry in path.iterdir() if not _SHARD.fullmatch(entry.name))
+    if other:
+        raise CheckpointFileError(
+            f"{path} to be free, or a checkpoint",
+            f"a folder with {', '.join(other[:3])}",
+            "Choose another folder: a checkpoint replaces everything in its own.",
+        )
+
+
+def _locked(file: Path) -> int:
+    """Open a shard of a draft for this draft alone. Raises FolderInUseError."""
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        remove(file)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_free = file.exists() and os.path.samestat(os.fstat(handle), file.stat())
+    except BlockingIOError:
+        is_free = False
+    if not is_free:
+        os.close(handle)
+        raise FolderInUseError(
+            f"{file.parent} to be free",
+            "another process or thread that fills it",
+            "Wait until it has ended, then try again.",
+        )
+    return handle
+
+
+def _write(handle: int, data: bytes | memoryview, offset: int) -> None:
+    """Write all the bytes: where a disk fills up, the system may take only some of them."""
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(handle, view, offset)
+        view, offset = view[written:], offset + written
 
 
 def _shapes(pieces: PieceList) -> dict[str, Shape]:

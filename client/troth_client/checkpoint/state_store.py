@@ -8,14 +8,14 @@ Next: `folder.py`; `transport/blob_cache.py` reads `shown`; `steps/settle.py` pu
     <store>/checkpoints/<round>.part/    a draft of `fetch.py` or `making.py`
 """
 
-import shutil
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from troth_attestation.pieces import Piece, PieceList, piece_hash
 from troth_client.checkpoint.errors import CheckpointFileError
-from troth_client.checkpoint.folder import DRAFT_SUFFIX, CheckpointFolder
+from troth_client.checkpoint.folder import DRAFT_SUFFIX, CheckpointFolder, remove
 from troth_client.storage import Store
 from troth_client.transport.base import BlobKind
 from troth_coordinator.rules.ids import Digest
@@ -23,6 +23,7 @@ from troth_coordinator.rules.ids import Digest
 KEPT_CHECKPOINTS = 2
 """The newest, and the one before: a joiner may still be fetching that."""
 
+_ROUND = re.compile(r"0|[1-9][0-9]{0,19}")
 Read = Callable[[Piece], bytes | None]
 
 
@@ -46,12 +47,13 @@ class StateStore:
         self._pieces: dict[Digest, list[tuple[Read, Piece]]] = {}
         self.folder.mkdir(exist_ok=True)
         for path in self.folder.iterdir():
-            if path.name.isdecimal():
-                try:
-                    self._checkpoints[int(path.name)] = CheckpointFolder.open(path)
-                except CheckpointFileError as error:
-                    on_damaged(error)
-                    shutil.rmtree(path, ignore_errors=True)
+            if not _ROUND.fullmatch(path.name):
+                continue
+            try:
+                self._checkpoints[int(path.name)] = _opened(path)
+            except CheckpointFileError as error:
+                on_damaged(error)
+                remove(path)
         self._arrange()
 
     @property
@@ -90,11 +92,11 @@ class StateStore:
         removed = [self._checkpoints.pop(old) for old in self.checkpoints[:-KEPT_CHECKPOINTS]]
         self._arrange()
         for one in removed:
-            shutil.rmtree(one.path, ignore_errors=True)
+            remove(one.path)
         for draft in self.folder.glob("*" + DRAFT_SUFFIX):
             number = draft.name.removesuffix(DRAFT_SUFFIX)
-            if number.isdecimal() and int(number) <= folder.manifest.round:
-                shutil.rmtree(draft, ignore_errors=True)
+            if _ROUND.fullmatch(number) and int(number) <= folder.manifest.round:
+                remove(draft)
 
     def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
         """Return a piece list by its state root, or a piece by its hash; see `StatePieces`."""
@@ -124,3 +126,15 @@ class StateStore:
     def _all(self) -> Iterable[_Shown]:
         yield from (_Shown(one.pieces, one.read) for one in self._checkpoints.values())
         yield from self._rounds.values()
+
+
+def _opened(path: Path) -> CheckpointFolder:
+    """Open the folder of a round. Raises CheckpointFileError if it holds another round's."""
+    folder = CheckpointFolder.open(path)
+    if str(folder.manifest.round) != path.name:
+        raise CheckpointFileError(
+            f"the checkpoint of round {path.name} in {path}",
+            f"that of round {folder.manifest.round}",
+            "The folder is removed: a checkpoint lies under its own round.",
+        )
+    return folder

@@ -10,6 +10,7 @@ array), the arrays' bytes in that order, SHA-256 of everything before it. Little
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,14 +59,22 @@ def read_span(path: Path, name: str, offset: int, num_bytes: int) -> bytes:
     with path.open("rb") as stream:
         head = _read_head(stream)
         at = stream.tell()
+        # Nobody has checked the seal: the head may say anything.
         try:
-            sizes = [(n, math.prod(s) * np.dtype(d).itemsize) for n, d, s in _arrays_of(head)]
-        except (ValueError, TypeError, KeyError) as error:
+            sizes = [(n, _num_bytes(d, s)) for n, d, s in _arrays_of(head)]
+        except (ValueError, TypeError, KeyError, SyntaxError) as error:
             raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
         names = [found for found, _ in sizes]
-        if name not in names or offset + num_bytes > dict(sizes)[name]:
+        begin = at + sum(size for _, size in sizes[: names.index(name)]) if name in names else 0
+        room = sizes[names.index(name)][1] - offset if name in names else 0
+        last = begin + offset + num_bytes
+        if (
+            offset < 0
+            or room < num_bytes
+            or last > os.fstat(stream.fileno()).st_size - _DIGEST_BYTES
+        ):
             raise DamagedFileError(path, f"{num_bytes} bytes at {offset} of {name}", "none")
-        stream.seek(at + sum(size for _, size in sizes[: names.index(name)]) + offset)
+        stream.seek(begin + offset)
         return stream.read(num_bytes)
 
 
@@ -115,7 +124,15 @@ def _arrays_of(head: bytes) -> list[tuple[str, str, list[int]]]:
 def _read_head(stream: IO[bytes]) -> bytes:
     """Return the JSON head, leaving the stream at the first array; b"" where there is none."""
     magic, length = stream.read(len(MAGIC)), stream.read(4)
-    return stream.read(int.from_bytes(length, "little")) if magic == MAGIC else b""
+    size = min(int.from_bytes(length, "little"), os.fstat(stream.fileno()).st_size)
+    return stream.read(size) if magic == MAGIC else b""
+
+
+def _num_bytes(dtype: str, shape: list[int]) -> int:
+    """Return the bytes of an array that an unchecked head describes; ValueError for nonsense."""
+    if not all(isinstance(size, int) and size >= 0 for size in shape):
+        raise ValueError(f"shape {shape}")
+    return math.prod(shape) * np.dtype(dtype).itemsize
 
 
 def _sealed(record: Record) -> Iterator[Chunk]:

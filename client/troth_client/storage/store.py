@@ -152,7 +152,7 @@ class Store(Closable):
         """Return some bytes of one tensor of w_r, not checked; None if they are not there."""
         try:
             return read_span(self._path("weights", round_), tensor, offset, num_bytes)
-        except (FileNotFoundError, DamagedFileError):
+        except (OSError, DamagedFileError):
             return None
 
     def newest_weights(self, at_most: int | None = None) -> WeightState | None:

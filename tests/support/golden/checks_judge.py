@@ -19,6 +19,7 @@ from troth_attestation import (
     verdict,
 )
 from troth_attestation.errors import ReportError
+from troth_attestation.pieces import PieceList, StateName, pieces_of
 
 Given = dict[str, Any]
 unhex = bytes.fromhex
@@ -46,6 +47,17 @@ def py_state(given: Given) -> Any:
     }
     config = unhex(given["config_hash"])
     return state.state_root(tensors, given["round"], given["cursor"], config).hex()
+
+
+def py_pieces(given: Given) -> Any:
+    tensors = {
+        name: pattern(int(np.prod(dims)), given["seed"]).reshape(dims)
+        for name, dims in given["shapes"].items()
+    }
+    name = StateName(given["round"], given["cursor"], unhex(given["config_hash"]))
+    made = pieces_of(tensors, name)
+    assert PieceList.decode(made.encode(), {n: v.shape for n, v in tensors.items()}, name) == made
+    return {"list": made.encode().hex(), "root": made.root.hex()}
 
 
 def py_residual(given: Given) -> Any:
@@ -229,6 +241,7 @@ CHECKS = {
         py_merkle,
         py_tensor,
         py_state,
+        py_pieces,
         py_residual,
         py_data,
         py_possession,
