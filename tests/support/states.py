@@ -27,7 +27,7 @@ MODEL = ModelSection(
     num_attention_heads=2,
     tie_word_embeddings=False,
 )
-"""Two tensors of two pieces each, of which the second is short; nine of one piece."""
+"""Two tensors of two pieces each, of which the second is short; ten of one piece."""
 CONFIG = RunConfig(model=MODEL).with_manifest(b"m" * 32)
 
 Weights = dict[str, NDArray[np.float32]]
