@@ -163,8 +163,19 @@ class BlobCache:
         blobs = sorted((b for b in self._own.values() if b.round == round_), key=lambda b: b.kind)
         return [(blob, data) for blob in blobs if (data := self._blobs.get(blob.address))]
 
+    def is_known(self, address: str) -> bool:
+        """Tell whether a push is not needed, because others can read these bytes already.
+
+        Never of pieces: nobody pushes them, and a caller must not make us read them for that.
+        """
+        return not _is_of_state(address) and self.served(address) is not None
+
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
-        """Accept a push of these bytes from now on."""
+        """Accept a push of these bytes from now on; BlobRefusedError for those in `SHOWN`."""
+        if blob.kind in SHOWN:
+            raise BlobRefusedError(
+                "a header or a payload", f"{blob.kind}", "Opening sets have a list of their own."
+            )
         if self._blobs.get(blob.address) is None:
             self._expected[blob.address] = _Expected(blob, num_bytes, check)
 
@@ -210,7 +221,7 @@ class BlobCache:
         kind, _, key = address.partition("/")
         if kind == BlobKind.OPENINGS and self._openings is not None:
             return self._openings.shown(bytes.fromhex(key))
-        if kind in (BlobKind.PIECES, BlobKind.PIECE) and self._states is not None:
+        if _is_of_state(address) and self._states is not None:
             return self._states.shown(BlobKind(kind), bytes.fromhex(key))
         return None
 
@@ -219,3 +230,7 @@ def _openings_root(address: str) -> bytes | None:
     """Return the root in the address of an opening set; None for another kind of blob."""
     kind, _, key = address.partition("/")
     return bytes.fromhex(key) if kind == BlobKind.OPENINGS else None
+
+
+def _is_of_state(address: str) -> bool:
+    return address.partition("/")[0] in (BlobKind.PIECES, BlobKind.PIECE)

@@ -8,6 +8,9 @@ Next: `exchange.py`; `http.py` can keep its blobs in `FolderBlobs` too.
     <folder>/served/<round>/<kind>-<hex>   what `release` has moved
     <folder>/inbox/<kind>-<hex>            pushed by others, checked when it is asked for
     <folder>/openings/                     the sets of `state/openings_store.py`, if there are any
+
+Weights do not travel through folders: the pieces of a state lie inside larger files of their holder
+and have no file of their own. A holder lacks them here; a run that shows states needs HTTP.
 """
 
 import contextlib
@@ -19,10 +22,15 @@ from pathlib import Path
 from troth_client.runtime.files import atomic_write
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.blob_cache import BlobCache
-from troth_client.transport.errors import HolderLacksError, HolderUnreachableError
+from troth_client.transport.errors import (
+    HolderLacksError,
+    HolderRefusedError,
+    HolderUnreachableError,
+)
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.wire import Partial
 
+_OF_STATES = (BlobKind.PIECES, BlobKind.PIECE)
 _HELD, _SERVED, _INBOX, _OPENINGS = "held", "served", "inbox", "openings"
 
 
@@ -89,6 +97,8 @@ class FolderWire:
         """Append the missing bytes from our own inbox or from what the holder serves."""
         if not (Path(holder) / _SERVED).is_dir():
             raise HolderUnreachableError(f"a folder at {holder}", "none", "Asking another holder.")
+        if blob.kind in _OF_STATES:
+            raise _lacks(holder, blob)
         inbox = self._folder / _INBOX / _file_name(blob.address)
         pushed = _read(inbox, into.num_bytes)
         inbox.unlink(missing_ok=True)
@@ -100,10 +110,12 @@ class FolderWire:
             if file.exists():
                 into.append(holder, _read(file, into.num_bytes)[len(into.data) :])
                 return
-        raise HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking another holder.")
+        raise _lacks(holder, blob)
 
     async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
         """Lay bytes into the holder's inbox; it checks them when it wants them."""
+        if blob.kind in _OF_STATES:
+            raise HolderRefusedError("a blob that is pushed", f"{blob.kind}", "It is fetched.")
         inbox = Path(holder) / _INBOX
         if not inbox.is_dir():
             raise HolderUnreachableError(f"a folder at {holder}", "none", "Serving them instead.")
@@ -113,6 +125,10 @@ class FolderWire:
 def folder_transport(folder: Path) -> Exchange:
     """Make a transport whose endpoint is a folder; all participants must see each other's."""
     return Exchange(BlobCache(FolderBlobs(folder)), FolderWire(folder), Patience())
+
+
+def _lacks(holder: str, blob: BlobId) -> HolderLacksError:
+    return HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking another holder.")
 
 
 def _file_name(address: str) -> str:

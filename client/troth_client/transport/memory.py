@@ -98,7 +98,7 @@ class MemoryWire:
         self._network.check_line(self._endpoint)
         try:
             cache = self._network.reach(holder)
-            if cache.served(blob.address) is None:
+            if not cache.is_known(blob.address):
                 cache.accept(cache.judge(blob.address, data), data)
         except (BlobRefusedError, DiskFullError) as error:
             raise HolderRefusedError(f"{holder} to take it", f"{error}", "Serving.") from error

@@ -118,7 +118,7 @@ class BlobServer:
         return answer
 
     async def _take(self, request: web.BaseRequest, address: str) -> web.Response:
-        if self._cache.served(address) is not None:
+        if self._cache.is_known(address):
             return web.Response(status=200)
         sizes, size = self._cache.welcome(address), request.content_length
         if not sizes:

@@ -167,7 +167,7 @@ async def test_a_set_of_another_length_is_never_taken(make):
 
 async def test_the_transport_has_no_other_door_for_sets(make):
     trainer, seat = await make(), await make()
-    with pytest.raises(BlobRefusedError, match="openings store"):
+    with pytest.raises(BlobRefusedError, match="where it is shown from"):
         trainer.transport.hold(AUDIT.blob, AUDIT.data)
     payload, data = blobs.payload()
     trainer.transport.hold(payload, data)
