@@ -1,8 +1,6 @@
 """Checkpoints in folders: whole or not there, whatever kills, fills or damages what."""
 
-import contextlib
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -12,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from support import states
+from support.disks import no_file_beyond
 
 from troth_attestation.pieces import Piece
 from troth_client.checkpoint.errors import CheckpointFileError
@@ -92,6 +91,7 @@ FILLER = """
 import os, signal, sys
 from pathlib import Path
 from support import states
+from support.disks import no_file_beyond
 from troth_client.checkpoint.folder import Draft
 
 state, end = states.state(), sys.argv[2]
@@ -243,17 +243,6 @@ def test_the_system_may_take_a_write_in_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("os.pwrite", lambda file, data, at: pwrite(file, data[:100_003], at))
     write(tmp_path / "20")
     same_weights(CheckpointFolder.open(tmp_path / "20").weights())
-
-
-@contextlib.contextmanager
-def no_file_beyond(num_bytes):
-    """Refuse to let any file of this process grow beyond a size, as a full disk would."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_full_disk_leaves_no_folder_and_keeps_the_old_one(tmp_path):
