@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from troth_cli.demo.options import DemoOptions
-from troth_cli.demo.participant import PRELOAD, run_participant
+from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_participant
 from troth_cli.demo.setup import create_run, participant_processes, start_chain
 from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
@@ -80,16 +80,19 @@ def run(folder: Path, seed: int, num_trainers: int) -> dict[str, list[dict[str, 
         start_chain(launcher, EventList())
         processes = asyncio.run(_processes(options, launcher.rpc_url))
         preload(PRELOAD)
-        early, late = processes[:num_trainers], processes[num_trainers:]
-        with Fleet(run_participant, early) as members:
-            _await_round(folder, LATE_AT)
-            with Fleet(run_participant, late) as latecomers:
-                if not (members.wait(SECONDS) and latecomers.wait(SECONDS)):
-                    raise TimeoutError(f"the run was not over after {SECONDS} s")
+        _play(folder, processes[:num_trainers], processes[num_trainers:])
     return {name: list(_read(folder / name)) for name in options.names}
 
 
-async def _processes(options: Options, rpc_url: str) -> list[Any]:
+def _play(folder: Path, early: list[ParticipantProcess], late: list[ParticipantProcess]) -> None:
+    with Fleet(run_participant, early) as members:
+        _await_round(folder, LATE_AT)
+        with Fleet(run_participant, late) as latecomers:
+            if not (members.wait(SECONDS) and latecomers.wait(SECONDS)):
+                raise TimeoutError(f"the run was not over after {SECONDS} s")
+
+
+async def _processes(options: Options, rpc_url: str) -> list[ParticipantProcess]:
     async with HttpRpc(rpc_url) as rpc:
         client = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=SLOT_MILLISECONDS / 2_000))
         created = await create_run(options, client, EventList())

@@ -10,6 +10,7 @@ from support.runs import (
     events_of,
     included,
     member,
+    time_stopped,
     until,
     until_round,
 )
@@ -232,6 +233,26 @@ async def test_a_joiner_during_a_rest_of_the_run(run_factory):
     await run.finish()
     await assert_finished(run)
     assert number(events_of(run, "dan", "joined")[0], "index") == 2
+
+
+async def test_a_checkpoint_that_was_damaged_on_our_disk_is_fetched_again(run_factory):
+    """Killed after its fetch, with one byte changed since: the length alone looks right."""
+    run = await run_factory.start(40, names="ada bob cyd", **QUIET)
+    dan = await join_late(run, "dan", 22)
+    with time_stopped(run):
+        await until(run, lambda _view: bool(dan.events.named("fetched")), is_stopped=True)
+        await run.stop(dan)
+        (checkpoint,) = dan.folder.glob("checkpoints/*/model-*.safetensors")
+        data = bytearray(checkpoint.read_bytes())
+        data[-1] ^= 1
+        checkpoint.write_bytes(bytes(data))
+        for path in dan.folder.glob("weights-*.record"):
+            path.unlink()
+        await run.start(dan)
+    await run.finish()
+    await assert_finished(run)
+    assert "other bytes" in events_of(run, "dan", "file_damaged")[0]["reason"]
+    assert len(events_of(run, "dan", "fetched")) == 2
 
 
 @pytest.mark.long(reason="a run for each step of joining")

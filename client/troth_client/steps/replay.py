@@ -256,6 +256,8 @@ async def check_root(replay: Replay, canonical: bytes) -> None:
     if canonical in (ZERO_DIGEST, own):
         return
     events.emit("root_differs", round=round_, canonical=canonical.hex(), own=own.hex())
+    # Replaying moves the replica: these are what HEALING compares.
+    ours = {name: value.copy() for name, value in state.replica.arrays().items()}
     found: list[bytes] = [own]
     while len(found) <= MOST_REPLAYS:
         try:
@@ -273,4 +275,4 @@ async def check_root(replay: Replay, canonical: bytes) -> None:
             state.store.save_dispute(round_, canonical, replayed)
             raise RootDisputeError(round_, canonical, replayed)
         found.append(replayed)
-    await replay.restore.heal(await replay.chain.look(), round_)
+    await replay.restore.heal(await replay.chain.look(), round_, ours)

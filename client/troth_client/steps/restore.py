@@ -17,7 +17,7 @@ import torch
 from troth_attestation.committed import CommittedState, newest_state, round_state
 from troth_attestation.manifest import CheckpointManifest
 from troth_attestation.pieces import Piece, PieceList, pieces_of
-from troth_client.checkpoint.errors import CheckpointGoneError
+from troth_client.checkpoint.errors import CheckpointFileError, CheckpointGoneError
 from troth_client.checkpoint.fetch import Source, fetch_draft, fetch_list, fetch_pieces
 from troth_client.checkpoint.folder import CheckpointFolder, Draft, Weights
 from troth_client.model.init import initial_weights
@@ -25,6 +25,7 @@ from troth_client.model.shapes import trainable_shapes
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import DisputedError, LaggingError, StoppedError
 from troth_client.network.submissions import Submissions
+from troth_client.runtime.files import FolderInUseError
 from troth_client.state.round_state import RoundState
 from troth_client.steps.await_close import has_dispersed
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
@@ -59,6 +60,9 @@ class Restore:
             try:
                 with self._remembering(wanted.round):
                     weights = await self._checkpoint(wanted)
+            except FolderInUseError:  # it is being made here, from our own weights
+                view = await self.chain.watch.next()
+                continue
             except CheckpointGoneError as error:
                 view, num_missed = await self.chain.look(), num_missed + 1
                 self._check_hope(view, error, num_missed)
@@ -66,21 +70,18 @@ class Restore:
             await self._adopt(view, wanted, weights)
             return
 
-    async def heal(self, view: NetworkView, round_: int) -> None:
-        """HEALING: fetch the pieces of a closed round's weights that differ from ours.
+    async def heal(self, view: NetworkView, round_: int, weights: Weights) -> None:
+        """HEALING: fetch the pieces of a round's canonical weights that are not in `weights`.
 
-        Raises LaggingError when nobody serves them any more, StoppedError.
+        `weights` are ours of that round, and are changed. Raises LaggingError when nobody serves
+        the pieces any more, StoppedError.
         """
-        account = await self.chain.read_closed(view, round_)
-        if account.canonical_root == ZERO_DIGEST:
-            raise _unhealed(round_, "a void round")
         self._check_dispute()
-        wanted, events = round_state(view.run, account), self.chain.events
+        wanted, events = await self._canonical(view, round_), self.chain.events
         events.emit("healing", round=round_, root=wanted.root.hex())
         source = self._source(lambda: not self._is_shown(round_))
         try:
             pieces = await fetch_list(source, wanted, trainable_shapes(self.state.config.model))
-            weights = {name: value.copy() for name, value in self.state.replica.arrays().items()}
             different = await self.state.runtime.compute(_different, weights, pieces)
             num_bytes = await fetch_pieces(source, pieces, different, partial(_patch, weights))
         except CheckpointGoneError as error:
@@ -95,21 +96,44 @@ class Restore:
             fetched_bytes=num_bytes,
         )
 
+    async def _canonical(self, view: NetworkView, round_: int) -> CommittedState:
+        """Return the canonical state of a round. Raises LaggingError if the chain names none."""
+        if round_ == view.run.root_round:
+            return newest_state(view.run)
+        account = await self.chain.read_closed(view, round_)
+        if account.canonical_root == ZERO_DIGEST:
+            raise _unhealed(round_, "a void round")
+        return round_state(view.run, account)
+
     async def _checkpoint(self, wanted: CommittedState) -> Weights:
         """Return the weights of a checkpoint: ours, genesis, or those of others."""
         state = self.state
         if wanted.round == 0:
             return initial_weights(wanted.run, state.config.model)
         folder = state.states.checkpoint(wanted.round)
-        if folder is None or folder.pieces.root != wanted.root:
-            folder = await self._fetched(wanted)
-        weights = await state.runtime.compute(folder.weights)
-        wanted.check(await state.runtime.compute(pieces_of, weights, wanted.state))
+        if folder is not None and folder.pieces.root == wanted.root:
+            weights = await state.runtime.compute(_read, folder, wanted)
+            if weights is not None:
+                return weights
+            state.events.emit("file_damaged", reason=f"{folder.path} has other bytes by now")
+        folder = await self._fetched(wanted)
+        weights = await state.runtime.compute(_read, folder, wanted)
+        if weights is None:
+            raise CheckpointFileError(
+                f"{folder.path} with the bytes that were just written",
+                "other bytes",
+                "Check this machine's disk and memory.",
+            )
         return weights
 
     async def _fetched(self, wanted: CommittedState) -> CheckpointFolder:
         state, source = self.state, self._source(lambda: self._is_vain(wanted))
-        self.chain.events.emit("restoring", round=wanted.round, root=wanted.root.hex())
+        self.chain.events.emit(
+            "restoring",
+            round=wanted.round,
+            root=wanted.root.hex(),
+            from_round=state.replica.round,  # the rounds from here to there are not replayed
+        )
         pieces = await fetch_list(source, wanted, trainable_shapes(state.config.model))
         with Draft(state.states.path(wanted.round), pieces) as draft:
             num_bytes = await fetch_draft(source, draft)
@@ -190,6 +214,15 @@ class Restore:
         while True:
             await chain.log.follow(chain.read_rounds, view, first)
             view = await chain.watch.next()
+
+
+def _read(folder: CheckpointFolder, wanted: CommittedState) -> Weights | None:
+    """Return the weights of a checkpoint; None if they are not those of the state."""
+    try:
+        weights = folder.weights()
+    except CheckpointFileError:
+        return None
+    return weights if pieces_of(weights, wanted.state).root == wanted.root else None
 
 
 def _different(weights: Weights, wanted: PieceList) -> list[Piece]:
