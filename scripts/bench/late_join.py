@@ -1,7 +1,7 @@
 """Joining late, measured: `python scripts/bench/late_join.py [--layers L --hidden C] [--seed S]`.
 
-Owns: one run of real processes on the embedded chain, one of which starts late; seconds and bytes
-of each step of its way in, from its own log; and what checkpoints cost those who train.
+Owns: one run of real processes on the embedded chain, one of which starts late. Its log gives
+the seconds and bytes of each step of its way in, another log the cost of checkpoints.
 Next: docs/results.md has the table; tests/integration/test_processes_late.py for the claims.
 
 Prints one line of JSON. Rounds are as short as the machine allows: nobody waits for deadlines.
@@ -40,7 +40,7 @@ LATE_AT = 18
 
 
 class Options(DemoOptions):
-    """A run whose first rounds leave the ring, of a model of the size that was asked for."""
+    """A run whose first rounds leave the ring, of a model of the size asked for."""
 
     model: dict[str, int] = {}  # noqa: RUF012  set once, by `main`
 

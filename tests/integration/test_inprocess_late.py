@@ -2,7 +2,7 @@
 
 import pytest
 from support.event_fields import number
-from support.ports import refused_by
+from support.ports import Wrapped, refused_by
 from support.runs import (
     NO_AUDITS,
     assert_conserved,
@@ -129,6 +129,37 @@ async def test_the_only_seed_dies_in_mid_transfer(run_factory):
     await assert_late(run, "dan", 20)
     assert served.count("ada") == 4
     assert served.count("bob") == len(served) - 4 > 0
+
+
+async def test_the_ring_moves_on_while_a_slow_joiner_fetches(run_factory):
+    """Its pieces take six slots each: when all are here, the ring has dropped the first rounds."""
+    quiet = {"ring": 10, "keep_rounds": 3, "checkpoint_every": 6, **NO_AUDITS}
+    run = await run_factory.create(40, **quiet)
+
+    def wrap(one, ports):
+        if one.name != "dan":
+            return ports
+        wire = ports.transport._wire
+
+        async def read(holder, wanted, into):
+            for _ in range(6 if wanted.kind is BlobKind.PIECE else 0):
+                await ports.runtime.wait()
+            await wire.read(holder, wanted, into)
+
+        ports.transport._wire = Wrapped(wire, read=read)
+        return ports
+
+    run.wrap = wrap
+    for name in ("ada", "bob", "cyd"):
+        await run.start(await run.add(name))
+    dan = await join_late(run, "dan", 11)
+    view = await until(run, lambda _view: bool(dan.events.named("fetched")))
+    fetched = number(dan.events.named("fetched")[0], "round")
+    assert view.run.round >= fetched + 10, "the ring has moved on"
+    await run.finish()
+    await assert_finished(run)
+    assert len(dan.events.named("fetched")) == 1
+    assert 3 in included(run, "ada")[39]
 
 
 async def test_a_liar_serves_wrong_pieces_and_is_passed_over(run_factory):

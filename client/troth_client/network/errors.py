@@ -58,7 +58,7 @@ class BarredError(RoundError):
 
 
 class StoppedError(RoundError):
-    """Asked to stop while something was missing; a member's task turns it into a normal end."""
+    """Asked to stop while something was missing; for a member it is a normal end."""
 
     def __init__(self, round_: int, missing: list[int]) -> None:
         what = f"the payloads {missing} of" if missing else "weights newer than those of"
