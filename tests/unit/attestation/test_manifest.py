@@ -54,7 +54,6 @@ NO_MANIFESTS = {
     "deep": b"[" * 100_000,
     "NaN": b"NaN",
     "zeros": bytes(1000),
-    "too long": bytes(MAX_MANIFEST_BYTES + 1),
 }
 
 
@@ -62,6 +61,14 @@ NO_MANIFESTS = {
 def test_what_is_no_manifest_is_refused(what):
     with pytest.raises(ManifestError, match="nothing of it was used"):
         judged(NO_MANIFESTS[what])
+
+
+def test_a_manifest_that_is_too_long_is_not_parsed(monkeypatch):
+    assert MAX_MANIFEST_BYTES == 2**28
+    monkeypatch.setattr("troth_attestation.manifest.MAX_MANIFEST_BYTES", len(DATA))
+    assert judged(DATA) == STATE.pieces
+    with pytest.raises(ManifestError, match=f"at most {len(DATA)} bytes"):
+        judged(DATA + b" ")
 
 
 def first(**fields):
@@ -98,7 +105,8 @@ REFUSED = {
     "no data set": lambda values: values["config"]["data"].update(manifest_hash=""),
     "another data set": lambda values: values["config"]["data"].update(manifest_hash=HASH),
     "a config that contradicts itself": model(num_attention_heads=3),
-    "more layers than tensors": model(num_hidden_layers=2**60),
+    "more layers than tensors": model(num_hidden_layers=10**9),
+    "layers beyond any number": model(num_hidden_layers=2**60),
     "a layer more": model(num_hidden_layers=2),
     "absurd width": model(hidden_size=2**62),
     "absurd vocabulary": model(vocab_size=2**63),

@@ -87,18 +87,14 @@ def test_the_newest_rounds_are_shown_and_the_others_forgotten(store):
 def test_only_two_checkpoints_and_no_older_draft_stay(store):
     shown, _ = opened(store)
     made = [states.state(round_, seed=round_) for round_ in (10, 20, 30)]
+    (shown.folder / ("notes" + DRAFT_SUFFIX)).mkdir()
     for one in made:
-        number = one.pieces.state.round
-        for draft in (number - 1, number, number + 1):
-            if not shown.path(draft).exists():
-                Draft(shown.path(draft), one.pieces).close()
-        (shown.folder / ("notes" + DRAFT_SUFFIX)).mkdir(exist_ok=True)
-        with_draft = shown.path(number).with_name(f"{number}{DRAFT_SUFFIX}")
-        assert with_draft.is_dir()
-        shown.show_checkpoint(write(store, one))
+        folder = write(store, one)
+        for draft in (-1, 0, 1):
+            Draft(shown.path(one.pieces.state.round + draft), one.pieces).close()
+        shown.show_checkpoint(folder)
     assert shown.checkpoints == [20, 30]
-    found = sorted(path.name for path in shown.folder.iterdir())
-    assert found == ["20", "30", "31.part", "notes.part"]
+    assert names(shown.folder) == ["20", "30", "31.part", "notes.part"]
     assert [is_served(shown, one) for one in made] == [False, True, True]
 
 
