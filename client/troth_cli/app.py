@@ -32,6 +32,7 @@ _MODULES: Final = {
     "keys": "keys",
     "run": "run",
     "case": "case",
+    "checkpoint": "checkpoint",
     "debug": "debug",
 }
 """First words of a command line in the order of the help, and the module in `commands/` of each."""

@@ -12,6 +12,8 @@
         ├── FundsError                the key cannot pay for what was asked
         ├── DiskSpaceError            the disk has no room for what was asked
         ├── OtherRunError             a run that is not what was asked for
+        ├── CheckpointMissingError    the chain names no root for that round
+        ├── DifferentWeightsError     weights that do not have the root on chain
         ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
         └── NotJoinedError            the key takes no part in the run
@@ -64,6 +66,23 @@ class DiskSpaceError(CommandError):
 
 class OtherRunError(CommandError):
     """The run on chain is not the one that was asked for."""
+
+
+class CheckpointMissingError(CommandError):
+    """The chain names no state root of that round."""
+
+
+class DifferentWeightsError(CommandError):
+    """Weights do not have the root that the chain names.
+
+    `name` is the first tensor that differs, "" where nobody could tell.
+    """
+
+    def __init__(
+        self, expected: str, found: str, next_step: str, subject: str, name: str = ""
+    ) -> None:
+        super().__init__(expected, found, next_step, subject)
+        self.name = name
 
 
 class CaseError(CommandError):

@@ -3,7 +3,6 @@
 import re
 import signal
 import socket
-from pathlib import Path
 
 import pytest
 from support.network import SOL, last_json, prepare_text, processes
@@ -63,7 +62,8 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
         assert code == 0, process.notes()
         assert values["is_finished"] is True, process.notes()
         assert values["round"] == 5, process.notes()
-        assert (Path(values["weights"]) / "model.safetensors").is_file()
+        check = ("checkpoint", "verify", values["weights"], "--rpc", bench.rpc)
+        assert bench.cli.json(*check)["root"] == values["root"]
         shown = bench.cli.json(*bench.of_run("run", "show", run=run))
         assert shown["phase"] == "finished"
         assert shown["root"] == values["root"]

@@ -42,7 +42,7 @@ Weights = dict[str, NDArray[np.float32]]
 
 
 class CheckpointFolder:
-    """A whole checkpoint on disk. `open` checks the manifest and the lengths, not the weights."""
+    """A whole checkpoint on disk. `open` checks manifest, lengths and headers, not the weights."""
 
     def __init__(self, path: Path, manifest: CheckpointManifest, pieces: PieceList) -> None:
         self.path = path
@@ -54,6 +54,8 @@ class CheckpointFolder:
     def open(cls, path: Path) -> Self:
         """Read the manifest. Raises CheckpointFileError for a file that is missing or not one."""
         file = path / MANIFEST_FILE
+        if file.is_symlink():
+            raise _damaged(file, "the manifest of a checkpoint", "a link to another place")
         try:
             if file.exists() and not file.is_file():  # opening a pipe would wait for ever
                 raise _damaged(file, "the manifest of a checkpoint", "no ordinary file")
@@ -66,9 +68,7 @@ class CheckpointFolder:
             raise _damaged(file, error.expected, error.found) from error
         for shard in shards_of(_shapes(pieces)):
             file = path / shard.file
-            size = file.stat().st_size if file.is_file() else "no file"
-            if size != shard.num_bytes:
-                raise _damaged(file, f"{shard.num_bytes} bytes", size)
+            _check_shard(file, shard)
         return cls(path, manifest, pieces)
 
     def read(self, piece: Piece) -> bytes | None:
@@ -272,6 +272,18 @@ def _places(pieces: PieceList) -> dict[str, tuple[Shard, int]]:
         for shard in shards_of(_shapes(pieces))
         for name, offset in shard.offsets.items()
     }
+
+
+def _check_shard(file: Path, shard: Shard) -> None:
+    """Raise CheckpointFileError unless the file has the header and the length of this shard."""
+    if file.is_symlink():
+        raise _damaged(file, f"{shard.num_bytes} bytes of its own", "a link to another place")
+    size = file.stat().st_size if file.is_file() else "no file"
+    if size != shard.num_bytes:
+        raise _damaged(file, f"{shard.num_bytes} bytes", size)
+    with file.open("rb") as stream:
+        if stream.read(len(shard.header)) != shard.header:
+            raise _damaged(file, "the header that its tensors have", "another header")
 
 
 def _damaged(file: Path, expected: str, found: object) -> CheckpointFileError:

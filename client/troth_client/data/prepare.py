@@ -21,11 +21,10 @@ from pydantic import BaseModel
 from troth_client.data.errors import PrepareError, SourceError
 from troth_client.data.manifest import FILE_NAME, Manifest, ShardEntry, Split, load_manifest
 from troth_client.data.sources import Piece, Source
-from troth_client.data.tokens import Tokenizer, Tokens
+from troth_client.data.tokens import TOKENIZER_FILE, Tokenizer, Tokens
 from troth_client.runtime.files import FolderLock, atomic_write, explain_full_disk, flush_folder
 from troth_client.storage.sealed import Array, DamagedFileError, Record, read_record, write_record
 
-TOKENIZER_FILE = "tokenizer.json"
 ORIGIN_FILE = "origin.json"
 _RESUME_FILE = "resume.record"
 _LOCK_FILE = "lock"

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth_client.data.errors import SourceError
-from troth_client.data.manifest import TokenizerEntry
+from troth_client.data.manifest import Manifest, TokenizerEntry
 from troth_client.data.sources import Piece
 
 Tokens = NDArray[np.uint32]
+
+TOKENIZER_FILE = "tokenizer.json"
+"""The name of the file in a data set and in an export."""
 
 _COMMON_END_TOKENS = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>", "[SEP]")
 
@@ -96,3 +99,15 @@ class FileTokenizer:
         if piece.ends_document and self.entry.end_token is not None:
             ids.append(self.entry.end_token)
         return np.array(ids, np.uint32)
+
+
+def kept_tokenizer(folder: Path, manifest: Manifest) -> Path | None:
+    """Return the tokenizer.json of a data set; None unless the file there is the manifest's.
+
+    A data set of bytes has none.
+    """
+    path = folder / TOKENIZER_FILE
+    if manifest.tokenizer.kind == "bytes" or not path.is_file():
+        return None
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    return path if found == manifest.tokenizer.sha256 else None

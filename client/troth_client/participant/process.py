@@ -21,11 +21,13 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from threadpoolctl import threadpool_limits
 
+from troth_client.checkpoint.exporting import Origin, export_state
+from troth_client.data.errors import ManifestError
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
+from troth_client.data.tokens import kept_tokenizer
 from troth_client.member import Member
 from troth_client.model.device import choose_device
-from troth_client.model.export import export
 from troth_client.network.chain import OUTSIDE, Identity
 from troth_client.participant.assembly import Ports, Resources, assemble, joined
 from troth_client.participant.session_funding import SessionFunding
@@ -255,8 +257,7 @@ def _end(member: Member, settings: ParticipantSettings, view: NetworkView) -> Pa
     weights: Path | None = None
     if is_finished:
         weights = settings.state / "weights"
-        facts = {"round": str(replica.round), "state_root": root.hex()}
-        export(weights, settings.config.model, replica.arrays(), facts)
+        export_state(weights, _origin(member, settings), replica.arrays(), _tokenizer(settings))
     entry = view.entries[member.chain.index]
     member.chain.events.emit(
         "ended",
@@ -267,3 +268,20 @@ def _end(member: Member, settings: ParticipantSettings, view: NetworkView) -> Pa
         weights=None if weights is None else str(weights),
     )
     return ParticipantEnd(member.chain.index, replica.round, root, is_finished, weights)
+
+
+def _origin(member: Member, settings: ParticipantSettings) -> Origin:
+    replica, at = member.state.replica, member.chain.at
+    root = replica.root().hex()
+    return Origin(
+        str(at.program), str(at.run), replica.round, replica.cursor, root, settings.config
+    )
+
+
+def _tokenizer(settings: ParticipantSettings) -> Path | None:
+    """Return the tokenizer of the data set; None if it is not there any more, or a token a byte."""
+    try:
+        manifest = load_manifest(settings.data, settings.config.manifest_digest())
+        return kept_tokenizer(settings.data, manifest)
+    except (ManifestError, OSError):
+        return None

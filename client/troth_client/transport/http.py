@@ -40,22 +40,23 @@ _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
 class HttpWire:
-    """One listening socket and one client session."""
+    """One client session, and one listening socket if `address` (host, port) is given."""
 
-    def __init__(self, host: str, port: int, advertised: str, patience: Patience) -> None:
-        self._address = (host, port)
+    def __init__(
+        self, address: tuple[str, int] | None, advertised: str, patience: Patience
+    ) -> None:
+        self._address = address
         self._advertised = advertised
         self._patience = patience
         self._server: BlobServer | None = None
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self, cache: BlobCache) -> str:
-        """Listen and return the endpoint to announce; errors as in `BlobServer.start`."""
-        if self._advertised:
-            check_endpoint(self._advertised, OWN)
-        self._server = BlobServer(cache, self._patience)
-        host, _ = self._address
-        port = await self._server.start(*self._address)
+        """Listen and return the endpoint to announce; errors as in `BlobServer.start`.
+
+        Without an address it only opens the session, and the endpoint is "".
+        """
+        endpoint = "" if self._address is None else await self._listen(cache, *self._address)
         self._session = aiohttp.ClientSession(
             auto_decompress=False,
             trust_env=False,
@@ -65,8 +66,7 @@ class HttpWire:
                 total=None, sock_connect=_CONNECT_SECONDS, sock_read=self._patience.grace_seconds
             ),
         )
-        shown = f"[{host}]" if ":" in host else host
-        return self._advertised or f"http://{shown}:{port}"
+        return endpoint
 
     async def stop(self) -> None:
         """Stop listening and close the session; idempotent."""
@@ -96,6 +96,14 @@ class HttpWire:
                     )
         except _FOREIGN_FAULTS as error:
             raise _named(holder, error) from error
+
+    async def _listen(self, cache: BlobCache, host: str, port: int) -> str:
+        if self._advertised:
+            check_endpoint(self._advertised, OWN)
+        self._server = BlobServer(cache, self._patience)
+        port = await self._server.start(host, port)
+        shown = f"[{host}]" if ":" in host else host
+        return self._advertised or f"http://{shown}:{port}"
 
     def _request(
         self,
@@ -135,7 +143,13 @@ def http_transport(
     """
     patience = patience or Patience()
     blobs = FolderBlobs(folder) if folder else MemoryBlobs()
-    return Exchange(BlobCache(blobs), HttpWire(host, port, advertised, patience), patience)
+    return Exchange(BlobCache(blobs), HttpWire((host, port), advertised, patience), patience)
+
+
+def http_reader(patience: Patience | None = None) -> Exchange:
+    """Make a transport that only fetches: it listens nowhere and serves nothing to anybody."""
+    patience = patience or Patience()
+    return Exchange(BlobCache(MemoryBlobs()), HttpWire(None, "", patience), patience)
 
 
 async def _receive(holder: str, answer: aiohttp.ClientResponse, into: Partial) -> None:

@@ -1,0 +1,316 @@
+"""`troth checkpoint`: list, show, fetch, verify and export the weights that a run has stored.
+
+Owns: options and printing. Never: decides which weights are right; `../workflows/checkpoint*.py`
+compare them with the chain.
+Next: `../workflows/checkpoint.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_cli.options import Networked, OfRun, command
+from troth_cli.view.amounts import address
+from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from solders.pubkey import Pubkey
+
+    from troth_cli.workflows.checkpoint_fetch import Fetched
+    from troth_cli.workflows.checkpoint_verify import Verified
+    from troth_coordinator.chain.client import CoordinatorClient
+    from troth_coordinator.rules.config import RunConfig
+
+GROUP = typer.Typer(
+    name="checkpoint",
+    help="See, fetch, verify and export the weights that a run has stored.",
+    no_args_is_help=True,
+)
+
+Round = Annotated[
+    Optional[int],  # noqa: UP045  typer reads it at run time
+    typer.Option(
+        "--round", metavar="N", min=0, help="Round of the checkpoint; else the newest one."
+    ),
+]
+PATIENCE_SECONDS = 60
+"""So long a fetch goes on without a byte from anybody."""
+Patience = Annotated[
+    int,
+    typer.Option(
+        "--patience",
+        metavar="SECONDS",
+        min=1,
+        help="Give up after so long without a byte from anybody.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group to the program."""
+    app.add_typer(GROUP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions(OfRun):
+    """Options of `troth checkpoint show`."""
+
+    round: Round = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchOptions(OfRun):
+    """Options of `troth checkpoint fetch`."""
+
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the checkpoint; a new one.")
+    ]
+    round: Round = None
+    patience: Patience = PATIENCE_SECONDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(Networked):
+    """Options of `troth checkpoint verify`."""
+
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="A checkpoint, an export or a safetensors file.",
+            show_default=False,
+        ),
+    ]
+    run_address: Annotated[
+        str, typer.Option("--run", metavar="RUN", help="The run, if the files do not name it.")
+    ] = ""
+    round: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option("--round", metavar="N", min=0, help="The round, if the files do not name it."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(Networked):
+    """Options of `troth checkpoint export`."""
+
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|DIR",
+            help="A run's address, or the folder of a checkpoint.",
+            show_default=False,
+        ),
+    ]
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the model; a new one.")
+    ]
+    round: Round = None
+    tokenizer: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option("--tokenizer", metavar="FILE", help="A tokenizer.json to put beside it."),
+    ] = None
+    data: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option("--data", metavar="DIR", help="Data set of the run, for its tokenizer."),
+    ] = None
+    patience: Patience = PATIENCE_SECONDS
+
+
+@command(GROUP, "list", OfRun)
+def list_(options: OfRun, output: Output) -> None:
+    """List the checkpoints of a run: their roots, and how many participants announced each.
+
+    The root is a fact on chain. That somebody holds the weights is a claim.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.view import checkpoint as view
+    from troth_cli.workflows.checkpoint import read_checkpoints
+
+    run = address(options.run_address, "RUN")
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            found = await read_checkpoints(client, run)
+        output.result(view.list_values(found), *view.list_blocks(found))
+
+    run_async(work())
+
+
+@command(GROUP, "show", ShowOptions)
+def show(options: ShowOptions, output: Output) -> None:
+    """Show one checkpoint and who announced it; with the run's --config also its size in bytes."""
+    from troth_attestation.pieces import tensor_bytes
+    from troth_cli.connection import connect, run_async
+    from troth_cli.view import checkpoint as view
+    from troth_cli.workflows.checkpoint import check_config, read_checkpoints
+    from troth_client.model.shapes import trainable_shapes
+
+    run = address(options.run_address, "RUN")
+    config = _config(options.config)
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            found = await read_checkpoints(client, run)
+        one = found.one(options.round)
+        num_bytes = None
+        if config is not None:
+            check_config(found.view.run, config)
+            num_bytes = sum(map(tensor_bytes, trainable_shapes(config.model).values()))
+        values = view.show_values(found, one, str(client.program_id), num_bytes)
+        output.result(values, *view.show_blocks(values, found.holders(one.round)))
+
+    run_async(work())
+
+
+@command(GROUP, "fetch", FetchOptions)
+def fetch(options: FetchOptions, output: Output) -> None:
+    """Fetch a checkpoint from the members of a run, each piece checked under the root on chain.
+
+    Give the run's config file with --config. Nobody has to be trusted: a wrong piece is refused,
+    and another member is asked for it. After an interruption the same command goes on with what is
+    there. This command serves nothing and needs no key.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.view.checkpoint import facts, origin_values
+    from troth_client.checkpoint.exporting import Origin
+
+    run = address(options.run_address, "RUN")
+    config = _needed(_config(options.config))
+    out = options.out.absolute()
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            done = await _fetch(
+                client, (run, options.round), config, lambda _: out, options.patience, output
+            )
+        values = origin_values(Origin.of(done.folder.manifest), options.out)
+        values |= {"num_bytes": done.folder.pieces.num_bytes, "fetched_bytes": done.num_bytes}
+        output.result(values, facts(values))
+
+    run_async(work())
+
+
+@command(GROUP, "verify", VerifyOptions)
+def verify(options: VerifyOptions, output: Output) -> None:
+    """Hash weights again and compare their root with the one on chain; exit code 0 only if equal.
+
+    Checkpoints and exports name their run, round and config. Options count more than these names;
+    a bare file needs --run, --round and --config. If the root differs, the error names the first
+    tensor that differs.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.view.checkpoint import facts, origin_values
+    from troth_cli.workflows.checkpoint_verify import Claim, open_weights
+    from troth_cli.workflows.checkpoint_verify import verify as check
+
+    run = str(address(options.run_address, "--run")) if options.run_address else None
+    override = Claim(None, run, options.round, _config(options.config))
+    held = open_weights(options.path, override)
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            verified = await check(client, held)
+        values = origin_values(verified.origin, options.path)
+        output.result({**values, "is_verified": True}, facts(values), "PASS")
+
+    run_async(work())
+
+
+@command(GROUP, "export", ExportOptions)
+def export(options: ExportOptions, output: Output) -> None:
+    """Write verified weights as a folder that transformers loads, with a model card.
+
+    From a run (give its --config) the checkpoint is fetched first, into DIR.checkpoint-N beside the
+    result, which is removed at the end. Nothing is written before the root of the weights is that
+    on chain.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.view.checkpoint import facts, origin_values
+    from troth_cli.workflows import checkpoint_export as workflow
+    from troth_cli.workflows.checkpoint_verify import Claim, open_weights
+    from troth_cli.workflows.checkpoint_verify import verify as check
+
+    out, config = options.out.absolute(), _config(options.config)
+    is_folder = Path(options.source).exists()
+    run = None if is_folder else address(options.source, "RUN|DIR")
+    workflow.check_paths(out, options.tokenizer)
+
+    async def work() -> tuple["Verified", Path | None]:
+        fetched = None
+        async with connect(options.rpc) as client:
+            path = Path(options.source)
+            if run is not None:
+                path = fetched = await fetch_first(client, run)
+            held = open_weights(path, Claim(None, None, options.round, config))
+            return await check(client, held), fetched
+
+    async def fetch_first(client: "CoordinatorClient", run: "Pubkey") -> Path:
+        done = await _fetch(
+            client,
+            (run, options.round),
+            _needed(config),
+            lambda round_: workflow.fetch_folder(out, round_),
+            options.patience,
+            output,
+        )
+        return done.folder.path
+
+    verified, fetched = run_async(work())
+    tokenizer = workflow.find_tokenizer(options.tokenizer, options.data, verified.config)
+    origin = workflow.write_export(verified, out, tokenizer)
+    if fetched is not None:
+        workflow.drop_fetch(fetched)
+    values = origin_values(origin, options.out)
+    values["has_tokenizer"] = tokenizer is not None
+    done = f"Check it anywhere: troth checkpoint verify {options.out} --rpc {options.rpc}"
+    output.result(values, facts(values), done)
+
+
+async def _fetch(
+    client: "CoordinatorClient",
+    which: tuple["Pubkey", int | None],
+    config: "RunConfig",
+    folder_of: Callable[[int], Path],
+    patience: int,
+    output: Output,
+) -> "Fetched":
+    """Fetch a checkpoint of a run (address, round or None) into the folder for its round."""
+    from troth_cli.workflows.checkpoint import check_config, committed
+    from troth_cli.workflows.checkpoint_fetch import Asking, fetch_checkpoint
+
+    run, round_ = which
+    view = await client.read_run(run)
+    check_config(view, config)
+    wanted = await committed(client, view, round_)
+    output.note(f"Fetching the weights of round {wanted.round}, root {wanted.root.hex()}.")
+    asking, origin = Asking(client, run, patience), (str(client.program_id), config)
+    with output.progress("fetching") as report:
+        return await fetch_checkpoint(asking, wanted, origin, folder_of(wanted.round), report)
+
+
+def _config(files: list[Path]) -> "RunConfig | None":
+    """Return the run's config from files that are bound to a data set; None without any."""
+    from troth_cli.settings import run_settings
+
+    if not files:
+        return None
+    config = run_settings(files).config
+    return config if config.data.manifest_hash else None
+
+
+def _needed(config: "RunConfig | None") -> "RunConfig":
+    """Return the config, or raise InputError: the shapes of the tensors follow from it."""
+    from troth_cli.errors import InputError
+
+    if config is None:
+        raise InputError(
+            "the config file that the run's creator handed out",
+            "none that names its data set",
+            "Add --config FILE.",
+            "--config",
+        )
+    return config

@@ -1,0 +1,146 @@
+"""Checkpoints for people and for JSON.
+
+Owns: names and units of the printed fields. Never: reads the chain or a file.
+Next: `commands/checkpoint.py`, which prints them.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from troth_cli.view.chain import key_text
+from troth_cli.view.output import Facts, Grid, Json
+from troth_coordinator.rules.view import CheckpointView, ParticipantView
+
+if TYPE_CHECKING:
+    from troth_cli.workflows.checkpoint import Checkpoints
+    from troth_client.checkpoint.exporting import Origin
+
+SHORT = 12
+"""Hexadecimal digits of a root in a table; --json and `show` have all of them."""
+
+
+def list_values(found: "Checkpoints") -> dict[str, Json]:
+    """Return all checkpoints of a run, oldest first."""
+    newest = found.accounts[-1].round if found.accounts else None
+    rows: list[Json] = [
+        {
+            **_account_values(one, found.view.slot),
+            "num_holders": len(found.holders(one.round)),
+            "is_newest": one.round == newest,
+        }
+        for one in found.accounts
+    ]
+    run = found.view.run
+    return {
+        "run": key_text(run.address),
+        "round": run.round,
+        "slot": found.view.slot,
+        "checkpoints": rows,
+    }
+
+
+def list_blocks(found: "Checkpoints") -> list[Grid | str]:
+    """Return the same for people."""
+    if not found.accounts:
+        return ["This run has stored no checkpoint yet."]
+    columns = ("round", "epoch", "root", "slot", "slots ago", "announced by", "")
+    newest = found.accounts[-1]
+    rows = [
+        (
+            one.round,
+            one.epoch,
+            one.root.hex()[:SHORT],
+            one.slot,
+            found.view.slot - one.slot,
+            len(found.holders(one.round)),
+            "newest" if one is newest else "",
+        )
+        for one in found.accounts
+    ]
+    return [Grid(columns, rows)]
+
+
+def show_values(
+    found: "Checkpoints", one: CheckpointView, program: str, num_bytes: int | None
+) -> dict[str, Json]:
+    """Return one checkpoint and who announced it; bytes are None without the config."""
+    holders = found.holders(one.round)
+    hashes = {holder.manifest_hash for holder in holders}
+    return {
+        "run": key_text(one.run),
+        "program": program,
+        **_account_values(one, found.view.slot),
+        "num_bytes": num_bytes,
+        "do_manifests_agree": len(hashes) == 1 if holders else None,
+        "holders": [_holder_values(holder) for holder in holders],
+    }
+
+
+def show_blocks(
+    values: dict[str, Json], holders: list[ParticipantView]
+) -> list[Facts | Grid | str]:
+    """Return the same for people."""
+    plain: list[tuple[str, object]] = [
+        (name.replace("_", " "), value)
+        for name, value in values.items()
+        if name not in ("holders", "do_manifests_agree") and value is not None
+    ]
+    if not holders:
+        return [Facts(plain), "Nobody has announced it. Members may still have it."]
+    columns = ("index", "owner", "endpoint", "uri", "manifest")
+    rows = [
+        (
+            one.index,
+            key_text(one.owner),
+            one.endpoint,
+            one.manifest_uri,
+            one.manifest_hash.hex()[:SHORT],
+        )
+        for one in holders
+    ]
+    agree = "All of them announced the same manifest."
+    differ = "Their manifests differ, so some are wrong: `fetch` finds out which bytes are right."
+    return [
+        Facts(plain),
+        Grid(columns, rows, "announced by"),
+        agree if values["do_manifests_agree"] else differ,
+    ]
+
+
+def origin_values(origin: "Origin", path: Path) -> dict[str, Json]:
+    """Return where weights at a path come from."""
+    return {
+        "path": str(path),
+        "program": origin.program,
+        "run": origin.run,
+        "round": origin.round,
+        "cursor": origin.cursor,
+        "root": origin.root,
+        "config_hash": origin.config.config_hash().hex(),
+    }
+
+
+def facts(values: dict[str, Json]) -> Facts:
+    """Return values as labelled lines."""
+    return Facts([(name.replace("_", " "), value) for name, value in values.items()])
+
+
+def _account_values(one: CheckpointView, slot: int) -> dict[str, Json]:
+    return {
+        "round": one.round,
+        "cursor": one.cursor,
+        "epoch": one.epoch,
+        "root": one.root.hex(),
+        "slot": one.slot,
+        "age_slots": slot - one.slot,
+    }
+
+
+def _holder_values(one: ParticipantView) -> Json:
+    return {
+        "index": one.index,
+        "owner": key_text(one.owner),
+        "endpoint": one.endpoint,
+        "uri": one.manifest_uri,
+        "manifest_hash": one.manifest_hash.hex(),
+    }

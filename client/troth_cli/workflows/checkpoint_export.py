@@ -1,0 +1,95 @@
+"""`troth checkpoint export`: verified weights as a folder that `transformers` loads.
+
+Owns: the order: fetch if needed, verify, and only then write; and what becomes of the fetch.
+Never: writes weights whose root is not the chain's.
+Next: `troth_client/checkpoint/exporting.py` for the files.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from troth_cli.errors import InputError, OutputFileError
+from troth_cli.workflows.checkpoint_verify import Verified
+from troth_client.checkpoint.exporting import CARD_FILE, Origin, export_state
+from troth_client.data.manifest import load_manifest
+from troth_client.data.tokens import TOKENIZER_FILE, kept_tokenizer
+from troth_client.model.export import CONFIG_FILE, WEIGHTS_FILE
+from troth_client.runtime.files import TEMPORARY_SUFFIX, FolderLock
+from troth_coordinator.rules.config import RunConfig
+
+LOCK_FILE: Final = "lock"
+_FILES: Final = (CARD_FILE, CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE)
+
+
+def fetch_folder(out: Path, round_: int) -> Path:
+    """Return where an export of a run keeps the checkpoint that it fetches, until it is done."""
+    return out.with_name(f"{out.name}.checkpoint-{round_}")
+
+
+def check_paths(out: Path, tokenizer: Path | None) -> None:
+    """Check the paths before anything slow begins.
+
+    Raises OutputFileError unless the folder is new, empty, or an export that is replaced, and
+    InputError for a tokenizer that is missing.
+    """
+    if tokenizer is not None and not tokenizer.is_file():
+        raise InputError("a tokenizer.json", "no such file", "Correct --tokenizer.", str(tokenizer))
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise _in_the_way(out, "a file")
+    known = {LOCK_FILE, *_FILES, *(name + TEMPORARY_SUFFIX for name in _FILES)}
+    strange = sorted(one.name for one in out.iterdir() if one.name not in known)
+    if strange:
+        raise _in_the_way(out, f"{strange[0]} in it")
+
+
+def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> Path | None:
+    """Return the tokenizer to put beside the weights; None if none is known, or a token is a byte.
+
+    Raises InputError if the file of the data set is not the one that its manifest names, and
+    ManifestError for another data set than the run's.
+    """
+    if file is not None:
+        return file
+    if data is None:
+        return None
+    manifest = load_manifest(data, config.manifest_digest())
+    found = kept_tokenizer(data, manifest)
+    if found is None and manifest.tokenizer.kind != "bytes":
+        raise InputError(
+            f"{TOKENIZER_FILE} with the hash that the data set names",
+            "a missing or another file",
+            "Name the tokenizer with --tokenizer FILE instead of --data.",
+            str(data),
+        )
+    return found
+
+
+def write_export(verified: Verified, out: Path, tokenizer: Path | None) -> Origin:
+    """Write the export of weights that the chain names, and return their origin.
+
+    Raises FolderInUseError, DiskFullError.
+    """
+    origin = verified.origin
+    with FolderLock(out, LOCK_FILE):
+        export_state(out, origin, verified.weights, tokenizer)
+        if tokenizer is None:
+            (out / TOKENIZER_FILE).unlink(missing_ok=True)  # of an export that this one replaces
+        (out / LOCK_FILE).unlink(missing_ok=True)
+    return origin
+
+
+def drop_fetch(folder: Path) -> None:
+    """Remove a checkpoint that was fetched for an export which is done."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_the_way(out: Path, found: str) -> OutputFileError:
+    return OutputFileError(
+        "a new or empty folder, or an older export",
+        found,
+        "Name another folder with --out; nothing was changed.",
+        str(out),
+    )

@@ -1,0 +1,203 @@
+"""`troth checkpoint fetch`: a checkpoint from the members of a run into a folder of ours.
+
+Owns: whom to ask, which folders may be filled, and when to give up.
+Never: trusts a member, listens, or serves anything. Next: `troth_client/checkpoint/fetch.py`.
+
+    DIR.part/   the draft: a second start goes on with it
+    DIR/        the whole checkpoint, by a rename
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_attestation.committed import CommittedState
+from troth_attestation.manifest import CheckpointManifest
+from troth_attestation.pieces import Piece, PieceList, Shape
+from troth_attestation.shards import shards_of
+from troth_cli.errors import OutputFileError
+from troth_cli.view.output import Report
+from troth_cli.workflows.checkpoint import GONE
+from troth_client.checkpoint.errors import CheckpointFileError
+from troth_client.checkpoint.fetch import Source, fetch_list, fetch_pieces
+from troth_client.checkpoint.folder import (
+    DRAFT_SUFFIX,
+    MANIFEST_FILE,
+    CheckpointFolder,
+    Draft,
+)
+from troth_client.model.shapes import trainable_shapes
+from troth_client.runtime.base import ProcessRuntime
+from troth_client.runtime.files import TEMPORARY_SUFFIX
+from troth_client.telemetry.events import JsonValue
+from troth_client.transport.http import http_reader
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import RpcError
+from troth_coordinator.rules.config import RunConfig
+
+POLL_SECONDS: Final = 0.5
+REREAD_SECONDS: Final = 10.0
+"""How long the endpoints of members are taken as known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A checkpoint on disk, and the bytes that came from others for it."""
+
+    folder: CheckpointFolder
+    num_bytes: int
+
+
+class Asking:
+    """The members of a run to fetch from. After `seconds` without any bytes it is vain to go on."""
+
+    def __init__(self, client: CoordinatorClient, run: Pubkey, seconds: float) -> None:
+        self._client = client
+        self._run = run
+        self._seconds = seconds
+        self._known: list[str] = []
+        self._read_at: float | None = None
+        self._last = time.monotonic()
+
+    async def holders(self) -> list[str]:
+        """Return the endpoints of all who have not left, asking the chain from time to time."""
+        now = time.monotonic()
+        if self._read_at is not None and now - self._read_at <= REREAD_SECONDS:
+            return self._known
+        try:
+            self._known = await self._read()
+        except RpcError:
+            if not self._known:
+                raise
+            # Those from before may do, and the next try asks again.
+        else:
+            self._read_at = now
+        return self._known
+
+    async def _read(self) -> list[str]:
+        view = await self._client.snapshot(self._run)
+        owners = [Pubkey(one.owner) for one in view.entries if one.status not in GONE]
+        found = await self._client.read_participants(self._run, owners) if owners else []
+        return list(dict.fromkeys(one.endpoint for one in found if one and one.endpoint))
+
+    def took(self) -> None:
+        """Note that bytes arrived."""
+        self._last = time.monotonic()
+
+    def is_vain(self) -> bool:
+        """Tell whether nobody has delivered anything for so long."""
+        return time.monotonic() - self._last >= self._seconds
+
+
+class _Bar:
+    """Turns the events of a fetch into a progress bar."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def emit(self, event: str, /, **fields: JsonValue) -> None:
+        """Move the bar at `fetching`; nothing else is shown."""
+        done, total, left = (fields.get(k) for k in ("done_bytes", "total_bytes", "seconds_left"))
+        if event == "fetching" and isinstance(done, int) and isinstance(total, int):
+            note = f"{left} s left" if isinstance(left, int) and done < total else ""
+            self._report(done, total, note)
+
+
+async def fetch_checkpoint(
+    asking: Asking, wanted: CommittedState, origin: tuple[str, RunConfig], out: Path, report: Report
+) -> Fetched:
+    """Fetch a state into a folder, or go on where an earlier start stopped.
+
+    `origin` is the program's address and the run's config. Raises OutputFileError if something
+    else is in the way, FolderInUseError, CheckpointGoneError, DiskFullError.
+    """
+    program, config = origin
+    shapes = trainable_shapes(config.model)
+    whole = whole_folder(out, wanted)
+    if whole is not None:
+        return Fetched(whole, 0)
+    _check_draft(out, shapes)
+    async with http_reader() as transport:
+        source = Source(
+            transport,
+            ProcessRuntime(POLL_SECONDS),
+            _Bar(report),
+            asking.holders,
+            asking.is_vain,
+        )
+        pieces = await fetch_list(source, wanted, shapes)
+        asking.took()
+        manifest = CheckpointManifest.of(program, str(Pubkey(wanted.run)), config, pieces)
+        with Draft(out, pieces) as draft:
+            num_bytes = await _fill(source, draft, asking)
+            folder = await source.runtime.compute(draft.finish, manifest)
+    return Fetched(folder, num_bytes)
+
+
+async def fetch_piece_list(
+    asking: Asking, wanted: CommittedState, shapes: dict[str, Shape]
+) -> PieceList:
+    """Return the piece list of a state from any member. Raises CheckpointGoneError."""
+    async with http_reader() as transport:
+        bar = _Bar(lambda _done, _total, _note: None)
+        runtime = ProcessRuntime(POLL_SECONDS)
+        source = Source(transport, runtime, bar, asking.holders, asking.is_vain)
+        return await fetch_list(source, wanted, shapes)
+
+
+def whole_folder(out: Path, wanted: CommittedState) -> CheckpointFolder | None:
+    """Return the checkpoint if it is at this path already; None if nothing is there.
+
+    Raises OutputFileError for anything else: a fetch replaces nothing.
+    """
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return None
+    try:
+        found = CheckpointFolder.open(out)
+    except CheckpointFileError as error:
+        raise _in_the_way(out, error.found) from error
+    if found.pieces.root != wanted.root:
+        raise _in_the_way(out, f"the checkpoint of round {found.manifest.round} in it")
+    return found
+
+
+async def _fill(source: Source, draft: Draft, asking: Asking) -> int:
+    def lacking() -> list[Piece]:
+        return [piece for piece in draft.pieces.pieces() if not draft.has(piece)]
+
+    def take(piece: Piece, data: bytes) -> None:
+        draft.put(piece, data)
+        asking.took()
+
+    missing = await source.runtime.compute(lacking)
+    asking.took()
+    return await fetch_pieces(source, draft.pieces, missing, take)
+
+
+def _check_draft(out: Path, shapes: dict[str, Shape]) -> None:
+    """Raise OutputFileError unless the draft of a folder is new, or one of these shapes.
+
+    A draft removes what does not belong to it, and here the user chose its name.
+    """
+    part = out.with_name(out.name + DRAFT_SUFFIX)
+    if not part.exists():
+        return
+    if not part.is_dir():
+        raise _in_the_way(part, "a file")
+    known = {shard.file for shard in shards_of(shapes)}
+    known |= {MANIFEST_FILE, MANIFEST_FILE + TEMPORARY_SUFFIX}
+    strange = sorted(one.name for one in part.iterdir() if one.name not in known)
+    if strange:
+        raise _in_the_way(part, f"{strange[0]} in it")
+
+
+def _in_the_way(path: Path, found: str) -> OutputFileError:
+    return OutputFileError(
+        "a new or empty folder, or this checkpoint",
+        found,
+        "Name another folder with --out; nothing was changed.",
+        str(path),
+    )

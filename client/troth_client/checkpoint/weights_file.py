@@ -1,0 +1,200 @@
+"""Weights in a safetensors file that somebody else wrote; its header is judged before any use.
+
+Owns: the header (its length, its JSON, where each tensor lies), the facts in it, and the tensors.
+Never: follows a path, unpickles, or allocates what the length of the file does not back.
+Next: `exporting.py` writes such files; `troth_cli/workflows/checkpoint_verify.py` reads them.
+
+    8 bytes      length of the header, little-endian
+    header       JSON: name -> {dtype, shape, data_offsets}, and `__metadata__` with texts
+    tensors      end to end, without gaps, in the order of their offsets
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+import numpy as np
+from pydantic import Field, TypeAdapter, ValidationError
+
+from troth_attestation.pieces import FP32_BYTES, Shape
+from troth_client.checkpoint.errors import CheckpointFileError
+from troth_client.checkpoint.folder import Weights
+from troth_client.model.shapes import EMBEDDING, HEAD, trainable_shapes
+from troth_coordinator.rules.base import FrozenModel
+from troth_coordinator.rules.config import ModelSection
+
+MAX_HEADER_BYTES: Final = 16 * 2**20
+"""No header is longer: one of 16 MiB describes about 100 000 tensors."""
+MAX_RANK: Final = 8
+METADATA: Final = "__metadata__"
+_PREFIX_BYTES: Final = 8
+_NAMED: Final = 3
+
+
+class _Entry(FrozenModel):
+    """One tensor as the header describes it."""
+
+    dtype: str
+    shape: tuple[int, ...] = Field(max_length=MAX_RANK)
+    data_offsets: tuple[int, int]
+
+
+_FACTS: Final = TypeAdapter(dict[str, str])
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """A safetensors file whose header and length fit together; `offsets` count from its start.
+
+    `facts` are the texts of the header. They are claims: only a root on chain proves something.
+    """
+
+    path: Path
+    facts: Mapping[str, str]
+    shapes: Mapping[str, Shape]
+    offsets: Mapping[str, int]
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Read the header. Raises CheckpointFileError, naming what is wrong."""
+        if not path.is_file():
+            raise _wrong(path, "a file", "none by that name" if not path.exists() else "no file")
+        try:
+            return cls._read(path)
+        except OSError as error:
+            raise _wrong(path, "a file that can be read", error.strerror) from error
+
+    @classmethod
+    def _read(cls, path: Path) -> Self:
+        file_bytes = path.stat().st_size
+        with path.open("rb") as stream:
+            prefix = stream.read(_PREFIX_BYTES)
+            size = int.from_bytes(prefix, "little")
+            if len(prefix) < _PREFIX_BYTES or size < len("{}"):
+                raise _wrong(path, "a safetensors header", f"a file of {file_bytes} bytes without")
+            if size > MAX_HEADER_BYTES:
+                raise _wrong(
+                    path, f"a safetensors header of at most {MAX_HEADER_BYTES} bytes", size
+                )
+            if size > file_bytes - _PREFIX_BYTES:
+                raise _wrong(path, f"a header of {size} bytes", f"a file of {file_bytes} bytes")
+            fields = _parsed(path, stream.read(size))
+        facts = _checked_facts(path, fields.pop(METADATA, {}))
+        entries = {name: _entry(path, name, value) for name, value in fields.items()}
+        begin = _PREFIX_BYTES + size
+        _check_layout(path, entries, file_bytes - begin)
+        shapes = {name: entry.shape for name, entry in entries.items()}
+        offsets = {name: begin + entry.data_offsets[0] for name, entry in entries.items()}
+        return cls(path, facts, shapes, offsets)
+
+    def weights(self, config: ModelSection) -> Weights:
+        """Return the tensors of this model by canonical name, float32.
+
+        Raises CheckpointFileError unless names and shapes are exactly those of the config, a tied
+        matrix given once, and if the file got shorter meanwhile.
+        """
+        names = self._named(config)
+        found: Weights = {}
+        for name, stored in names.items():
+            shape = self.shapes[stored]
+            values = np.fromfile(self.path, "<f4", math.prod(shape), offset=self.offsets[stored])
+            if values.size != math.prod(shape):
+                raise _wrong(self.path, f"all bytes of {stored}", "a file that is cut short")
+            found[name] = values.astype(np.float32, copy=False).reshape(shape)
+        return found
+
+    def _named(self, config: ModelSection) -> dict[str, str]:
+        """Return canonical name -> name in the file, after the checks against the config."""
+        expected = trainable_shapes(config)
+        names = {name: name for name in expected}
+        if config.tie_word_embeddings and EMBEDDING in self.shapes:
+            if HEAD in self.shapes:
+                raise _wrong(
+                    self.path,
+                    "the matrix that input and output share, once",
+                    f"tied weights given twice: {HEAD} and {EMBEDDING}",
+                )
+            names[HEAD] = EMBEDDING  # transformers keeps it under this name
+        missing = sorted(set(names.values()) - self.shapes.keys())
+        extra = sorted(self.shapes.keys() - set(names.values()))
+        for what, which in (("missing", missing), ("that the model does not have", extra)):
+            if which:
+                found = f"{len(which)} {what}: {', '.join(map(_shown, which[:_NAMED]))}"
+                raise _wrong(self.path, f"the {len(names)} tensors of the model config", found)
+        for name, stored in names.items():
+            if self.shapes[stored] != expected[name]:
+                found = f"shape {list(self.shapes[stored])}"
+                raise _wrong(self.path, f"{stored} of shape {list(expected[name])}", found)
+        return names
+
+
+def _parsed(path: Path, text: bytes) -> dict[str, object]:
+    """Return the JSON object of a header; a name that occurs twice is refused."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        fields = dict(pairs)
+        if len(fields) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for at, name in enumerate(names) if name in names[:at])
+            raise _wrong(path, "each name once in the header", f"{_shown(twice)} twice")
+        return fields
+
+    try:
+        fields = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise _wrong(path, "a header in JSON", str(error)[:80]) from error
+    if not isinstance(fields, dict):
+        raise _wrong(path, "a JSON object as header", type(fields).__name__)
+    return fields
+
+
+def _checked_facts(path: Path, value: object) -> dict[str, str]:
+    try:
+        return _FACTS.validate_python(value, strict=True)
+    except ValidationError as error:
+        raise _wrong(path, f"texts in {METADATA}", error.errors()[0]["msg"]) from error
+
+
+def _entry(path: Path, name: str, value: object) -> _Entry:
+    try:
+        entry = _Entry.model_validate_json(json.dumps(value))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise _wrong(path, f"dtype, shape and data_offsets of {_shown(name)}", where) from error
+    if entry.dtype != "F32":
+        raise _wrong(path, f"{_shown(name)} in F32", _shown(entry.dtype))
+    if min(entry.shape, default=1) < 1:
+        raise _wrong(path, f"{_shown(name)} of a shape with elements", list(entry.shape))
+    return entry
+
+
+def _check_layout(path: Path, entries: Mapping[str, _Entry], num_bytes: int) -> None:
+    """Raise unless the tensors fill the bytes behind the header, one after the other."""
+    at = 0
+    for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
+        begin, end = entry.data_offsets
+        size = FP32_BYTES * math.prod(entry.shape)
+        if end - begin != size:
+            raise _wrong(path, f"{size} bytes for {_shown(name)}", f"data_offsets {[begin, end]}")
+        if begin != at:
+            raise _wrong(path, f"{_shown(name)} at byte {at}, where the last one ends", begin)
+        at = end
+    if at != num_bytes:
+        raise _wrong(path, f"{at} bytes of tensors behind the header", num_bytes)
+
+
+def _shown(text: str) -> str:
+    """Return a stranger's text, short and without control characters for the terminal."""
+    return text[:80] if text.isascii() and text.isprintable() else ascii(text[:80])
+
+
+def _wrong(path: Path, expected: str, found: object) -> CheckpointFileError:
+    return CheckpointFileError(
+        f"{expected} in {path}",
+        str(found),
+        "Nothing was loaded: get the file from its maker again.",
+    )

@@ -1,0 +1,167 @@
+"""Exports name their origin, the model card repeats it, and bad folders are refused."""
+
+import hashlib
+import os
+
+import pytest
+
+from troth_attestation.manifest import CheckpointManifest
+from troth_attestation.pieces import StateName, pieces_of
+from troth_client.checkpoint.errors import CheckpointFileError
+from troth_client.checkpoint.exporting import (
+    CARD_FILE,
+    CONFIG_FACT,
+    Origin,
+    config_in,
+    export_state,
+)
+from troth_client.checkpoint.folder import CheckpointFolder, write_weights
+from troth_client.checkpoint.weights_file import WeightsFile
+from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.sources import text_source
+from troth_client.data.tokens import ByteTokenizer, kept_tokenizer
+from troth_client.model.export import WEIGHTS_FILE
+from troth_client.model.init import initial_weights
+from troth_coordinator.rules.config import DataSection, ModelSection, RunConfig
+
+MODEL = ModelSection(
+    vocab_size=16,
+    hidden_size=8,
+    intermediate_size=12,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    num_key_value_heads=2,
+    max_position_embeddings=8,
+)
+CONFIG = RunConfig(model=MODEL, data=DataSection(manifest_hash="ab" * 32, sequence_tokens=8))
+ADDRESS = "1" * 31 + "2"
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return initial_weights(bytes(32), MODEL)
+
+
+@pytest.fixture
+def folder(tmp_path, weights):
+    """A whole checkpoint of round 4."""
+    pieces = pieces_of(weights, StateName(4, 12, CONFIG.config_hash()))
+    manifest = CheckpointManifest.of(ADDRESS, ADDRESS, CONFIG, pieces)
+    data = {name: memoryview(value.reshape(-1)).cast("B") for name, value in weights.items()}
+    return write_weights(tmp_path / "checkpoint", manifest, pieces, data)
+
+
+def test_an_export_holds_all_that_its_root_binds(tmp_path, folder, weights):
+    origin = Origin.of(folder.manifest)
+    export_state(tmp_path / "model", origin, weights, None)
+    file = WeightsFile.open(tmp_path / "model" / WEIGHTS_FILE)
+    config = config_in(file.facts, file.path)
+    assert config == CONFIG
+    state = StateName(int(file.facts["round"]), int(file.facts["cursor"]), config.config_hash())
+    assert pieces_of(file.weights(config.model), state).root.hex() == file.facts["state_root"]
+    assert file.facts["run"] == ADDRESS
+    assert file.facts["program"] == ADDRESS
+
+
+def test_the_card_names_root_hashes_and_training_facts(tmp_path, folder, weights):
+    export_state(tmp_path, Origin.of(folder.manifest), weights, None)
+    card = (tmp_path / CARD_FILE).read_text()
+    for text in (
+        f"| run | `{ADDRESS}` |",
+        "| round | 4 |",
+        f"| state root | `{folder.manifest.root}` |",
+        f"| config hash | `{CONFIG.config_hash().hex()}` |",
+        f"| data manifest hash | `{'ab' * 32}` |",
+        "| k per tile | 32 |",
+        "| sequences assigned | 12 of 8 tokens |",
+        f"| parameters | {sum(value.size for value in weights.values())} |",
+        "No tokenizer is included",
+        "troth checkpoint verify DIR --rpc URL",
+    ):
+        assert text in card
+
+
+def test_an_export_without_a_config_claims_none_and_a_broken_one_is_refused(tmp_path):
+    assert config_in({}, tmp_path) is None
+    for text in ("{", '{"version": 2, "model": {"hidden_size": 7}}', '{"verison": 2}'):
+        with pytest.raises(CheckpointFileError, match="the config of a run in the header"):
+            config_in({CONFIG_FACT: text}, tmp_path)
+
+
+def shard_of(folder):
+    return next(folder.path.glob("*.safetensors"))
+
+
+def test_a_shard_that_is_a_link_is_not_followed(tmp_path, folder):
+    shard = shard_of(folder)
+    shard.rename(tmp_path / "elsewhere")
+    shard.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CheckpointFileError, match="a link to another place"):
+        CheckpointFolder.open(folder.path)
+
+
+def test_a_manifest_that_is_a_link_is_not_followed(tmp_path, folder):
+    manifest = folder.path / "manifest.json"
+    manifest.rename(tmp_path / "elsewhere")
+    manifest.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CheckpointFileError, match="a link to another place"):
+        CheckpointFolder.open(folder.path)
+
+
+def test_a_shard_with_another_header_is_refused_though_its_weights_are_right(folder):
+    """A reader of the file alone would see the swapped names."""
+    shard = shard_of(folder)
+    data = shard.read_bytes()
+    swapped = data.replace(b"k_proj", b"x_proj").replace(b"v_proj", b"k_proj")
+    shard.write_bytes(swapped.replace(b"x_proj", b"v_proj"))
+    with pytest.raises(CheckpointFileError, match="another header"):
+        CheckpointFolder.open(folder.path)
+
+
+def test_a_manifest_that_names_another_file_is_refused(folder):
+    manifest = folder.path / "manifest.json"
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"shard":"model-0', '"shard":"../model-0'))
+    with pytest.raises(CheckpointFileError, match=r"with the shard model-00001-of-00001"):
+        CheckpointFolder.open(folder.path)
+
+
+def test_a_manifest_that_is_a_pipe_is_not_waited_for(folder):
+    (folder.path / "manifest.json").unlink()
+    os.mkfifo(folder.path / "manifest.json")
+    with pytest.raises(CheckpointFileError, match="the manifest of a checkpoint"):
+        CheckpointFolder.open(folder.path)
+
+
+def test_a_manifest_that_claims_billions_of_layers_is_refused_before_they_are_listed(folder):
+    manifest = folder.path / "manifest.json"
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"num_hidden_layers":1', '"num_hidden_layers":2147483647'))
+    with pytest.raises(CheckpointFileError, match="tensors of 2147483647 layers"):
+        CheckpointFolder.open(folder.path)
+
+
+class Words(ByteTokenizer):
+    """A tokenizer with a file; what is in it does not matter here."""
+
+    def __init__(self, file):
+        self.file = file
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        self.entry = ByteTokenizer.entry.model_copy(update={"kind": "tokenizers", "sha256": digest})
+
+
+def test_only_the_tokenizer_that_the_data_set_names_is_kept(tmp_path):
+    for number in range(40):
+        (tmp_path / f"text-{number:02d}.txt").write_text(f"the quick brown fox {number}\n" * 5)
+    (tmp_path / "words.json").write_text("{}")
+    source = text_source(sorted(tmp_path.glob("text-*")))
+    options = PrepareOptions(sequence_tokens=8, validation_ppm=100_000)
+    out = tmp_path / "set"
+    manifest = prepare(out, source, Words(tmp_path / "words.json"), options)
+    assert kept_tokenizer(out, manifest) == out / "tokenizer.json"
+    (out / "tokenizer.json").write_text("{ }")
+    assert kept_tokenizer(out, manifest) is None
+    (out / "tokenizer.json").unlink()
+    assert kept_tokenizer(out, manifest) is None
+    of_bytes = prepare(tmp_path / "bytes", source, ByteTokenizer(), options)
+    assert kept_tokenizer(tmp_path / "bytes", of_bytes) is None
