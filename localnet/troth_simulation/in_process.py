@@ -189,12 +189,13 @@ class InProcessRun:
         member.task.add_done_callback(end)
 
     async def _follow(self, member: SimulatedMember) -> NetworkView:
-        if member.index == OUTSIDE:
+        is_late = member.index == OUTSIDE
+        if is_late:
             await Supervisor(member.here).arrive()
             await self._deposit(member, Role.TRAINER | Role.WITNESS)
             member.events.emit("joined", index=int(member.index))
             member.parts = joined(member.here, member.index)
-        return await Supervisor(member.here).run()
+        return await Supervisor(member.here, has_arrived=is_late).run()
 
     def _newcomer(self, name: str) -> SimulatedMember:
         owner, session = _key(name, self.seed), _key(name + " session", self.seed)

@@ -24,6 +24,7 @@ from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
 
 QUIET = {"ring": 16, "keep_rounds": 3, "checkpoint_every": 10, **NO_AUDITS}
+VARIANT = pytest.mark.long(reason="another way to be late, a run each")
 CONTRIBUTES_WITHIN = 3
 """Rounds from the start of a fetch to the first round that includes the newcomer's payload."""
 
@@ -75,6 +76,7 @@ async def test_a_joiner_near_the_start_replays_everything(run_factory):
     assert first_round(run, "dan") <= 12 + CONTRIBUTES_WITHIN
 
 
+@VARIANT
 async def test_an_absent_member_returns_without_a_deposit(run_factory):
     run = await run_factory.start(60, names="ada bob cyd dan", **QUIET)
     dan = member(run, "dan")
@@ -131,6 +133,7 @@ async def test_the_only_seed_dies_in_mid_transfer(run_factory):
     assert served.count("bob") == len(served) - 4 > 0
 
 
+@VARIANT
 async def test_the_ring_moves_on_while_a_slow_joiner_fetches(run_factory):
     """Its pieces take six slots each: when all are here, the ring has dropped the first rounds."""
     quiet = {"ring": 10, "keep_rounds": 3, "checkpoint_every": 6, **NO_AUDITS}
@@ -185,6 +188,7 @@ async def test_a_liar_serves_wrong_pieces_and_is_passed_over(run_factory):
     assert scores.faults("bob") > scores.faults("ada")
 
 
+@VARIANT
 async def test_false_announcements_harm_nobody(run_factory):
     """Two announce the checkpoint with another hash and a made-up place; the fetch never looks."""
     run = await run_factory.start(40, names="ada bob cyd", **QUIET)
@@ -251,6 +255,7 @@ async def test_the_run_ends_while_one_joins(run_factory):
     await assert_conserved(run)
 
 
+@VARIANT
 async def test_a_joiner_during_a_rest_of_the_run(run_factory):
     """The run waits for members: the newcomer takes the stored root, and the run goes on."""
     run = await run_factory.start(30, names="ada bob", **QUIET, min_members=2)
@@ -266,6 +271,7 @@ async def test_a_joiner_during_a_rest_of_the_run(run_factory):
     assert number(events_of(run, "dan", "joined")[0], "index") == 2
 
 
+@VARIANT
 async def test_a_checkpoint_that_was_damaged_on_our_disk_is_fetched_again(run_factory):
     """Killed after its fetch, with one byte changed since: the length alone looks right."""
     run = await run_factory.start(40, names="ada bob cyd", **QUIET)

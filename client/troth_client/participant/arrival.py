@@ -33,7 +33,7 @@ async def arrive(member: Member) -> None:
             check_open(await chain.look())
             await replay.recover(error)
             continue
-        if view.run.phase != Phase.HALTED:
+        if view.run.phase != Phase.HALTED and not member.state.stop.is_set():
             chain.events.emit("arrived", round=member.state.replica.round)
             return
         await chain.watch.next()

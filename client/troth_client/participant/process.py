@@ -104,20 +104,23 @@ async def participate(
         runtime = ProcessRuntime(settings.poll_seconds)
         ports = wrap(Ports(chain, transport, store, runtime, events))
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
-        member = await _enter(owner, settings, await _assemble(settings, identity, ports, hashers))
+        member = await _assemble(settings, identity, ports, hashers)
+        supervisor = await _enter(owner, settings, member)
         await announce(owner, announced, transport.endpoint, events)
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
-        return _end(member, settings, await _interruptible(member, Supervisor(member).run))
+        view = await _interruptible(supervisor.member, supervisor.run)
+        return _end(supervisor.member, settings, view)
 
 
-async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) -> Member:
-    """Return the member under its index; a newcomer fetches and replays before its deposit."""
+async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) -> Supervisor:
+    """Return the member at work under its index; a newcomer fetches and replays, then deposits."""
     chain, endpoint = member.chain, member.submissions.transport.endpoint
-    if chain.index == OUTSIDE and (await owner.client.read_run(owner.at.run)).round > 0:
+    is_late = chain.index == OUTSIDE and (await owner.client.read_run(owner.at.run)).round > 0
+    if is_late:
         await _interruptible(member, Supervisor(member).arrive)
     index, fee = await _join(owner, settings, chain.identity.session, endpoint)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
-    return joined(member, index)
+    return Supervisor(joined(member, index), has_arrived=is_late)
 
 
 async def _assemble(

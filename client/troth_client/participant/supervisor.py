@@ -22,10 +22,14 @@ T = TypeVar("T")
 
 
 class Supervisor:
-    """One participant in one run. `request_stop` lets the round under way end first."""
+    """One participant in one run. `request_stop` lets the round under way end first.
 
-    def __init__(self, member: Member) -> None:
+    `has_arrived`: its weights are those of the run already, and need not be read from disk.
+    """
+
+    def __init__(self, member: Member, *, has_arrived: bool = False) -> None:
         self.member = member
+        self._has_arrived = has_arrived
         self._siblings: list[asyncio.Task[NoReturn]] = []
 
     def request_stop(self) -> None:
@@ -42,7 +46,8 @@ class Supervisor:
         member = self.member
         try:
             self._start(member.chain.watch.follow(), "watch")
-            await self._beside_siblings(begin(member), "begin")
+            if not self._has_arrived:
+                await self._beside_siblings(begin(member), "begin")
             self._start(run_audits(member), "audits")
             self._start(keep_house(member), "housekeeping")
             last = await self._beside_siblings(run_rounds(member), "rounds")
