@@ -55,7 +55,6 @@ class CheckpointManifest(FrozenModel):
     @classmethod
     def of(cls, program: str, run: str, config: RunConfig, pieces: PieceList) -> Self:
         """Return the manifest of a state, for the shards that `shards_of` lays out."""
-        shapes = {tensor.name: tensor.shape for tensor in pieces.tensors}
         entries = (
             TensorEntry(
                 name=tensor.name,
@@ -63,7 +62,7 @@ class CheckpointManifest(FrozenModel):
                 shard=shard,
                 pieces=tuple(hash_.hex() for hash_ in tensor.hashes),
             )
-            for tensor, shard in zip(pieces.tensors, _shard_names(shapes), strict=True)
+            for tensor, shard in zip(pieces.tensors, _shard_names(pieces.shapes), strict=True)
         )
         return cls(
             program=program,

@@ -105,6 +105,11 @@ class PieceList:
         return self.state.bind(merkle.root(tensor.digest for tensor in self.tensors))
 
     @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of each tensor by name."""
+        return {tensor.name: tensor.shape for tensor in self.tensors}
+
+    @property
     def num_bytes(self) -> int:
         """The bytes of all tensors."""
         return sum(tensor.num_bytes for tensor in self.tensors)
@@ -126,7 +131,9 @@ class PieceList:
             raise PieceListError(
                 "piece list", f"{wanted} bytes", len(data), "ask another holder for it"
             )
-        hashes = iter([Digest(data[at : at + DIGEST_BYTES]) for at in range(0, wanted, 32)])
+        hashes = iter(
+            [Digest(data[at : at + DIGEST_BYTES]) for at in range(0, wanted, DIGEST_BYTES)]
+        )
         tensors = (
             TensorPieces(name, shapes[name], tuple(next(hashes) for _ in range(count)))
             for name, count in ((name, num_pieces(shapes[name])) for name in in_order(shapes))

@@ -168,7 +168,7 @@ async def test_a_restart_in_the_middle_fetches_only_what_is_missing(world):
     with pytest.raises(asyncio.CancelledError):
         await fetching
     with Draft(world.folder / "20", STATE.pieces) as draft:
-        missing = [piece for piece in STATE.pieces.pieces() if not draft.has(piece)]
+        missing = draft.missing()
     assert 0 < len(missing) < NUM_PIECES
     await holder.stop()
     world.holders.clear()

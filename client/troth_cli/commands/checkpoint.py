@@ -37,14 +37,14 @@ Round = Annotated[
     ),
 ]
 PATIENCE_SECONDS = 60
-"""So long a fetch goes on without a byte from anybody."""
+"""So long a fetch goes on without a piece from anybody."""
 Patience = Annotated[
     int,
     typer.Option(
         "--patience",
         metavar="SECONDS",
         min=1,
-        help="Give up after so long without a byte from anybody.",
+        help="Give up after so long without a piece from anybody.",
     ),
 ]
 
@@ -280,16 +280,16 @@ async def _fetch(
 ) -> "Fetched":
     """Fetch a checkpoint of a run (address, round or None) into the folder for its round."""
     from troth_cli.workflows.checkpoint import check_config, committed
-    from troth_cli.workflows.checkpoint_fetch import Asking, fetch_checkpoint
+    from troth_cli.workflows.checkpoint_fetch import Members, fetch_checkpoint
 
     run, round_ = which
     view = await client.read_run(run)
     check_config(view, config)
     wanted = await committed(client, view, round_)
     output.note(f"Fetching the weights of round {wanted.round}, root {wanted.root.hex()}.")
-    asking, origin = Asking(client, run, patience), (str(client.program_id), config)
+    members = Members(client, run, patience)
     with output.progress("fetching") as report:
-        return await fetch_checkpoint(asking, wanted, origin, folder_of(wanted.round), report)
+        return await fetch_checkpoint(members, wanted, config, folder_of(wanted.round), report)
 
 
 def _config(files: list[Path]) -> "RunConfig | None":

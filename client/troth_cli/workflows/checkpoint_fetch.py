@@ -16,13 +16,13 @@ from solders.pubkey import Pubkey
 
 from troth_attestation.committed import CommittedState
 from troth_attestation.manifest import CheckpointManifest
-from troth_attestation.pieces import Piece, PieceList, Shape
+from troth_attestation.pieces import PieceList, Shape
 from troth_attestation.shards import shards_of
 from troth_cli.errors import OutputFileError
 from troth_cli.view.output import Report
 from troth_cli.workflows.checkpoint import GONE
 from troth_client.checkpoint.errors import CheckpointFileError
-from troth_client.checkpoint.fetch import Source, fetch_list, fetch_pieces
+from troth_client.checkpoint.fetch import Source, fetch_draft, fetch_list
 from troth_client.checkpoint.folder import (
     DRAFT_SUFFIX,
     MANIFEST_FILE,
@@ -33,6 +33,7 @@ from troth_client.model.shapes import trainable_shapes
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import TEMPORARY_SUFFIX
 from troth_client.telemetry.events import JsonValue
+from troth_client.transport.base import Transport
 from troth_client.transport.http import http_reader
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import RpcError
@@ -51,10 +52,11 @@ class Fetched:
     num_bytes: int
 
 
-class Asking:
-    """The members of a run to fetch from. After `seconds` without any bytes it is vain to go on."""
+class Members:
+    """The members of a run to fetch from. After `seconds` without progress it is vain to go on."""
 
     def __init__(self, client: CoordinatorClient, run: Pubkey, seconds: float) -> None:
+        self.program = str(client.program_id)
         self._client = client
         self._run = run
         self._seconds = seconds
@@ -77,19 +79,24 @@ class Asking:
             self._read_at = now
         return self._known
 
+    def source(self, transport: Transport, report: Report) -> Source:
+        """Return these members as the source of a fetch."""
+        runtime, bar = ProcessRuntime(POLL_SECONDS), _Bar(report)
+        return Source(transport, runtime, bar, self.holders, self.is_vain, self.note_progress)
+
+    def note_progress(self) -> None:
+        """Begin to count the seconds anew."""
+        self._last = time.monotonic()
+
+    def is_vain(self) -> bool:
+        """Tell whether there was no progress for so long."""
+        return time.monotonic() - self._last >= self._seconds
+
     async def _read(self) -> list[str]:
         view = await self._client.snapshot(self._run)
         owners = [Pubkey(one.owner) for one in view.entries if one.status not in GONE]
         found = await self._client.read_participants(self._run, owners) if owners else []
         return list(dict.fromkeys(one.endpoint for one in found if one and one.endpoint))
-
-    def took(self) -> None:
-        """Note that bytes arrived."""
-        self._last = time.monotonic()
-
-    def is_vain(self) -> bool:
-        """Tell whether nobody has delivered anything for so long."""
-        return time.monotonic() - self._last >= self._seconds
 
 
 class _Bar:
@@ -107,48 +114,39 @@ class _Bar:
 
 
 async def fetch_checkpoint(
-    asking: Asking, wanted: CommittedState, origin: tuple[str, RunConfig], out: Path, report: Report
+    members: Members, wanted: CommittedState, config: RunConfig, out: Path, report: Report
 ) -> Fetched:
     """Fetch a state into a folder, or go on where an earlier start stopped.
 
-    `origin` is the program's address and the run's config. Raises OutputFileError if something
-    else is in the way, FolderInUseError, CheckpointGoneError, DiskFullError.
+    `config` is the run's. Raises OutputFileError if something else is in the way,
+    FolderInUseError, CheckpointGoneError, DiskFullError.
     """
-    program, config = origin
     shapes = trainable_shapes(config.model)
-    whole = whole_folder(out, wanted)
+    whole = _whole_folder(out, wanted)
     if whole is not None:
         return Fetched(whole, 0)
     _check_draft(out, shapes)
     async with http_reader() as transport:
-        source = Source(
-            transport,
-            ProcessRuntime(POLL_SECONDS),
-            _Bar(report),
-            asking.holders,
-            asking.is_vain,
-        )
+        source = members.source(transport, report)
         pieces = await fetch_list(source, wanted, shapes)
-        asking.took()
-        manifest = CheckpointManifest.of(program, str(Pubkey(wanted.run)), config, pieces)
+        run = str(Pubkey(wanted.run))
+        manifest = CheckpointManifest.of(members.program, run, config, pieces)
         with Draft(out, pieces) as draft:
-            num_bytes = await _fill(source, draft, asking)
+            num_bytes = await fetch_draft(source, draft)
             folder = await source.runtime.compute(draft.finish, manifest)
     return Fetched(folder, num_bytes)
 
 
 async def fetch_piece_list(
-    asking: Asking, wanted: CommittedState, shapes: dict[str, Shape]
+    members: Members, wanted: CommittedState, shapes: dict[str, Shape]
 ) -> PieceList:
     """Return the piece list of a state from any member. Raises CheckpointGoneError."""
     async with http_reader() as transport:
-        bar = _Bar(lambda _done, _total, _note: None)
-        runtime = ProcessRuntime(POLL_SECONDS)
-        source = Source(transport, runtime, bar, asking.holders, asking.is_vain)
+        source = members.source(transport, lambda _done, _total, _note: None)
         return await fetch_list(source, wanted, shapes)
 
 
-def whole_folder(out: Path, wanted: CommittedState) -> CheckpointFolder | None:
+def _whole_folder(out: Path, wanted: CommittedState) -> CheckpointFolder | None:
     """Return the checkpoint if it is at this path already; None if nothing is there.
 
     Raises OutputFileError for anything else: a fetch replaces nothing.
@@ -162,19 +160,6 @@ def whole_folder(out: Path, wanted: CommittedState) -> CheckpointFolder | None:
     if found.pieces.root != wanted.root:
         raise _in_the_way(out, f"the checkpoint of round {found.manifest.round} in it")
     return found
-
-
-async def _fill(source: Source, draft: Draft, asking: Asking) -> int:
-    def lacking() -> list[Piece]:
-        return [piece for piece in draft.pieces.pieces() if not draft.has(piece)]
-
-    def take(piece: Piece, data: bytes) -> None:
-        draft.put(piece, data)
-        asking.took()
-
-    missing = await source.runtime.compute(lacking)
-    asking.took()
-    return await fetch_pieces(source, draft.pieces, missing, take)
 
 
 def _check_draft(out: Path, shapes: dict[str, Shape]) -> None:

@@ -23,7 +23,7 @@ from troth_client.model.shapes import trainable_shapes
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules.config import RunConfig
 
-PATIENCE_SECONDS: Final = 5.0
+NAMING_SECONDS: Final = 5.0
 """How long members are asked for the piece list, when a difference is to be named."""
 
 
@@ -143,12 +143,12 @@ async def _reference(
     folder = held.folder
     if folder is not None and folder.pieces.root == wanted.root:
         return folder.pieces
-    from troth_cli.workflows.checkpoint_fetch import Asking, fetch_piece_list
+    from troth_cli.workflows.checkpoint_fetch import Members, fetch_piece_list
     from troth_client.checkpoint.errors import CheckpointGoneError
 
-    asking = Asking(client, Pubkey(wanted.run), PATIENCE_SECONDS)
+    members = Members(client, Pubkey(wanted.run), NAMING_SECONDS)
     try:
-        return await fetch_piece_list(asking, wanted, trainable_shapes(config.model))
+        return await fetch_piece_list(members, wanted, trainable_shapes(config.model))
     except CheckpointGoneError:
         return None
 

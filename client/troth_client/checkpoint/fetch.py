@@ -27,11 +27,16 @@ T = TypeVar("T")
 Take = Callable[[Piece, bytes], None]
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The holders to ask, and for how long. `holders` is called before each try: they come and go.
 
-    `is_vain` tells whether to give up; it is asked after a try that nobody answered.
+    `is_vain` tells whether to give up; it is asked after a try that nobody answered. `on_progress`
+    is called at each step forward: for the list, the hashing of a draft, and each piece.
     """
 
     transport: Transport
@@ -39,6 +44,7 @@ class Source:
     events: EventSink
     holders: Callable[[], Awaitable[Sequence[str]]]
     is_vain: Callable[[], bool]
+    on_progress: Callable[[], None] = _nothing
 
 
 async def fetch_list(
@@ -53,7 +59,9 @@ async def fetch_list(
             address, holders, size, lambda data: wanted.check_pieces(data, shapes)
         )
 
-    return await _persist(source, wanted.round, attempt)
+    found = await _persist(source, wanted.round, attempt)
+    source.on_progress()
+    return found
 
 
 async def fetch_draft(source: Source, draft: Draft) -> int:
@@ -61,7 +69,8 @@ async def fetch_draft(source: Source, draft: Draft) -> int:
 
     Raises CheckpointGoneError when nobody serves a piece, DiskFullError. Fetched pieces stay.
     """
-    missing = await source.runtime.compute(_lacking, draft)
+    missing = await source.runtime.compute(draft.missing)
+    source.on_progress()
     return await fetch_pieces(source, draft.pieces, missing, draft.put)
 
 
@@ -104,6 +113,7 @@ class _Work:
             for piece in same:
                 await self._source.runtime.compute(self._take, piece, data)
             self.progress.add(len(data), len(data) * len(same))
+            self._source.on_progress()
 
     async def _one(self, piece: Piece, number: int) -> bytes:
         wanted = BlobId(self._round, BlobKind.PIECE, piece.hash)
@@ -174,7 +184,3 @@ async def _persist(
                     "Try again later: any member that follows the run serves its newest weights.",
                 ) from error
         await source.runtime.wait()
-
-
-def _lacking(draft: Draft) -> list[Piece]:
-    return [piece for piece in draft.pieces.pieces() if not draft.has(piece)]

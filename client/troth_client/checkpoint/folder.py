@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from troth_attestation.errors import ManifestError
 from troth_attestation.manifest import MAX_MANIFEST_BYTES, CheckpointManifest
-from troth_attestation.pieces import Piece, PieceList, Shape, piece_hash
+from troth_attestation.pieces import Piece, PieceList, piece_hash
 from troth_attestation.shards import Shard, shards_of
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.model.shapes import trainable_shapes
@@ -66,7 +66,7 @@ class CheckpointFolder:
             raise _damaged(file, "the manifest of a checkpoint", error.strerror) from error
         except ManifestError as error:
             raise _damaged(file, error.expected, error.found) from error
-        for shard in shards_of(_shapes(pieces)):
+        for shard in shards_of(pieces.shapes):
             file = path / shard.file
             _check_shard(file, shard)
         return cls(path, manifest, pieces)
@@ -119,7 +119,7 @@ class Draft(Closable):
         if self._folder.is_symlink():
             remove(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
-        shards = shards_of(_shapes(pieces))
+        shards = shards_of(pieces.shapes)
         try:
             for shard in shards:
                 self._files[shard.file] = _locked(self._folder / shard.file)
@@ -133,6 +133,10 @@ class Draft(Closable):
         except BaseException:
             self.close()
             raise
+
+    def missing(self) -> list[Piece]:
+        """Return the pieces that are not here yet, in order; reads and hashes everything."""
+        return [piece for piece in self.pieces.pieces() if not self.has(piece)]
 
     def has(self, piece: Piece) -> bool:
         """Tell whether the bytes of a piece are here already; reads and hashes them."""
@@ -261,15 +265,11 @@ def _write(handle: int, data: bytes | memoryview, offset: int) -> None:
         view, offset = view[written:], offset + written
 
 
-def _shapes(pieces: PieceList) -> dict[str, Shape]:
-    return {tensor.name: tensor.shape for tensor in pieces.tensors}
-
-
 def _places(pieces: PieceList) -> dict[str, tuple[Shard, int]]:
     """Return the shard of each tensor, and where it begins in it."""
     return {
         name: (shard, offset)
-        for shard in shards_of(_shapes(pieces))
+        for shard in shards_of(pieces.shapes)
         for name, offset in shard.offsets.items()
     }
 

@@ -12,7 +12,6 @@ import pytest
 from support import states
 from support.disks import no_file_beyond
 
-from troth_attestation.pieces import Piece
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.checkpoint.folder import MANIFEST_FILE, CheckpointFolder, Draft, write_weights
 from troth_client.runtime.files import DiskFullError, FolderInUseError
@@ -24,10 +23,6 @@ SHARD = "model-00001-of-00001.safetensors"
 
 def write(path, state=STATE):
     return write_weights(path, state.manifest, state.pieces, state.views)
-
-
-def missing(draft: Draft) -> list[Piece]:
-    return [piece for piece in draft.pieces.pieces() if not draft.has(piece)]
 
 
 def fill(draft, pieces, data=BYTES):
@@ -65,14 +60,14 @@ def test_weights_in_several_shards_come_back(tmp_path, monkeypatch):
 
 def test_a_draft_is_filled_in_any_order_and_by_several_threads(tmp_path):
     with Draft(tmp_path / "20", STATE.pieces) as draft:
-        pieces = missing(draft)[::-1]
+        pieces = draft.missing()[::-1]
         assert len(pieces) == len(list(STATE.pieces.pieces()))
         threads = [threading.Thread(target=fill, args=(draft, pieces[at::3])) for at in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert missing(draft) == []
+        assert draft.missing() == []
         draft.finish(STATE.manifest)
     same_weights(CheckpointFolder.open(tmp_path / "20").weights())
     assert names(tmp_path) == ["20"]
@@ -124,7 +119,7 @@ def test_a_killed_process_leaves_a_draft_that_goes_on(tmp_path, end, num_missing
     killed(tmp_path / "20", end)
     assert names(tmp_path) == ["20.part"]
     with Draft(tmp_path / "20", STATE.pieces) as draft:
-        left = missing(draft)
+        left = draft.missing()
         assert len(left) == num_missing
         assert names(tmp_path / "20.part") == [SHARD]
         fill(draft, left)
@@ -140,7 +135,7 @@ def test_a_draft_of_another_state_of_the_round_goes_on_with_what_is_equal(tmp_pa
     with Draft(tmp_path / "20", other.pieces) as draft:
         fill(draft, other.pieces.pieces(), other.piece_bytes())
     with Draft(tmp_path / "20", STATE.pieces) as draft:
-        (left,) = missing(draft)
+        (left,) = draft.missing()
         assert left.tensor == "model.norm.weight"
         fill(draft, [left])
         draft.finish(STATE.manifest)
@@ -210,8 +205,8 @@ def test_a_draft_is_open_once_at_a_time(tmp_path):
             Draft(tmp_path / "20", STATE.pieces)
         with pytest.raises(FolderInUseError):
             write(tmp_path / "20")
-        assert len(missing(draft)) == 9, "the one that came second has changed nothing"
-        fill(draft, missing(draft))
+        assert len(draft.missing()) == 9, "the one that came second has changed nothing"
+        fill(draft, draft.missing())
         draft.finish(STATE.manifest)
     same_weights(CheckpointFolder.open(tmp_path / "20").weights())
 
@@ -273,7 +268,7 @@ def test_a_full_disk_keeps_the_pieces_of_a_draft(tmp_path, monkeypatch):
     ):
         fill(draft, STATE.pieces.pieces())
     with Draft(tmp_path / "20", STATE.pieces) as draft:
-        assert 0 < len(missing(draft)) < 14
+        assert 0 < len(draft.missing()) < 14
 
 
 def cut(path):
