@@ -57,22 +57,9 @@ def read_span(path: Path, name: str, offset: int, num_bytes: int) -> bytes:
     Raises FileNotFoundError, or DamagedFileError where the record has no such array or bytes.
     """
     with path.open("rb") as stream:
-        head = _read_head(stream)
-        at = stream.tell()
-        # Nobody has checked the seal: the head may say anything.
-        try:
-            sizes = [(n, _num_bytes(d, s)) for n, d, s in _arrays_of(head)]
-        except (ValueError, TypeError, KeyError, SyntaxError) as error:
-            raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
-        names = [found for found, _ in sizes]
-        begin = at + sum(size for _, size in sizes[: names.index(name)]) if name in names else 0
-        room = sizes[names.index(name)][1] - offset if name in names else 0
-        last = begin + offset + num_bytes
-        if (
-            offset < 0
-            or room < num_bytes
-            or last > os.fstat(stream.fileno()).st_size - _DIGEST_BYTES
-        ):
+        begin, size = _place_of(path, name, _read_head(stream), stream.tell())
+        end = os.fstat(stream.fileno()).st_size - _DIGEST_BYTES
+        if offset < 0 or offset + num_bytes > size or begin + offset + num_bytes > end:
             raise DamagedFileError(path, f"{num_bytes} bytes at {offset} of {name}", "none")
         stream.seek(begin + offset)
         return stream.read(num_bytes)
@@ -116,9 +103,20 @@ def read_record(path: Path) -> Record:
     return Record(head["fields"], arrays)
 
 
-def _arrays_of(head: bytes) -> list[tuple[str, str, list[int]]]:
-    """Return name, dtype and shape of the arrays in a head, in the order of their bytes."""
-    return [(name, dtype, shape) for name, dtype, shape in json.loads(head)["arrays"]]
+def _place_of(path: Path, name: str, head: bytes, begin: int) -> tuple[int, int]:
+    """Return where an array begins, and its length in bytes; the first array is at `begin`.
+
+    Nobody has checked the seal, so the head may say anything. Raises DamagedFileError.
+    """
+    try:
+        for found, dtype, shape in json.loads(head)["arrays"]:
+            size = _num_bytes(dtype, shape)
+            if found == name:
+                return begin, size
+            begin += size
+    except (ValueError, TypeError, KeyError, SyntaxError) as error:
+        raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
+    raise DamagedFileError(path, f"a record with {name}", "other arrays")
 
 
 def _read_head(stream: IO[bytes]) -> bytes:

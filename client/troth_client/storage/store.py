@@ -182,17 +182,17 @@ class Store(Closable):
     ) -> None:
         """Forget the rounds before `round_`, except those in `keep` (open audits, last included).
 
-        Submissions stay from `payloads_from` on, where that is given.
+        Submissions, our own and those of others, stay from `payloads_from` on where that is given.
 
         The newest weights at or before `round_` stay in any case: replay starts from them. Momentum
         stays as well: audits decide about it, see `drop_residuals`.
         """
+        oldest_submission = round_ if payloads_from is None else payloads_from
         base = max((r for r in self.weight_rounds() if r <= round_), default=round_)
         for kind, r, _, path in self._names():
             stays = kind == "residual" or (kind == "weights" and r == base)
-            is_payload = kind in ("submission", "peer") and payloads_from is not None
-            first = payloads_from if is_payload else round_
-            if r < (first or 0) and r not in keep and not stays:
+            oldest = oldest_submission if kind in ("submission", "peer") else round_
+            if r < oldest and r not in keep and not stays:
                 path.unlink(missing_ok=True)
 
     def drop_after(self, round_: int) -> None:

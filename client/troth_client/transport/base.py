@@ -38,7 +38,9 @@ class BlobKind(StrEnum):
     PIECE = "piece"
 
 
-SHOWN = frozenset({BlobKind.OPENINGS, BlobKind.PIECES, BlobKind.PIECE})
+OF_STATES = frozenset({BlobKind.PIECES, BlobKind.PIECE})
+"""Kinds of blobs that weights travel as: they are only read, and nobody pushes them."""
+SHOWN = OF_STATES | {BlobKind.OPENINGS}
 """Kinds of blobs that are shown from a place of their own, and that the blob cache never keeps."""
 
 
@@ -51,7 +53,7 @@ class BlobId:
     OPENINGS: key is the openings root in the audit on chain, bytes are the whole opening set.
     PIECES: key is a state root on chain, bytes are the piece list of that state.
     PIECE: key is a hash of a piece list, bytes are that piece of a tensor.
-    The last three belong to no round here.
+    The keys of the last three tell them apart without the round.
     """
 
     round: int
@@ -170,8 +172,8 @@ class Transport(Protocol):
         """Return `check` of exactly `num_bytes` bytes with that address, from any holder.
 
         Bytes that passed are kept and served like our own, except those of the kinds in `SHOWN`:
-        the caller decides about them. Raises FetchError with every holder's failure. If
-        bytes other than a header have the right address but fail the check, no holder is to blame:
+        the caller decides about them. Raises FetchError with every holder's failure. If bytes fail
+        the check though their address covers them whole (`BlobId.is_whole`), no holder is to blame:
         the check's own error is raised.
         """
         ...

@@ -14,6 +14,7 @@ from typing import Protocol
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
 from troth_client.transport.base import (
+    OF_STATES,
     SHOWN,
     BlobId,
     BlobKind,
@@ -233,4 +234,4 @@ def _openings_root(address: str) -> bytes | None:
 
 
 def _is_of_state(address: str) -> bool:
-    return address.partition("/")[0] in (BlobKind.PIECES, BlobKind.PIECE)
+    return address.partition("/")[0] in OF_STATES

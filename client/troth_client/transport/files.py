@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 
 from troth_client.runtime.files import atomic_write
-from troth_client.transport.base import BlobId, BlobKind
+from troth_client.transport.base import OF_STATES, BlobId, BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import (
     HolderLacksError,
@@ -30,7 +30,6 @@ from troth_client.transport.errors import (
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.wire import Partial
 
-_OF_STATES = (BlobKind.PIECES, BlobKind.PIECE)
 _HELD, _SERVED, _INBOX, _OPENINGS = "held", "served", "inbox", "openings"
 
 
@@ -97,7 +96,7 @@ class FolderWire:
         """Append the missing bytes from our own inbox or from what the holder serves."""
         if not (Path(holder) / _SERVED).is_dir():
             raise HolderUnreachableError(f"a folder at {holder}", "none", "Asking another holder.")
-        if blob.kind in _OF_STATES:
+        if blob.kind in OF_STATES:
             raise _lacks(holder, blob)
         inbox = self._folder / _INBOX / _file_name(blob.address)
         pushed = _read(inbox, into.num_bytes)
@@ -114,7 +113,7 @@ class FolderWire:
 
     async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
         """Lay bytes into the holder's inbox; it checks them when it wants them."""
-        if blob.kind in _OF_STATES:
+        if blob.kind in OF_STATES:
             raise HolderRefusedError("a blob that is pushed", f"{blob.kind}", "It is fetched.")
         inbox = Path(holder) / _INBOX
         if not inbox.is_dir():
