@@ -79,9 +79,9 @@ class RunChain:
         """The participant's index in the roster."""
         return self.identity.index
 
-    def is_in(self, members: int) -> bool:
-        """Tell whether the participant's bit is set in a bitmap; never before it has joined."""
-        return self.index != OUTSIDE and bitmap.has(members, self.index)
+    def is_in(self, indices: int) -> bool:
+        """Tell whether our bit is set in a bitmap of indices; it never is before we have joined."""
+        return self.index != OUTSIDE and bitmap.has(indices, self.index)
 
     @property
     def payer(self) -> Pubkey:

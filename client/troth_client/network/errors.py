@@ -74,5 +74,5 @@ def out_of_ring(round_: int, view: NetworkView) -> LaggingError:
     return LaggingError(
         f"round {round_} to be among the last {view.run.params.ring} on chain",
         f"the run at round {view.run.round}",
-        "LAGGING: too far behind to replay; start again from a checkpoint.",
+        "LAGGING: too far behind to replay. The newest checkpoint is needed.",
     )

@@ -11,6 +11,7 @@ be on its way from there. The rounds of open audits come on top, until they are 
 from dataclasses import dataclass
 
 from troth_attestation.sizes import TILE_BYTES
+from troth_client.checkpoint.state_store import KEPT_CHECKPOINTS
 from troth_coordinator.rules.lateness import least_ring
 from troth_coordinator.rules.params_view import ParamsView
 
@@ -18,13 +19,17 @@ FILE_BYTES = 4_096
 """The most that a file holds beside tensors, tiles or a payload, for models of few tensors."""
 NUM_COPIES = 2
 """A payload lies twice: in the store for replay, and in the transport for others."""
-NUM_CHECKPOINTS = 4
-"""Two whole ones, one that is being made or fetched, one file that is being replaced."""
+NUM_CHECKPOINTS = KEPT_CHECKPOINTS + 2
+"""Whole ones, one that is being made or fetched, one file that is being replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Rounds that are kept: of weights, of headers and payloads; and of weights shown to others."""
+    """Numbers of rounds.
+
+    `weights`, `payloads` (with headers) and `residuals` stay on disk for so many closed rounds. The
+    weights of the newest `shown` of them are shown to others.
+    """
 
     weights: int
     payloads: int
@@ -43,9 +48,10 @@ class Retention:
     ) -> int:
         """Return the most bytes on disk, beside the rounds of open audits and the event log.
 
-        Weights: those rounds, the run's stored root and the base of a replay. Residuals: u and M
-        around our own submission of each round of the ring.
+        `weight_bytes` are those of all tensors, `payload_bytes` those of one payload; `capacity`
+        is the most members. Residuals are u and M around each submission of our own.
         """
+        # Beside those of the ring: the rounds before and after it, and the run's stored root.
         weights = (self.weights + 3 + NUM_CHECKPOINTS) * (weight_bytes + FILE_BYTES)
         # Beside those of the ring: the u that the oldest builds on, and those of a rewind.
         residuals = (self.residuals + 3) * (2 * num_tiles * TILE_BYTES + FILE_BYTES)
