@@ -49,7 +49,7 @@ class CommittedState:
                 f"pieces of round {self.round}",
                 f"the state root {self.root.hex()}, which is on chain",
                 pieces.root.hex(),
-                "ask another holder",
+                "do not use them; another holder may have the right ones",
             )
 
 

@@ -4,7 +4,7 @@ Owns: the order, names and headers of shards. They follow from the tensors' name
 so everybody who writes a checkpoint writes the same bytes.
 Never: touches a file. Next: `manifest.py`; `troth_client/checkpoint/folder.py` for the files.
 
-A shard holds whole tensors in canonical order, 256 MiB of them unless one tensor is larger.
+A shard holds whole tensors in canonical order, at most 256 MiB unless one tensor is larger.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Making a checkpoint: from the weights of a round on our own disk to shards and a manifest.
 
 Owns: the check against the root on chain, and the writing. Slow, for a thread: training goes on.
-Never: copies the live weights: every round's are on disk before the next one begins.
-Next: `folder.py`; `participant/housekeeping.py` decides when.
+Never: reads the live weights: those of each round are on disk before the next round begins.
+Next: `folder.py`; `participant/checkpoints.py` decides when.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,8 @@ def make_checkpoint(
 ) -> CheckpointFolder | None:
     """Write the checkpoint of a state that the chain names; None if its weights are not on disk.
 
-    Raises PieceListError if our weights of that round have another root, DiskFullError.
+    Raises PieceListError if our weights of that round have another root, CheckpointFileError if
+    something else lies in its place, FolderInUseError while it is being fetched, DiskFullError.
     """
     saved = store.load_weights(wanted.round)
     if saved is None:

@@ -1,8 +1,9 @@
 """The state store: weights whose pieces others may read, of recent rounds and checkpoints.
 
 Owns: which states are shown, where the bytes of each piece lie, and the folder of checkpoints.
-Never: shows a state whose round is still open, or bytes that do not hash to what was asked for.
-Next: `folder.py`; `transport/blob_cache.py` reads `shown`; `steps/settle.py` puts rounds here.
+Never: returns bytes that do not hash to what was asked for, or knows whether a round has closed.
+Next: `steps/settle.py`, which shows a round only after its close; `transport/blob_cache.py`, which
+serves what `shown` returns; `folder.py`.
 
     <store>/checkpoints/<round>/         whole checkpoints, the two newest
     <store>/checkpoints/<round>.part/    a draft of `fetch.py` or `making.py`

@@ -1,7 +1,7 @@
 """Arrival: a newcomer brings its weights to where the run is, before it deposits anything.
 
-Owns: the checks that the run still takes newcomers, and when the weights are near enough to join.
-Never: deposits, votes or serves. Next: `steps/replay.py`; `process.py`, which joins afterwards.
+Owns: the checks that the run still takes newcomers, and when the weights are those to join with.
+Never: deposits or votes. Next: `steps/replay.py`; `process.py`, which joins afterwards.
 """
 
 from troth_client.member import Member
@@ -16,7 +16,8 @@ RESTING = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
 async def arrive(member: Member) -> None:
     """Fetch and replay until the weights are those that a new member needs.
 
-    Raises RunOverError when the run ends or closes to newcomers meanwhile, StoppedError.
+    While the run waits or warms up, these are those of its stored root. Raises RunOverError when it
+    ends or closes to newcomers meanwhile, StoppedError, and what `Replay.recover` raises.
     """
     chain, replay = member.chain, member.replay
     while True:

@@ -1,7 +1,7 @@
 """Checkpoints of a member: made in the background when the chain has stored a root, and announced.
 
 Owns: when to make one, and the announcement. Never: delays a round: the weights of a round are on
-disk before it closes, and a thread makes files of them.
+disk before the round begins, and a thread makes files of them.
 Next: `checkpoint/making.py`; `housekeeping.py` calls this once a slot.
 """
 

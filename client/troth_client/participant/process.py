@@ -1,7 +1,8 @@
 """One participant as a real process: HTTP transport, RPC, a state folder, signals.
 
-Owns: joining or resuming on the announced port, the life of the ports, what a signal does, final
-weights. Never: prints (events show what happens) or parses a command line.
+Owns: the arrival of a newcomer, joining or resuming on the announced port, the life of the ports,
+what a signal does, final weights.
+Never: prints (events show what happens) or parses a command line.
 Next: `troth join` and the demo call `participate`; `session_funding.py`.
 """
 
@@ -79,6 +80,8 @@ async def participate(
     wrap: Callable[[Ports], Ports] = unchanged,
 ) -> ParticipantEnd:
     """Join the run or resume in it, follow it until it is finished or a signal asks to stop.
+
+    A newcomer to a run that has begun brings its weights there first, and deposits afterwards.
 
     `wrap` may replace the ports of the participant; the demo uses it for cheats.
 

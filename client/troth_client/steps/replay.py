@@ -1,8 +1,8 @@
 """Replay: catch up, follow corrections, and decide which root is right (section 4).
 
 Owns: moving the replica over closed rounds and over the restart after a halt, and rewinding when
-the chain corrected a round. When roots disagree, replay gives either the majority's root (heal) or
-another one, twice (ROOT_DISPUTE).
+the chain corrected a round. When roots disagree, a replay may give the majority's root: that heals.
+If another root comes out twice, the participant stops with ROOT_DISPUTE.
 Never: loads weights of others where it can replay. A state from our own disk counts as verified
 only when the chain names its root.
 Next: `verified.py`; `restore.py` for weights of others; `participant/rounds.py` calls this.
@@ -67,7 +67,9 @@ class Replay:
         """Bring the replica to the round of the run, and return the view of that moment.
 
         Follows corrections first. Crosses a restart after Halted by loading the weights from which
-        the run restarted. Checks each canonical root that it passes.
+        the run restarted. Checks each canonical root that it passes. Takes the newest checkpoint
+        where the ring has dropped rounds on the way. Raises LaggingError where neither is possible,
+        RootDisputeError, StoppedError, and what `Restore.newest` raises.
         """
         await self.follow_corrections(view)
         first, pace = self.state.replica.round, Pace(self.runtime.seconds)
@@ -81,7 +83,7 @@ class Replay:
     async def recover(self, error: LaggingError) -> None:
         """LAGGING: go on from the newest checkpoint, or wait for the next one if that is too old.
 
-        Raises the error once the run is over, StoppedError when we are asked to stop.
+        Raises `error` once the run is over, StoppedError, and what `Restore.newest` raises.
         """
         state, view = self.state, await self.chain.look()
         state.events.emit("recovering", round=state.replica.round, reason=str(error))
@@ -117,7 +119,8 @@ class Replay:
     async def load_stored_root(self, view: NetworkView) -> None:
         """Bring the replica to the weights of the run's stored root, as Warmup asks.
 
-        Raises RootDisputeError if replay gives another root, LaggingError if it cannot be replayed.
+        Raises RootDisputeError if replay gives another root, LaggingError if it can neither be
+        replayed nor fetched, and what `Restore.newest` raises.
         """
         await self._go_to(view, view.run.root_round)
         if self.state.replica.round == view.run.root_round:  # else a newer one is stored by now
@@ -183,7 +186,7 @@ class Replay:
             await self.restore.newest(await self.chain.look())
 
     def _is_past(self, run: RunView, round_: int) -> bool:
-        """Whether neither the ring nor the log holds a closed round that a replay begins with."""
+        """Whether neither the ring nor the log holds the round with which a replay would begin."""
         return round_ + run.params.ring <= run.round and round_ not in self.chain.log.rounds
 
     async def _step(self, view: NetworkView, target: int) -> None:
@@ -249,7 +252,7 @@ async def check_root(replay: Replay, canonical: bytes) -> None:
     """Compare our root of the replica's round with the canonical one; heal or stop.
 
     Zeros (a void round) say nothing. Where our own state cannot be replayed, its pieces are
-    compared with those of others (HEALING). Raises RootDisputeError, LaggingError.
+    compared with those of others (HEALING). Raises RootDisputeError, and as `Restore.heal`.
     """
     state, events = replay.state, replay.events
     own, round_ = state.replica.root(), state.replica.round

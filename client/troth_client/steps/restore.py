@@ -1,7 +1,8 @@
 """Restore: weights from others, checked under a root that the chain names (sections 9 and 10).
 
-Owns: LAGGING's way out, the newest checkpoint; and HEALING, the pieces of a round that differ.
-Never: takes a byte that is not under the root, or decides that replay is not enough; `replay.py`
+Owns: fetching the newest checkpoint, for latecomers and for LAGGING members; and HEALING, which
+fetches only the pieces of a round that differ from ours.
+Never: takes a byte that is not under the root, or decides that replay is not enough: `replay.py`
 does. Next: `checkpoint/fetch.py`.
 """
 
@@ -51,7 +52,9 @@ class Restore:
         """Bring the replica to the newest checkpoint of the run; genesis where there is none.
 
         Fetches for as long as it takes, and begins again with a newer checkpoint when nobody
-        serves this one any more. Raises StoppedError, LaggingError once the run has dispersed.
+        serves this one any more. Raises LaggingError after `MOST_MISSED` such checkpoints or once
+        the run has dispersed, DisputedError, StoppedError, DiskFullError, and CheckpointFileError
+        where the disk returns other bytes than were written.
         """
         num_missed = 0
         while True:
@@ -74,7 +77,7 @@ class Restore:
         """HEALING: fetch the pieces of a round's canonical weights that are not in `weights`.
 
         `weights` are ours of that round, and are changed. Raises LaggingError when nobody serves
-        the pieces any more, StoppedError.
+        the pieces any more, DisputedError, StoppedError.
         """
         self._check_dispute()
         wanted, events = await self._canonical(view, round_), self.chain.events

@@ -19,7 +19,7 @@ async def settle(
     """Keep u as momentum if our payload was included; save the new weights; forget old rounds.
 
     The weights of the run's stored root stay: a run that halts starts from them again. So does all
-    that belongs to the rounds of open audits.
+    that belongs to the rounds of open audits. Others may read the weights of a closed round.
     """
     state = submissions.state
     state.residual.settle(closure.round, closure.own_residual)

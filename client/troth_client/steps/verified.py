@@ -22,7 +22,6 @@ async def load_verified(
     """Load the newest stored state of a round up to `at_most` whose root the chain names.
 
     A state whose following rounds have left the ring is of no use, unless it is that of `at_most`.
-
     Returns False, leaving the replica alone, if there is none. A file that does not hash to the
     root saved with it is reported and passed over.
     """

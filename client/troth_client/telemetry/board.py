@@ -186,7 +186,7 @@ _STATES: dict[str, Callable[[Event], str]] = {
     "fetching": lambda event: f"fetching {_share(event)}",
     "replaying": _always("replaying"),
     "arrived": _always("ready to join"),
-    "root_differs": _always("HEALING: another root"),
+    "root_differs": _always("another root: replaying"),
     "healing": _always("HEALING: fetching pieces"),
     "healed": _always("healed"),
     "stake_too_low": _always("short of stake"),
