@@ -16,7 +16,8 @@ from support.runs import (
 )
 
 from troth_client.network.chain import OUTSIDE
-from troth_client.network.errors import RunOverError
+from troth_client.network.errors import RunOverError, TooSlowError
+from troth_client.steps.restore import MOST_MISSED
 from troth_client.transport.base import BlobKind
 from troth_coordinator.chain.instructions import Manifest
 from troth_coordinator.chain.operations import Session
@@ -253,6 +254,28 @@ async def test_the_run_ends_while_one_joins(run_factory):
     assert dan.index == OUTSIDE
     assert index_of_owner(view.entries, bytes(dan.owner.pubkey())) is None
     await assert_conserved(run)
+
+
+@VARIANT
+async def test_a_joiner_that_is_too_slow_for_three_checkpoints_stops_and_says_why(run_factory):
+    """Nothing that it asks for ever arrives, and the run goes on without it."""
+    run = await run_factory.create(30, ring=6, keep_rounds=3, checkpoint_every=2, **NO_AUDITS)
+    run.wrap = lambda one, ports: (
+        refused_by(ports, lambda _holder, wanted: wanted.kind is BlobKind.PIECE)
+        if one.name == "dan"
+        else ports
+    )
+    for name in ("ada", "bob", "cyd"):
+        await run.start(await run.add(name))
+    dan = await join_late(run, "dan", 8)
+    with pytest.raises(TooSlowError, match=f"found {MOST_MISSED} checkpoints"):
+        await dan.task
+    dan.task = None
+    tried = {event["round"] for event in dan.events.named("restoring")}
+    assert len(tried) == MOST_MISSED
+    assert dan.index == OUTSIDE
+    await run.finish()
+    assert index_of_owner((await run.view()).entries, bytes(dan.owner.pubkey())) is None
 
 
 @VARIANT

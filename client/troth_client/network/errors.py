@@ -3,6 +3,7 @@
     ClientError
     └── RoundError
         ├── LaggingError      what the chain included cannot be obtained here (LAGGING)
+        ├── TooSlowError      checkpoints are replaced by newer ones before they are fetched
         ├── RootDisputeError  exact replay contradicts the canonical root (ROOT_DISPUTE)
         ├── DisputedError     weights of others are wanted after a ROOT_DISPUTE
         ├── RunOverError      the run ended, or closed to newcomers, before we had joined
@@ -11,7 +12,7 @@
         └── StoppedError      asked to stop in the middle of catching up
 
 Owns: the classes and their sentences. Never: raised for something that the next round heals.
-Next: `steps/replay.py`, which raises the first two.
+Next: `steps/replay.py` and `steps/restore.py`, which raise the first four.
 """
 
 from troth_client.errors import ClientError
@@ -24,6 +25,10 @@ class RoundError(ClientError):
 
 class LaggingError(RoundError):
     """LAGGING: a payload or round that was included cannot be had from anybody."""
+
+
+class TooSlowError(RoundError):
+    """Several checkpoints in a row were replaced by newer ones before they were fetched."""
 
 
 class RootDisputeError(RoundError):

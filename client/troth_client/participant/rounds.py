@@ -50,8 +50,8 @@ async def begin(member: Member) -> None:
 async def run_rounds(member: Member) -> NetworkView:
     """Take part until the run is over, we have left it or a stop is asked for.
 
-    Returns the last view. Raises RootDisputeError, DisputedError, LaggingError, ReplacedError and
-    BarredError.
+    Returns the last view. Raises RootDisputeError, DisputedError, LaggingError, TooSlowError,
+    ReplacedError and BarredError.
     """
     phases = _Phases(member)
     while True:

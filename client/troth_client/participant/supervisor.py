@@ -41,7 +41,8 @@ class Supervisor:
 
         Returns the last view. When a stop was asked for, reports the audit duties that are left.
         Raises the error that ended a task: RootDisputeError, DisputedError, LaggingError,
-        ReplacedError, BarredError, and the chain client's error when an RPC node stays unreachable.
+        TooSlowError, ReplacedError, BarredError, and the chain client's error when an RPC node
+        stays unreachable.
         """
         member = self.member
         try:
@@ -63,7 +64,8 @@ class Supervisor:
     async def arrive(self) -> None:
         """Bring a participant that has not joined yet to where the run is; then end the tasks.
 
-        Raises RunOverError, LaggingError, DisputedError, StoppedError, and what the parts raise.
+        Raises RunOverError, LaggingError, TooSlowError, DisputedError, StoppedError, and what the
+        parts raise.
         """
         try:
             self._start(self.member.chain.watch.follow(), "watch")

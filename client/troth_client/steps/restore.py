@@ -24,7 +24,7 @@ from troth_client.checkpoint.folder import CheckpointFolder, Draft, Weights
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import trainable_shapes
 from troth_client.network.chain import RunChain
-from troth_client.network.errors import DisputedError, LaggingError, StoppedError
+from troth_client.network.errors import DisputedError, LaggingError, StoppedError, TooSlowError
 from troth_client.network.submissions import Submissions
 from troth_client.runtime.files import FolderInUseError
 from troth_client.state.round_state import RoundState
@@ -52,9 +52,9 @@ class Restore:
         """Bring the replica to the newest checkpoint of the run; genesis where there is none.
 
         Fetches for as long as it takes, and begins again with a newer checkpoint when nobody
-        serves this one any more. Raises LaggingError after `MOST_MISSED` such checkpoints or once
-        the run has dispersed, DisputedError, StoppedError, DiskFullError, and CheckpointFileError
-        where the disk returns other bytes than were written.
+        serves this one any more. Raises TooSlowError after `MOST_MISSED` such checkpoints,
+        LaggingError once the run has dispersed, DisputedError, StoppedError, DiskFullError, and
+        CheckpointFileError where the disk returns other bytes than were written.
         """
         num_missed = 0
         while True:
@@ -196,8 +196,14 @@ class Restore:
 
     def _check_hope(self, view: NetworkView, error: CheckpointGoneError, num_missed: int) -> None:
         self._check_stop()
-        if has_dispersed(view) or num_missed >= MOST_MISSED:
+        if has_dispersed(view):
             raise LaggingError(error.expected, error.found, f"LAGGING: {error.next_step}")
+        if num_missed >= MOST_MISSED:
+            raise TooSlowError(
+                "the weights of a checkpoint before the next one",
+                f"{num_missed} checkpoints that were replaced meanwhile; the last: {error.found}",
+                "LAGGING: check the connection of this machine, then start again.",
+            )
 
     def _check_stop(self) -> None:
         if self.state.stop.is_set():
