@@ -69,7 +69,7 @@ def stored(bench):
             one.wait_for(f"checkpoint_made round={found.newest} ")
 
         def announced():
-            return found.json(*found.of_run("list"))["checkpoints"][-1]["num_holders"] == 2
+            return found.json(*found.of_run("list"))["checkpoints"][-1]["num_announcers"] == 2
 
         wait_for(announced, 60)
         yield found
@@ -96,8 +96,8 @@ def listed_and_shown(stored):
     shown = stored.json(*stored.of_run("show", "--config", stored.config))
     assert shown["root"] == newest["root"]
     assert shown["do_manifests_agree"] is True
-    assert [one["index"] for one in shown["holders"]] == [0, 1]
-    assert all(one["endpoint"].startswith("http://127.0.0.1:") for one in shown["holders"])
+    assert [one["index"] for one in shown["announcers"]] == [0, 1]
+    assert all(one["endpoint"].startswith("http://127.0.0.1:") for one in shown["announcers"])
     text = stored.bench.cli.ok(*stored.of_run("show")).out
     assert newest["root"] in text
     assert "All of them announced the same manifest." in text

@@ -161,7 +161,7 @@ def show(options: ShowOptions, output: Output) -> None:
             check_config(found.view.run, config)
             num_bytes = sum(map(tensor_bytes, trainable_shapes(config.model).values()))
         values = view.show_values(found, one, str(client.program_id), num_bytes)
-        output.result(values, *view.show_blocks(values, found.holders(one.round)))
+        output.result(values, *view.show_blocks(values, found.announcers(one.round)))
 
     run_async(work())
 

@@ -25,7 +25,7 @@ def list_values(found: "Checkpoints") -> dict[str, Json]:
     rows: list[Json] = [
         {
             **_account_values(one, found.view.slot),
-            "num_holders": len(found.holders(one.round)),
+            "num_announcers": len(found.announcers(one.round)),
             "is_newest": one.round == newest,
         }
         for one in found.accounts
@@ -52,7 +52,7 @@ def list_blocks(found: "Checkpoints") -> list[Grid | str]:
             one.root.hex()[:SHORT],
             one.slot,
             found.view.slot - one.slot,
-            len(found.holders(one.round)),
+            len(found.announcers(one.round)),
             "newest" if one is newest else "",
         )
         for one in found.accounts
@@ -64,28 +64,28 @@ def show_values(
     found: "Checkpoints", one: CheckpointView, program: str, num_bytes: int | None
 ) -> dict[str, Json]:
     """Return one checkpoint and who announced it; bytes are None without the config."""
-    holders = found.holders(one.round)
-    hashes = {holder.manifest_hash for holder in holders}
+    announcers = found.announcers(one.round)
+    hashes = {announcer.manifest_hash for announcer in announcers}
     return {
         "run": key_text(one.run),
         "program": program,
         **_account_values(one, found.view.slot),
         "num_bytes": num_bytes,
-        "do_manifests_agree": len(hashes) == 1 if holders else None,
-        "holders": [_holder_values(holder) for holder in holders],
+        "do_manifests_agree": len(hashes) == 1 if announcers else None,
+        "announcers": [_announcer_values(announcer) for announcer in announcers],
     }
 
 
 def show_blocks(
-    values: dict[str, Json], holders: list[ParticipantView]
+    values: dict[str, Json], announcers: list[ParticipantView]
 ) -> list[Facts | Grid | str]:
     """Return the same for people."""
     plain: list[tuple[str, object]] = [
         (name.replace("_", " "), value)
         for name, value in values.items()
-        if name not in ("holders", "do_manifests_agree") and value is not None
+        if name not in ("announcers", "do_manifests_agree") and value is not None
     ]
-    if not holders:
+    if not announcers:
         return [Facts(plain), "Nobody has announced it. Members may still have it."]
     columns = ("index", "owner", "endpoint", "uri", "manifest")
     rows = [
@@ -96,7 +96,7 @@ def show_blocks(
             one.manifest_uri,
             one.manifest_hash.hex()[:SHORT],
         )
-        for one in holders
+        for one in announcers
     ]
     agree = "All of them announced the same manifest."
     differ = "Their manifests differ, so some are wrong: `fetch` finds out which bytes are right."
@@ -136,7 +136,7 @@ def _account_values(one: CheckpointView, slot: int) -> dict[str, Json]:
     }
 
 
-def _holder_values(one: ParticipantView) -> Json:
+def _announcer_values(one: ParticipantView) -> Json:
     return {
         "index": one.index,
         "owner": key_text(one.owner),

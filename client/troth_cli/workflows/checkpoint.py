@@ -54,7 +54,7 @@ class Checkpoints:
             )
         return found[-1]
 
-    def holders(self, round_: int) -> list[ParticipantView]:
+    def announcers(self, round_: int) -> list[ParticipantView]:
         """Return those whose newest announcement is about a round, by index.
 
         Those who have left are not asked for it any more.
