@@ -284,6 +284,9 @@ DAMAGES = {
     "no manifest": lambda folder: (folder / MANIFEST_FILE).unlink(),
     "a cut manifest": lambda folder: cut(folder / MANIFEST_FILE),
     "a pipe as manifest": lambda folder: pipe(folder / MANIFEST_FILE),
+    "a link as manifest": lambda folder: linked(folder / MANIFEST_FILE),
+    "a link as shard": lambda folder: linked(folder / SHARD),
+    "swapped names in the header": lambda folder: swap_names(folder / SHARD),
     "another manifest": lambda folder: (folder / MANIFEST_FILE).write_bytes(
         states.state(config=OTHER_MODEL).manifest.encode()
     ),
@@ -296,6 +299,18 @@ OTHER_MODEL = states.CONFIG.model_copy(
 def pipe(path):
     path.unlink()
     os.mkfifo(path)
+
+
+def linked(path):
+    """The right bytes, but elsewhere."""
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def swap_names(path):
+    """The weights are where they should be; a reader of the file alone would mix them up."""
+    data = path.read_bytes().replace(b"k_proj", b"x_proj").replace(b"v_proj", b"k_proj")
+    path.write_bytes(data.replace(b"x_proj", b"v_proj"))
 
 
 @pytest.mark.parametrize("what", DAMAGES)
