@@ -11,9 +11,9 @@ VOID_ROUNDS = 3
 
 
 def least_ring(checkpoint_every: int) -> int:
-    """Return the ring that always holds all rounds since the newest checkpoint, and one to spare.
+    """Return the smallest ring that always holds the way from the newest checkpoint, and one more.
 
-    The open round is one of them.
+    The way is the open round and all closed ones since. The run may move on during a replay.
     """
     return checkpoint_every + VOID_ROUNDS + 1
 
