@@ -235,8 +235,8 @@ def export(options: ExportOptions, output: Output) -> None:
     from troth_cli.workflows.checkpoint_verify import verify as check
 
     out, config = options.out.absolute(), _config(options.config)
-    is_folder = Path(options.source).exists()
-    run = None if is_folder else address(options.source, "RUN|DIR")
+    is_on_disk = Path(options.source).exists()
+    run = None if is_on_disk else address(options.source, "RUN|DIR")
     workflow.check_paths(out, options.tokenizer)
 
     async def work() -> tuple["Verified", Path | None]:

@@ -5,13 +5,13 @@ Never: writes weights whose root is not the chain's.
 Next: `troth_client/checkpoint/exporting.py` for the files.
 """
 
-import shutil
 from pathlib import Path
 from typing import Final
 
 from troth_cli.errors import InputError, OutputFileError
 from troth_cli.workflows.checkpoint_verify import Verified
 from troth_client.checkpoint.exporting import CARD_FILE, Origin, export_state
+from troth_client.checkpoint.folder import remove
 from troth_client.data.manifest import load_manifest
 from troth_client.data.tokens import TOKENIZER_FILE, kept_tokenizer
 from troth_client.model.export import CONFIG_FILE, WEIGHTS_FILE
@@ -83,7 +83,7 @@ def write_export(verified: Verified, out: Path, tokenizer: Path | None) -> Origi
 
 def drop_fetch(folder: Path) -> None:
     """Remove a checkpoint that was fetched for an export which is done."""
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
 
 
 def _in_the_way(out: Path, found: str) -> OutputFileError:

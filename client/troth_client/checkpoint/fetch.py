@@ -181,6 +181,6 @@ async def _persist(
                 raise CheckpointGoneError(
                     f"somebody who serves the weights of round {round_}",
                     str(error),
-                    "Try again later: any member that follows the run serves its newest weights.",
+                    "Try again later, or take a newer checkpoint: members serve the newest two.",
                 ) from error
         await source.runtime.wait()
