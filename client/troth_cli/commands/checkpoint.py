@@ -235,14 +235,15 @@ def export(options: ExportOptions, output: Output) -> None:
     from troth_cli.workflows.checkpoint_verify import verify as check
 
     out, config = options.out.absolute(), _config(options.config)
-    is_on_disk = Path(options.source).exists()
-    run = None if is_on_disk else address(options.source, "RUN|DIR")
+    source = Path(options.source)
+    run = None if source.exists() else address(options.source, "RUN|DIR")
+    workflow.check_source(source)
     workflow.check_paths(out, options.tokenizer)
 
     async def work() -> tuple["Verified", Path | None]:
         fetched = None
         async with connect(options.rpc) as client:
-            path = Path(options.source)
+            path = source
             if run is not None:
                 path = fetched = await fetch_first(client, run)
             held = open_weights(path, Claim(None, None, options.round, config))

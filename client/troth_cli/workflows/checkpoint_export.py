@@ -27,6 +27,17 @@ def fetch_folder(out: Path, round_: int) -> Path:
     return out.with_name(f"{out.name}.checkpoint-{round_}")
 
 
+def check_source(path: Path) -> None:
+    """Raise InputError for a file: only folders name the run, the round and the config."""
+    if path.is_file():
+        raise InputError(
+            "a run's address, the folder of a checkpoint or of an export",
+            "a file",
+            "Name its folder, or fetch the checkpoint: troth checkpoint fetch.",
+            str(path),
+        )
+
+
 def check_paths(out: Path, tokenizer: Path | None) -> None:
     """Check the paths before anything slow begins.
 

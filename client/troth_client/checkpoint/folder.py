@@ -281,9 +281,13 @@ def _check_shard(file: Path, shard: Shard) -> None:
     size = file.stat().st_size if file.is_file() else "no file"
     if size != shard.num_bytes:
         raise _damaged(file, f"{shard.num_bytes} bytes", size)
-    with file.open("rb") as stream:
-        if stream.read(len(shard.header)) != shard.header:
-            raise _damaged(file, "the header that its tensors have", "another header")
+    try:
+        with file.open("rb") as stream:
+            found = stream.read(len(shard.header))
+    except OSError as error:
+        raise _damaged(file, f"{shard.num_bytes} readable bytes", error.strerror) from error
+    if found != shard.header:
+        raise _damaged(file, "the header that its tensors have", "another header")
 
 
 def _damaged(file: Path, expected: str, found: object) -> CheckpointFileError:

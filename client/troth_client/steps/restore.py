@@ -176,9 +176,9 @@ class Restore:
         return Source(submissions.transport, chain.runtime, chain.events, holders, gives_up)
 
     def _is_vain(self, wanted: CommittedState) -> bool:
-        """Whether a newer checkpoint is on chain, or nobody is left to ask."""
+        """Whether another checkpoint is on chain by now, or nobody is left to ask."""
         view = self.chain.watch.latest
-        return newest_state(view.run).round != wanted.round or has_dispersed(view)
+        return newest_state(view.run).root != wanted.root or has_dispersed(view)
 
     def _is_shown(self, round_: int) -> bool:
         """Whether others still show the weights of a round; they show the last few."""

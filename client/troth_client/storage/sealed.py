@@ -74,7 +74,7 @@ def read_integer(path: Path, name: str) -> int:
         head = _read_head(stream)
     try:
         return int(json.loads(head)["fields"][name])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
 
 
@@ -114,7 +114,7 @@ def _place_of(path: Path, name: str, head: bytes, begin: int) -> tuple[int, int]
             if found == name:
                 return begin, size
             begin += size
-    except (ValueError, TypeError, KeyError, SyntaxError) as error:
+    except (ValueError, TypeError, KeyError, SyntaxError, RecursionError) as error:
         raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
     raise DamagedFileError(path, f"a record with {name}", "other arrays")
 

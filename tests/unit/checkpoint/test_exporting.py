@@ -6,6 +6,8 @@ import pytest
 
 from troth_attestation.manifest import CheckpointManifest
 from troth_attestation.pieces import StateName, pieces_of
+from troth_cli.errors import InputError
+from troth_cli.workflows.checkpoint_export import check_source
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.checkpoint.exporting import (
     CARD_FILE,
@@ -111,3 +113,12 @@ def test_only_the_tokenizer_that_the_data_set_names_is_kept(tmp_path):
     assert kept_tokenizer(out, manifest) is None
     of_bytes = prepare(tmp_path / "bytes", source, ByteTokenizer(), options)
     assert kept_tokenizer(tmp_path / "bytes", of_bytes) is None
+
+
+def test_a_bare_file_is_no_source_of_an_export(tmp_path):
+    """It does not say of which run and round it is, and an export has no option for that."""
+    file = tmp_path / "weights.safetensors"
+    file.write_bytes(b"")
+    with pytest.raises(InputError, match="found a file"):
+        check_source(file)
+    check_source(tmp_path)

@@ -279,6 +279,7 @@ HEADS = {
     "a list": b"[]",
     "a number": b"7",
     "no UTF-8": b"\xff\xfe",
+    "a deep nest": b"[" * 200_000,
 }
 
 
