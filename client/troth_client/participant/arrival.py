@@ -6,6 +6,8 @@ Never: deposits or votes. Next: `steps/replay.py`; `process.py`, which joins aft
 
 from troth_client.member import Member
 from troth_client.network.errors import LaggingError, RunOverError, StoppedError
+from troth_client.network.watch import RPC_FAILURES
+from troth_client.participant.rounds import endure
 from troth_coordinator.rules.membership import free_indices
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -17,27 +19,47 @@ async def arrive(member: Member) -> None:
     """Fetch and replay until the weights are those that a new member needs.
 
     While the run waits or warms up, these are those of its stored root. Raises RunOverError when it
-    ends or closes to newcomers meanwhile, StoppedError, and what `Replay.recover` raises.
+    ends or closes to newcomers meanwhile, StoppedError, what `Replay.recover` raises, and the RPC
+    node's error after too many in a row.
     """
-    chain, replay = member.chain, member.replay
+    num_failures = 0
     while True:
-        view = await chain.look()
-        check_open(view)
-        if member.state.stop.is_set():
-            raise StoppedError(member.state.replica.round, [])
         try:
-            if view.run.phase in RESTING:
-                await replay.load_stored_root(view)
-            elif view.run.phase != Phase.HALTED:
-                view = await replay.catch_up(view)
-        except LaggingError as error:
-            check_open(await chain.look())
-            await replay.recover(error)
-            continue
-        if view.run.phase != Phase.HALTED and not member.state.stop.is_set():
-            chain.events.emit("arrived", round=member.state.replica.round)
-            return
+            view = await member.chain.look()
+            num_failures = 0
+            if await _approach(member, view):
+                return
+        except RPC_FAILURES as error:
+            # The pieces that arrived are on disk: the next attempt goes on from there.
+            num_failures += 1
+            await endure(member, error, num_failures)
+
+
+async def _approach(member: Member, view: NetworkView) -> bool:
+    """Go on from this view; True once the weights are those that a new member needs."""
+    chain, replay = member.chain, member.replay
+    check_open(view)
+    _check_stop(member)
+    try:
+        if view.run.phase in RESTING:
+            await replay.load_stored_root(view)
+        elif view.run.phase != Phase.HALTED:
+            view = await replay.catch_up(view)
+    except LaggingError as error:
+        check_open(await chain.look())
+        await replay.recover(error)
+        return False
+    _check_stop(member)  # nobody deposits after a request to stop
+    if view.run.phase == Phase.HALTED:
         await chain.watch.next()
+        return False
+    chain.events.emit("arrived", round=member.state.replica.round)
+    return True
+
+
+def _check_stop(member: Member) -> None:
+    if member.state.stop.is_set():
+        raise StoppedError(member.state.replica.round, [])
 
 
 def check_open(view: NetworkView) -> None:

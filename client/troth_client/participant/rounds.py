@@ -42,7 +42,7 @@ async def begin(member: Member) -> None:
             await start_from_disk(member.chain, member.state, view)
         except RPC_FAILURES as error:
             num_failures += 1
-            await _endure(member, error, num_failures)
+            await endure(member, error, num_failures)
         else:
             return
 
@@ -60,7 +60,7 @@ async def run_rounds(member: Member) -> NetworkView:
         except RPC_FAILURES as error:
             # Everything in a round can be repeated: it begins again where the chain stands.
             phases.num_failures += 1
-            await _endure(member, error, phases.num_failures)
+            await endure(member, error, phases.num_failures)
         except StoppedError as error:
             member.chain.events.emit("stopped_behind", reason=str(error))
             return await member.chain.look()
@@ -69,7 +69,7 @@ async def run_rounds(member: Member) -> NetworkView:
                 return last
 
 
-async def _endure(member: Member, error: Exception, num_failures: int) -> None:
+async def endure(member: Member, error: Exception, num_failures: int) -> None:
     """Wait for an RPC node that does not answer; raise its error after too many in a row."""
     if num_failures > MAX_FAILURES:
         raise error

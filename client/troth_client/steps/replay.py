@@ -171,7 +171,12 @@ class Replay:
         self.events.emit("replaying", round=round_, target=target, seconds_left=left)
 
     async def _advance(self, view: NetworkView, target: int) -> None:
-        """Move the replica forward: by replay, or to a checkpoint where the chain forgot rounds."""
+        """Move the replica forward: by replay, or to a checkpoint where the chain forgot rounds.
+
+        Raises StoppedError between two rounds: the way may be long.
+        """
+        if self.state.stop.is_set():
+            raise StoppedError(self.state.replica.round, [])
         run, round_ = view.run, self.state.replica.round
         can_restore = round_ < run.root_round <= target
         if can_restore and self._is_past(run, round_):

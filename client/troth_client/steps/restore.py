@@ -26,6 +26,7 @@ from troth_client.model.shapes import trainable_shapes
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import DisputedError, LaggingError, StoppedError, TooSlowError
 from troth_client.network.submissions import Submissions
+from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.files import FolderInUseError
 from troth_client.state.round_state import RoundState
 from troth_client.steps.await_close import has_dispersed
@@ -168,6 +169,7 @@ class Restore:
         chain, submissions = self.chain, self.submissions
 
         async def holders() -> list[str]:
+            self._check_stop()  # between two pieces: while they arrive, nobody asks `gives_up`
             return await submissions.endpoints(chain.watch.latest, chain.index)
 
         def gives_up() -> bool:
@@ -221,7 +223,10 @@ class Restore:
     async def _remember(self, first: int) -> NoReturn:
         chain, view = self.chain, self.chain.watch.latest
         while True:
-            await chain.log.follow(chain.read_rounds, view, first)
+            try:
+                await chain.log.follow(chain.read_rounds, view, first)
+            except RPC_FAILURES as error:  # a fetch is long: later looks read what is missing
+                chain.watch.report(error)
             view = await chain.watch.next()
 
 

@@ -1,0 +1,76 @@
+"""A newcomer between its first fetch and its deposit: stops, and nodes that do not answer."""
+
+from dataclasses import replace
+
+import pytest
+from support.ports import Wrapped
+from support.runs import NO_AUDITS, assert_finished, events_of, included, until_round
+
+from troth_client.network.errors import StoppedError
+from troth_coordinator.chain.errors import RpcError
+from troth_coordinator.rules.membership import index_of_owner
+
+QUIET = {"ring": 16, "keep_rounds": 3, "checkpoint_every": 10, **NO_AUDITS}
+
+
+@pytest.mark.parametrize(
+    ("door", "never_after"),
+    [
+        ("restoring", "fetched"),
+        ("fetching", "fetched"),
+        ("fetched", "applied"),
+        ("round_closed", "arrived"),
+    ],
+)
+async def test_nothing_is_deposited_after_a_request_to_stop(run_factory, door, never_after):
+    """Ctrl-C while it fetches or replays: it ends soon, and its stake stays where it is."""
+    run = await run_factory.start(40, names="ada bob cyd", **QUIET)
+    await until_round(run, 24)
+    dan = await run.add_late("dan")
+    events, emit = dan.events, dan.events.emit
+
+    def watched(event: str, /, **fields) -> None:
+        emit(event, **fields)
+        if event == door:
+            dan.here.state.stop.set()
+
+    events.emit = watched
+    with pytest.raises(StoppedError):
+        await dan.task
+    dan.task = None
+    assert not events.named(never_after)
+    assert not events.named("joined")
+    view = await run.view()
+    assert index_of_owner(view.entries, bytes(dan.owner.pubkey())) is None
+
+
+@pytest.mark.parametrize("call", ["snapshot", "read_rounds", "read_participants"])
+async def test_a_node_that_is_away_for_a_moment_ends_no_arrival(run_factory, call):
+    """Three answers are missing while the newcomer fetches; the next ones are there."""
+    run = await run_factory.create(40, **QUIET)
+    num_failed = 0
+
+    def wrap(one, ports):
+        if one.name != "dan":
+            return ports
+        honest = getattr(ports.chain, call)
+
+        async def failing(*arguments):
+            nonlocal num_failed
+            if one.events.named("restoring") and num_failed < 3:
+                num_failed += 1
+                raise RpcError("the node", "an answer", "status 503", "try again")
+            return await honest(*arguments)
+
+        return replace(ports, chain=Wrapped(ports.chain, **{call: failing}))
+
+    run.wrap = wrap
+    for name in ("ada", "bob", "cyd"):
+        await run.start(await run.add(name))
+    await until_round(run, 20)
+    await run.add_late("dan")
+    await run.finish()
+    await assert_finished(run)
+    assert num_failed == 3
+    assert len(events_of(run, "dan", "joined")) == 1
+    assert 3 in included(run, "ada")[39]
