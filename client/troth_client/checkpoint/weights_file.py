@@ -11,6 +11,7 @@ Next: `exporting.py` writes such files; `troth_cli/workflows/checkpoint_verify.p
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +109,10 @@ class WeightsFile:
 
     def _named(self, config: ModelSection) -> dict[str, str]:
         """Return canonical name -> name in the file, after the checks against the config."""
+        # Before the names of all layers are written out: the config may be a stranger's.
+        if config.num_hidden_layers > len(self.shapes):
+            layers = f"the tensors of {config.num_hidden_layers} layers"
+            raise _wrong(self.path, layers, f"{len(self.shapes)} tensors")
         expected = trainable_shapes(config)
         names = {name: name for name in expected}
         if config.tie_word_embeddings and EMBEDDING in self.shapes:
@@ -137,8 +142,7 @@ def _parsed(path: Path, text: bytes) -> dict[str, object]:
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         fields = dict(pairs)
         if len(fields) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for at, name in enumerate(names) if name in names[:at])
+            (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
             raise _wrong(path, "each name once in the header", f"{_shown(twice)} twice")
         return fields
 

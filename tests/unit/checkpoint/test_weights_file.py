@@ -124,6 +124,21 @@ def test_a_name_cannot_write_to_the_terminal(file):
     assert text.isprintable()
 
 
+def test_a_name_that_comes_twice_among_many_is_found_at_once(file):
+    """A header of the longest length: comparing each name with all others would take hours."""
+    names = [f'"{at}":1' for at in range(300_000)]
+    text = refused(file, raw(("{" + ",".join([*names, '"299999":1']) + "}").encode()))
+    assert "299999 twice" in text
+
+
+def test_a_config_of_a_billion_layers_is_refused_at_once(file):
+    """A header may carry the config of a run whose layers alone would fill the memory."""
+    export(file.parent, TIED, initial_weights(bytes(32), TIED), {})
+    many = TIED.model_copy(update={"num_hidden_layers": 10**9})
+    with pytest.raises(CheckpointFileError, match="1000000000 layers"):
+        WeightsFile.open(file).weights(many)
+
+
 def test_an_empty_tensor_is_refused(file):
     entry = {"dtype": "F32", "shape": [0, 4], "data_offsets": [0, 0]}
     assert "a shape with elements" in refused(file, raw({"x": entry}, b""))
