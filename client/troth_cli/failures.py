@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
+from troth_cli.view.output import printable
 from troth_coordinator.errors import TrothError
 
 _OPTIONAL: Final = {"torch": "train", "safetensors": "train", "tokenizers": "train"}
@@ -111,7 +112,7 @@ def show(failure: Failure, stream: TextIO, *, is_json: bool) -> None:
     ):
         if text:
             lines.append(f"  {label:<9} {text}")
-    stream.write("\n".join(lines) + "\n")
+    stream.write(printable("\n".join(lines)) + "\n")
 
 
 def _plain(value: object) -> object:

@@ -45,6 +45,14 @@ class Grid:
     title: str = ""
 
 
+def printable(text: str) -> str:
+    """Return a text in which every character that could steer a terminal is written out.
+
+    Files and answers of strangers end up in messages. Line breaks stay.
+    """
+    return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
 class Output:
     """Where a command prints. `is_json`: one JSON object on stdout, no progress bars."""
 
@@ -70,7 +78,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """Print a line on stderr that is no result."""
-        self.err.write(text + "\n")
+        self.err.write(printable(text) + "\n")
         self.err.flush()
 
     def warn(self, text: str) -> None:

@@ -47,6 +47,23 @@ def test_every_tree_is_explained(error):
         assert part in json.loads(record.getvalue())["error"].values()
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[2J", "\\x1b[2J"),
+        ("a\r\x07b", "a\\r\\x07b"),
+        ("\udcff", "\\udcff"),
+        ("é\u202e", "é\\u202e"),
+    ],
+)
+def test_a_text_of_a_stranger_cannot_steer_the_terminal(text, shown):
+    """A file names its program and its keys; an error repeats what it found."""
+    stream = io.StringIO()
+    show(explain(ClientError("this", f"the key {text}", "do it")), stream, is_json=False)
+    assert f"the key {shown}\n" in stream.getvalue()
+    assert stream.getvalue().replace("\n", "").isprintable()
+
+
 def test_a_refusal_of_the_program_keeps_its_name():
     failure = explain(ERRORS[7])
     assert failure.extra == {"name": "JoinClosed", "code": 6000}
