@@ -8,6 +8,7 @@ from support.runs import NO_AUDITS, assert_finished, events_of, included, until_
 
 from troth_client.network.errors import StoppedError
 from troth_coordinator.chain.errors import RpcError
+from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.membership import index_of_owner
 
 QUIET = {"ring": 16, "keep_rounds": 3, "checkpoint_every": 10, **NO_AUDITS}
@@ -73,4 +74,33 @@ async def test_a_node_that_is_away_for_a_moment_ends_no_arrival(run_factory, cal
     await assert_finished(run)
     assert num_failed == 3
     assert len(events_of(run, "dan", "joined")) == 1
+    assert 3 in included(run, "ada")[39]
+
+
+async def test_a_fork_that_replaces_a_checkpoint_is_followed_at_once(run_factory):
+    """The first looks show another root of round 10: nobody serves that one, then it is gone."""
+    run = await run_factory.create(40, **QUIET)
+    num_looks = 0
+
+    def wrap(one, ports):
+        if one.name != "dan":
+            return ports
+
+        async def snapshot(address):
+            nonlocal num_looks
+            num_looks += 1
+            view = await ports.chain.snapshot(address)
+            other = Digest(bytes([1]) * 32)
+            return view if num_looks > 6 else replace(view, run=replace(view.run, root=other))
+
+        return replace(ports, chain=Wrapped(ports.chain, snapshot=snapshot))
+
+    run.wrap = wrap
+    for name in ("ada", "bob", "cyd"):
+        await run.start(await run.add(name))
+    await until_round(run, 16)
+    await run.add_late("dan")
+    await run.finish()
+    await assert_finished(run)
+    assert [event["round"] for event in events_of(run, "dan", "restoring")] == [10, 10]
     assert 3 in included(run, "ada")[39]

@@ -178,7 +178,10 @@ class Restore:
         return Source(submissions.transport, chain.runtime, chain.events, holders, gives_up)
 
     def _is_vain(self, wanted: CommittedState) -> bool:
-        """Whether another checkpoint is on chain by now, or nobody is left to ask."""
+        """Whether another checkpoint is on chain by now, or nobody is left to ask.
+
+        After a fork it may be one of the same round.
+        """
         view = self.chain.watch.latest
         return newest_state(view.run).root != wanted.root or has_dispersed(view)
 
