@@ -116,7 +116,7 @@ class Draft(Closable):
         self._files: dict[str, int] = {}
         self._use = threading.Lock()
         _check_place(path)
-        if self._folder.is_symlink():
+        if not self._folder.is_dir() or self._folder.is_symlink():  # a file is no draft either
             remove(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         shards = shards_of(pieces.shapes)

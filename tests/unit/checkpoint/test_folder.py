@@ -164,6 +164,12 @@ def test_a_draft_behind_a_link_is_made_anew(tmp_path):
     assert not (tmp_path / "20").is_symlink()
 
 
+def test_a_file_in_the_place_of_a_draft_makes_room(tmp_path):
+    (tmp_path / "20.part").write_text("no draft")
+    write(tmp_path / "20")
+    assert names(tmp_path) == ["20"]
+
+
 def test_a_checkpoint_with_another_root_is_replaced(tmp_path):
     write(tmp_path / "20", states.state(seed=1))
     write(tmp_path / "20")
