@@ -1,10 +1,10 @@
-"""A newcomer between its first fetch and its deposit: stops, and nodes that do not answer."""
+"""Newcomers and returning members, while nodes are away or late and signals ask to stop."""
 
 from dataclasses import replace
 
 import pytest
 from support.ports import Wrapped
-from support.runs import NO_AUDITS, assert_finished, events_of, included, until_round
+from support.runs import NO_AUDITS, assert_finished, events_of, included, member, until_round
 
 from troth_client.network.errors import StoppedError
 from troth_coordinator.chain.errors import RpcError
@@ -103,4 +103,35 @@ async def test_a_fork_that_replaces_a_checkpoint_is_followed_at_once(run_factory
     await run.finish()
     await assert_finished(run)
     assert [event["round"] for event in events_of(run, "dan", "restoring")] == [10, 10]
+    assert 3 in included(run, "ada")[39]
+
+
+async def test_a_node_that_lags_behind_a_loaded_checkpoint_starts_no_dispute(run_factory):
+    """Of two nodes behind one address the second is a round late, just after a member's jump."""
+    run = await run_factory.start(40, names="ada bob cyd dan", **QUIET)
+    dan = member(run, "dan")
+    await until_round(run, 3)
+    await run.stop(dan)
+    await until_round(run, 19)
+    late, num_late = await run.view(), 0
+
+    def wrap(one, ports):
+        async def snapshot(address):
+            nonlocal num_late
+            has_jumped = one.events.named("fetched") and one.here.state.replica.round >= 20
+            if has_jumped and num_late < 3:
+                num_late += 1
+                return late
+            return await ports.chain.snapshot(address)
+
+        return replace(ports, chain=Wrapped(ports.chain, snapshot=snapshot))
+
+    run.wrap = wrap
+    await until_round(run, 20)
+    await run.start(dan)
+    await run.finish()
+    await assert_finished(run)
+    assert num_late == 3
+    assert not events_of(run, "dan", "root_differs")
+    assert not dan.here.state.store.dispute_file.exists()
     assert 3 in included(run, "ada")[39]

@@ -138,6 +138,11 @@ class _Phases:
         view = await member.replay.catch_up(view)
         if view.run.phase not in OPEN or view.round is None:
             return
+        if member.state.replica.round > view.run.round:
+            # An RPC node that lags, or a fork, shows a round before the weights that we loaded.
+            # There are none here for that round.
+            await self._wait()
+            return
         if not await get_active(member.chain, view):
             await get_ready(member.replay, view)
         await run_round(member, view, view.round)
