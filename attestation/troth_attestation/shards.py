@@ -44,8 +44,7 @@ def _groups(shapes: Mapping[str, Shape]) -> Iterator[list[str]]:
             group, size = [], 0
         group.append(name)
         size += more
-    if group:
-        yield group
+    yield group
 
 
 def _shard(file: str, names: Sequence[str], shapes: Mapping[str, Shape]) -> Shard:
