@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from support.runs import (
     assert_fees_reported,
     assert_finished,
@@ -62,6 +63,7 @@ async def test_a_witness_attests_and_sends_nothing(run_factory):
     assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(4)}
 
 
+@pytest.mark.long(reason="make test has newcomers in test_inprocess_late.py")
 async def test_a_late_joiner_replays_the_ring_and_works_in_the_next_round(run_factory):
     run = await run_factory.start(9, names="ada bob cyd")
     await until_round(run, 4)

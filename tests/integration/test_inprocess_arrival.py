@@ -14,6 +14,7 @@ from troth_coordinator.rules.membership import index_of_owner
 QUIET = {"ring": 16, "keep_rounds": 3, "checkpoint_every": 10, **NO_AUDITS}
 
 
+@pytest.mark.long(reason="another way to arrive, a run each")
 @pytest.mark.parametrize(
     ("door", "never_after"),
     [
@@ -45,6 +46,7 @@ async def test_nothing_is_deposited_after_a_request_to_stop(run_factory, door, n
     assert index_of_owner(view.entries, bytes(dan.owner.pubkey())) is None
 
 
+@pytest.mark.long(reason="another way to arrive, a run each")
 @pytest.mark.parametrize("call", ["snapshot", "read_rounds", "read_participants"])
 async def test_a_node_that_is_away_for_a_moment_ends_no_arrival(run_factory, call):
     """Three answers are missing while the newcomer fetches; the next ones are there."""
@@ -77,6 +79,7 @@ async def test_a_node_that_is_away_for_a_moment_ends_no_arrival(run_factory, cal
     assert 3 in included(run, "ada")[39]
 
 
+@pytest.mark.long(reason="another way to arrive, a run each")
 async def test_a_fork_that_replaces_a_checkpoint_is_followed_at_once(run_factory):
     """The first looks show another root of round 10: nobody serves that one, then it is gone."""
     run = await run_factory.create(40, **QUIET)

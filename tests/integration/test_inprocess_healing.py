@@ -118,6 +118,7 @@ async def test_a_lost_round_is_passed_over_with_the_next_checkpoint(run_factory)
     assert 3 in included(run, "ada")[15]
 
 
+@pytest.mark.long(reason="another way to lose something, a run each")
 async def test_a_checkpoint_that_cannot_be_written_is_reported_and_the_run_goes_on(run_factory):
     """Somebody keeps other files where ada's first checkpoint belongs; the next one is made."""
     run = await run_factory.start(14, names="ada bob", checkpoint_every=4, **NO_AUDITS)
@@ -134,6 +135,7 @@ async def test_a_checkpoint_that_cannot_be_written_is_reported_and_the_run_goes_
     assert [event["round"] for event in events_of(run, "bob", "checkpoint_made")] == [4, 8, 12, 14]
 
 
+@pytest.mark.long(reason="another way to lose something, a run each")
 async def test_the_disk_holds_what_was_promised_and_no_more(run_factory):
     quiet = {"ring": 8, "keep_rounds": 3, "checkpoint_every": 4, **NO_AUDITS}
     run = await run_factory.start(40, names="ada bob cyd", **quiet)

@@ -67,6 +67,7 @@ async def test_a_joiner_at_round_200_of_260(run_factory):
     await assert_late(run, "dan", 200)
 
 
+@VARIANT
 async def test_a_joiner_near_the_start_replays_everything(run_factory):
     """The ring still holds round 0: nobody's weights are taken."""
     run = await run_factory.start(20, names="ada bob cyd", **QUIET)
@@ -107,6 +108,7 @@ async def test_a_member_that_was_absent_for_100_rounds_returns(run_factory):
     assert min(back) <= 103 + CONTRIBUTES_WITHIN
 
 
+@VARIANT
 async def test_the_only_seed_dies_in_mid_transfer(run_factory):
     """Only ada serves pieces, and dies after four of them; bob is there from then on."""
     run = await run_factory.create(40, **QUIET)
@@ -234,6 +236,7 @@ def roots_of(run, name: str) -> dict[int, bytes]:
     return {event["round"] + 1: bytes.fromhex(event["root"]) for event in closed}
 
 
+@VARIANT
 async def test_the_run_ends_while_one_joins(run_factory):
     """All pieces are withheld until the run is over: nothing was deposited."""
     run = await run_factory.create(24, **QUIET)

@@ -34,6 +34,7 @@ def chain():
         yield launcher
 
 
+@pytest.mark.long(reason="four processes; make test has two that stop in test_cli_join.py")
 def test_stopped_or_killed_they_return_on_the_same_port_with_refilled_session_keys(tmp_path, chain):
     """One is asked to stop, one dies by kill -9, one loses its money; all four finish."""
     stopped, robbed, killed = 0, 1, 3
