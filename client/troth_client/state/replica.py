@@ -137,11 +137,20 @@ class Replica:
             self.round, self.cursor = past.round, past.cursor
             self._know(past.pieces)
 
-    def restore(self, weights: Mapping[str, Tensor], round_: RoundIndex, cursor: int) -> None:
-        """Replace the state by one loaded from disk or a checkpoint; forgets the past."""
-        self._know(None)
+    def restore(
+        self,
+        weights: Mapping[str, Tensor],
+        round_: RoundIndex,
+        cursor: int,
+        pieces: PieceList | None = None,
+    ) -> None:
+        """Replace the state by one loaded from disk or a checkpoint; forgets the past.
+
+        `pieces` are those of the weights, where the caller has hashed them already.
+        """
         self._load(weights)
         self.round, self.cursor = round_, cursor
+        self._know(pieces)
         self.restart_round = RoundIndex(0)
         self._past.clear()
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import NoReturn
 
 import numpy as np
-import torch
 
 from troth_attestation.committed import CommittedState, newest_state, round_state
 from troth_attestation.manifest import CheckpointManifest
@@ -30,11 +29,16 @@ from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.files import FolderInUseError
 from troth_client.state.round_state import RoundState
 from troth_client.steps.await_close import has_dispersed
-from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
+from troth_client.steps.verified import take_up
+from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView
 
 MOST_MISSED = 3
 """So many checkpoints in a row may be replaced by newer ones before they are fetched."""
+
+
+Loaded = tuple[Weights, PieceList]
+"""Weights by name, and their pieces, whose root is the one that the chain names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class Restore:
             self._check_dispute()
             try:
                 with self._remembering(wanted.round):
-                    weights = await self._checkpoint(wanted)
+                    loaded = await self._checkpoint(wanted)
             except FolderInUseError:  # it is being made here, from our own weights
                 view = await self.chain.watch.next()
                 continue
@@ -71,7 +75,7 @@ class Restore:
                 view, num_missed = await self.chain.look(), num_missed + 1
                 self._check_hope(view, error, num_missed)
                 continue
-            await self._adopt(view, wanted, weights)
+            await self._adopt(view, *loaded)
             return
 
     async def heal(self, view: NetworkView, round_: int, weights: Weights) -> None:
@@ -88,10 +92,11 @@ class Restore:
             pieces = await fetch_list(source, wanted, trainable_shapes(self.state.config.model))
             different = await self.state.runtime.compute(_different, weights, pieces)
             num_bytes = await fetch_pieces(source, pieces, different, partial(_patch, weights))
+            healed = await self._checked(weights, wanted)
         except CheckpointGoneError as error:
             self._check_stop()
             raise _unhealed(round_, str(error)) from error
-        await self._adopt(view, wanted, weights)
+        await self._adopt(view, weights, healed)
         events.emit(
             "healed",
             round=round_,
@@ -109,26 +114,32 @@ class Restore:
             raise _unhealed(round_, "a void round")
         return round_state(view.run, account)
 
-    async def _checkpoint(self, wanted: CommittedState) -> Weights:
-        """Return the weights of a checkpoint: ours, genesis, or those of others."""
+    async def _checkpoint(self, wanted: CommittedState) -> Loaded:
+        """Return a checkpoint, checked: ours, genesis, or that of others."""
         state = self.state
         if wanted.round == 0:
-            return initial_weights(wanted.run, state.config.model)
+            weights = initial_weights(wanted.run, state.config.model)
+            return weights, await self._checked(weights, wanted)
         folder = state.states.checkpoint(wanted.round)
         if folder is not None and folder.pieces.root == wanted.root:
-            weights = await state.runtime.compute(_read, folder, wanted)
-            if weights is not None:
-                return weights
+            loaded = await state.runtime.compute(_read, folder, wanted)
+            if loaded is not None:
+                return loaded
             state.events.emit("file_damaged", reason=f"{folder.path} has other bytes by now")
         folder = await self._fetched(wanted)
-        weights = await state.runtime.compute(_read, folder, wanted)
-        if weights is None:
+        loaded = await state.runtime.compute(_read, folder, wanted)
+        if loaded is None:
             raise CheckpointFileError(
                 f"{folder.path} with the bytes that were just written",
                 "other bytes",
                 "Check this machine's disk and memory.",
             )
-        return weights
+        return loaded
+
+    async def _checked(self, weights: Weights, wanted: CommittedState) -> PieceList:
+        pieces = await self.state.runtime.compute(pieces_of, weights, wanted.state)
+        wanted.check(pieces)
+        return pieces
 
     async def _fetched(self, wanted: CommittedState) -> CheckpointFolder:
         state, source = self.state, self._source(lambda: self._is_vain(wanted))
@@ -151,18 +162,11 @@ class Restore:
         at = self.chain.at
         return CheckpointManifest.of(str(at.program), str(at.run), self.state.config, pieces)
 
-    async def _adopt(self, view: NetworkView, wanted: CommittedState, weights: Weights) -> None:
-        """Make these the weights of the replica, and save them; the root is checked once more."""
+    async def _adopt(self, view: NetworkView, weights: Weights, pieces: PieceList) -> None:
+        """Make checked weights those of the replica, and save them."""
         state = self.state
-        tensors = {name: torch.from_numpy(value) for name, value in weights.items()}
-        await state.runtime.compute(
-            state.replica.restore, tensors, RoundIndex(wanted.round), wanted.state.cursor
-        )
-        if wanted.round == view.run.restart_round:
-            # Only the state that a restart loaded ever becomes canonical at that round.
-            state.replica.restart_round = view.run.restart_round
-        wanted.check(await state.runtime.compute(state.replica.pieces))
-        state.store.drop_after(wanted.round)
+        await state.runtime.compute(take_up, state, view, weights, pieces)
+        state.store.drop_after(pieces.state.round)
         await state.runtime.compute(state.save_weights)
 
     def _source(self, is_vain: Callable[[], bool]) -> Source:
@@ -233,13 +237,14 @@ class Restore:
             view = await chain.watch.next()
 
 
-def _read(folder: CheckpointFolder, wanted: CommittedState) -> Weights | None:
-    """Return the weights of a checkpoint; None if they are not those of the state."""
+def _read(folder: CheckpointFolder, wanted: CommittedState) -> Loaded | None:
+    """Return what a folder holds; None if it is not the state."""
     try:
         weights = folder.weights()
     except CheckpointFileError:
         return None
-    return weights if pieces_of(weights, wanted.state).root == wanted.root else None
+    pieces = pieces_of(weights, wanted.state)
+    return (weights, pieces) if pieces.root == wanted.root else None
 
 
 def _different(weights: Weights, wanted: PieceList) -> list[Piece]:

@@ -1,14 +1,18 @@
 """Verified states: weights on our own disk whose root the chain names.
 
-Owns: the states from which a replay may start. A root that we computed and that is canonical needs
-no more proof. A root that only we computed does need proof. After a restart it may rest on an
-inclusion that was corrected meanwhile, on a state from before a halt, or on a flipped bit.
-Never: takes weights from others. Next: `replay.py`.
+Owns: the states from which a replay may start, and taking one up. A root that we computed and
+that is canonical needs no more proof. A root that only we computed does need proof. After a
+restart it may rest on an inclusion that was corrected meanwhile, on a state from before a halt, or
+on a flipped bit.
+Never: takes weights from others. Next: `replay.py`; `restore.py`, which takes up such weights.
 """
 
+from collections.abc import Mapping
+
+import numpy as np
 import torch
 
-from troth_attestation.state import state_root
+from troth_attestation.pieces import Float32, PieceList, StateName, pieces_of
 from troth_client.network.chain import RunChain
 from troth_client.state.round_state import RoundState
 from troth_client.storage.entries import WeightState
@@ -34,11 +38,31 @@ async def load_verified(
     roots = await _roots_on_chain(chain, view, rounds)
     for round_ in reversed(rounds):
         found = state.store.load_weights(round_) if round_ in roots else None
-        if found is None or found.state_root != roots[round_] or not _is_sound(state, found):
+        if found is None or found.state_root != roots[round_]:
             continue
-        _restore(state, view, found)
-        return True
+        pieces = _sound_pieces(state, found)
+        if pieces is not None:
+            take_up(state, view, found.tensors, pieces)
+            return True
     return False
+
+
+def take_up(
+    state: RoundState, view: NetworkView, weights: Mapping[str, Float32], pieces: PieceList
+) -> None:
+    """Make weights, float32 by name, those of the replica; `pieces` are theirs, under a root.
+
+    The root must be one that the chain names.
+    """
+    tensors = {
+        name: torch.from_numpy(np.require(array, None, ["C", "W"]))
+        for name, array in weights.items()
+    }
+    round_ = RoundIndex(pieces.state.round)
+    state.replica.restore(tensors, round_, pieces.state.cursor, pieces)
+    if round_ == view.run.restart_round:
+        # Only the state that a restart loaded ever becomes canonical at that round.
+        state.replica.restart_round = view.run.restart_round
 
 
 async def start_from_disk(chain: RunChain, state: RoundState, view: NetworkView) -> None:
@@ -72,21 +96,16 @@ async def _roots_on_chain(
     return {round_: root for round_, root in named.items() if root != ZERO_DIGEST}
 
 
-def _is_sound(state: RoundState, saved: WeightState) -> bool:
-    """Whether saved weights hash to the root saved with them; reports an event if they do not."""
-    config_hash = state.config.config_hash()
-    found = state_root(saved.tensors, saved.round, saved.cursor, config_hash)
-    if found == saved.state_root:
-        return True
+def _sound_pieces(state: RoundState, saved: WeightState) -> PieceList | None:
+    """Return the pieces of saved weights; None, with an event, if their root is another by now."""
+    name = StateName(saved.round, saved.cursor, state.config.config_hash())
+    found = pieces_of(saved.tensors, name)
+    if found.root == saved.state_root:
+        return found
     state.events.emit(
-        "state_damaged", round=saved.round, expected=saved.state_root.hex(), found=found.hex()
+        "state_damaged",
+        round=saved.round,
+        expected=saved.state_root.hex(),
+        found=found.root.hex(),
     )
-    return False
-
-
-def _restore(state: RoundState, view: NetworkView, saved: WeightState) -> None:
-    weights = {name: torch.from_numpy(array.copy()) for name, array in saved.tensors.items()}
-    state.replica.restore(weights, RoundIndex(saved.round), saved.cursor)
-    if saved.round == view.run.restart_round:
-        # Only the state that a restart loaded ever becomes canonical at that round.
-        state.replica.restart_round = view.run.restart_round
+    return None
