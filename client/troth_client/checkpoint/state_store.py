@@ -10,9 +10,10 @@ serves what `shown` returns; `folder.py`.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from troth_attestation.pieces import Piece, PieceList, piece_hash
 from troth_client.checkpoint.errors import CheckpointFileError
@@ -30,10 +31,20 @@ Read = Callable[[Piece], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """One shown state, and how to read its pieces."""
+    """One shown state: how to read its pieces, and where those with a hash lie."""
 
     pieces: PieceList
     read: Read
+    places: Mapping[Digest, Sequence[Piece]]
+    folder: CheckpointFolder | None = None
+
+    @classmethod
+    def of(cls, pieces: PieceList, read: Read, folder: CheckpointFolder | None = None) -> Self:
+        """Index the pieces of a state; `folder` is that of a checkpoint."""
+        places: dict[Digest, list[Piece]] = {}
+        for piece in pieces.pieces():
+            places.setdefault(piece.hash, []).append(piece)
+        return cls(pieces, read, places, folder)
 
 
 class StateStore:
@@ -43,19 +54,18 @@ class StateStore:
         """Show the checkpoints in the store's folder; damaged ones are reported and removed."""
         self._store = store
         self._rounds: dict[int, _Shown] = {}
-        self._checkpoints: dict[int, CheckpointFolder] = {}
-        self._lists: dict[Digest, PieceList] = {}
-        self._pieces: dict[Digest, list[tuple[Read, Piece]]] = {}
+        self._checkpoints: dict[int, _Shown] = {}
+        self._all: tuple[_Shown, ...] = ()
         self.folder.mkdir(exist_ok=True)
         for path in self.folder.iterdir():
             if not _ROUND.fullmatch(path.name):
                 continue
             try:
-                self._checkpoints[int(path.name)] = _opened(path)
+                self._add(_opened(path))
             except CheckpointFileError as error:
                 on_damaged(error)
                 remove(path)
-        self._arrange()
+        self._publish()
 
     @property
     def folder(self) -> Path:
@@ -73,7 +83,8 @@ class StateStore:
 
     def checkpoint(self, round_: int) -> CheckpointFolder | None:
         """Return the checkpoint of a round, if it is here."""
-        return self._checkpoints.get(round_)
+        found = self._checkpoints.get(round_)
+        return None if found is None else found.folder
 
     def show_round(self, pieces: PieceList, keep: int) -> None:
         """Show w_r of a closed round from the store's weights; forget all but the newest `keep`."""
@@ -82,18 +93,20 @@ class StateStore:
         def read(piece: Piece) -> bytes | None:
             return self._store.read_weights(round_, piece.tensor, piece.offset, piece.num_bytes)
 
-        self._rounds[round_] = _Shown(pieces, read)
+        self._rounds[round_] = _Shown.of(pieces, read)
         for old in sorted(self._rounds)[:-keep]:
             del self._rounds[old]
-        self._arrange()
+        self._publish()
 
     def show_checkpoint(self, folder: CheckpointFolder) -> None:
         """Show a whole checkpoint; remove all but the two newest, and drafts of older ones."""
-        self._checkpoints[folder.manifest.round] = folder
-        removed = [self._checkpoints.pop(old) for old in self.checkpoints[:-KEPT_CHECKPOINTS]]
-        self._arrange()
-        for one in removed:
-            remove(one.path)
+        self._add(folder)
+        removed = self.checkpoints[:-KEPT_CHECKPOINTS]
+        for old in removed:
+            del self._checkpoints[old]
+        self._publish()
+        for old in removed:
+            remove(self.path(old))
         for draft in self.folder.glob("*" + DRAFT_SUFFIX):
             number = draft.name.removesuffix(DRAFT_SUFFIX)
             if _ROUND.fullmatch(number) and int(number) <= folder.manifest.round:
@@ -102,31 +115,26 @@ class StateStore:
     def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
         """Return a piece list by its state root, or a piece by its hash; see `StatePieces`."""
         if kind is BlobKind.PIECES:
-            pieces = self._lists.get(Digest(key))
-            return None if pieces is None else pieces.encode()
+            lists = (one.pieces for one in self._all if one.pieces.root == key)
+            return next((pieces.encode() for pieces in lists), None)
         return self.find(Digest(key))
 
     def find(self, hash_: Digest) -> bytes | None:
         """Return the piece with this hash, checked; None if no state here has it whole."""
-        for read, piece in self._pieces.get(hash_, []):
-            data = read(piece)
-            if data and len(data) == piece.num_bytes and piece_hash(data) == hash_:
-                return data
+        for one in self._all:
+            for piece in one.places.get(hash_, ()):
+                data = one.read(piece)
+                if data and len(data) == piece.num_bytes and piece_hash(data) == hash_:
+                    return data
         return None
 
-    def _arrange(self) -> None:
-        """Index all states anew; readers in other threads see the old index or the new one."""
-        lists: dict[Digest, PieceList] = {}
-        places: dict[Digest, list[tuple[Read, Piece]]] = {}
-        for one in self._all():
-            lists[one.pieces.root] = one.pieces
-            for piece in one.pieces.pieces():
-                places.setdefault(piece.hash, []).append((one.read, piece))
-        self._lists, self._pieces = lists, places
+    def _add(self, folder: CheckpointFolder) -> None:
+        shown = _Shown.of(folder.pieces, folder.read, folder)
+        self._checkpoints[folder.manifest.round] = shown
 
-    def _all(self) -> Iterable[_Shown]:
-        yield from (_Shown(one.pieces, one.read) for one in self._checkpoints.values())
-        yield from self._rounds.values()
+    def _publish(self) -> None:
+        """Let readers in other threads see the new states; until now they see the old ones."""
+        self._all = (*self._checkpoints.values(), *self._rounds.values())
 
 
 def _opened(path: Path) -> CheckpointFolder:
