@@ -209,10 +209,6 @@ async def half_then_reset(_, writer, __):
     reset(writer)
 
 
-async def half_then_close(_, writer, __):
-    writer.write(ok(len(BYTES)) + BYTES[: len(BYTES) // 2])
-
-
 async def the_rest(_, writer, head):
     """A holder that answers ranges."""
     asked = re.search(r"Range: bytes=(\d+)-", head)
@@ -221,18 +217,6 @@ async def the_rest(_, writer, head):
     line = f"Content-Range: bytes {first}-{len(BYTES) - 1}/{len(BYTES)}\r\n"
     status = ok(len(rest), line)
     writer.write((status.replace(b"200 OK", b"206 Partial") if first else status) + rest)
-
-
-async def test_a_piece_goes_on_at_the_byte_where_its_holder_died():
-    async with (
-        Hostile(half_then_close) as dying,
-        Hostile(the_rest) as other,
-        http_transport("127.0.0.1", 0, patience=NO_HEDGE) as taker,
-    ):
-        holders = [dying.endpoint, other.endpoint]
-        assert await taker.fetch(PIECE, holders, len(BYTES), bytes) == BYTES
-        assert f"Range: bytes={len(BYTES) // 2}-" in other.heads[0]
-        assert taker.scores.faults(dying.endpoint) > taker.scores.faults(other.endpoint)
 
 
 async def test_a_reset_connection_costs_a_try():
@@ -246,23 +230,6 @@ async def test_a_reset_connection_costs_a_try():
         assert await taker.fetch(PIECE, holders, len(BYTES), bytes) == BYTES
         assert len(other.heads) == 1
         assert taker.scores.faults(dying.endpoint) > 0
-
-
-async def test_halves_that_do_not_fit_are_asked_for_again_and_whole():
-    """One half was wrong, and nobody can tell whose: both are asked once more."""
-
-    async def wrong_half(holder, writer, _):
-        wrong = bytes(len(BYTES) // 2)
-        writer.write(ok(len(BYTES)) + (wrong if len(holder.heads) == 1 else BYTES))
-
-    async with (
-        Hostile(wrong_half) as first,
-        Hostile(the_rest) as other,
-        http_transport("127.0.0.1", 0, patience=NO_HEDGE) as taker,
-    ):
-        holders = [first.endpoint, other.endpoint]
-        assert await taker.fetch(PIECE, holders, len(BYTES), bytes) == BYTES
-        assert [len(first.heads), len(other.heads)] == [2, 1]
 
 
 async def test_a_silent_holder_is_passed_over_and_asked_last_from_then_on(world):

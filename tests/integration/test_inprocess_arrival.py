@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 from support.ports import Wrapped
-from support.runs import NO_AUDITS, assert_finished, events_of, included, member, until_round
+from support.runs import (
+    NO_AUDITS,
+    assert_finished,
+    events_of,
+    included,
+    member,
+    start_members,
+    until_round,
+)
 
 from troth_client.network.errors import StoppedError
 from troth_coordinator.chain.errors import RpcError
@@ -68,8 +76,7 @@ async def test_a_node_that_is_away_for_a_moment_ends_no_arrival(run_factory, cal
         return replace(ports, chain=Wrapped(ports.chain, **{call: failing}))
 
     run.wrap = wrap
-    for name in ("ada", "bob", "cyd"):
-        await run.start(await run.add(name))
+    await start_members(run, ["ada", "bob", "cyd"])
     await until_round(run, 20)
     await run.add_late("dan")
     await run.finish()
@@ -99,8 +106,7 @@ async def test_a_fork_that_replaces_a_checkpoint_is_followed_at_once(run_factory
         return replace(ports, chain=Wrapped(ports.chain, snapshot=snapshot))
 
     run.wrap = wrap
-    for name in ("ada", "bob", "cyd"):
-        await run.start(await run.add(name))
+    await start_members(run, ["ada", "bob", "cyd"])
     await until_round(run, 16)
     await run.add_late("dan")
     await run.finish()

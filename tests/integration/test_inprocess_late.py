@@ -10,6 +10,7 @@ from support.runs import (
     events_of,
     included,
     member,
+    start_members,
     time_stopped,
     until,
     until_round,
@@ -90,6 +91,7 @@ async def test_an_absent_member_returns_without_a_deposit(run_factory):
     await run.finish()
     await assert_finished(run)
     assert run.balance(dan.owner.pubkey()) == before
+    assert events_of(run, "dan", "restoring")[0]["round"] >= 40
     back = [round_ for round_, held in included(run, "ada").items() if 3 in held and round_ > 3]
     assert min(back) <= 44 + CONTRIBUTES_WITHIN
 
@@ -125,8 +127,7 @@ async def test_the_only_seed_dies_in_mid_transfer(run_factory):
         return False
 
     run.wrap = lambda one, ports: refused_by(ports, is_refused) if one.name == "dan" else ports
-    for name in ("ada", "bob", "cyd", "eve"):
-        await run.start(await run.add(name))
+    await start_members(run, ["ada", "bob", "cyd", "eve"])
     dan = await join_late(run, "dan", 20)
     await until(run, lambda _view: bool(dan.events.named("arrived")))
     run.network.mend("ada")
@@ -156,8 +157,7 @@ async def test_the_ring_moves_on_while_a_slow_joiner_fetches(run_factory):
         return ports
 
     run.wrap = wrap
-    for name in ("ada", "bob", "cyd"):
-        await run.start(await run.add(name))
+    await start_members(run, ["ada", "bob", "cyd"])
     dan = await join_late(run, "dan", 11)
     view = await until(run, lambda _view: bool(dan.events.named("fetched")))
     fetched = number(dan.events.named("fetched")[0], "round")
@@ -180,8 +180,7 @@ async def test_a_liar_serves_wrong_pieces_and_is_passed_over(run_factory):
             data = self._honest.shown(kind, key)
             return None if data is None else bytes([data[0] ^ 1]) + data[1:]
 
-    for name in ("ada", "bob", "cyd"):
-        await run.start(await run.add(name))
+    await start_members(run, ["ada", "bob", "cyd"])
     bob = member(run, "bob").here
     bob.submissions.transport.show_states(Lies(bob.state.states))
     dan = await join_late(run, "dan", 20)
@@ -218,8 +217,7 @@ async def test_weights_of_an_open_round_are_shown_to_nobody(run_factory):
             if known is not None and state.states.shown(BlobKind.PIECES, known.root) is not None:
                 shown.append((one.name, known.round))
 
-    for name in ("ada", "bob", "cyd"):
-        await run.start(await run.add(name))
+    await start_members(run, ["ada", "bob", "cyd"])
     run.on_slot.append(look)
     await until_round(run, 11)
     run.on_slot.remove(look)
@@ -245,8 +243,7 @@ async def test_the_run_ends_while_one_joins(run_factory):
         if one.name == "dan"
         else ports
     )
-    for name in ("ada", "bob", "cyd"):
-        await run.start(await run.add(name))
+    await start_members(run, ["ada", "bob", "cyd"])
     dan = await join_late(run, "dan", 20)
     with pytest.raises(RunOverError, match="Nothing was deposited"):
         await dan.task
@@ -268,8 +265,7 @@ async def test_a_joiner_that_is_too_slow_for_three_checkpoints_stops_and_says_wh
         if one.name == "dan"
         else ports
     )
-    for name in ("ada", "bob", "cyd"):
-        await run.start(await run.add(name))
+    await start_members(run, ["ada", "bob", "cyd"])
     dan = await join_late(run, "dan", 8)
     with pytest.raises(TooSlowError, match=f"found {MOST_MISSED} checkpoints"):
         await dan.task

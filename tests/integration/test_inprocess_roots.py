@@ -177,20 +177,6 @@ def events_round(one, event: str) -> int:
     return one.events.named(event)[-1]["round"]
 
 
-async def test_too_far_behind_the_ring_goes_on_from_a_checkpoint(run_factory):
-    quiet = {"ring": 6, "keep_rounds": 3, "checkpoint_every": 2, **NO_AUDITS}
-    run = await run_factory.start(20, names="ada bob cyd dan", **quiet)
-    dan = member(run, "dan")
-    await until_round(run, 3)
-    await run.stop(dan)
-    await until_round(run, 12)
-    await run.start(dan)
-    await run.finish()
-    view = await assert_finished(run)
-    assert events_of(run, "dan", "restoring")[0]["round"] >= 10
-    assert 3 in included(run, "ada")[19] or view.entries[3].return_round > 19
-
-
 async def test_down_for_less_than_the_ring_is_replayed(run_factory):
     quiet = {"ring": 8, "keep_rounds": 3, **NO_AUDITS}
     run = await run_factory.start(16, names="ada bob cyd dan", **quiet)

@@ -30,6 +30,17 @@ MODEL = ModelSection(
 """Two tensors of two pieces each, of which the second is short; ten of one piece."""
 CONFIG = RunConfig(model=MODEL).with_manifest(b"m" * 32)
 
+TINY = ModelSection(
+    vocab_size=16,
+    hidden_size=8,
+    intermediate_size=12,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    num_key_value_heads=2,
+    max_position_embeddings=8,
+)
+"""A few kilobytes, with tied embeddings."""
+
 Weights = dict[str, NDArray[np.float32]]
 
 

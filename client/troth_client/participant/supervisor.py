@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Supervisor:
-    """One participant in one run. `request_stop` lets the round under way end first.
+    """One participant in one run. `stop` of its state lets the round under way end first.
 
     `has_arrived`: its weights are those of the run already, and need not be read from disk.
     """
@@ -31,10 +31,6 @@ class Supervisor:
         self.member = member
         self._has_arrived = has_arrived
         self._siblings: list[asyncio.Task[NoReturn]] = []
-
-    def request_stop(self) -> None:
-        """Ask to stop after the round under way; safe to call from a signal handler."""
-        self.member.state.stop.set()
 
     async def run(self) -> NetworkView:
         """Take part until the run is over, we have left it or a stop is asked for.

@@ -3,6 +3,7 @@
 import hashlib
 
 import pytest
+from support.states import TINY
 
 from troth_attestation.manifest import CheckpointManifest
 from troth_attestation.pieces import StateName, pieces_of
@@ -23,24 +24,15 @@ from troth_client.data.sources import text_source
 from troth_client.data.tokens import ByteTokenizer, kept_tokenizer
 from troth_client.model.export import WEIGHTS_FILE
 from troth_client.model.init import initial_weights
-from troth_coordinator.rules.config import DataSection, ModelSection, RunConfig
+from troth_coordinator.rules.config import DataSection, RunConfig
 
-MODEL = ModelSection(
-    vocab_size=16,
-    hidden_size=8,
-    intermediate_size=12,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    num_key_value_heads=2,
-    max_position_embeddings=8,
-)
-CONFIG = RunConfig(model=MODEL, data=DataSection(manifest_hash="ab" * 32, sequence_tokens=8))
+CONFIG = RunConfig(model=TINY, data=DataSection(manifest_hash="ab" * 32, sequence_tokens=8))
 ADDRESS = "1" * 31 + "2"
 
 
 @pytest.fixture(scope="module")
 def weights():
-    return initial_weights(bytes(32), MODEL)
+    return initial_weights(bytes(32), TINY)
 
 
 @pytest.fixture

@@ -6,24 +6,15 @@ import os
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from support.states import TINY
 
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.checkpoint.weights_file import MAX_HEADER_BYTES, WeightsFile
 from troth_client.model.export import WEIGHTS_FILE, export
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import EMBEDDING, HEAD, trainable_shapes
-from troth_coordinator.rules.config import ModelSection
 
-TIED = ModelSection(
-    vocab_size=16,
-    hidden_size=8,
-    intermediate_size=12,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    num_key_value_heads=2,
-    max_position_embeddings=8,
-)
-UNTIED = TIED.model_copy(update={"tie_word_embeddings": False})
+UNTIED = TINY.model_copy(update={"tie_word_embeddings": False})
 NORM = "model.norm.weight"
 ONE = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 
@@ -47,7 +38,7 @@ def refused(file, content):
     return f"{caught.value.expected}, found {caught.value.found}"
 
 
-@pytest.mark.parametrize("config", [TIED, UNTIED], ids=["tied", "untied"])
+@pytest.mark.parametrize("config", [TINY, UNTIED], ids=["tied", "untied"])
 def test_an_export_comes_back_bit_for_bit_with_its_facts(file, config):
     weights = initial_weights(bytes(32), config)
     export(file.parent, config, weights, {"round": "3"})
@@ -133,8 +124,8 @@ def test_a_name_that_comes_twice_among_many_is_found_at_once(file):
 
 def test_a_config_of_a_billion_layers_is_refused_at_once(file):
     """A header may carry the config of a run whose layers alone would fill the memory."""
-    export(file.parent, TIED, initial_weights(bytes(32), TIED), {})
-    many = TIED.model_copy(update={"num_hidden_layers": 10**9})
+    export(file.parent, TINY, initial_weights(bytes(32), TINY), {})
+    many = TINY.model_copy(update={"num_hidden_layers": 10**9})
     with pytest.raises(CheckpointFileError, match="1000000000 layers"):
         WeightsFile.open(file).weights(many)
 
@@ -193,14 +184,14 @@ def test_another_shape_is_named(file):
 
 
 def test_tied_weights_given_twice_are_refused_even_if_they_are_equal(file):
-    weights = initial_weights(bytes(32), TIED)
-    found = of_model(file, TIED, **{EMBEDDING: weights[HEAD]})
+    weights = initial_weights(bytes(32), TINY)
+    found = of_model(file, TINY, **{EMBEDDING: weights[HEAD]})
     with pytest.raises(CheckpointFileError, match="tied weights given twice"):
-        found.weights(TIED)
+        found.weights(TINY)
 
 
 def test_a_file_that_gets_shorter_after_its_header_was_read_is_refused(file):
-    found = of_model(file, TIED)
+    found = of_model(file, TINY)
     file.write_bytes(file.read_bytes()[:-4])
     with pytest.raises(CheckpointFileError, match="a file that is cut short"):
-        found.weights(TIED)
+        found.weights(TINY)

@@ -134,7 +134,7 @@ async def test_a_participant_that_stops_reports_what_audits_still_wait_for(drive
     seats = tuple(seat(index) for index in (WITNESS, 2, 3, 4, 0))
     driver.node.audits = [audit_view(seats=seats)]
     running = await begin(driver)
-    Supervisor(driver.member).request_stop()
+    driver.member.state.stop.set()
     parts.finished.set()
     await pass_slots(driver)
     assert running.done()

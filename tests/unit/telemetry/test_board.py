@@ -115,3 +115,22 @@ def test_a_void_round_counts_as_closed_and_is_named():
     made.take({"event": "round_closed", "peer": "a", "round": 0, "void": True})
     assert made.state_of("a") == "void round"
     assert made.num_closed == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "state"),
+    [
+        ({"event": "lagging", "round": 3, "missing": [1]}, "LAGGING: a payload is missing"),
+        ({"event": "recovering", "round": 3}, "LAGGING: needs a checkpoint"),
+        ({"event": "restoring", "round": 10}, "fetching a checkpoint"),
+        ({"event": "fetching", "done_bytes": 25, "total_bytes": 100}, "fetching 25 %"),
+        ({"event": "root_differs", "round": 3}, "another root: replaying"),
+        ({"event": "healing", "round": 3}, "HEALING: fetching pieces"),
+        ({"event": "healed", "round": 3}, "healed"),
+        ({"event": "arrived", "round": 12}, "ready to join"),
+    ],
+    ids=lambda value: value["event"] if isinstance(value, dict) else "",
+)
+def test_a_participant_that_catches_up_says_what_it_does(event, state):
+    made = board([FIRST[:2], [{"time": 9.0, "peer": "a"} | event]])
+    assert made.peers["a"].state == state
