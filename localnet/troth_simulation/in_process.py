@@ -46,7 +46,8 @@ SOL = 10**9
 class SimulatedMember:
     """One participant of the run: keys, parts, events, the task that follows the run.
 
-    `device` is the device for training and judging; change it before `start`.
+    `device` is the device for training and judging; change it before `start`. One that does not
+    listen announces no endpoint: all its connections are outbound.
     """
 
     name: str
@@ -56,6 +57,7 @@ class SimulatedMember:
     folder: Path
     events: EventList
     device: Device = CPU
+    listens: bool = True
     parts: Member | None = None
     task: "asyncio.Task[NetworkView] | None" = None
 
@@ -133,9 +135,12 @@ class InProcessRun:
         await Authority(client, at, authority).create_run(terms, fund)
         return created
 
-    async def add(self, name: str, roles: Role = Role.TRAINER | Role.WITNESS) -> SimulatedMember:
+    async def add(
+        self, name: str, roles: Role = Role.TRAINER | Role.WITNESS, *, listens: bool = True
+    ) -> SimulatedMember:
         """Let a participant join with its stake; it does nothing until `start`."""
         member = self._newcomer(name)
+        member.listens = listens
         self.members.append(member)
         try:
             await self._deposit(member, roles)
@@ -156,7 +161,7 @@ class InProcessRun:
 
         A member that was stopped or killed resumes from its folder.
         """
-        transport = memory_transport(self.network, member.name)
+        transport = memory_transport(self.network, member.name, listens=member.listens)
         store = self._open_store(member)
         client = CoordinatorClient(self.rpc, sleeper=_no_wait)
         ports = Ports(client, transport, store, self.runtime, member.events)
@@ -205,7 +210,8 @@ class InProcessRun:
     async def _deposit(self, member: SimulatedMember, roles: Role) -> None:
         joining = Owner(self.client, self.at, member.owner)
         session = member.session.pubkey()
-        index, _ = await joining.join_run(session, int(roles), member.name, 5 * SOL)
+        endpoint = member.name if member.listens else ""
+        index, _ = await joining.join_run(session, int(roles), endpoint, 5 * SOL)
         member.index = ParticipantIndex(index)
 
     async def stop(self, member: SimulatedMember) -> None:

@@ -199,16 +199,18 @@ async def test_a_caller_that_stops_reading_is_cut_off(ours):
     assert received < len(data) - 2**21  # more than that may lie in the buffers of the sockets
 
 
-async def test_connections_beyond_the_bound_are_ended_at_once(ours, caller, monkeypatch):
+async def test_connections_beyond_the_bound_are_ended_at_once(caller, monkeypatch):
     monkeypatch.setattr(server, "_MAX_CONNECTIONS", 4)
-    ours.hold(BLOB, DATA)
-    idle = {asyncio.create_task(raw(ours, b"")) for _ in range(20)}
-    ended, waiting = await asyncio.wait(idle, timeout=QUICK.grace_seconds / 2)
-    assert len(ended) == 16
-    assert len(waiting) == 4
-    await asyncio.wait(waiting)
-    async with caller.get(url(ours)) as answer:
-        assert await answer.read() == DATA
+    async with http_transport("127.0.0.1", 0, patience=QUICK) as ours:
+        ours.release(5)
+        ours.hold(BLOB, DATA)
+        idle = {asyncio.create_task(raw(ours, b"")) for _ in range(20)}
+        ended, waiting = await asyncio.wait(idle, timeout=QUICK.grace_seconds / 2)
+        assert len(ended) == 16
+        assert len(waiting) == 4
+        await asyncio.wait(waiting)
+        async with caller.get(url(ours)) as answer:
+            assert await answer.read() == DATA
 
 
 async def test_a_port_in_use_is_named():

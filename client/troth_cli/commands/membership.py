@@ -45,7 +45,7 @@ class EndpointOptions(AsOwner):
         typer.Option(
             "--endpoint",
             metavar="URL",
-            help="Where others reach you, like http://203.0.113.7:9000.",
+            help="Where others reach you, like http://203.0.113.7:9000; none: nowhere.",
         ),
     ]
 
@@ -95,15 +95,13 @@ def set_endpoint(options: EndpointOptions, output: Output) -> None:
     `troth join` does this by itself when it starts at another address. Payloads and openings are
     pushed to others, too, so nobody needs an address that is reachable from outside.
     """
-    from troth_client.transport.endpoint import OWN, check_endpoint
+    from troth_client.transport.endpoint import NOWHERE, OWN, check_endpoint
 
-    check_endpoint(options.endpoint, OWN)
-    as_owner(
-        options,
-        output,
-        lambda _view: f"Others look for you at {options.endpoint} now.",
-        lambda by: by.set_endpoint(options.endpoint),
-    )
+    endpoint = "" if options.endpoint == NOWHERE else options.endpoint
+    if options.endpoint != NOWHERE:
+        check_endpoint(endpoint, OWN)
+    found = f"Others look for you at {endpoint} now." if endpoint else "Nobody looks for you now."
+    as_owner(options, output, lambda _view: found, lambda by: by.set_endpoint(endpoint))
 
 
 def as_owner(

@@ -38,7 +38,11 @@ class WitnessOptions(AsOwner):
     ] = ""
     listen: Annotated[
         str,
-        typer.Option("--listen", metavar="HOST:PORT", help="Where others fetch payloads from us."),
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Where others reach us; none: all our connections are outbound.",
+        ),
     ] = "127.0.0.1:0"
     endpoint: Annotated[
         str,

@@ -18,7 +18,7 @@ from troth_cli.view.output import Output
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import FolderLock
-from troth_client.transport.endpoint import OWN, check_endpoint
+from troth_client.transport.endpoint import NOWHERE, OWN, check_endpoint
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
 
@@ -68,10 +68,20 @@ def join(request: JoinRequest, output: Output) -> "ParticipantEnd":
 
 
 def check(request: JoinRequest) -> tuple[str, int]:
-    """Make the checks without torch and network; return the host and port to listen on."""
+    """Make the checks without torch and network; return the host and port to listen on.
+
+    Host "" is to listen nowhere.
+    """
     if request.role not in ROLES:
         raise InputError(", ".join(ROLES), repr(request.role), "Choose one of these.", "--role")
-    host, port = split_listen(request.listen)
+    host, port = ("", 0) if request.listen == NOWHERE else split_listen(request.listen)
+    if not host and request.endpoint:
+        raise InputError(
+            f"--listen HOST:PORT beside --endpoint, or --listen {NOWHERE} alone",
+            f"--listen {NOWHERE} --endpoint {request.endpoint}",
+            "Nobody is served at an address where nothing listens.",
+            "--endpoint",
+        )
     if request.endpoint:
         check_endpoint(request.endpoint, OWN)
     elif host in ("0.0.0.0", "::"):

@@ -102,7 +102,7 @@ class _Push:
         if audit is None:
             return
         others = [index for index in _must_have(audit) if self._is_due(index, view)]
-        spares = self._spares(audit, view)
+        spares = await self._spares(audit, view)
         addresses = await self.witness.submissions.addresses(view, [*others, *spares])
         if not addresses:
             return
@@ -124,8 +124,11 @@ class _Push:
             failed=len(endpoints) - len(taken),
         )
 
-    def _spares(self, audit: AuditView, view: NetworkView) -> list[int]:
-        """Return the members to ask next to keep the set; the order is the set's own."""
+    async def _spares(self, audit: AuditView, view: NetworkView) -> list[int]:
+        """Return the members to ask next to keep the set; the order is the set's own.
+
+        A member that announces no endpoint cannot be asked, and must not take another's turn.
+        """
         missing = NUM_SPARES - self.num_spares if self.is_target else 0
         if not missing:
             return []
@@ -136,7 +139,8 @@ class _Push:
             if entry.status in LIVING and index not in taken
         ]
         Random(self.blob.key).shuffle(order)
-        return [index for index in order if self._is_due(index, view)][:missing]
+        due = [index for index in order if self._is_due(index, view)]
+        return list(await self.witness.submissions.addresses(view, due))[:missing]
 
     def _is_due(self, index: int, view: NetworkView) -> bool:
         is_other = index != self.witness.chain.index

@@ -109,7 +109,8 @@ async def participate(
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
         member = await _assemble(settings, identity, ports, hashers)
         supervisor = await _enter(owner, settings, member)
-        await announce(owner, announced, transport.endpoint, events)
+        if known is not None:
+            await announce(owner, announced, transport.endpoint, events)
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
         return _end(supervisor.member, settings, view)
@@ -170,6 +171,7 @@ def _open_transport(settings: ParticipantSettings, announced: str) -> Exchange:
     """Return the transport, not started, on the announced port.
 
     The user may announce another address than we listen on: a proxy may stand before us.
+    Without a host it listens nowhere.
     """
     port = settings.port
     if announced and port == 0 and not settings.endpoint:
@@ -183,14 +185,15 @@ async def announce(owner: Owner, announced: str, ours: str, events: EventSink) -
 
     A refusal ends nobody: payloads and openings are pushed, whatever the chain announces.
     """
-    if announced in ("", ours):
+    if announced == ours:
         return
     try:
         sent = await owner.set_endpoint(ours)
     except TransactionError as error:
         reason = (
-            f"others look for this participant at {announced}, not at {ours}, and the change was"
-            f" refused ({error}); `troth set-endpoint` tries it again"
+            f"others look for this participant at {announced or 'no address'}, not at"
+            f" {ours or 'none'}, and the change was refused ({error}); `troth set-endpoint` tries"
+            " it again"
         )
         events.emit("endpoint_differs", reason=reason)
     else:

@@ -16,7 +16,9 @@ class ParticipantSettings:
     """The settings of `troth join`. All are picklable, so that a fleet can hand them to a child.
 
     `owner` and `session` are 64-byte key pairs. `endpoint` is the address for others; "" means the
-    address that we listen on. Port 0 is any free port at join, and the announced port later.
+    address that we listen on. Host "" listens nowhere: every connection is outbound, and the
+    participant announces no endpoint. Port 0 is any free port at join, and the announced port
+    later.
     `state` is the folder of this participant. `session_lamports` are moved to the session key at
     join, to pay for its transactions; one process moves up to `refill_lamports` more later.
     `stake_lamports` is the deposit at join, 0 for the least one. Where a fine takes the stake below

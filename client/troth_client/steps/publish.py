@@ -39,7 +39,8 @@ async def publish(
     if not is_ours:
         return Published(round_, ())
     holders = await submissions.endpoints(view, chain.index)
-    return Published(round_, tuple(submissions.random.sample(holders, len(holders))))
+    shuffled = submissions.random.sample(holders, len(holders))
+    return Published(round_, tuple(submissions.transport.ranked(shuffled)))
 
 
 class Outbox:

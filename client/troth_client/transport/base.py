@@ -5,7 +5,7 @@ Never: moves bytes; `http.py`, `files.py` and `memory.py` do, with the same mean
 Next: `exchange.py`, the one implementation of the interface over those three wires.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
@@ -150,6 +150,10 @@ class Transport(Protocol):
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes from anybody; they are checked like fetched ones."""
+
+    def ranked(self, holders: Iterable[str]) -> list[str]:
+        """Return the holders without repetition, those that answered best first."""
+        ...
 
     async def push(self, round_: int, holders: Sequence[str]) -> tuple[PushResult, ...]:
         """Offer our own blobs of a round, headers first, to all these holders at once.

@@ -14,6 +14,8 @@ from troth_client.transport.errors import EndpointError
 MAX_ENDPOINT_BYTES: Final = 96
 """The number of bytes that fit into the chain's Participant account."""
 ANOTHER: Final = "Asking another holder."
+NOWHERE: Final = "none"
+"""The word for no endpoint at all: then every connection is outbound."""
 OWN: Final = "Name the address where others reach you, like http://203.0.113.7:9000."
 
 

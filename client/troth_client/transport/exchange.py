@@ -13,7 +13,7 @@ one of them: each of those holders is asked again, for all bytes.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -107,6 +107,10 @@ class Exchange:
         """Forget earlier rounds; see `Transport.drop_before`."""
         self._cache.drop_before(round_)
 
+    def ranked(self, holders: Iterable[str]) -> list[str]:
+        """Return the holders, those that answered best first; see `Transport.ranked`."""
+        return self.scores.ranked(holders)
+
     async def push(self, round_: int, holders: Sequence[str]) -> tuple[PushResult, ...]:
         """Offer our own blobs of a round to holders; see `Transport.push`."""
         blobs = self._cache.own(round_)
@@ -163,6 +167,14 @@ class Exchange:
         return await asyncio.to_thread(_judge, blob, data, check)
 
     async def _push_all(self, holder: str, blobs: Sequence[tuple[BlobId, bytes]]) -> PushResult:
+        result = await self._pushed(holder, blobs)
+        if result.error is not None:
+            self.scores.failed(holder, result.error)
+        elif result.num_accepted:
+            self.scores.delivered(holder)
+        return result
+
+    async def _pushed(self, holder: str, blobs: Sequence[tuple[BlobId, bytes]]) -> PushResult:
         accepted = 0
         try:
             for blob, data in blobs:

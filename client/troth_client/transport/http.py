@@ -27,6 +27,7 @@ from troth_client.transport.errors import (
 )
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.files import FolderBlobs
+from troth_client.transport.guard import public_socket
 from troth_client.transport.server import PATH, BlobServer
 from troth_client.transport.wire import Partial
 
@@ -43,8 +44,14 @@ class HttpWire:
     """One client session, and one listening socket if `address` (host, port) is given."""
 
     def __init__(
-        self, address: tuple[str, int] | None, advertised: str, patience: Patience
+        self,
+        address: tuple[str, int] | None,
+        advertised: str,
+        patience: Patience,
+        *,
+        is_guarded: bool = False,
     ) -> None:
+        self._make_socket = public_socket if is_guarded else None
         self._address = address
         self._advertised = advertised
         self._patience = patience
@@ -61,7 +68,9 @@ class HttpWire:
             auto_decompress=False,
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            connector=aiohttp.TCPConnector(limit=64, limit_per_host=8),
+            connector=aiohttp.TCPConnector(
+                limit=64, limit_per_host=8, socket_factory=self._make_socket
+            ),
             timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=_CONNECT_SECONDS, sock_read=self._patience.grace_seconds
             ),
@@ -135,21 +144,27 @@ def http_transport(
     folder: Path | None = None,
     advertised: str = "",
     patience: Patience | None = None,
+    is_guarded: bool = False,
 ) -> Exchange:
     """Make the transport of a real participant.
 
-    `host`, `port`: the address to listen on, port 0 for any free port. `folder`: keep blobs there
+    `host`, `port`: the address to listen on, port 0 for any free port; host "" to listen nowhere,
+    so that all connections are outbound and the endpoint is "". `folder`: keep blobs there
     instead of in memory. `advertised`: the endpoint for others, if we listen on another one.
+    `is_guarded`: connect to public addresses only.
     """
     patience = patience or Patience()
     blobs = FolderBlobs(folder) if folder else MemoryBlobs()
-    return Exchange(BlobCache(blobs), HttpWire((host, port), advertised, patience), patience)
+    address = (host, port) if host else None
+    wire = HttpWire(address, advertised, patience, is_guarded=is_guarded)
+    return Exchange(BlobCache(blobs), wire, patience)
 
 
-def http_reader(patience: Patience | None = None) -> Exchange:
+def http_reader(patience: Patience | None = None, *, is_guarded: bool = False) -> Exchange:
     """Make a transport that only fetches: it listens nowhere and serves nothing to anybody."""
     patience = patience or Patience()
-    return Exchange(BlobCache(MemoryBlobs()), HttpWire(None, "", patience), patience)
+    wire = HttpWire(None, "", patience, is_guarded=is_guarded)
+    return Exchange(BlobCache(MemoryBlobs()), wire, patience)
 
 
 async def _receive(holder: str, answer: aiohttp.ClientResponse, into: Partial) -> None:

@@ -68,16 +68,23 @@ class MemoryNetwork:
 
 
 class MemoryWire:
-    """Reads and writes the caches of a MemoryNetwork directly."""
+    """Reads and writes the caches of a MemoryNetwork directly.
 
-    def __init__(self, network: MemoryNetwork, endpoint: str) -> None:
+    One that does not listen is in the network under its name too, but nobody reaches it there.
+    """
+
+    def __init__(self, network: MemoryNetwork, endpoint: str, *, listens: bool = True) -> None:
         self._network = network
         self._endpoint = endpoint
+        self._listens = listens
 
     async def start(self, cache: BlobCache) -> str:
-        """Join the network under our name."""
+        """Join the network under our name; the endpoint to announce is "" if we do not listen."""
         self._network.join(self._endpoint, cache)
-        return self._endpoint
+        if self._listens:
+            return self._endpoint
+        self._network.hide(self._endpoint)
+        return ""
 
     async def stop(self) -> None:
         """Leave the network."""
@@ -104,6 +111,7 @@ class MemoryWire:
             raise HolderRefusedError(f"{holder} to take it", f"{error}", "Serving.") from error
 
 
-def memory_transport(network: MemoryNetwork, endpoint: str) -> Exchange:
+def memory_transport(network: MemoryNetwork, endpoint: str, *, listens: bool = True) -> Exchange:
     """Make a transport of a whole run inside one process."""
-    return Exchange(BlobCache(MemoryBlobs()), MemoryWire(network, endpoint), ONE_THREAD)
+    wire = MemoryWire(network, endpoint, listens=listens)
+    return Exchange(BlobCache(MemoryBlobs()), wire, ONE_THREAD)

@@ -6,7 +6,12 @@ Next: `exchange.py`, which asks in this order.
 
 from collections.abc import Iterable
 
-from troth_client.transport.errors import HolderError, HolderLacksError, HolderLiedError
+from troth_client.transport.errors import (
+    HolderError,
+    HolderLacksError,
+    HolderLiedError,
+    HolderRefusedError,
+)
 
 _LIE = 8.0
 _FAILURE = 2.0
@@ -30,8 +35,8 @@ class HolderScores:
         self._faults[holder] = self.faults(holder) * _FORGIVENESS
 
     def failed(self, holder: str, error: HolderError) -> None:
-        """Note a failure; not to have something yet is none."""
-        if isinstance(error, HolderLacksError):
+        """Note a failure; not to have something yet is none, nor is to refuse a push."""
+        if isinstance(error, HolderLacksError | HolderRefusedError):
             return
         cost = _LIE if isinstance(error, HolderLiedError) else _FAILURE
         self._faults[holder] = min(_MOST, self.faults(holder) + cost)

@@ -2,7 +2,8 @@
 
 Owns: routes, Range, size caps and time limits for callers. Never: reads a body whose size is
 not the expected one. A blob that is not released looks like one that does not exist.
-Next: `blob_cache.py` for the gate; `http.py` for the calling side.
+Next: `blob_cache.py` for the gate; `places.py` for callers that take too much; `http.py` for the
+calling side.
 
     GET, HEAD /v1/<kind>/<hex>   200, 206 with Range, 404, 416; the kinds are those of `BlobKind`
     POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 503, 507
@@ -13,6 +14,8 @@ A caller that asks with `Expect: 100-continue` sends the body only if it is want
 import asyncio
 import errno
 import re
+from collections.abc import Callable
+from typing import Any
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -22,6 +25,7 @@ from troth_client.transport.base import BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
 from troth_client.transport.exchange import Patience
+from troth_client.transport.places import UNKNOWN, Place, Places, caller_of
 
 PATH = "/v1/"
 _CHUNK_BYTES = 64 * 1024
@@ -38,8 +42,8 @@ class BlobServer:
     def __init__(self, cache: BlobCache, patience: Patience) -> None:
         self._cache = cache
         self._patience = patience
-        self._pushes = asyncio.Semaphore(_MAX_PUSHES)
-        self._reads = asyncio.Semaphore(_MAX_READS)
+        self._pushes = Places(_MAX_PUSHES)
+        self._reads = Places(_MAX_READS)
         self._guard: _BoundedServer | None = None
         self._listener: asyncio.Server | None = None
 
@@ -88,7 +92,8 @@ class BlobServer:
                 answer.force_close()
             return answer
         if request.method in ("GET", "HEAD"):
-            async with self._reads:
+            caller, give_up = _caller(request)
+            async with self._reads.wait(caller, give_up):
                 return await self._give(request, found[1])
         return web.Response(status=405, headers={"Allow": "GET, HEAD, POST"})
 
@@ -126,9 +131,9 @@ class BlobServer:
         if size is None or size not in sizes:
             wanted = " or ".join(map(str, sorted(sizes)))
             return web.Response(status=413, text=f"expected Content-Length {wanted}")
-        if self._pushes.locked():
-            return web.Response(status=503, text="busy")
-        async with self._pushes:
+        with self._pushes.hold(*_caller(request)) as has_place:
+            if not has_place:
+                return web.Response(status=503, text="busy")
             return web.Response(status=await self._receive(request, address, size))
 
     async def _receive(self, request: web.BaseRequest, address: str, size: int) -> int:
@@ -151,11 +156,39 @@ class BlobServer:
 class _BoundedServer(web.Server):
     """aiohttp's server with a bound on connections; it ends silent ones by its keep-alive timer."""
 
+    def __init__(self, *args: Any, **settings: Any) -> None:  # noqa: ANN401  as aiohttp has them
+        super().__init__(*args, **settings)
+        self._places = Places(_MAX_CONNECTIONS)
+        self._place_of: dict[RequestHandler, Place] = {}
+
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """Take a connection, or end it at once when there are too many."""
+        """Take a connection, or end it at once when it finds no place."""
         super().connection_made(handler, transport)
-        if len(self.connections) > _MAX_CONNECTIONS:
+        caller = caller_of(transport.get_extra_info("peername"))
+        place = self._places.take(caller, transport.abort)
+        if place is None:
             transport.abort()
+        else:
+            self._place_of[handler] = place
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        """Give the place of a connection back."""
+        place = self._place_of.pop(handler, None)
+        if place is not None:
+            self._places.leave(place)
+        super().connection_lost(handler, exc)
+
+
+def _caller(request: web.BaseRequest) -> tuple[str, Callable[[], None]]:
+    """Return the address that asks, and how to end its connection."""
+    transport = request.transport
+    if transport is None:  # it has gone: its handler ends by itself
+        return UNKNOWN, _nothing
+    return caller_of(transport.get_extra_info("peername")), transport.abort
+
+
+def _nothing() -> None:
+    pass
 
 
 def _range(header: str, size: int) -> range:

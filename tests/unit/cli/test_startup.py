@@ -53,6 +53,11 @@ JOIN = ("join", RUN, "--data", "no-data")
         ((*JOIN, "--key", "key", "--config", "bad.toml"), "no_such_key"),
         ((*JOIN, "--key", "key", "--role", "miner"), "--role"),
         ((*JOIN, "--key", "key", "--listen", "nowhere"), "--listen"),
+        (
+            (*JOIN, "--key", "key", "--listen", "none", "--endpoint", "http://a:1"),
+            "nothing listens",
+        ),
+        ((*JOIN, "--key", "key", "--listen", "none"), "unbound config"),
         ((*JOIN, "--key", "key", "--endpoint", "ftp://x"), "ftp://x"),
         ((*JOIN, "--key", "key", "--device", "abacus"), "abacus"),
         ((*JOIN, "--key", "key", "--session-sol", "much"), "--session-sol"),

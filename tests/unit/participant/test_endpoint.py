@@ -29,7 +29,7 @@ class Owner:
         return SimpleNamespace(fee_lamports=5_000)
 
 
-@pytest.mark.parametrize(("before", "sent"), [(OLD, [NEW]), (NEW, []), ("", [])])
+@pytest.mark.parametrize(("before", "sent"), [(OLD, [NEW]), (NEW, []), ("", [NEW])])
 async def test_a_process_that_starts_elsewhere_announces_it(before, sent):
     owner, events = Owner(), EventList()
     await announce(owner, before, NEW, events)

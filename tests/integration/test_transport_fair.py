@@ -1,0 +1,88 @@
+"""One address asks for too much of our server: callers from other addresses notice nothing."""
+
+import asyncio
+import contextlib
+
+import pytest
+from support import blobs
+
+from troth_client.transport.exchange import Patience
+from troth_client.transport.http import http_transport
+
+FLOOD, HONEST = "127.0.0.1", "127.0.0.2"
+BLOB, DATA = blobs.payload(leaves=40)
+PATIENT = Patience(grace_seconds=60)
+"""Nothing is cut off for its slowness here: only fairness can help the honest caller."""
+
+
+@pytest.fixture
+async def ours():
+    async with http_transport("127.0.0.1", 0, patience=PATIENT) as one:
+        one.hold(BLOB, DATA)
+        one.release(BLOB.round)
+        yield one
+
+
+def port_of(transport):
+    return int(transport.endpoint.rsplit(":", 1)[1])
+
+
+@contextlib.asynccontextmanager
+async def flood(transport, num, said=b""):
+    """So many connections from one address, which say something and then read nothing."""
+    port, opened = port_of(transport), []
+    try:
+        for _ in range(num):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**10)
+            writer.transport.pause_reading()
+            opened.append((reader, writer))
+            writer.write(said)
+            await writer.drain()
+        yield opened
+    finally:
+        for _, writer in opened:
+            writer.transport.abort()
+
+
+async def honest_fetch(transport):
+    """Fetch from another source address; return the bytes."""
+    source = (HONEST, 0)
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port_of(transport), local_addr=source
+    )
+    request = f"GET /v1/{BLOB.address} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    writer.write(request.encode())
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert b" 200 " in head
+    data = await reader.readexactly(len(DATA))
+    writer.close()
+    return data
+
+
+@pytest.mark.parametrize("num", [400, 600])
+async def test_silent_connections_from_one_address_delay_nobody(ours, num):
+    """600 are more than the server takes: an honest caller gets the place of a silent one."""
+    async with flood(ours, num), asyncio.timeout(1):
+        assert await honest_fetch(ours) == DATA
+
+
+async def test_readers_that_never_read_block_nobody(ours):
+    large, data = blobs.payload(leaves=8 * 1024, seed=3)
+    ours.hold(large, data)
+    said = f"GET /v1/{large.address} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    async with flood(ours, 100, said), asyncio.timeout(5):
+        for _ in range(8):
+            assert await honest_fetch(ours) == DATA
+
+
+async def test_pushes_that_stall_block_no_push_from_elsewhere(ours):
+    wanted, data = blobs.payload(leaves=2, seed=4)
+    ours.expect(wanted, len(data), bytes)
+    head = f"POST /v1/{wanted.address} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
+    async with flood(ours, 20, head.encode()), asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port_of(ours), local_addr=(HONEST, 0)
+        )
+        writer.write(head.encode() + data)
+        assert b" 201 " in await reader.readuntil(b"\r\n\r\n")
+        writer.close()
