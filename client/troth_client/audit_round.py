@@ -5,7 +5,8 @@ audit runs in a task of its own (`participant/audits.py` starts and ends it).
 Next: `audit/evidence.py`, `audit/verdicts.py`, `audit/votes.py` for the steps; `round.py`.
 
 A verdict or vote is on disk before its hash is sent. A restart begins again from the top, finds
-the stored statement and reveals what the earlier process had committed to.
+the stored statement and reveals what the earlier process had committed to. This needs no weights,
+so `participant/restarting.py` does it before they are read.
 """
 
 from troth_client.audit.evidence import fetch_evidence, kept_submission, recompute_gradient
@@ -18,7 +19,8 @@ from troth_client.audit.verdicts import (
     seal_verdict,
 )
 from troth_client.audit.votes import commit_vote, judge_case, reveal_vote, seal_vote
-from troth_client.audit.witness import Witness, has_committed, recall
+from troth_client.audit.witness import Speaker, Witness, has_committed, recall
+from troth_client.state.verdict_store import Entry
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
 
 
@@ -30,8 +32,13 @@ async def judge_as_witness(witness: Witness, audit: AuditView) -> None:
         return
     if statement is None:
         statement = seal_verdict(witness, audit, await find_verdict(witness, audit))
-    await commit_verdict(witness, audit, statement)
-    await reveal_verdict(witness, audit, statement)
+    await tell_verdict(witness, audit, statement)
+
+
+async def tell_verdict(speaker: Speaker, audit: AuditView, statement: Entry) -> None:
+    """Commit to a verdict on disk and reveal it; after a restart, go on where we were."""
+    await commit_verdict(speaker, audit, statement)
+    await reveal_verdict(speaker, audit, statement)
 
 
 async def find_verdict(witness: Witness, audit: AuditView) -> Finding:
@@ -58,5 +65,10 @@ async def vote_as_juror(witness: Witness, case: AuditView) -> None:
         # A case about a root needs no evidence from others: our own replay computes the root.
         evidence = None if is_root else await fetch_evidence(witness, case, window, lambda: True)
         statement = seal_vote(witness, case, await judge_case(witness, case, evidence))
-    await commit_vote(witness, case, statement)
-    await reveal_vote(witness, case, statement)
+    await tell_vote(witness, case, statement)
+
+
+async def tell_vote(speaker: Speaker, case: AuditView, statement: Entry) -> None:
+    """Commit to a vote on disk and reveal it; after a restart, go on where we were."""
+    await commit_vote(speaker, case, statement)
+    await reveal_vote(speaker, case, statement)

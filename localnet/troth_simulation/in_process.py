@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from solders.keypair import Keypair
@@ -18,7 +19,8 @@ from troth_client.member import Member
 from troth_client.model.device import CPU, Device
 from troth_client.model.genesis import genesis_root
 from troth_client.network.chain import OUTSIDE, Identity
-from troth_client.participant.assembly import Ports, Resources, assemble, joined
+from troth_client.participant.assembly import Ports, Resources, assemble, early_parts, joined
+from troth_client.participant.restarting import tell_while
 from troth_client.participant.supervisor import Supervisor
 from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
@@ -164,20 +166,16 @@ class InProcessRun:
         transport = memory_transport(self.network, member.name, listens=member.listens)
         store = self._open_store(member)
         client = CoordinatorClient(self.rpc, sleeper=_no_wait)
-        ports = Ports(client, transport, store, self.runtime, member.events)
+        ports = self.wrap(member, Ports(client, transport, store, self.runtime, member.events))
         genesis = Digest(bytes(await self.rpc.genesis_hash()))
         view = await self.client.read_run(self.at.run)
+        identity = Identity(member.owner.pubkey(), member.session, member.index)
+        config, rng = self.settings.config, random.Random(f"{self.seed} {member.name}")
+        resources = Resources(self.data, member.device, random=rng)
         try:
-            member.parts = assemble(
-                view,
-                self.settings.config,
-                Identity(member.owner.pubkey(), member.session, member.index),
-                genesis,
-                self.wrap(member, ports),
-                Resources(
-                    self.data, member.device, random=random.Random(f"{self.seed} {member.name}")
-                ),
-            )
+            early = early_parts(view, config, identity, genesis, ports)
+            load = partial(ports.runtime.compute, assemble, view, config, early, ports, resources)
+            member.parts = await tell_while(early, load)
             await transport.__aenter__()
         except BaseException:
             store.close()

@@ -1,8 +1,8 @@
 """A judge for whom recomputing takes longer than a phase: its rounds go on meanwhile."""
 
-import asyncio
 from dataclasses import replace
 
+from support.hourglass import Hourglass, SlowRuntime
 from support.runs import (
     AUDITED,
     FIVE,
@@ -21,44 +21,6 @@ SPARSE = {"capacity": 8, "audit_cap": 1, "verdict_commit_slots": 9 * SLOTS}
 """At most one seat a round, and time for all six one after the other, with fetching."""
 
 
-class Hourglass:
-    """Futures that are done so many slots after they were asked for."""
-
-    def __init__(self, chain):
-        self._chain = chain
-        self._due = []
-        chain.observers.append(self)
-
-    def slot_opened(self, slot, parent):
-        for until, future in self._due:
-            if slot >= until and not future.done():
-                future.set_result(None)
-
-    def transaction_landed(self, landed, changed):
-        """Only slots count."""
-
-    def turned(self, slots):
-        future = asyncio.get_running_loop().create_future()
-        self._due.append((self._chain.slot + slots, future))
-        return future
-
-
-class SlowRuntime:
-    """A runtime on which every recomputation takes `SLOTS` slots, while other tasks go on."""
-
-    def __init__(self, runtime, hourglass):
-        self._runtime = runtime
-        self._hourglass = hourglass
-
-    def __getattr__(self, name):
-        return getattr(self._runtime, name)
-
-    async def compute(self, function, *args, **kwargs):
-        if getattr(function, "__func__", None) is HonestWitnessWork.gradient:
-            await self._runtime.wait_for_others(self._hourglass.turned(SLOTS))
-        return await self._runtime.compute(function, *args, **kwargs)
-
-
 async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdicts(run_factory):
     run = await run_factory.create(6, **(AUDITED | SPARSE))
     hourglass = Hourglass(run.chain)
@@ -66,7 +28,8 @@ async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdic
     def slowed(one, ports):
         if one.name != SLOW:
             return ports
-        return replace(ports, runtime=SlowRuntime(ports.runtime, hourglass))
+        slow = SlowRuntime(ports.runtime, hourglass, HonestWitnessWork.gradient, SLOTS)
+        return replace(ports, runtime=slow)
 
     run.wrap = slowed
     await start_members(run, FIVE)

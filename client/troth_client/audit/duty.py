@@ -7,7 +7,7 @@ Next: `rules/audits.py` for the duties; `verdicts.py`, `votes.py`, which act on 
 
 from collections.abc import AsyncIterator, Callable
 
-from troth_client.audit.witness import Witness
+from troth_client.audit.witness import Speaker
 from troth_coordinator.rules.audit_view import AuditStage, AuditView
 from troth_coordinator.rules.audits import Act, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
@@ -23,13 +23,13 @@ COMMITTING: dict[Duty, AuditStage] = {
 """The stage before the reveals, for each kind of duty."""
 
 
-def owed(witness: Witness, view: NetworkView, audit: AuditView, duty: Duty) -> Act | None:
+def owed(witness: Speaker, view: NetworkView, audit: AuditView, duty: Duty) -> Act | None:
     """Return the act that we owe in an audit now."""
     return duty(audit, witness.chain.index, run_clock(view.run, view.slot))
 
 
 async def while_owed(
-    witness: Witness, audit: AuditView, duty: Duty, act: Act
+    witness: Speaker, audit: AuditView, duty: Duty, act: Act
 ) -> AsyncIterator[tuple[NetworkView, AuditView]]:
     """Yield the audit at each view in which we owe `act`, until we no longer owe it.
 

@@ -13,7 +13,7 @@ from troth_client.audit.duty import while_owed
 from troth_client.audit.evidence import OwnGradient, seconds_since
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.sending import Purpose, send
-from troth_client.audit.witness import Witness
+from troth_client.audit.witness import Speaker, Witness
 from troth_client.state.verdict_store import Entry
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain.audit_instructions import Reveal
@@ -85,7 +85,7 @@ def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
     return witness.audits.verdicts.seal_verdict(statement, found.sketch)
 
 
-async def commit_verdict(witness: Witness, audit: AuditView, statement: Entry) -> None:
+async def commit_verdict(witness: Speaker, audit: AuditView, statement: Entry) -> None:
     """Send the hash of our verdict until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     async for view, now in while_owed(witness, audit, seat_duty, Act.COMMIT):
@@ -93,7 +93,7 @@ async def commit_verdict(witness: Witness, audit: AuditView, statement: Entry) -
         await send(chain, tracker, view, step, Purpose("verdict_committed", now.key))
 
 
-async def reveal_verdict(witness: Witness, audit: AuditView, statement: Entry) -> None:
+async def reveal_verdict(witness: Speaker, audit: AuditView, statement: Entry) -> None:
     """Show our verdict once all may, until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     shown = Reveal(int(statement.kind), statement.evidence, statement.sketch, statement.salt)

@@ -13,7 +13,7 @@ from troth_client.audit.evidence import is_late, kept_submission, recompute_in_r
 from troth_client.audit.judgement import Evidence, judge_payload
 from troth_client.audit.sending import Purpose, send
 from troth_client.audit.verdicts import Finding, proven
-from troth_client.audit.witness import Witness
+from troth_client.audit.witness import Speaker, Witness
 from troth_client.state.errors import WeightsLostError
 from troth_client.state.verdict_store import Entry
 from troth_coordinator.chain import case_instructions as make
@@ -85,7 +85,7 @@ def seal_vote(witness: Witness, case: AuditView, found: Finding) -> Entry:
     )
 
 
-async def commit_vote(witness: Witness, case: AuditView, statement: Entry) -> None:
+async def commit_vote(witness: Speaker, case: AuditView, statement: Entry) -> None:
     """Send the hash of our vote until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     async for view, now in while_owed(witness, case, juror_duty, Act.COMMIT):
@@ -93,7 +93,7 @@ async def commit_vote(witness: Witness, case: AuditView, statement: Entry) -> No
         await send(chain, tracker, view, step, Purpose("vote_committed", now.key))
 
 
-async def reveal_vote(witness: Witness, case: AuditView, statement: Entry) -> None:
+async def reveal_vote(witness: Speaker, case: AuditView, statement: Entry) -> None:
     """Show our vote once all may, until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     shown = Reveal(int(statement.kind), statement.evidence, statement.sketch, statement.salt)

@@ -104,7 +104,21 @@ class Witness:
         return self.submissions.state
 
 
-def recall(witness: Witness, audit: AuditView, *, is_juror: bool = False) -> Entry | None:
+class Speaker(Protocol):
+    """Anybody who may owe verdicts and votes; no weights are needed to show those on disk."""
+
+    @property
+    def chain(self) -> RunChain:
+        """The chain, under its own identity."""
+        ...
+
+    @property
+    def audits(self) -> AuditState:
+        """Its verdicts and votes, and what it knows of the audits."""
+        ...
+
+
+def recall(witness: Speaker, audit: AuditView, *, is_juror: bool = False) -> Entry | None:
     """Return the statement that we have stored for an audit, if any.
 
     A statement about other openings, without a commit of ours on this chain, is left from a fork
@@ -120,7 +134,7 @@ def recall(witness: Witness, audit: AuditView, *, is_juror: bool = False) -> Ent
     return None
 
 
-def has_committed(witness: Witness, audit: AuditView, *, is_juror: bool = False) -> bool:
+def has_committed(witness: Speaker, audit: AuditView, *, is_juror: bool = False) -> bool:
     """Tell whether the chain has a commit of ours in this audit."""
     places = audit.jurors if is_juror else audit.seats
     own = [place for place in places if place.index == witness.chain.index]

@@ -94,6 +94,14 @@ class Resources:
     random: Random = field(default_factory=Random)
 
 
+@dataclass(frozen=True, slots=True)
+class EarlyParts:
+    """The parts of a member that need no weights: it reads the chain, signs, shows its files."""
+
+    chain: RunChain
+    audits: AuditState
+
+
 def check_config(view: RunView, config: RunConfig) -> None:
     """Raise ConfigMismatchError unless config and data manifest are those of the run."""
     for what, wanted, found in (
@@ -108,25 +116,33 @@ def check_config(view: RunView, config: RunConfig) -> None:
             )
 
 
-def assemble(
-    view: RunView,
-    config: RunConfig,
-    identity: Identity,
-    genesis_hash: Digest,
-    ports: Ports,
-    resources: Resources,
-) -> Member:
-    """Return a member that stands where its store left it, or at genesis.
+def early_parts(
+    view: RunView, config: RunConfig, identity: Identity, genesis_hash: Digest, ports: Ports
+) -> EarlyParts:
+    """Return what works before any weights are read; kept opening sets are served from here on.
 
-    Raises ConfigMismatchError, and KnownAnswerError on a machine that cannot apply exactly.
+    Raises ConfigMismatchError.
     """
     check_config(view, config)
     chain = _run_chain(view, identity, genesis_hash, ports)
+    audits = _audit_state(chain, config, ports)
+    ports.transport.show(audits.openings)
+    return EarlyParts(chain, audits)
+
+
+def assemble(
+    view: RunView, config: RunConfig, early: EarlyParts, ports: Ports, resources: Resources
+) -> Member:
+    """Return a member that stands where its store left it, or at genesis.
+
+    Raises ConfigMismatchError for other weights, and KnownAnswerError on a machine that cannot
+    apply exactly.
+    """
+    chain, audits = early.chain, early.audits
     stored = ports.store.newest_weights()
     genesis = initial_weights(view.address, config.model) if stored is None else stored.tensors
     model = build(config.model, genesis, resources.device.torch)
     state = _round_state(view, config, model, ports, resources)
-    audits = _audit_state(chain, config, ports)
     submissions = Submissions(chain, state, ports.transport, resources.random)
     member = Member(
         chain=chain,
@@ -139,7 +155,6 @@ def assemble(
         ),
         replay=Replay(chain, submissions, audits),
     )
-    ports.transport.show(audits.openings)
     ports.transport.show_states(state.states)
     _resume(member, view, stored)
     return member

@@ -7,7 +7,7 @@ A trainer that is not a witness shows and pushes its own openings and keeps thos
 to it. It has no other duty: the program gives seats to witnesses only.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
@@ -19,6 +19,7 @@ from troth_client.audit_round import judge_as_witness, vote_as_juror
 from troth_client.member import Member
 from troth_client.network.named_tasks import NamedTasks, Work
 from troth_client.network.watch import RPC_FAILURES
+from troth_client.state.verdict_store import Duty
 from troth_client.steps.transitions import pending_seeds
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import (
@@ -56,8 +57,17 @@ class _Matter:
     work: Work
 
 
-async def run_audits(member: Member) -> NoReturn:
-    """Follow the audits of the run for ever, each duty in its own task."""
+def always() -> bool:
+    """Return True: the weights are those of the run."""
+    return True
+
+
+async def run_audits(member: Member, may_judge: Callable[[], bool] = always) -> NoReturn:
+    """Follow the audits of the run for ever, each duty in its own task.
+
+    Until `may_judge`, while stored weights are checked after a restart, nothing is judged anew.
+    Opening sets are made and pushed, and judgements on disk are shown.
+    """
     watch, tasks = member.chain.watch, NamedTasks(member.chain, "audit")
     try:
         while True:
@@ -69,7 +79,7 @@ async def run_audits(member: Member) -> NoReturn:
                 watch.report(error)
             else:
                 want_openings(member.witness, upcoming.result())
-                await _take_up(tasks, list(_matters(member, upcoming.result())))
+                await _take_up(tasks, list(_matters(member, upcoming.result(), may_judge())))
     finally:
         await tasks.close()
 
@@ -82,7 +92,7 @@ async def _take_up(tasks: NamedTasks, matters: list[_Matter]) -> None:
             tasks.start(matter.name, matter.work)
 
 
-def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:
+def _matters(member: Member, view: NetworkView, may_judge: bool) -> Iterator[_Matter]:
     """Yield every duty that we have at a view."""
     chain, state, audits = member.chain, member.state, member.audits
     for round_ in rounds_to_open(chain, state, audits, view):
@@ -91,6 +101,7 @@ def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:
     for audit in sets_to_push(member.witness, view):
         push = partial(push_openings, member.witness, audit)
         yield _Matter(("push", audit.key, audit.openings_root), is_owed=True, work=push)
+    judged = audits.verdicts.duties()
     # By their ends: recomputations take turns, and the most urgent comes first.
     for audit in sorted(audits.tracker.audits(view), key=lambda audit: audit.stage_end):
         about = (audit.key, audit.openings_root, audit.seed)
@@ -98,9 +109,15 @@ def _matters(member: Member, view: NetworkView) -> Iterator[_Matter]:
             ("seat", seat_duty, acting_seats(audit), judge_as_witness),
             ("juror", juror_duty, audit.jurors, vote_as_juror),
         ):
+            is_juror = kind == "juror"
+            if (
+                not may_judge
+                and Duty(audit.round, audit.target, audit.kind, is_juror) not in judged
+            ):
+                continue
             act = owed(member.witness, view, audit, duty)
             if act is not None or _is_waiting(member, audit, places):
-                name = (kind, *about, audit.case_seed if kind == "juror" else None)
+                name = (kind, *about, audit.case_seed if is_juror else None)
                 yield _Matter(name, act is not None, partial(work, member.witness, audit))
 
 

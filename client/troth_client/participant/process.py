@@ -30,7 +30,15 @@ from troth_client.data.tokens import kept_tokenizer
 from troth_client.member import Member
 from troth_client.model.device import choose_device
 from troth_client.network.chain import OUTSIDE, Identity
-from troth_client.participant.assembly import Ports, Resources, assemble, joined
+from troth_client.participant.assembly import (
+    EarlyParts,
+    Ports,
+    Resources,
+    assemble,
+    early_parts,
+    joined,
+)
+from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.participant.stake_keeping import StakeKeeping
@@ -50,7 +58,7 @@ from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.ids import Digest, ParticipantIndex
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import NetworkView
+from troth_coordinator.rules.view import NetworkView, RunView
 
 T = TypeVar("T")
 
@@ -132,12 +140,22 @@ async def _assemble(
 ) -> Member:
     run = await ports.chain.read_run(Pubkey.from_string(settings.run))
     genesis = Digest(await ports.chain.rpc.genesis_hash())
+    early = early_parts(run, settings.config, identity, genesis, ports)
+
+    async def load() -> Member:
+        return await asyncio.to_thread(_load, settings, run, early, ports, hashers)
+
+    return await tell_while(early, load)
+
+
+def _load(
+    settings: ParticipantSettings, run: RunView, early: EarlyParts, ports: Ports, hashers: Executor
+) -> Member:
+    """Read data and weights; slow, for a thread."""
     device = choose_device(settings.device)
     ports.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
     resources = Resources(_open_data(settings), device, hashers, random.Random(settings.owner))
-    return await asyncio.to_thread(
-        assemble, run, settings.config, identity, genesis, ports, resources
-    )
+    return assemble(run, settings.config, early, ports, resources)
 
 
 @contextlib.contextmanager

@@ -43,9 +43,11 @@ class Supervisor:
         member = self.member
         try:
             self._start(member.chain.watch.follow(), "watch")
+            # Opening sets cannot wait for the weights to be checked; new judgements can.
+            self._start(run_audits(member, lambda: self._has_arrived), "audits")
             if not self._has_arrived:
                 await self._beside_siblings(begin(member), "begin")
-            self._start(run_audits(member), "audits")
+                self._has_arrived = True
             self._start(keep_house(member), "housekeeping")
             last = await self._beside_siblings(run_rounds(member), "rounds")
             await end(*self._siblings)

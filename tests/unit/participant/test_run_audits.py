@@ -116,6 +116,19 @@ async def test_what_waits_for_others_keeps_nobody_from_being_judged(driver):
     assert names().count("search") == 2
 
 
+async def test_nothing_is_judged_anew_while_stored_weights_are_still_checked(driver):
+    """A juror that judged a root by a damaged state on its disk would vote against the truth."""
+    is_checked = []
+    driver.holders = Holders(AUDIT.data)
+    driver.start(run_audits(driver.member, lambda: bool(is_checked)))
+    await settle()
+    await driver.look(view_at(), seated())
+    assert driver.named("judged") == []
+    is_checked.append(True)
+    await driver.look(view_at(), seated())
+    assert len(driver.named("judged")) == 1
+
+
 async def test_a_duty_is_begun_once_however_often_it_is_seen(driver):
     driver.holders = Holders()
     await begin(driver)

@@ -1,0 +1,93 @@
+"""A restart whose weights take longer to read than a whole window; hidden verdicts come first.
+
+The order after a start: first the reveals, then opening sets, then the rest.
+"""
+
+from dataclasses import replace
+
+from support.attacks.judges import (
+    JUDGED,
+    SIX,
+    UNSAMPLED,
+    accuse,
+    assert_only_paid,
+    death_of,
+    entry_of,
+    mortal,
+    until_event,
+)
+from support.hourglass import Hourglass, SlowRuntime
+from support.runs import Chronicle, events_of, member, start_members, until_round
+
+from troth_client.participant.assembly import assemble
+from troth_coordinator.rules.audit_view import AuditKind
+
+SLOTS = 60
+"""Three reveal windows. A new seat is not missed meanwhile: its commit window is twice as long."""
+AWAY = 3
+"""Slots between the death and the restart."""
+
+
+async def restart_slowly(run, one, death):
+    """Start a killed member again; reading its weights takes `SLOTS` slots, and so does a check."""
+    death.release_clock()
+    run.runtime.join()
+    for _ in range(AWAY):
+        await run.runtime.wait()
+    run.runtime.leave()
+    hourglass = Hourglass(run.chain)
+
+    def slowed(member, ports):
+        return replace(ports, runtime=SlowRuntime(ports.runtime, hourglass, assemble, SLOTS))
+
+    run.wrap = slowed
+    one.events.emit("life_ended")
+    await run.start(one)
+
+
+def since_restart(one):
+    """The names of the events of the second life, in order."""
+    names = [event["event"] for event in one.events.events]
+    return names[names.index("life_ended") :]
+
+
+async def test_a_verdict_is_revealed_before_the_weights_are_read(run_factory):
+    """Fay's machine dies right after its commit; its weights take longer than both windows.
+
+    Hiding a committed verdict is the dearest fault of all. The reveal needs the file with the salt
+    and nothing else, so it is sent first: fay is paid like the others. Threat T46.
+    """
+    run = await run_factory.create(10, **JUDGED | {"verdict_commit_slots": 2 * SLOTS})
+    death = mortal(run, "fay", "verdict_committed")
+    await start_members(run, SIX)
+    fay, tale = member(run, "fay"), Chronicle(run)
+    await death_of(fay)
+    committed, *_ = events_of(run, "fay", "verdict_committed")
+    about = {"round": committed["round"], "target": committed["target"]}
+    await restart_slowly(run, fay, death)
+    again = since_restart(fay)
+    assert again.index("verdict_revealed") < again.index("apply_path"), "weights are read later"
+    settled = await until_event(run, tale, "AuditSettled", **about)
+    assert len(tale.named("VerdictRevealed", index=fay.index, **about)) == 1
+    assert settled.paid >> fay.index & 1
+    assert (await entry_of(run, fay)).seat_faults == 0
+    assert not tale.named("Penalised", index=fay.index)
+
+
+async def test_a_vote_of_a_juror_is_revealed_before_the_weights_are_read(run_factory):
+    """The same on a jury. Threat T46."""
+    run = await run_factory.create(8, **UNSAMPLED)
+    death = mortal(run, "fay", "vote_committed")
+    await start_members(run, SIX)
+    ada, fay, tale = member(run, "ada"), member(run, "fay"), Chronicle(run)
+    await until_round(run, 3)
+    await accuse(run, 1, ada, AuditKind.ROOT)
+    await death_of(fay)
+    await restart_slowly(run, fay, death)
+    again = since_restart(fay)
+    assert again.index("vote_revealed") < again.index("apply_path"), "weights are read later"
+    settled = await until_event(run, tale, "CaseSettled", target=ada.index)
+    assert len(tale.named("JurorVoteRevealed", index=fay.index)) == 1
+    assert settled.paid >> fay.index & 1
+    assert (await entry_of(run, fay)).seat_faults == 0
+    await assert_only_paid(run, tale, [])
