@@ -173,5 +173,4 @@ def _save_keys(folder: Path, authority: Keypair, participants: tuple[DemoPartici
     owners = ((one.plan.name, one.owner) for one in participants)
     for name, key in [("authority", authority), *owners]:
         path = folder / f"{name}.json"
-        atomic_write(path, [json.dumps(list(bytes(key))).encode()])
-        path.chmod(0o600)
+        atomic_write(path, [json.dumps(list(bytes(key))).encode()], is_secret=True)

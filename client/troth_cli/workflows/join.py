@@ -17,7 +17,7 @@ from troth_cli.keyfiles import read_key, write_key
 from troth_cli.view.output import Output
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
-from troth_client.runtime.files import FolderLock
+from troth_client.runtime.files import PRIVATE_FOLDER_MODE, FolderLock
 from troth_client.transport.endpoint import NOWHERE, OWN, check_endpoint
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
@@ -94,6 +94,7 @@ def check(request: JoinRequest) -> tuple[str, int]:
     device_kind(request.device)
     load_manifest(request.data, request.config.manifest_digest())
     # Only a test: the store takes the lock later, but no stake should move without it.
+    request.state.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
     FolderLock(request.state).close()
     return host, port
 

@@ -1,6 +1,6 @@
-"""Files that are either whole or absent: atomic writes, durable renames, folder locks.
+"""Files that are either whole or absent: atomic writes, durable renames, private files, locks.
 
-Owns: temporary file, fsync, rename, and the error for a full disk.
+Owns: temporary file, its mode, fsync, rename, and the error for a full disk.
 Never: knows what is in a file. Two processes never write one folder: `FolderLock` sees to it.
 Next: `storage/store.py` (state of a participant) and `data/prepare.py` build on it.
 """
@@ -19,6 +19,11 @@ from typing import IO, Self
 from troth_client.errors import ClientError
 
 TEMPORARY_SUFFIX = ".tmp"
+SECRET_MODE = 0o600
+"""Others may neither read nor change the file."""
+OPEN_MODE = 0o666
+"""The user's umask takes rights away from this mode."""
+PRIVATE_FOLDER_MODE = 0o700
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 Chunk = bytes | bytearray | memoryview
@@ -53,26 +58,32 @@ class FolderInUseError(ClientError):
     """Another process holds the folder."""
 
 
-def atomic_write(path: Path, chunks: Iterable[Chunk], durable: bool = True) -> None:
+def atomic_write(
+    path: Path, chunks: Iterable[Chunk], durable: bool = True, *, is_secret: bool = False
+) -> None:
     """Replace `path` by the chunks, laid end to end: readers see the old file or the new one.
 
     `durable` also flushes file and folder to the disk, so that the file outlives a power cut; a
-    killed process loses nothing either way. Raises DiskFullError, with the old file in place.
+    killed process loses nothing either way. Nobody else can read a secret file, not even while it
+    is written. Raises DiskFullError, with the old file in place.
     """
-    with atomic_stream(path, durable) as stream:
+    with atomic_stream(path, durable, is_secret=is_secret) as stream:
         for chunk in chunks:
             stream.write(chunk)
 
 
 @contextlib.contextmanager
-def atomic_stream(path: Path, durable: bool = True) -> Iterator[IO[bytes]]:
+def atomic_stream(
+    path: Path, durable: bool = True, *, is_secret: bool = False
+) -> Iterator[IO[bytes]]:
     """Open a temporary neighbour of `path` for writing; on a clean exit it becomes `path`.
 
     On any error the temporary file is removed and `path` stays as it was. Raises DiskFullError.
     """
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    mode = SECRET_MODE if is_secret else OPEN_MODE
     try:
-        with explain_full_disk(path), temporary.open("wb") as stream:
+        with explain_full_disk(path), _new_file(temporary, mode) as stream:
             yield stream
             stream.flush()
             if durable:
@@ -84,6 +95,26 @@ def atomic_stream(path: Path, durable: bool = True) -> Iterator[IO[bytes]]:
         raise
     if durable:
         flush_folder(path.parent)
+
+
+def _new_file(path: Path, mode: int) -> IO[bytes]:
+    """Open a new file of this mode; one that a killed process left may have another mode."""
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    return os.fdopen(handle, "wb")
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that nobody else can enter; one of ours that others could enter is closed.
+
+    A folder that was there and belongs to somebody else stays as it is.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(PRIVATE_FOLDER_MODE)
+    except FileExistsError:
+        with contextlib.suppress(PermissionError):
+            folder.chmod(PRIVATE_FOLDER_MODE)
 
 
 def flush_folder(folder: Path) -> None:

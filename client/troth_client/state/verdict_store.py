@@ -15,7 +15,7 @@ import numpy as np
 from troth_attestation.cases import Vote
 from troth_attestation.sketch import Sketch, sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
-from troth_client.runtime.files import remove_temporaries
+from troth_client.runtime.files import make_private, remove_temporaries
 from troth_client.storage.sealed import DamagedFileError, Record, read_record, write_record
 from troth_coordinator.rules.hashing import H, u8, u16, u64
 from troth_coordinator.rules.ids import Digest
@@ -79,7 +79,7 @@ class VerdictStore:
         durable: bool = True,
     ) -> None:
         """Open or make the folder; `salt_key` is the store's, `durable` as there."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         remove_temporaries(folder)
         self._folder = folder
         self._salt_key = salt_key
@@ -135,7 +135,7 @@ class VerdictStore:
         if known is not None:
             return known
         path = self._folder / entry.duty.file_name
-        write_record(path, _to_record(entry), self._durable)
+        write_record(path, _to_record(entry), self._durable, is_secret=True)
         self._duties.add(entry.duty)
         return entry
 

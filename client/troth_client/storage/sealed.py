@@ -46,9 +46,14 @@ class Record:
     arrays: Mapping[str, Array]
 
 
-def write_record(path: Path, record: Record, durable: bool = True) -> None:
-    """Replace the file by the record, atomically. Raises DiskFullError; the old file then stays."""
-    atomic_write(path, _sealed(record), durable)
+def write_record(
+    path: Path, record: Record, durable: bool = True, *, is_secret: bool = False
+) -> None:
+    """Replace the file by the record, atomically; nobody else can ever read a secret one.
+
+    Raises DiskFullError; the old file then stays.
+    """
+    atomic_write(path, _sealed(record), durable, is_secret=is_secret)
 
 
 def read_span(path: Path, name: str, offset: int, num_bytes: int) -> bytes:

@@ -21,7 +21,13 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
-from troth_client.runtime.files import Closable, FolderLock, atomic_write, remove_temporaries
+from troth_client.runtime.files import (
+    PRIVATE_FOLDER_MODE,
+    Closable,
+    FolderLock,
+    atomic_write,
+    remove_temporaries,
+)
 from troth_client.storage.entries import Identity, ResidualEntry, Submission, WeightState
 from troth_client.storage.errors import StoreConflictError, StoreIdentityError
 from troth_client.storage.sealed import (
@@ -70,6 +76,7 @@ class Store(Closable):
         self._folder = folder
         self._report = on_damaged
         self._durable = durable
+        folder.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
         self._lock = FolderLock(folder)
         try:
             remove_temporaries(folder)
@@ -244,8 +251,7 @@ class Store(Closable):
                 return key
             self._report(DamagedFileError(path, f"{SALT_KEY_BYTES} bytes", f"{len(key)}"))
         key = draw(SALT_KEY_BYTES)
-        atomic_write(path, [key], self._durable)
-        path.chmod(0o600)
+        atomic_write(path, [key], self._durable, is_secret=True)
         return key
 
     def _path(self, kind: str, round_: int, index: int | None = None) -> Path:
@@ -254,7 +260,9 @@ class Store(Closable):
 
     def _write(self, kind: str, round_: int, record: Record) -> None:
         path = self._path(kind, round_)
-        write_record(path, _named(path, record), self._durable)
+        # Before its commit has closed, anybody could copy a payload, or what it was made from.
+        is_secret = kind in ("submission", "residual")
+        write_record(path, _named(path, record), self._durable, is_secret=is_secret)
 
     def _load(self, entry: type[E], path: Path) -> E | None:
         try:
