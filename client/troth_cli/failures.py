@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
-from troth_cli.view.output import printable
+from troth_client.telemetry.printable import one_line, printable
 from troth_coordinator.errors import TrothError
 
 _OPTIONAL: Final = {"torch": "train", "safetensors": "train", "tokenizers": "train"}
 """Packages that only some commands need, and the extra that brings them."""
+CONTINUED: Final = "\n" + " " * 12
+"""Further lines of one part of an error stand below its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +106,15 @@ def show(failure: Failure, stream: TextIO, *, is_json: bool) -> None:
         }
         stream.write(json.dumps({"error": record}) + "\n")
         return
-    lines = [f"error: {failure.headline}"]
+    lines = [f"error: {one_line(failure.headline)}"]
     for label, text in (
         ("expected", failure.expected),
         ("found", failure.found),
         ("next", failure.next_step),
     ):
         if text:
-            lines.append(f"  {label:<9} {text}")
+            # A line of somebody else's text must not pass for one of these four.
+            lines.append(f"  {label:<9} {text.replace(chr(10), CONTINUED)}")
     stream.write(printable("\n".join(lines)) + "\n")
 
 

@@ -80,10 +80,11 @@ def _failed(error: Exception, invocation: "Invocation") -> int:
     import traceback
 
     from troth_cli import failures
+    from troth_client.telemetry.printable import printable
 
     failure = failures.explain(error)
     if invocation.is_debug:
-        traceback.print_exception(error, file=sys.stderr)
+        sys.stderr.write(printable("".join(traceback.format_exception(error))))
     if failure is None:
         failure = failures.unforeseen(error)
     failures.show(failure, sys.stderr, is_json=invocation.is_json)

@@ -18,6 +18,7 @@ from troth_client.model.shapes import trainable_shapes
 from troth_client.telemetry.board import Board
 from troth_client.telemetry.display import audit_text, draw, headline
 from troth_client.telemetry.events import EventTail
+from troth_client.telemetry.printable import one_line
 from troth_coordinator.rules.config import ModelSection
 
 REFRESHES_PER_SECOND = 4
@@ -58,7 +59,7 @@ class Stream:
         """Print a line of a log once, and one line for each step that is not empty."""
         keys = {step, line} - {""}
         if self._printed.isdisjoint(keys):
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)
         self._printed |= keys
 
     def __enter__(self) -> Self:

@@ -1,6 +1,7 @@
 """Results to stdout, everything else to stderr, for people or as one JSON object.
 
-Owns: the two forms of a result, warnings, notes and progress bars. Colours go away with NO_COLOR
+Owns: the two forms of a result, warnings, notes and progress bars, none of which lets a control
+character through. Colours go away with NO_COLOR
 and where the output is no terminal (rich sees to both).
 Never: decides what is printed.
 Next: `commands/`, whose functions receive one `Output` each.
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
 
 from troth_cli.interrupts import ending_at_once
+from troth_client.telemetry.printable import one_line, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,14 +47,6 @@ class Grid:
     title: str = ""
 
 
-def printable(text: str) -> str:
-    """Return a text in which every character that could steer a terminal is written out.
-
-    Files and answers of strangers end up in messages. Line breaks stay.
-    """
-    return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)
-
-
 class Output:
     """Where a command prints. `is_json`: one JSON object on stdout, no progress bars."""
 
@@ -70,7 +64,7 @@ class Output:
             return
         for block in blocks:
             if isinstance(block, str):
-                self._write(block)
+                self._write(printable(block))
             elif isinstance(block, Facts):
                 self._facts(block)
             else:
@@ -108,18 +102,18 @@ class Output:
         )
 
         bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             DownloadColumn() if in_bytes else MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=self.console(),
         )
         with bar:
-            task = bar.add_task(title, total=None, note="")
+            task = bar.add_task(one_line(title), total=None, note="")
 
             def report(done: int, total: int | None, note: str) -> None:
-                bar.update(task, completed=done, total=total, note=note)
+                bar.update(task, completed=done, total=total, note=one_line(note))
 
             yield report
 
@@ -143,20 +137,21 @@ class Output:
 
     def _facts(self, block: Facts) -> None:
         if block.title:
-            self._write(block.title)
-        width = max((len(label) for label, _ in block.rows), default=0)
-        for label, value in block.rows:
+            self._write(one_line(block.title))
+        rows = [(one_line(label), one_line(value)) for label, value in block.rows]
+        width = max((len(label) for label, _ in rows), default=0)
+        for label, value in rows:
             self._write(f"  {label:<{width}}  {value}")
 
     def _grid(self, block: Grid) -> None:
         from rich.markup import escape
         from rich.table import Table
 
-        table = Table(title=escape(block.title) or None, title_justify="left", box=None)
+        table = Table(title=escape(one_line(block.title)) or None, title_justify="left", box=None)
         for column in block.columns:
             table.add_column(column, overflow="fold")
         for row in block.rows:
-            table.add_row(*(escape(str(cell)) for cell in row))
+            table.add_row(*(escape(one_line(cell)) for cell in row))
         self._console(self.out).print(table)
 
     def _console(self, stream: TextIO) -> "Console":

@@ -24,6 +24,7 @@ from troth_client.participant.process import ParticipantEnd, participate
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.duties import Duties
 from troth_client.telemetry.events import EventLog, EventTail, JsonValue
+from troth_client.telemetry.printable import one_line
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.oversight import oversight, warnings_of
 from troth_coordinator.rules.view import NetworkView
@@ -84,7 +85,7 @@ class EventPrinter:
         line = " ".join([event, *(f"{k}={v}" for k, v in fields.items())])
         if event in PRINTED and line != self._last:
             self._last = line
-            self._output.note(line)
+            self._output.note(one_line(line))
 
 
 def take_part(

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from troth_client.telemetry.audit_line import AuditLine
 from troth_client.telemetry.board import Board, PeerLine
+from troth_client.telemetry.printable import one_line
 
 BARS = "▁▂▃▄▅▆▇█"
 CURVE_WIDTH = 48
@@ -68,7 +69,7 @@ def _head(board: Board) -> RenderableType:
     bar = ProgressBar(total=max(1, board.num_rounds), completed=board.num_closed)
     phase = board.phase.lower().replace("_", " ")
     title = f"round {board.num_closed} of {board.num_rounds}   {phase}   slot {board.slot}"
-    return Panel(bar, title=title, subtitle=f"run {board.run}")
+    return Panel(bar, title=_text(title), subtitle=_text(f"run {board.run}"))
 
 
 def _curve(board: Board) -> RenderableType:
@@ -87,7 +88,7 @@ def _peers(board: Board, num_parameters: int) -> RenderableType:
     for column in COLUMNS:
         table.add_column(column, justify="left" if column in ("peer", "state") else "right")
     for name in sorted(board.peers):
-        table.add_row(*_row(board.peers[name], num_parameters))
+        table.add_row(*map(_text, _row(board.peers[name], num_parameters)))
     return table
 
 
@@ -119,13 +120,18 @@ def audit_text(board: Board, audit: AuditLine) -> str:
     return f"{text} → {_sol(audit.taken)} taken → jurors paid, rest {end}"
 
 
+def _text(words: str) -> Text:
+    """Return words as they are: no markup, no control characters."""
+    return Text(one_line(words))
+
+
 def _sol(amount: int) -> str:
     return f"{Decimal(amount) / SOL:f} SOL"
 
 
 def _audits(board: Board) -> list[RenderableType]:
     shown = board.notable_audits()[-NUM_AUDITS:]
-    return [Text(audit_text(board, audit), style="red") for audit in shown]
+    return [Text(one_line(audit_text(board, audit)), style="red") for audit in shown]
 
 
 def _share(payload_bytes: int, num_parameters: int) -> str:
