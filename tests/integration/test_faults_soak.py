@@ -1,0 +1,90 @@
+"""Faults on real processes: kill, stop, RPC, transport, disk; nobody honest loses anything by them.
+
+The short form has every family of faults in a minute. The long ones are what docs/results.md tells.
+"""
+
+import asyncio
+import sys
+
+import pytest
+import soak
+
+from troth_simulation.faults.schedule import Fault, Weather, schedule
+from troth_simulation.faults.trouble import Kind
+
+pytestmark = pytest.mark.processes
+
+SLOT_MILLISECONDS = 100
+NUM_SLOTS = 260
+# One of each family and of each way in which a node or a line can lie, spread over four members.
+SHORT = (
+    Fault(10, 3, 0, Kind.KILL),
+    Fault(25, 20, 1, Kind.RPC_503),
+    Fault(50, 20, 2, Kind.PEER_REFUSE),
+    Fault(75, 20, 3, Kind.STOP),
+    Fault(100, 15, 0, Kind.RPC_SWALLOW),
+    Fault(120, 15, 1, Kind.RPC_FREEZE),
+    Fault(140, 20, 2, Kind.PEER_CORRUPT),
+    Fault(165, 15, 3, Kind.RPC_LAG),
+    Fault(185, 15, 0, Kind.PEER_STALL),
+    Fault(205, 3, 1, Kind.KILL),
+    Fault(220, 15, 2, Kind.RPC_RESET),
+)
+
+
+def play(folder, faults, num_slots, **options):
+    settings = soak.SoakOptions(folder=folder, **options)
+    return asyncio.run(soak.soak(settings, faults, num_slots))
+
+
+@pytest.mark.long(reason="four processes for a minute, and eleven faults")
+def test_a_minute_of_faults_of_every_family_costs_nobody_its_stake(tmp_path):
+    """Threat T47, T46."""
+    report = play(
+        tmp_path / "run",
+        SHORT,
+        NUM_SLOTS,
+        num_trainers=4,
+        slot_milliseconds=SLOT_MILLISECONDS,
+        seed=1,
+    )
+    sys.stdout.write(report.to_text())
+    assert report.num_faults == len(SHORT)
+    assert report.diverged == ()
+    assert [one.name for one in report.members if not one.is_active] == []
+    assert min(one.lowest_stake for one in report.members) >= report.keep_stake
+    assert report.ends == (), "nobody ends for a fault of others"
+    assert [one.kind for one in report.kinds if one.never] == [], "all are back"
+    assert report.earned > 0
+    assert sum(report.audits.values()) > 0
+
+
+def storm(folder, kinds, minutes, period_seconds, seed):
+    """A soak of five at the slot time of a public cluster."""
+    weather = Weather(
+        kinds=kinds,
+        members=range(5),
+        num_slots=int(minutes * 150),
+        period_slots=int(period_seconds / 0.4),
+        seed=seed,
+    )
+    faults = schedule(weather)
+    report = play(
+        folder, faults, weather.num_slots, num_trainers=5, slot_milliseconds=400, seed=seed
+    )
+    sys.stdout.write(report.to_text())
+    return report
+
+
+@pytest.mark.nightly(reason="ten minutes at public slot time are the claim")
+def test_a_death_every_fifteen_seconds_for_ten_minutes_costs_nobody_its_stake(tmp_path):
+    report = storm(tmp_path / "run", (Kind.KILL,), 10, 15, seed=7)
+    assert report.num_faults >= 38
+    assert report.broken() == ()
+
+
+@pytest.mark.nightly(reason="an hour at public slot time and three hundred faults are the claim")
+def test_an_hour_of_mixed_faults_costs_nobody_its_stake(tmp_path):
+    report = storm(tmp_path / "run", tuple(Kind), 60.1, 12, seed=1)
+    assert report.num_faults >= 300
+    assert report.broken() == ()
