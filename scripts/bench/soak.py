@@ -29,10 +29,13 @@ from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.fleet import Fleet, preload
 from troth_simulation.cheats.catalogue import NOBODY
 from troth_simulation.faults.ground import Ground, Lines, Station
+from troth_simulation.faults.namespaces import Housed, Namespaces, run_housed
 from troth_simulation.faults.report import Report
 from troth_simulation.faults.schedule import Fault, Weather, schedule
 from troth_simulation.faults.soak import Soak
 from troth_simulation.faults.trouble import PEER_TROUBLES, RPC_TROUBLES, Kind
+
+AnyFleet = Fleet[ParticipantProcess] | Fleet[Housed[ParticipantProcess]]
 
 CONFIG = Path(__file__).parents[2] / "configs" / "smoke.toml"
 GROUPS = {
@@ -64,6 +67,8 @@ class SoakOptions(DemoOptions):
     cheat: str = NOBODY
     num_witnesses: int = 0
     num_rounds: int = MAX_ROUNDS
+    megabits: float = 0.0
+    """Rate of each member's cable, in a network namespace of its own; 0: loopback, no bound."""
 
     def settings(self) -> RunSettings:
         """Return the run's settings: the config's with `CHAIN` on top."""
@@ -85,27 +90,53 @@ async def soak(options: SoakOptions, faults: Sequence[Fault], num_slots: int) ->
         rpc = await stack.enter_async_context(HttpRpc(chain.rpc_url))
         client = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=seconds / 2))
         created = await create_run(options, client, EventList())
-        processes, stations = await _lined_up(stack, options, created, chain.rpc_url)
-        with _ending(Fleet(run_participant, processes)) as fleet:
+        network = _network(stack, options)
+        processes, stations = await _lined_up(stack, options, created, chain.rpc_url, network)
+        with _ending(_fleet(processes, network)) as fleet:
             ground = Ground(
                 client, created.run, fleet, stations, chain.pid, seconds, options.seed or 0
             )
             return await Soak(ground, faults, num_slots).play()
 
 
+def _network(stack: AsyncExitStack, options: SoakOptions) -> Namespaces | None:
+    if not options.megabits:
+        return None
+    rate = round(options.megabits * 10**6)
+    return stack.enter_context(Namespaces(len(options.plans), rate))
+
+
+def _fleet(processes: list[ParticipantProcess], network: Namespaces | None) -> AnyFleet:
+    """Return a fleet of the processes, each in its namespace if there is a network."""
+    if network is None:
+        return Fleet(run_participant, processes)
+    housed = [
+        Housed(network.name(number), run_participant, process)
+        for number, process in enumerate(processes)
+    ]
+    return Fleet(run_housed, housed)
+
+
 async def _lined_up(
-    stack: AsyncExitStack, options: SoakOptions, created: DemoRun, rpc_url: str
+    stack: AsyncExitStack,
+    options: SoakOptions,
+    created: DemoRun,
+    rpc_url: str,
+    network: Namespaces | None,
 ) -> tuple[list[ParticipantProcess], list[Station]]:
     """Return processes that reach the node and each other through proxies, and their stations."""
     processes, stations = [], []
-    ports = _free_ports(options.seed or 0)
+    ports = _free_ports()
+    outside = "127.0.0.1" if network is None else network.host
     direct = participant_processes(options, created, rpc_url)
     for number, (process, one) in enumerate(zip(direct, created.participants, strict=True)):
+        listens = "127.0.0.1" if network is None else network.address(number)
         port = next(ports)
-        lines = await Lines.open(stack, rpc_url, ("127.0.0.1", port), number)
+        lines = await Lines.open(stack, rpc_url, (listens, port), host=outside, seed=number)
         settings = replace(
             process.settings,
             rpc_url=lines.to_rpc.url,
+            host=listens,
             port=port,
             endpoint=lines.to_us.url,
             poll_seconds=options.slot_milliseconds / 1_000,
@@ -116,7 +147,7 @@ async def _lined_up(
 
 
 @contextmanager
-def _ending(fleet: Fleet[ParticipantProcess]) -> Iterator[Fleet[ParticipantProcess]]:
+def _ending(fleet: AnyFleet) -> Iterator[AnyFleet]:
     """Start the fleet; kill it at the end: the soak is over, and nobody waits for a round."""
     fleet.start()
     try:
@@ -127,10 +158,10 @@ def _ending(fleet: Fleet[ParticipantProcess]) -> Iterator[Fleet[ParticipantProce
                 fleet.kill(index)
 
 
-def _free_ports(seed: int) -> Iterator[int]:
+def _free_ports() -> Iterator[int]:
     """Yield ports of loopback that are free now."""
     first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    draw = random.Random(f"{seed} {tempfile.mktemp()}")
+    draw = random.SystemRandom()
     while True:
         port = draw.randrange(FIRST_PORT, first_given)
         with socket.socket() as one:
@@ -154,6 +185,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--kinds", type=kinds_of, default=GROUPS["mixed"])
     parser.add_argument("--period", type=float, default=15.0, help="seconds between two faults")
+    parser.add_argument("--mbit", type=float, default=0.0, help="rate of each member's cable")
+    parser.add_argument("--longest", type=float, default=10.0, help="seconds of the longest fault")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="folder for logs; without it they are removed")
     parser.add_argument("--json", type=Path, help="file for the report as JSON")
@@ -165,6 +198,7 @@ def main() -> int:
         num_slots=num_slots,
         period_slots=max(1, round(arguments.period * 1_000 / arguments.slot_ms)),
         seed=arguments.seed,
+        lengths=(3, max(3, round(arguments.longest * 1_000 / arguments.slot_ms))),
     )
     with tempfile.TemporaryDirectory(prefix="troth-soak-") as scratch:
         options = SoakOptions(
@@ -172,6 +206,7 @@ def main() -> int:
             num_trainers=arguments.members,
             slot_milliseconds=arguments.slot_ms,
             seed=arguments.seed,
+            megabits=arguments.mbit,
         )
         report = asyncio.run(soak(options, schedule(weather), num_slots))
     print(report.to_text())

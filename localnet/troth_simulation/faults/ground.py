@@ -31,13 +31,22 @@ class Lines:
 
     @classmethod
     async def open(
-        cls, stack: AsyncExitStack, rpc_url: str, endpoint: tuple[str, int], seed: int
+        cls,
+        stack: AsyncExitStack,
+        rpc_url: str,
+        endpoint: tuple[str, int],
+        *,
+        host: str = "127.0.0.1",
+        seed: int = 0,
     ) -> Self:
-        """Start the proxies; they end with the stack. `endpoint`: where the participant listens."""
+        """Start the proxies on an address of this machine; they end with the stack.
+
+        `endpoint` is where the participant listens.
+        """
         answers = await stack.enter_async_context(RpcProxy(rpc_url))
         upstream = ("127.0.0.1", answers.port)
-        to_rpc = await stack.enter_async_context(TcpProxy(upstream, seed=2 * seed))
-        to_us = await stack.enter_async_context(TcpProxy(endpoint, seed=2 * seed + 1))
+        to_rpc = await stack.enter_async_context(TcpProxy(upstream, host=host, seed=2 * seed))
+        to_us = await stack.enter_async_context(TcpProxy(endpoint, host=host, seed=2 * seed + 1))
         return cls(answers, to_rpc, to_us)
 
     async def set(self, kind: Kind, trouble: Trouble | None) -> None:

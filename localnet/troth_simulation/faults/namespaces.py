@@ -1,0 +1,166 @@
+"""A network namespace for each participant: an own address, an own cable with a rate, partitions.
+
+Owns: the bridge, the cables, the namespaces, and their removal. Never: shapes with delay or loss:
+kernels often lack netem, and `TcpProxy` delays. Needs Linux and root; `are_permitted` tells.
+Next: `proxy.py` for troubles of a single line.
+
+The bridge is the network, and the address of its `host` is where the chain's proxy listens. Each
+member listens on its own address. So bytes between members pass two cables, as on the internet:
+the sender's uplink and the receiver's downlink.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Generic, Self, TypeVar
+
+ConfigT = TypeVar("ConfigT")
+
+_FOLDER: Final = Path("/run/netns")
+_CLONE_NEWNET: Final = 0x40000000
+_MIN_BURST_BYTES: Final = 16_000
+_LATENCY: Final = "400ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Housed(Generic[ConfigT]):
+    """A process of a fleet that lives in a namespace: its target and config."""
+
+    namespace: str
+    target: Callable[[ConfigT], None]
+    config: ConfigT
+
+
+def run_housed(housed: Housed[ConfigT]) -> None:
+    """Enter the namespace, then run the target: the target of a `Fleet` of `Housed` configs.
+
+    Raises OSError where the namespace is gone or the caller is not root.
+    """
+    handle = os.open(_FOLDER / housed.namespace, os.O_RDONLY)
+    try:
+        # os.setns comes with Python 3.12. Threads that start from here on inherit the namespace.
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.setns(handle, _CLONE_NEWNET):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), housed.namespace)
+    finally:
+        os.close(handle)
+    housed.target(housed.config)
+
+
+class Namespaces:
+    """A bridge with so many namespaces on it. A context manager; leaving it removes them all.
+
+    `bits_per_second` bounds each cable in each direction. The network is 10.`subnet`.0.0/24: choose
+    one that this machine does not use.
+    """
+
+    def __init__(self, num_members: int, bits_per_second: int, *, subnet: int = 231) -> None:
+        if not 1 <= num_members <= 200 or bits_per_second < 8_000:
+            raise ValueError(
+                "expected 1 to 200 members and 8000 bits a second or more, found"
+                f" {num_members} and {bits_per_second}: choose values in that range"
+            )
+        self._num_members = num_members
+        self._rate = bits_per_second
+        self._net = f"10.{subnet}.0"
+        # Names of links have at most 15 letters; the pid keeps two harnesses apart.
+        self._prefix = f"tf{os.getpid()}"
+
+    @property
+    def host(self) -> str:
+        """The address of the machine itself on the bridge."""
+        return f"{self._net}.1"
+
+    def name(self, member: int) -> str:
+        """Return the name of a member's namespace."""
+        return f"{self._prefix}-{member}"
+
+    def address(self, member: int) -> str:
+        """Return the address of a member."""
+        return f"{self._net}.{10 + member}"
+
+    def part(self, group: Sequence[int]) -> None:
+        """Let no byte pass between a group of members and the others; the host reaches all."""
+        self._route("add", group)
+
+    def join(self, group: Sequence[int]) -> None:
+        """End the partition that `part` made with the same group."""
+        self._route("del", group)
+
+    def __enter__(self) -> Self:
+        """Make everything; CalledProcessError if the system refuses, with nothing left behind."""
+        try:
+            self._make()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove everything."""
+        self._remove()
+
+    def _make(self) -> None:
+        bridge = self._prefix
+        _ip("link", "add", "name", bridge, "type", "bridge")
+        _ip("addr", "add", f"{self.host}/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
+        for member in range(self._num_members):
+            name, outside, inside = self.name(member), f"{bridge}o{member}", f"{bridge}i{member}"
+            _ip("netns", "add", name)
+            _ip("link", "add", outside, "type", "veth", "peer", "name", inside, "netns", name)
+            _ip("link", "set", outside, "master", bridge, "up")
+            _ip("-n", name, "addr", "add", f"{self.address(member)}/24", "dev", inside)
+            _ip("-n", name, "link", "set", inside, "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+            self._bound(outside)
+            self._bound(inside, name)
+
+    def _bound(self, link: str, namespace: str = "") -> None:
+        """Give one end of a cable its rate: what leaves there waits in a token bucket."""
+        inside = ("-n", namespace) if namespace else ()
+        burst = max(_MIN_BURST_BYTES, self._rate // 8 // 100)
+        shape = ("rate", f"{self._rate}bit", "burst", f"{burst}b", "latency", _LATENCY)
+        _run("tc", *inside, "qdisc", "add", "dev", link, "root", "tbf", *shape)
+
+    def _route(self, change: str, group: Sequence[int]) -> None:
+        others = [one for one in range(self._num_members) if one not in group]
+        for here, away in ((group, others), (others, group)):
+            for member in here:
+                for other in away:
+                    route = (change, "blackhole", self.address(other))
+                    _ip("-n", self.name(member), "route", *route)
+
+    def _remove(self) -> None:
+        """Remove what there is; a namespace takes both ends of its cable with it."""
+        for member in range(self._num_members):
+            if (_FOLDER / self.name(member)).exists():
+                _ip("netns", "del", self.name(member))
+        if Path("/sys/class/net", self._prefix).exists():
+            _ip("link", "del", self._prefix)
+
+
+def are_permitted() -> bool:
+    """Tell whether this process may make namespaces, bridges and token buckets here."""
+    if os.geteuid() or not (shutil.which("ip") and shutil.which("tc")):
+        return False
+    try:
+        with Namespaces(1, 1_000_000, subnet=232):
+            return True
+    except (subprocess.CalledProcessError, OSError):
+        return False
+
+
+def _ip(*arguments: str) -> None:
+    _run("ip", *arguments)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
