@@ -44,17 +44,17 @@ GROUPS = {
     "peers": tuple(PEER_TROUBLES),
     "mixed": tuple(Kind),
 }
-# A new member is audited for 20 rounds: then one payload in two, so that each epoch has audits.
+# One payload in two is audited, also of members that are not new: each epoch has audits.
 CHAIN = {
     "p_new_ppm": 500_000,
     "p_base_ppm": 500_000,
     "rounds_per_epoch": 10,
     "checkpoint_every": 10,
     "ring": 64,
-    "audit_cap": 8,
 }
-MAX_ROUNDS = 1_400
+MAX_ROUNDS = 2_400
 """More than an hour at public slot time has; the faucet pays for so many."""
+MIN_CAPACITY = 8
 FIRST_PORT = 10_000
 """Below the ports that the system gives to callers, so that nobody takes one between two lives."""
 
@@ -73,7 +73,13 @@ class SoakOptions(DemoOptions):
     def settings(self) -> RunSettings:
         """Return the run's settings: the config's with `CHAIN` on top."""
         found = DemoOptions.settings(self)
-        changes = CHAIN | {"min_members": max(2, self.num_trainers - 2)}
+        capacity = max(MIN_CAPACITY, self.num_trainers)
+        changes = CHAIN | {
+            "min_members": max(2, self.num_trainers - 2),
+            "capacity": capacity,
+            "max_witness_only": capacity // 4,
+            "audit_cap": -(-capacity // 2),
+        }
         chain = type(found.chain).model_validate(found.chain.model_dump() | changes)
         return found.model_copy(update={"chain": chain})
 

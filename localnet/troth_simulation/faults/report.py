@@ -125,6 +125,9 @@ class Report:
             if one.lowest_stake < self.keep_stake:
                 short = self.keep_stake - one.lowest_stake
                 yield f"{one.name} was {short} lamports below the stake to keep"
+        for kind in self.kinds:
+            if kind.never:
+                yield f"after {kind.never} of {kind.count} {kind.kind} faults a member stayed away"
         if self.fined * 100 > self.earned * FINES_PER_HUNDRED_EARNED:
             yield f"{self.fined} lamports of fines are more than 1 % of {self.earned} earned"
         for epoch, count in self.audits.items():

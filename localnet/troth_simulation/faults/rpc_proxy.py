@@ -178,8 +178,8 @@ def _known(result: Reply, slot: int) -> Reply:
 
 def _signature(call: Reply) -> str:
     """Return the signature that a node would answer with."""
-    raw, options = call["params"]
-    is_base64 = options.get("encoding") == "base64"
+    raw, *options = call["params"]
+    is_base64 = any(one.get("encoding") == "base64" for one in options)
     data = base64.b64decode(raw) if is_base64 else based58.b58decode(raw.encode())
     return str(VersionedTransaction.from_bytes(data).signatures[0])
 

@@ -30,6 +30,8 @@ FULL_DISK_BYTES: Final = 1_024
 """No file may grow beyond this while a disk is full."""
 QUIET_SLOTS: Final = 150
 """The longest wait after the last fault for every member to be back."""
+START_SLOTS: Final = 3_000
+"""The longest wait from the start of the chain for all members to take part."""
 _START_AGAIN_SLOTS: Final = 3
 _FIRST_ROUND: Final = 1
 
@@ -50,7 +52,8 @@ class Soak:
     async def play(self) -> Report:
         """Wait until all take part, play every fault, wait until all are back, and report.
 
-        Raises TimeoutError if they do not all take part within `QUIET_SLOTS` slots at first.
+        Raises TimeoutError if they do not all take part within `START_SLOTS` slots at first, and
+        RuntimeError if one of them ends before that.
         """
         view = await self._until_all_work()
         self._begin_record(view)
@@ -78,6 +81,11 @@ class Soak:
             self._check_ends(view)
             if self._record.ends:
                 raise RuntimeError(f"expected all members to take part, found {self._record.ends}")
+            if view.slot > START_SLOTS:
+                raise TimeoutError(
+                    f"expected all members in a round by slot {START_SLOTS}, found {view.run.phase}"
+                    f" of round {view.run.round}: see the members' logs"
+                )
 
     def _begin_record(self, view: NetworkView) -> None:
         indices = self._record.indices
@@ -145,14 +153,16 @@ class Soak:
             case Kind.STOP:
                 self._ground.fleet.signal(fault.member, signal.SIGCONT)
             case Kind.DISK_FULL:
-                self._limit_files(fault.member, resource.RLIM_INFINITY)
+                self._limit_files(fault.member, None)
             case _:
                 await self._ground.stations[fault.member].lines.set(fault.kind, None)
 
-    def _limit_files(self, member: int, num_bytes: int) -> None:
+    def _limit_files(self, member: int, num_bytes: int | None) -> None:
+        """Bound the files of a process that runs; None takes the bound away."""
         if self._ground.fleet.exit_codes()[member] is None:
-            limits = (num_bytes, resource.RLIM_INFINITY)
-            resource.prlimit(self._ground.fleet.pids[member], resource.RLIMIT_FSIZE, limits)
+            pid, kind = self._ground.fleet.pids[member], resource.RLIMIT_FSIZE
+            _soft, hard = resource.prlimit(pid, kind)
+            resource.prlimit(pid, kind, (hard if num_bytes is None else num_bytes, hard))
 
     def _lasting(self) -> list[PlayedFault]:
         return [one for one in self._record.played if one.last_round is None]

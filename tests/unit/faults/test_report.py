@@ -121,6 +121,7 @@ def test_a_soak_without_a_loss_breaks_no_promise():
         ({"diverged": (7,)}, {}, "round 7"),
         ({"audits": {1: 1, 2: 0}}, {}, "epoch 2"),
         ({"ends": (ProcessEnd(0, 5, 6, 1, "why", (Kind.RPC_503,)),)}, {}, "round 6 (rpc-503): why"),
+        ({"kinds": (KindReport(Kind.KILL, 2, (0,), 0, 1, 5),)}, {}, "1 of 2 kill faults"),
         ({}, {"is_active": False}, "not active"),
         ({}, {"lowest_stake": 59}, "1 lamports below"),
         ({}, {"fined": 11}, "more than 1 %"),
