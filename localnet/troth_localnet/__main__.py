@@ -20,6 +20,7 @@ from solders.pubkey import Pubkey
 from troth_localnet.blocks import skip_every, skip_none
 from troth_localnet.errors import LocalnetError, OptionError, PortInUseError
 from troth_localnet.launcher import read_image
+from troth_localnet.ledger import Ledger
 from troth_localnet.rpc import RpcServer, ServerConfig
 from troth_localnet.svm import Chain, ChainConfig
 
@@ -39,8 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _serve(options: argparse.Namespace) -> None:
+    chain, ledger = _chain(options)
     server = RpcServer(
-        _chain(options),
+        chain,
         ServerConfig(
             options.host, options.port, None if options.stepped else options.slot_milliseconds
         ),
@@ -57,20 +59,26 @@ async def _serve(options: argparse.Namespace) -> None:
         await stopped.wait()
     finally:
         await server.stop()
+        if ledger is not None:
+            ledger.close()
 
 
-def _chain(options: argparse.Namespace) -> Chain:
-    chain = Chain(
-        ChainConfig(
-            seed=options.seed,
-            slot_milliseconds=options.slot_milliseconds,
-            genesis_unix_timestamp=int(time.time()),
-            skip=skip_none if options.skip_every is None else skip_every(options.skip_every),
-        )
+def _chain(options: argparse.Namespace) -> tuple[Chain, Ledger | None]:
+    """Return a new chain, or the one that a ledger keeps, with its ledger."""
+    config = ChainConfig(
+        seed=options.seed,
+        slot_milliseconds=options.slot_milliseconds,
+        genesis_unix_timestamp=int(time.time()),
+        skip=skip_none if options.skip_every is None else skip_every(options.skip_every),
     )
-    for program_id, path in options.program:
-        chain.add_program(program_id, read_image(program_id, path))
-    return chain
+    images = {key: read_image(key, path) for key, path in options.program}
+    if options.ledger is not None:
+        ledger, kept = Ledger.open(options.ledger, config, images)
+        return kept, ledger
+    chain = Chain(config)
+    for program_id, image in images.items():
+        chain.add_program(program_id, image)
+    return chain, None
 
 
 async def _watch_stdin(stopped: asyncio.Event, scratch: Path) -> None:
@@ -127,6 +135,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="ID=FILE",
         help="a program image to install; may be repeated",
+    )
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="FOLDER",
+        help="keep the chain here, and go on with the one that is there",
     )
     parser.add_argument(
         "--until-stdin-ends",

@@ -62,6 +62,15 @@ class Accounts:
         self._svm.set_account(address, account)
         self.index([address])
 
+    def restore(self, address: Pubkey, account: Account) -> None:
+        """Write an account as it was kept; one that is so already stays as it is."""
+        if self.get(address) != account:
+            self.set(address, account)
+
+    def addresses(self) -> list[Pubkey]:
+        """Return every account that exists and was ever written, in no order."""
+        return list(self._owner_of)
+
     def index(self, addresses: Iterable[Pubkey]) -> None:
         """Bring the owner index up to date for accounts that may have changed."""
         for address in addresses:

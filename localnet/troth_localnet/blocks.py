@@ -65,6 +65,18 @@ class Block:
     signatures: list[Signature] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class SavedBlocks:
+    """The past of a chain that goes on: blocks and slot hashes, oldest first, the newest bank hash.
+
+    The last block is the open one.
+    """
+
+    blocks: list[Block]
+    slot_hashes: list[tuple[int, Hash]]
+    bank_hash: bytes
+
+
 class BlockLedger:
     """The sequence of blocks, the newest of them open. Starts at slot 1 over a genesis block 0."""
 
@@ -82,6 +94,22 @@ class BlockLedger:
         self.open = Block(0, 0, 0, self.genesis_hash, self.genesis_hash, timestamp(0))
         self._blocks[0] = self.open
         self.advance(1)
+
+    def resume(self, saved: SavedBlocks) -> None:
+        """Go on from the past of a chain of the same seed."""
+        self._blocks = {block.slot: block for block in saved.blocks}
+        self.open = saved.blocks[-1]
+        self._slot_hashes = list(saved.slot_hashes)
+        self._bank_hash = saved.bank_hash
+        recent = saved.blocks[-MAX_BLOCKHASH_AGE_BLOCKS - 1 :]
+        self._last_valid_height = {
+            block.blockhash: block.height + MAX_BLOCKHASH_AGE_BLOCKS for block in recent
+        }
+
+    @property
+    def bank_hash(self) -> bytes:
+        """The hash of the open block so far."""
+        return self._bank_hash
 
     def advance(self, num_slots: int) -> None:
         """Seal the open block and open the slot `num_slots` later, with a block in each between.

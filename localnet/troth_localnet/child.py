@@ -47,6 +47,10 @@ class Child:
         """Return the exit code of the process, None while it runs."""
         return self._process.poll()
 
+    def wait(self) -> int:
+        """Wait until it has ended, however long; return its exit code."""
+        return self._process.wait()
+
     def log_tail(self) -> str:
         """Return the end of its stderr."""
         return self._log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()

@@ -32,6 +32,7 @@ class EmbeddedOptions:
     - slot_milliseconds: 20 to 400; None stops the clock, see EmbeddedLauncher.advance.
     - skip_every: of each N slots the last one has no block; None skips none.
     - seed: makes chains differ; equal seeds and steps give equal hashes.
+    - ledger: a folder that keeps the chain across restarts; its own seed counts then.
     """
 
     host: str = "127.0.0.1"
@@ -39,6 +40,7 @@ class EmbeddedOptions:
     slot_milliseconds: int | None = 400
     skip_every: int | None = None
     seed: bytes = field(default_factory=lambda: secrets.token_bytes(16))
+    ledger: Path | None = None
 
 
 class EmbeddedLauncher(ChildLauncher):
@@ -67,6 +69,8 @@ class EmbeddedLauncher(ChildLauncher):
             command.append("--stepped")
         else:
             command += ["--slot-milliseconds", str(options.slot_milliseconds)]
+        if options.ledger is not None:
+            command += ["--ledger", str(options.ledger.absolute())]
         if options.skip_every is not None:
             command += ["--skip-every", str(options.skip_every)]
         for program_id, image in programs.items():

@@ -8,9 +8,14 @@
     ├── InvalidTransactionError   bytes that are no transaction
     ├── RefusedTransactionError   preflight said no: nothing changed
     ├── AirdropRefusedError       the faucet cannot pay that
+    ├── LedgerError               a kept chain that cannot be opened
+    │   ├── LedgerInUseError
+    │   ├── LedgerMismatchError   of another version, program or length of a slot
+    │   └── LedgerDamagedError
     ├── LauncherError             a chain process that did not do what it should
     │   ├── ValidatorMissingError
     │   ├── StartFailedError
+    │   ├── ChainEndedError
     │   └── RequestFailedError
     └── FleetError                a fleet used out of order
 
@@ -25,6 +30,8 @@ from typing import TYPE_CHECKING
 from troth_coordinator.errors import TrothError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from troth_localnet.execution import Outcome
 
 
@@ -92,6 +99,41 @@ class AirdropRefusedError(LocalnetError):
     """The faucet could not pay."""
 
 
+class LedgerError(LocalnetError):
+    """A kept chain cannot be opened; its file stays as it is."""
+
+
+class LedgerInUseError(LedgerError):
+    """Another process runs this chain."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} to be free", "another process that runs this chain", "End that process first"
+        )
+
+
+class LedgerMismatchError(LedgerError):
+    """The chain was begun with something else."""
+
+    def __init__(self, path: Path, what: str, wanted: str, found: str) -> None:
+        super().__init__(
+            f"a ledger of {what} {wanted} in {path}",
+            f"one of {what} {found}",
+            "Go on with what began it, or name another folder for a new chain",
+        )
+
+
+class LedgerDamagedError(LedgerError):
+    """The file is not what was written."""
+
+    def __init__(self, path: Path, found: str) -> None:
+        super().__init__(
+            f"a chain that this program has kept, whole, in {path}",
+            found,
+            "Restore the file from a copy, or name another folder for a new chain",
+        )
+
+
 class LauncherError(LocalnetError):
     """A chain process did not start, answer or end as it should."""
 
@@ -110,6 +152,10 @@ class ValidatorMissingError(LauncherError):
 
 class StartFailedError(LauncherError):
     """The process ended or was not ready in time."""
+
+
+class ChainEndedError(LauncherError):
+    """A running chain has ended by itself."""
 
 
 class RequestFailedError(LauncherError):

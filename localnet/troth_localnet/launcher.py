@@ -13,13 +13,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, NoReturn, Protocol, Self
 
 import httpx
 from solders.pubkey import Pubkey
 
 from troth_localnet.child import Child
-from troth_localnet.errors import ProgramImageError, RequestFailedError, StartFailedError
+from troth_localnet.errors import (
+    ChainEndedError,
+    ProgramImageError,
+    RequestFailedError,
+    StartFailedError,
+)
 from troth_localnet.values import Json
 
 Image = Path | bytes
@@ -53,6 +58,10 @@ class Launcher(Protocol):
 
     def airdrop(self, address: Pubkey, lamports: int) -> str:
         """Pay from the faucet, wait until confirmed, return the signature."""
+        ...
+
+    def wait(self) -> NoReturn:
+        """Wait until the chain ends by itself, however slowly it answers; raise ChainEndedError."""
         ...
 
     def stop(self) -> None:
@@ -114,6 +123,19 @@ class ChildLauncher(ABC):
     def airdrop(self, address: Pubkey, lamports: int) -> str:
         """Pay from the faucet, wait until confirmed, return the signature."""
         return airdrop_confirmed(self.rpc_url, address, lamports)
+
+    def wait(self) -> NoReturn:
+        """Wait for the end of the process: only that is the end of the chain.
+
+        A chain that does not answer may be stopped, or on a machine that slept.
+        """
+        child = self._running()
+        code = child.wait()
+        raise ChainEndedError(
+            "the local chain to run until it is stopped",
+            f"it ended with code {code}; its last words: {child.log_tail()[-1_000:] or 'none'}",
+            "Start it again; what --ledger keeps is still there",
+        )
 
     def stop(self) -> None:
         """End the process by its pid and remove its folder; may be called twice."""

@@ -29,6 +29,8 @@ MAX_BODY_BYTES: Final = 50 * 1024
 MAX_WEBSOCKET_MESSAGE_BYTES: Final = 64 * 1024
 MAX_WEBSOCKETS: Final = 256
 MAX_QUEUED_NOTIFICATIONS: Final = 10_000
+MAX_MISSED_SLOTS: Final = 25
+"""A stall of at most so many slots is made up for; a longer one was a stop or a sleep."""
 MIN_SLOT_MILLISECONDS, MAX_SLOT_MILLISECONDS = 20, 400
 _JSON: Final = "application/json"
 _LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -118,12 +120,18 @@ class RpcServer:
         self._runners.clear()
 
     async def _run_clock(self, seconds_per_slot: float) -> None:
-        """Open slots at a steady rate; after a stall the missed ones are opened empty."""
+        """Open slots at a steady rate; after a short stall the missed ones are opened empty.
+
+        After a long one the chain goes on where it stood. Its clients slept or were stopped with
+        it, and would have missed every window.
+        """
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds_per_slot
         while True:
             await asyncio.sleep(max(0.0, due - loop.time()))
             num_due = max(1, int((loop.time() - due) / seconds_per_slot) + 1)
+            if num_due > MAX_MISSED_SLOTS:
+                num_due, due = 1, loop.time()
             self.chain.advance(num_due)
             due += num_due * seconds_per_slot
 

@@ -31,6 +31,7 @@ from troth_localnet.blocks import (
     MAX_BLOCKHASH_AGE_BLOCKS,
     SLOTS_PER_EPOCH,
     BlockLedger,
+    SavedBlocks,
     SkipRule,
     skip_none,
 )
@@ -93,7 +94,7 @@ class Chain:
         self.observers: list[ChainObserver] = []
         seed = hashlib.sha256(b"troth-localnet:faucet\0" + self.config.seed).digest()
         self._faucet = Keypair.from_seed(seed)
-        self._num_airdrops = 0
+        self.num_airdrops = 0
         self.accounts.set(
             self._faucet.pubkey(), Account(FAUCET_LAMPORTS, b"", SYSTEM_PROGRAM, False, 2**64 - 1)
         )
@@ -152,6 +153,26 @@ class Chain:
             self._commit(transaction, keys, outcome)
         return transaction.signatures[0]
 
+    def resume(
+        self,
+        blocks: SavedBlocks,
+        landed: Sequence[tuple[int, LandedTransaction]],
+        num_airdrops: int,
+    ) -> None:
+        """Go on from a kept past; the accounts were restored before.
+
+        `landed`: the transactions that are still remembered, with their numbers, oldest first.
+        """
+        self.blocks.resume(blocks)
+        for number, one in landed:
+            block = self.blocks.block(one.slot)
+            if block is not None:
+                block.signatures.append(one.signature)
+            self.history.num_landed = number - 1
+            self.history.add(one)
+        self.num_airdrops = num_airdrops
+        self._write_sysvars()
+
     def simulate(
         self,
         transaction: VersionedTransaction,
@@ -183,12 +204,12 @@ class Chain:
                 "Ask for less",
             )
         # A second transfer of a growing amount to itself keeps equal airdrops distinct.
-        self._num_airdrops += 1
+        self.num_airdrops += 1
         blockhash, _ = self.latest_blockhash()
         message = Message.new_with_blockhash(
             [
                 transfer(TransferParams(from_pubkey=self.faucet, to_pubkey=to, lamports=amount))
-                for to, amount in ((address, lamports), (self.faucet, self._num_airdrops))
+                for to, amount in ((address, lamports), (self.faucet, self.num_airdrops))
             ],
             self.faucet,
             blockhash,

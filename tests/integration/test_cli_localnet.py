@@ -1,5 +1,6 @@
 """`troth localnet` as real processes: it says where it listens, ends on request, leaves nothing."""
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,11 @@ from pathlib import Path
 import pytest
 from solders.keypair import Keypair
 from support.cli import Cli
+from support.waiting import wait_for
+
+from troth_localnet.errors import RequestFailedError
+from troth_localnet.launcher import request
+from troth_localnet.rpc import MAX_MISSED_SLOTS
 
 pytestmark = pytest.mark.processes
 UP = [sys.executable, "-m", "troth_cli", "localnet", "up", "--json"]
@@ -23,7 +29,13 @@ def cli(capsys):
 
 @pytest.fixture
 def network():
-    command = [*UP, "--port", "0", "--slot-ms", "20"]
+    with running() as found:
+        yield found
+
+
+@contextlib.contextmanager
+def running(*options):
+    command = [*UP, "--port", "0", "--slot-ms", "20", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as up:
         yield up, json.loads(up.stdout.readline())
         if up.poll() is None:
@@ -69,7 +81,52 @@ def test_it_says_so_when_its_chain_dies(network):
     (chain,) = children(up.pid)
     os.kill(chain, signal.SIGKILL)
     assert up.wait(20) == 1
-    assert json.loads(up.stderr.read().splitlines()[-1])["error"]["kind"] == "RequestFailedError"
+    assert json.loads(up.stderr.read().splitlines()[-1])["error"]["kind"] == "ChainEndedError"
+
+
+def slot_of(reported, seconds=1.0):
+    return request(reported["rpc_url"], "getSlot", [], seconds)
+
+
+def test_a_chain_that_was_stopped_goes_on_where_it_stood(network):
+    """A laptop that sleeps: no answer for longer than anybody waits, and no windows missed."""
+    up, reported = network
+    (chain,) = children(up.pid)
+    before = wait_for(lambda: slot_of(reported))
+    os.kill(chain, signal.SIGSTOP)
+    for _ in range(3):
+        with pytest.raises(RequestFailedError):
+            slot_of(reported)
+    assert up.poll() is None
+    os.kill(chain, signal.SIGCONT)
+    after = slot_of(reported, 20.0)
+    assert after < before + 2 * MAX_MISSED_SLOTS, "three seconds are 150 slots"
+    wait_for(lambda: slot_of(reported, 20.0) > after)
+    assert up.poll() is None
+
+
+def test_a_kept_chain_goes_on_after_kill_9(cli, tmp_path):
+    """Killed while its slots pass: accounts, statuses and slots are there again."""
+    ledger, to = tmp_path / "ledger", str(Keypair().pubkey())
+    with running("--ledger", str(ledger)) as (up, reported):
+        cli.json("localnet", "airdrop", to, "1.5", "--rpc", reported["rpc_url"])
+        genesis = request(reported["rpc_url"], "getGenesisHash", [])
+        before = slot_of(reported, 20.0)
+        (chain,) = children(up.pid)
+        os.kill(chain, signal.SIGKILL)
+        assert up.wait(20) == 1
+    with running("--ledger", str(ledger)) as (up, again):
+        assert slot_of(again, 20.0) >= before
+        found = request(again["rpc_url"], "getBalance", [to])
+        assert found["value"] == 1_500_000_000
+        assert request(again["rpc_url"], "getGenesisHash", []) == genesis
+        error = cli.refused("localnet", "up", "--port", "0", "--ledger", ledger)
+        assert error["kind"] == "LedgerInUseError"
+        assert str(ledger) in error["expected"]
+        up.send_signal(signal.SIGINT)
+        assert up.wait(20) == 0
+    error = cli.refused("localnet", "up", "--port", "0", "--slot-ms", "50", "--ledger", ledger)
+    assert error["kind"] == "LedgerMismatchError"
 
 
 def test_a_port_in_use_is_named(cli, network):

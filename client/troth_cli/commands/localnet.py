@@ -5,7 +5,6 @@ Next: `troth_localnet.embedded`, `troth_localnet.validator`.
 """
 
 import signal
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from troth_localnet.launcher import Launcher
 
 GROUP = typer.Typer(name="localnet", help="A Solana network on this machine.", no_args_is_help=True)
-_WATCH_SECONDS = 1.0
 
 
 def register(app: typer.Typer) -> None:
@@ -56,6 +54,15 @@ class UpOptions(Common):
     slot_ms: Annotated[
         int, typer.Option("--slot-ms", metavar="MS", help="Length of a slot, 20 to 400.")
     ] = 400
+    ledger: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--ledger",
+            metavar="DIR",
+            help="Keep the embedded chain in this folder, and go on with the one that is there.",
+            show_default=False,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +77,7 @@ class AirdropOptions(Networked):
 def up(options: UpOptions, output: Output) -> None:
     """Start a local network with the program and run until Ctrl-C.
 
-    It forgets everything at its end. It gives lamports for free with `troth localnet airdrop`. The
+    It forgets everything at its end, unless `--ledger` names a folder. It gives lamports for free with `troth localnet airdrop`. The
     embedded chain listens on this machine only; solana-test-validator listens on all interfaces.
     """
     from troth_coordinator import artifacts
@@ -89,7 +96,7 @@ def up(options: UpOptions, output: Output) -> None:
         }
         output.result(values, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
         output.note("Running until Ctrl-C.")
-        _watch(launcher)
+        launcher.wait()
     except KeyboardInterrupt:
         output.note("Stopped.")
     finally:
@@ -120,6 +127,8 @@ def airdrop(options: AirdropOptions, output: Output) -> None:
 
 
 def _launcher(options: UpOptions) -> "Launcher":
+    if options.validator and options.ledger is not None:
+        raise typer.BadParameter("--ledger is for the embedded chain: leave out --validator")
     if options.validator:
         from troth_localnet.validator import ValidatorLauncher, ValidatorOptions
 
@@ -132,16 +141,9 @@ def _launcher(options: UpOptions) -> "Launcher":
         raise typer.BadParameter(f"{options.path} needs --validator before it")
     from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 
-    return EmbeddedLauncher(EmbeddedOptions(port=options.port, slot_milliseconds=options.slot_ms))
-
-
-def _watch(launcher: "Launcher") -> None:
-    """Wait for ever; raise RequestFailedError when the chain no longer answers."""
-    from troth_localnet.launcher import request
-
-    while True:
-        time.sleep(_WATCH_SECONDS)
-        request(launcher.rpc_url, "getSlot", [])
+    return EmbeddedLauncher(
+        EmbeddedOptions(port=options.port, slot_milliseconds=options.slot_ms, ledger=options.ledger)
+    )
 
 
 def _interrupt(_number: int, _frame: "FrameType | None") -> None:
