@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from troth_client.runtime.files import atomic_write
+from troth_client.runtime.files import DiskFullError, atomic_write, explain_full_disk
 from troth_client.transport.base import OF_STATES, BlobId, BlobKind
-from troth_client.transport.blob_cache import BlobCache
+from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
 from troth_client.transport.errors import (
     HolderLacksError,
     HolderRefusedError,
@@ -41,25 +41,39 @@ class FolderBlobs:
         for name in (_HELD, _SERVED, _INBOX):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self._last_served = max(_rounds(folder / _SERVED), default=-1)
+        # A full disk must not keep us from serving, nor end us.
+        self._unwritten = MemoryBlobs()
+        self._unwritten.serve_through(self._last_served)
 
     def put(self, blob: BlobId, data: bytes) -> None:
         """Keep bytes; not readable by others unless their round is served already."""
         name = _SERVED if blob.round <= self._last_served else _HELD
         folder = self.folder / name / str(blob.round)
-        folder.mkdir(parents=True, exist_ok=True)
-        atomic_write(folder / _file_name(blob.address), [data], durable=False)
+        try:
+            with explain_full_disk(self.folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            atomic_write(folder / _file_name(blob.address), [data], durable=False)
+        except DiskFullError:
+            self._unwritten.put(blob, data)
 
     def get(self, address: str) -> bytes | None:
         """Return bytes, whether served or not."""
-        return self.served(address) or _find(self.folder / _HELD, address)
+        found = self.served(address) or _find(self.folder / _HELD, address)
+        return found or self._unwritten.get(address)
 
     def served(self, address: str) -> bytes | None:
         """Return bytes that others may read."""
-        return _find(self.folder / _SERVED, address)
+        return _find(self.folder / _SERVED, address) or self._unwritten.served(address)
 
     def serve_through(self, round_: int) -> None:
         """Let others read all rounds up to this one."""
         self._last_served = max(self._last_served, round_)
+        self._unwritten.serve_through(round_)
+        with contextlib.suppress(DiskFullError), explain_full_disk(self.folder):
+            self._show()
+
+    def _show(self) -> None:
+        """Move what may be read by now; on a full disk the next call goes on with it."""
         (self.folder / _SERVED / str(self._last_served)).mkdir(exist_ok=True)
         for held in _rounds(self.folder / _HELD):
             if held > self._last_served:
@@ -72,6 +86,7 @@ class FolderBlobs:
 
     def drop_before(self, round_: int) -> None:
         """Forget earlier rounds."""
+        self._unwritten.drop_before(round_)
         for name in (_HELD, _SERVED):
             for old in _rounds(self.folder / name):
                 if old < round_:
