@@ -22,6 +22,7 @@ from troth_client.network.chain import OUTSIDE, Identity
 from troth_client.participant.assembly import Ports, Resources, assemble, early_parts, joined
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.supervisor import Supervisor
+from troth_client.runtime.files import DiskFullError
 from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
@@ -246,14 +247,15 @@ class InProcessRun:
         config_hash = self.settings.config.config_hash()
         identity = StoreIdentity(bytes(self.at.run), bytes(member.owner.pubkey()), config_hash)
 
-        def damaged(error: Exception) -> None:
-            member.events.emit("file_damaged", reason=str(error))
+        def report(error: Exception) -> None:
+            name = "disk_full" if isinstance(error, DiskFullError) else "file_damaged"
+            member.events.emit(name, reason=str(error))
 
         def draw(num_bytes: int) -> bytes:
             # Salts must not differ between two runs of one seed.
             return H("troth:draw", u64(self.seed), identity.owner)[:num_bytes]
 
-        return Store(member.folder, identity, damaged, durable=False, draw=draw)
+        return Store(member.folder, identity, report, durable=False, draw=draw)
 
     def _advance(self) -> None:
         self.chain.advance(1)

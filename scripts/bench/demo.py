@@ -19,7 +19,8 @@ from rich.console import Console
 
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.runner import run_demo
-from troth_client.telemetry.events import Event, EventTail
+from troth_client.telemetry.event_log import EventTail
+from troth_client.telemetry.events import Event
 
 NUM_ROUNDS = 10
 SOL = 10**9

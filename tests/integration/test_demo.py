@@ -28,7 +28,7 @@ from troth_cli.demo.report import verdict
 from troth_cli.demo.summary import Summary
 from troth_client import round as round_module
 from troth_client.telemetry.board import Board
-from troth_client.telemetry.events import EventTail
+from troth_client.telemetry.event_log import EventTail
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import RoundView, RunView
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions

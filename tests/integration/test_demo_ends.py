@@ -11,7 +11,7 @@ from support.cli import Cli
 from support.demos import marked_environment, marked_processes
 from support.waiting import wait_for
 
-from troth_client.telemetry.events import EventTail
+from troth_client.telemetry.event_log import EventTail
 
 pytestmark = pytest.mark.processes
 SMALL = ("--trainers", "2", "--witnesses", "0", "--cheat", "none")

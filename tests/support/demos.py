@@ -16,7 +16,7 @@ from solders.pubkey import Pubkey
 from troth_cli.demo.options import CONFIG, DemoOptions
 from troth_cli.demo.runner import run_demo
 from troth_cli.demo.summary import Summary
-from troth_client.telemetry.events import EventTail
+from troth_client.telemetry.event_log import EventTail
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.rules.view import RoundView, RunView

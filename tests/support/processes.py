@@ -16,7 +16,7 @@ from support.waiting import wait_for
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_participant
 from troth_cli.demo.setup import DemoRun, create_run, participant_processes
-from troth_client.telemetry.events import EventLog
+from troth_client.telemetry.event_log import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.rules.settings import RunSettings

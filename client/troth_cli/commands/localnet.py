@@ -77,8 +77,9 @@ class AirdropOptions(Networked):
 def up(options: UpOptions, output: Output) -> None:
     """Start a local network with the program and run until Ctrl-C.
 
-    It forgets everything at its end, unless `--ledger` names a folder. It gives lamports for free with `troth localnet airdrop`. The
-    embedded chain listens on this machine only; solana-test-validator listens on all interfaces.
+    It forgets everything at its end, unless `--ledger` names a folder. It gives lamports for free
+    with `troth localnet airdrop`. The embedded chain listens on this machine only;
+    solana-test-validator listens on all interfaces.
     """
     from troth_coordinator import artifacts
     from troth_coordinator.chain.layouts import program_layout

@@ -17,7 +17,7 @@ from troth_cli.demo.options import DemoOptions
 from troth_client.model.shapes import trainable_shapes
 from troth_client.telemetry.board import Board
 from troth_client.telemetry.display import audit_text, draw, headline
-from troth_client.telemetry.events import EventTail
+from troth_client.telemetry.event_log import EventTail
 from troth_client.telemetry.printable import one_line
 from troth_coordinator.rules.config import ModelSection
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from troth_client.participant.settings import ParticipantSettings
-from troth_client.telemetry.events import EventLog
+from troth_client.telemetry.event_log import EventLog
 
 if TYPE_CHECKING:
     from troth_client.participant.assembly import Ports

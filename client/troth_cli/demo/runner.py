@@ -21,7 +21,7 @@ from troth_cli.demo.progress import Watch, patience_seconds
 from troth_cli.demo.setup import DemoRun, create_run, participant_processes, start_chain
 from troth_cli.demo.summary import Summary, read_ledger, summarise
 from troth_cli.workflows.settle import pay_out
-from troth_client.telemetry.events import EventLog
+from troth_client.telemetry.event_log import EventLog
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.event_types_audits import AuditClosed

@@ -6,7 +6,9 @@ Next: `troth_client.participant.process`.
 """
 
 import asyncio
+import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,14 +24,17 @@ from troth_client.model.device import choose_device
 from troth_client.participant.assembly import check_config
 from troth_client.participant.process import ParticipantEnd, participate
 from troth_client.participant.settings import ParticipantSettings
+from troth_client.runtime.files import atomic_write
 from troth_client.telemetry.duties import Duties
-from troth_client.telemetry.events import EventLog, EventTail, JsonValue
+from troth_client.telemetry.event_log import EventLog, EventTail, Rotation
+from troth_client.telemetry.events import JsonValue
 from troth_client.telemetry.printable import one_line
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.oversight import oversight, warnings_of
 from troth_coordinator.rules.view import NetworkView
 
 EVENTS_FILE: Final = "events.jsonl"
+DUTIES_FILE: Final = "duties.json"
 FEE_RESERVE_LAMPORTS: Final = 10_000_000
 """The cost of joining beside stake and session: rent of the Participant account and fees."""
 PRINTED: Final = frozenset(
@@ -66,6 +71,8 @@ PRINTED: Final = frozenset(
         "checkpoint_made",
         "checkpoint_failed",
         "file_damaged",
+        "disk_full",
+        "events_lost",
         "ended",
     }
 )
@@ -99,7 +106,8 @@ def take_part(
         if warning:
             output.warn(warning)
     settings = _settings(request, session, listen)
-    log = EventLog.open(request.state / EVENTS_FILE, owner=str(request.owner.pubkey()))
+    rotation = Rotation(removing=partial(keep_duties, request.state))
+    log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
     try:
         return asyncio.run(participate(settings, EventPrinter(log, output)))
     except asyncio.CancelledError:
@@ -147,11 +155,38 @@ def _unused(request: JoinRequest, view: NetworkView) -> Iterator[str]:
 
 
 def duties_of(state: Path) -> Duties:
-    """Return a witness's duties from the log in its state folder, restarts included."""
-    duties = Duties()
-    for event in EventTail(state / EVENTS_FILE).read():
+    """Return a witness's duties from the logs in its state folder, removed ones included."""
+    last, duties = _kept_duties(state)
+    for event in EventTail(state / EVENTS_FILE, after=last).read():
         duties.take(event)
     return duties
+
+
+def keep_duties(state: Path, number: int, log: Path) -> None:
+    """Add the duties in an older log, which is about to be removed, to those kept.
+
+    The number of the last log that was added is written with the sums: a process that is killed in
+    between adds none twice.
+    """
+    last, duties = _kept_duties(state)
+    if number <= last:
+        return
+    for event in EventTail(log).read():
+        duties.take(event)
+    record = {"last_log": number, "duties": duties.to_record()}
+    atomic_write(state / DUTIES_FILE, [json.dumps(record).encode()])
+
+
+def _kept_duties(state: Path) -> tuple[int, Duties]:
+    """Return the number of the last removed log, and the sums up to it."""
+    try:
+        record = json.loads((state / DUTIES_FILE).read_bytes())
+        return int(record["last_log"]), Duties.from_record(record["duties"])
+    except FileNotFoundError:
+        return 0, Duties()
+    except (ValueError, TypeError, KeyError):
+        # Only a report at the end of `troth witness`: a damaged file costs what it held.
+        return 0, Duties()
 
 
 def _settings(

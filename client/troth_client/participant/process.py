@@ -44,6 +44,7 @@ from troth_client.participant.settings import ParticipantSettings
 from troth_client.participant.stake_keeping import StakeKeeping
 from troth_client.participant.supervisor import Supervisor
 from troth_client.runtime.base import ProcessRuntime
+from troth_client.runtime.files import DiskFullError
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventSink
@@ -241,10 +242,11 @@ def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) 
     us = bytes(owner.key.pubkey())
     identity = StoreIdentity(bytes(owner.at.run), us, settings.config.config_hash())
 
-    def damaged(error: Exception) -> None:
-        events.emit("file_damaged", reason=str(error))
+    def report(error: Exception) -> None:
+        name = "disk_full" if isinstance(error, DiskFullError) else "file_damaged"
+        events.emit(name, reason=str(error))
 
-    return Store(settings.state, identity, damaged)
+    return Store(settings.state, identity, report)
 
 
 def _open_data(settings: ParticipantSettings) -> TokenData:

@@ -4,14 +4,16 @@ Owns: file names, the order of writes, the lock, what happens to a damaged file.
 what it keeps, or touches the folder of another participant.
 Next: `entries.py`; `steps/commit.py` saves a submission, `steps/settle.py` saves weights.
 
-    with Store(folder, identity, on_damaged) as store:
+    with Store(folder, identity, report) as store:
         store.save_submission(submission, residual)     # before anything leaves the machine
         store.save_weights(WeightState(...))            # when the round is closed and applied
         store.drop_before(round - keep)
 
-Promises. A save that returns is on the disk (`durable`), whole; a save that raises or is killed
-changed nothing. A file that does not verify is reported to `on_damaged` and counts as absent:
-loading the newest weights or residual goes on to the one before it. One process at a time.
+Promises. A save that raises or is killed changed nothing. One's own submission and momentum are on
+the disk (`durable`), whole, when their save returns. A file that does not verify is reported and
+counts as absent: loading the newest weights or residual goes on to the one before it. On a full
+disk the copies of others' payloads are dropped first. Weights and copies for which there is no room
+even then are reported and left out: training needs neither. One process at a time.
 """
 
 import json
@@ -24,6 +26,7 @@ from typing import Protocol, Self, TypeVar
 from troth_client.runtime.files import (
     PRIVATE_FOLDER_MODE,
     Closable,
+    DiskFullError,
     FolderLock,
     atomic_write,
     remove_temporaries,
@@ -64,7 +67,7 @@ class Store(Closable):
         self,
         folder: Path,
         identity: Identity,
-        on_damaged: Callable[[DamagedFileError], None],
+        report: Callable[[DamagedFileError | DiskFullError], None],
         durable: bool = True,
         draw: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -74,7 +77,7 @@ class Store(Closable):
         to the operating system: enough for kill -9, not for a power cut.
         """
         self._folder = folder
-        self._report = on_damaged
+        self._report = report
         self._durable = durable
         folder.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
         self._lock = FolderLock(folder)
@@ -148,8 +151,8 @@ class Store(Closable):
         return self._newest(ResidualEntry, "residual", None)
 
     def save_weights(self, state: WeightState) -> None:
-        """Keep w_r under its round, replacing an earlier w_r. Raises DiskFullError."""
-        self._write("weights", state.round, state.to_record())
+        """Keep w_r under its round, replacing an earlier w_r, if there is room."""
+        self._write_spare(self._path("weights", state.round), state.to_record(), self._durable)
 
     def load_weights(self, round_: int) -> WeightState | None:
         """w_r of exactly this round, if it is kept."""
@@ -171,9 +174,12 @@ class Store(Closable):
         return self._rounds("weights")
 
     def save_peer(self, submission: Submission) -> None:
-        """Keep a peer's verified payload for replay. Not flushed: it can be fetched again."""
+        """Keep a peer's verified payload for replay, if there is room.
+
+        Not flushed: it can be fetched again.
+        """
         path = self._path("peer", submission.round, submission.index)
-        write_record(path, _named(path, submission.to_record()), durable=False)
+        self._write_spare(path, submission.to_record(), durable=False)
 
     def load_peer(self, round_: int, index: int) -> Submission | None:
         """Return a peer's payload, if it is kept."""
@@ -259,10 +265,32 @@ class Store(Closable):
         return self._folder / f"{kind}-{round_:020d}{suffix}.record"
 
     def _write(self, kind: str, round_: int, record: Record) -> None:
+        """Write one's own work. Raises DiskFullError when there is no room to be made.
+
+        It is secret: before its commit has closed, anybody could copy it.
+        """
         path = self._path(kind, round_)
-        # Before its commit has closed, anybody could copy a payload, or what it was made from.
-        is_secret = kind in ("submission", "residual")
-        write_record(path, _named(path, record), self._durable, is_secret=is_secret)
+        try:
+            write_record(path, _named(path, record), self._durable, is_secret=True)
+        except DiskFullError as error:
+            self._make_room(error)
+            write_record(path, _named(path, record), self._durable, is_secret=True)
+
+    def _write_spare(self, path: Path, record: Record, durable: bool) -> None:
+        """Write what training can do without; a full disk is reported, and the record left out."""
+        try:
+            write_record(path, _named(path, record), durable)
+        except DiskFullError as error:
+            self._make_room(error)
+            # An older record of that name would be another state.
+            path.unlink(missing_ok=True)
+
+    def _make_room(self, error: DiskFullError) -> None:
+        """Report a full disk, and drop the copies of payloads: their makers still have them."""
+        self._report(error)
+        for kind, _, _, path in self._names():
+            if kind == "peer":
+                path.unlink(missing_ok=True)
 
     def _load(self, entry: type[E], path: Path) -> E | None:
         try:

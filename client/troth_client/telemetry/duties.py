@@ -5,7 +5,9 @@ Next: `troth_cli/commands/participation.py`, which prints it when `troth witness
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from troth_client.telemetry.events import Event, JsonValue, float_of
 
@@ -46,6 +48,16 @@ class Duties:
             self.num_refused += 1
         elif name == "ended":
             self.rewards = int(float_of(event, "rewards"))
+
+    def to_record(self) -> dict[str, JsonValue]:
+        """Return all fields, for a file; inverse of `from_record`."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Return the sums of a record. Raises TypeError for another record."""
+        counters = {name: Counter(record[name]) for name in ("verdicts", "votes")}
+        return cls(**{**record, **counters})
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return all of it, ready for JSON; the share is None where nothing was trained."""

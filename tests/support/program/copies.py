@@ -53,7 +53,7 @@ def _chain(driver: ChainDriver) -> Chain:
     assert not old.observers, "whoever observes a chain would not see its copy"
     made.blocks = _blocks(old, made)
     made.history = _history(old.history)
-    made._num_airdrops = old._num_airdrops
+    made.num_airdrops = old.num_airdrops
     for address in old.accounts._owner_of:
         account = old.accounts.get(address)
         if account is not None and not account.executable:

@@ -14,10 +14,11 @@ from rich.console import Console
 
 from troth_cli.failures import explain, show
 from troth_cli.view.output import Facts, Grid, Output
+from troth_cli.workflows.take_part import EventPrinter
 from troth_client.errors import ClientError
 from troth_client.telemetry.board import Board
 from troth_client.telemetry.display import draw
-from troth_client.telemetry.events import EventLog
+from troth_client.telemetry.event_log import EventLog
 from troth_client.telemetry.printable import one_line, printable
 from troth_coordinator.chain.errors import RpcTimeoutError
 
@@ -110,8 +111,6 @@ def test_a_traceback_asked_for(cli, monkeypatch, tmp_path):
 
 
 def test_events_on_the_terminal(output, streams, tmp_path):
-    from troth_cli.workflows.take_part import EventPrinter
-
     with EventLog.open(tmp_path / "events.jsonl") as log:
         EventPrinter(log, output).emit("file_damaged", reason=HOSTILE)
     assert json.loads((tmp_path / "events.jsonl").read_text())["reason"] == HOSTILE

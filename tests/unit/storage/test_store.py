@@ -292,7 +292,8 @@ from troth_client.storage import Identity, ResidualEntry, Store, Submission, Wei
 def fill(round_, size):
     return np.full(size, round_, np.float32)
 
-store = Store(Path(sys.argv[1]), Identity(bytes(32), b"o" * 32, b"c" * 32), print)
+identity = Identity(bytes(32), b"o" * 32, b"c" * 32)
+store = Store(Path(sys.argv[1]), identity, lambda error: None)
 limit = int(sys.argv[2])
 for round_ in range(1, 100_000):
     if limit and round_ == 3:
@@ -360,11 +361,36 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_really_full_disk(small_disk):
-    with Store(small_disk / "state", IDENTITY, print) as store:
+def test_a_really_full_disk(small_disk, damaged):
+    with Store(small_disk / "state", IDENTITY, damaged.append) as store:
         store.save_weights(weights(1))
-        with pytest.raises(DiskFullError, match=r"no space left on device.*free some space"):
-            store.save_weights(weights(2, size=200_000))
+        store.save_weights(weights(2, size=200_000))
+        assert store.load_weights(2) is None
         assert same_arrays(store.newest_weights().tensors, weights(1).tensors)
         store.save_weights(weights(3))
         assert store.weight_rounds() == [1, 3]
+    (full,) = damaged
+    assert "no space left on device" in full.found
+    assert "free some space" in full.next_step
+
+
+def test_copies_of_others_make_room_for_our_own_work(small_disk, damaged):
+    """The last place is for what must be on disk before it is committed to."""
+    with Store(small_disk / "state", IDENTITY, damaged.append) as store:
+        big = bytes(100_000)
+        for index in range(20):
+            store.save_peer(Submission(1, index, b"header", b"signature", big))
+        assert len(store.peer_indices(1)) < 20
+        store.save_submission(submission(2), residual(2, tiles=20))
+        assert store.load_submission(2) == submission(2)
+        assert store.peer_indices(1) == []
+        assert store.load_residual(2) is not None
+
+
+def test_without_room_for_our_own_work_nothing_is_lost_and_the_error_names_the_file(small_disk):
+    with Store(small_disk / "state", IDENTITY, lambda _error: None) as store:
+        store.save_submission(submission(1), residual(1))
+        with pytest.raises(DiskFullError, match=r"no space left on device.*free some space"):
+            store.save_submission(submission(2), residual(2, tiles=100))
+        assert store.submission_rounds() == [1]
+        assert store.newest_residual().round == 1

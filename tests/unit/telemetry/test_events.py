@@ -1,15 +1,14 @@
 """Event logs: written line by line, read while they grow, whole after a kill."""
 
 import json
-import resource
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from troth_client.runtime.files import DiskFullError
-from troth_client.telemetry.events import EventLog, EventTail
+from troth_cli.workflows.take_part import duties_of, keep_duties
+from troth_client.telemetry.event_log import EventLog, EventTail, Rotation, older_files
 
 
 def test_a_line_holds_time_name_bound_fields_and_fields(tmp_path):
@@ -62,27 +61,106 @@ def test_lines_that_are_no_events_are_passed_over(tmp_path):
 FILLER = """
 import resource, sys
 from pathlib import Path
-from troth_client.runtime.files import DiskFullError
-from troth_client.telemetry.events import EventLog
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-try:
-    with EventLog.open(Path(sys.argv[1])) as log:
-        while True:
-            log.emit("filled", text="x" * 100)
-except DiskFullError as error:
-    print(error.expected, "|", error.found)
+from troth_client.telemetry.event_log import EventLog
+limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+with EventLog.open(Path(sys.argv[1])) as log:
+    log.emit("first")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+    for _ in range(50):
+        log.emit("filled", text="x" * 100)
+    resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    log.emit("last")
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no file size limits here")
-def test_a_full_disk_is_named_with_the_file(tmp_path):
+def test_a_full_disk_costs_events_and_nothing_else(tmp_path):
+    """No line is torn, and the log says how many are missing once there is room again."""
     path = tmp_path / "events.jsonl"
     command = [sys.executable, "-c", FILLER, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
-    expected, found = done.stdout.split("|")
-    assert str(path) in expected
-    assert "too large" in found
-    assert len(list(EventTail(path).read())) >= 1
-    assert issubclass(DiskFullError, Exception)
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+    events = list(EventTail(path).read())
+    num_filled = sum(event["event"] == "filled" for event in events)
+    assert num_filled >= 5
+    assert [event["event"] for event in events[num_filled + 1 :]] == ["events_lost", "last"]
+    assert events[-2]["count"] == 50 - num_filled
+    assert len(path.read_text().splitlines()) == len(events)
+
+
+SMALL = Rotation(max_file_bytes=300, num_older=3)
+
+
+def numbered(log, numbers):
+    for number in numbers:
+        log.emit("closed", round=number)
+
+
+def test_a_log_is_rotated_and_its_oldest_files_are_removed(tmp_path):
+    path, removed = tmp_path / "events.jsonl", []
+    with EventLog.open(path, Rotation(300, 3, lambda number, _: removed.append(number))) as log:
+        numbered(log, range(100))
+    older = older_files(path)
+    assert len(older) == 3
+    assert removed == list(range(1, older[0][0]))
+    assert max(one.stat().st_size for _, one in older) < 300 + 100
+
+
+@pytest.mark.parametrize("every", [1, 3, 7, 12])
+def test_a_reader_loses_and_repeats_nothing_across_rotations(tmp_path, every):
+    path, seen = tmp_path / "events.jsonl", []
+    tail = EventTail(path)
+    for begin in range(0, 84, every):
+        with EventLog.open(path, SMALL) as log:  # restarted each time
+            numbered(log, range(begin, begin + every))
+        seen += [event["round"] for event in tail.read()]
+    assert seen == list(range(len(seen)))
+    assert len(older_files(path)) == 3
+
+
+def test_a_log_that_is_rotated_while_it_is_read_is_read_on(tmp_path):
+    path = tmp_path / "events.jsonl"
+    with EventLog.open(path, SMALL) as log:
+        numbered(log, range(2))
+        reading, seen = EventTail(path).read(), []
+        for event in reading:
+            seen.append(event["round"])
+            if len(seen) < 8:
+                numbered(log, [len(seen) + 1])
+    assert seen == list(range(9))
+
+
+def test_a_reader_that_was_away_for_long_goes_on_with_what_is_left(tmp_path):
+    path = tmp_path / "events.jsonl"
+    tail = EventTail(path)
+    with EventLog.open(path, SMALL) as log:
+        numbered(log, [0])
+        assert len(list(tail.read())) == 1
+        numbered(log, range(1, 100))
+        seen = [event["round"] for event in tail.read()]
+    assert seen == list(range(seen[0], 100))
+    assert seen[0] > 50
+
+
+def test_the_duties_of_a_witness_outlive_its_old_logs(tmp_path):
+    """Killed between the sums and the removal: nothing is counted twice."""
+    path, kept = tmp_path / "events.jsonl", []
+
+    def keep(number, log):
+        for _ in range(2):
+            keep_duties(tmp_path, number, log)
+        kept.append(number)
+
+    with EventLog.open(path, Rotation(300, 2, keep)) as log:
+        for round_ in range(40):
+            verdict = "MISMATCH" if round_ == 3 else "OK"
+            log.emit("judged", round=round_, target=1, verdict=verdict, reason="", seconds=0.5)
+            log.emit("verdict_revealed", round=round_, target=1)
+        log.emit("ended", rewards=77)
+    assert len(kept) > 10
+    found = duties_of(tmp_path)
+    assert found.verdicts == {"OK": 39, "MISMATCH": 1}
+    assert [one["round"] for one in found.findings] == [3]
+    assert found.num_revealed == 40
+    assert found.rewards == 77
+    assert found.judging_seconds == 20.0
