@@ -218,7 +218,7 @@ def _explained(path: Path) -> Iterator[None]:
         if "locked" in str(error):
             raise LedgerInUseError(path) from error
         raise LedgerDamagedError(path, str(error)) from error
-    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
+    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError, IndexError) as error:
         raise LedgerDamagedError(path, str(error)) from error
 
 

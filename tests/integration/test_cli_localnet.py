@@ -156,3 +156,17 @@ def test_bad_airdrops_are_named(cli, network):
     assert cli.refused("localnet", "airdrop", "x", "1", *rpc)["subject"] == "ADDRESS"
     assert cli.refused("localnet", "airdrop", to, "x1", *rpc)["subject"] == "SOL"
     assert cli.refused("localnet", "airdrop", to, "0.000000001", *rpc)["kind"].startswith("Rpc")
+
+
+def test_kill_9_leaves_no_chain_no_port_and_no_file(tmp_path):
+    """The chain notices the end of its parent, and removes the folder that the parent made."""
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    command = [*UP, "--port", "0", "--slot-ms", "20"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as up:
+        reported = json.loads(up.stdout.readline())
+        (chain,) = children(up.pid)
+        assert list(tmp_path.iterdir()) != []
+        up.kill()
+    wait_for(lambda: not Path(f"/proc/{chain}").exists())
+    assert is_free(reported["rpc_url"])
+    assert list(tmp_path.iterdir()) == []

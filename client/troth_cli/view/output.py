@@ -71,9 +71,10 @@ class Output:
                 self._grid(block)
 
     def note(self, text: str) -> None:
-        """Print a line on stderr that is no result."""
-        self.err.write(printable(text) + "\n")
-        self.err.flush()
+        """Print a line on stderr that is no result; nobody may be there to read it."""
+        with contextlib.suppress(BrokenPipeError):
+            self.err.write(printable(text) + "\n")
+            self.err.flush()
 
     def warn(self, text: str) -> None:
         """Print a line on stderr that the user should look at."""

@@ -48,6 +48,7 @@ from troth_client.runtime.files import DiskFullError
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventSink
+from troth_client.telemetry.library_logs import as_events
 from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_transport
@@ -103,6 +104,7 @@ async def participate(
         threadpool_limits(settings.num_threads)
     key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(as_events(events))
         rpc = await stack.enter_async_context(HttpRpc(settings.rpc_url))
         chain = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=settings.poll_seconds))
         await chain.check_program()

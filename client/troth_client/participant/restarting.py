@@ -43,11 +43,14 @@ async def tell_while(speaker: Speaker, load: Callable[[], Awaitable[Member]]) ->
         for sibling in (telling, watching):
             if sibling.done():
                 sibling.result()
-        return loading.result()
-    finally:
-        await end(loading, telling, watching)
+        member = loading.result()
+        await end(telling, watching)
         # The audits take over from here, and must not send the same again.
         await chain.all_sent()
+    except BaseException:
+        await end(loading, telling, watching, *chain.sends)
+        raise
+    return member
 
 
 async def tell_pending(speaker: Speaker) -> NoReturn:

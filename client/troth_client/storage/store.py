@@ -282,8 +282,6 @@ class Store(Closable):
             write_record(path, _named(path, record), durable)
         except DiskFullError as error:
             self._make_room(error)
-            # An older record of that name would be another state.
-            path.unlink(missing_ok=True)
 
     def _make_room(self, error: DiskFullError) -> None:
         """Report a full disk, and drop the copies of payloads: their makers still have them."""

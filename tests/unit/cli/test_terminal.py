@@ -139,3 +139,14 @@ def test_any_text(text):
     assert_harmless(printable(text).replace("\n", ""))
     assert one_line(text).isprintable()
     assert not set(one_line(text)) & set("\n\r\x1b")
+
+
+def test_a_reader_that_has_gone_ends_no_participant():
+    """`troth join ... 2>&1 | head`: the stake stays at work when nobody reads on."""
+
+    class Closed(io.StringIO):
+        def write(self, _text):
+            raise BrokenPipeError
+
+    Output(err=Closed()).note("round 3 closed")
+    Output(err=Closed()).warn("the disk is full")
