@@ -31,19 +31,20 @@ _ROUNDS_BEFORE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The chain at both ends of a soak, all its events, and the usage of members and chain."""
+    """The chain at both ends of a soak, all its events, the usage of members and chain, traffic."""
 
     first: NetworkView
     last: NetworkView
     events: Sequence[Event]
     usage: Sequence[tuple[Usage, Usage]]
+    traffic: tuple[TrafficReport, ...]
 
 
 def report(ground: Ground, record: Record, seen: Seen) -> Report:
     """Return the report of a soak. Nobody claimed, topped up or left during it."""
     names = [one.name for one in ground.stations]
     lost = losses(seen.events, record, names)
-    run, participant_rounds = seen.last.run, len(record.rounds) * len(names)
+    run = seen.last.run
     return Report(
         seed=ground.seed,
         num_rounds=len(record.rounds),
@@ -60,12 +61,7 @@ def report(ground: Ground, record: Record, seen: Seen) -> Report:
             seen.events, record.first_round, run.round, run.params.rounds_per_epoch
         ),
         diverged=tuple(diverged(one.log for one in ground.stations)),
-        traffic=(
-            traffic("RPC", (o.lines.answers.traffic for o in ground.stations), participant_rounds),
-            traffic(
-                "endpoints", (o.lines.to_us.traffic for o in ground.stations), participant_rounds
-            ),
-        ),
+        traffic=seen.traffic,
         chain=seen.usage[-1],
     )
 
@@ -96,10 +92,11 @@ def _wealth(entry: EntryView) -> int:
 
 
 def losses(events: Iterable[Event], record: Record, names: Sequence[str]) -> list[Loss]:
-    """Return everything that was taken from members since the record began, in order."""
+    """Return everything that was taken from members while the record was made, in order."""
     found: list[Loss] = []
     for slot, round_, index, fault, lamports in _taken(events):
-        if lamports and slot >= record.first_slot and index in record.indices:
+        is_within = record.first_slot <= slot <= record.last_slot
+        if lamports and is_within and index in record.indices:
             member = record.indices.index(index)
             during = _since(record, member, round_)
             found.append(Loss(slot, round_, names[member], fault, lamports, during))
@@ -215,6 +212,16 @@ def audits_by_epoch(
     )
     epochs = range(-(-first // rounds_per_epoch), last // rounds_per_epoch)
     return {epoch: counts[epoch] for epoch in epochs}
+
+
+def all_traffic(ground: Ground, num_rounds: int) -> tuple[TrafficReport, ...]:
+    """Return the averages of so many rounds now, to the RPC nodes and to the endpoints."""
+    lines = [one.lines for one in ground.stations]
+    rounds = num_rounds * len(lines)
+    return (
+        traffic("RPC", (one.answers.traffic for one in lines), rounds),
+        traffic("endpoints", (one.to_us.traffic for one in lines), rounds),
+    )
 
 
 def traffic(place: str, lines: Iterable[Traffic], participant_rounds: int) -> TrafficReport:

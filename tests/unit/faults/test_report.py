@@ -77,6 +77,7 @@ def absence(inactivated, fees):
 def test_losses_name_member_rule_and_the_faults_that_it_had():
     found = record(BOTH, FIRST, FIRST, played=[kill(11, 11)])
     events = [penalised(1, claimable=3, stake=4), penalised(0, slot=99, stake=9), absence(0b10, 8)]
+    events.append(penalised(1, slot=201, stake=9))
     one, two = evidence.losses(events, found, ["ann", "bob"])
     assert_fields(one, member="ann", fault="P6", lamports=7, during=(Kind.KILL,))
     assert_fields(two, member="ann", fault="absence", lamports=8)
