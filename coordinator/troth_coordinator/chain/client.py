@@ -41,6 +41,7 @@ from troth_coordinator.chain.sender import (
     ConfirmedTransaction,
     Sender,
     SendPolicy,
+    SendWatch,
     Sleeper,
 )
 from troth_coordinator.chain.transactions import ComputeBudget
@@ -243,11 +244,14 @@ class CoordinatorClient:
         raise UnconfirmedError(str(signature), None)
 
     async def send(
-        self, instructions: Sequence[Instruction], signers: Sequence[Keypair]
+        self,
+        instructions: Sequence[Instruction],
+        signers: Sequence[Keypair],
+        watch: SendWatch | None = None,
     ) -> ConfirmedTransaction:
         """Send one transaction, the first signer paying, and wait for `confirmed`; see Sender."""
         try:
-            return await self._sender.send(instructions, signers)
+            return await self._sender.send(instructions, signers, watch)
         except ProgramIdError:
             # Runtimes use one word for "no program" and "not a program": look for ourselves.
             await self.check_program()
@@ -258,6 +262,7 @@ class CoordinatorClient:
         instructions: Sequence[Instruction],
         carried: Sequence[Instruction],
         signers: Sequence[Keypair],
+        watch: SendWatch | None = None,
     ) -> ConfirmedTransaction:
         """Send instructions with others on top, and without those where the chain refuses them.
 
@@ -265,13 +270,13 @@ class CoordinatorClient:
         was faster with the transition, or its units run out, ours must land all the same.
         """
         if not carried:
-            return await self.send(instructions, signers)
+            return await self.send(instructions, signers, watch)
         try:
-            return await self.send([*instructions, *carried], signers)
+            return await self.send([*instructions, *carried], signers, watch)
         except REFUSALS as error:
             if error.instruction is None or error.instruction < len(instructions):
                 raise
-        return await self.send(instructions, signers)
+        return await self.send(instructions, signers, watch)
 
     def _seen(self, run: Pubkey, account: Account | None) -> RunView:
         if account is None:

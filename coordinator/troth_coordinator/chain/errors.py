@@ -4,10 +4,12 @@
     ├── ArtifactError              packaged IDL, layout or table missing, altered or not expressible
     ├── RpcError                   the node did not give a usable answer
     │   ├── RpcUnreachableError    refused, reset, HTTP status, answer too large
-    │   │   └── RpcTimeoutError    no answer in time
+    │   │   ├── RpcTimeoutError    no answer in time
+    │   │   └── RpcLimitedError    too many requests, or a node that is not in sync
     │   ├── RpcRefusedError        a JSON-RPC error object (code, text)
     │   ├── MalformedReplyError    an answer that is not what the method promises
-    │   └── EventsMissingError     the node does not keep the inner calls, which carry events
+    │   ├── EventsMissingError     the node does not keep the inner calls, which carry events
+    │   └── RpcDisagreementError   two nodes say different things about the same fact
     ├── ProgramIdError             the program itself
     │   ├── ProgramMissingError    nothing at the program id
     │   └── ForeignProgramError    something else at the program id
@@ -58,18 +60,30 @@ class RpcError(ChainError):
 class RpcUnreachableError(RpcError):
     """No connection, a broken one, an HTTP error status, or more bytes than we accept."""
 
-    def __init__(self, url: str, found: str) -> None:
+    def __init__(self, url: str, found: str, next_step: str = "") -> None:
         super().__init__(
             f"Solana RPC at {url}",
             "an answer",
             found,
-            "check the address and that the node runs (`troth localnet up` starts a local one)",
+            next_step
+            or "check the address and that the node runs (`troth localnet up` starts a local one)",
         )
         self.url = url
 
 
 class RpcTimeoutError(RpcUnreachableError):
     """The node took longer than the time allowed; the request may still have had its effect."""
+
+
+class RpcLimitedError(RpcUnreachableError):
+    """The node asks us to wait: too many requests, or it is behind the network itself.
+
+    `retry_after_seconds` is the time that it named, None where it named none.
+    """
+
+    def __init__(self, url: str, found: str, retry_after_seconds: float | None = None) -> None:
+        super().__init__(url, found, "wait, or name one more node with another --rpc")
+        self.retry_after_seconds = retry_after_seconds
 
 
 class RpcRefusedError(RpcError):
@@ -111,6 +125,21 @@ class EventsMissingError(RpcError):
             "ask a node that keeps extended transaction metadata",
         )
         self.signature = signature
+
+
+class RpcDisagreementError(RpcError):
+    """Two nodes say different things about a fact that decides money or weights."""
+
+    def __init__(self, fact: str, first: tuple[str, str], second: tuple[str, str]) -> None:
+        super().__init__(
+            fact,
+            f"{first[1]}, as {first[0]} says",
+            f"{second[1]}, as {second[0]} says",
+            "one of the two nodes lies or serves another network: find out which, and leave it out",
+        )
+        self.fact = fact
+        self.first = first
+        self.second = second
 
 
 class ProgramIdError(ChainError):

@@ -27,6 +27,7 @@ from solders.signature import Signature
 from troth_coordinator.chain.errors import (
     ChainError,
     MalformedReplyError,
+    RpcLimitedError,
     RpcRefusedError,
     RpcTimeoutError,
     RpcUnreachableError,
@@ -51,6 +52,11 @@ DEFAULT_TIMEOUT_SECONDS = 10.0
 MAX_REPLY_BYTES = 16 << 20
 """Largest honest answer: all accounts of one run, about 2 MB."""
 
+_LIMITED_CODES = frozenset({-32005, -32429, 429})
+"""A node that is behind, or too many requests; providers use all three for the latter."""
+_LONGEST_NUMBER = 10
+"""Digits of a Retry-After that is read at all."""
+
 _T = TypeVar("_T")
 
 
@@ -58,7 +64,8 @@ class HttpRpc:
     """A node behind an HTTP address; see `Rpc` for the methods. Use in one event loop, then close.
 
     timeout_seconds bounds a whole request, also one that drips byte by byte. max_reply_bytes
-    bounds an answer; more is refused while reading. Environment proxies are not used.
+    bounds an answer; more is refused while reading. Environment proxies are not used. Errors call
+    the node by `name`, its address by default: an address may hold a key.
     """
 
     def __init__(
@@ -67,10 +74,13 @@ class HttpRpc:
         *,
         timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
         max_reply_bytes: int = MAX_REPLY_BYTES,
+        name: str = "",
     ) -> None:
         self.url = url
+        self.name = name or url
         self._timeout_seconds = timeout_seconds
-        self._client = _Client(_CappedProvider(url, timeout_seconds, max_reply_bytes))
+        provider = _CappedProvider(url, timeout_seconds, max_reply_bytes, self.name)
+        self._client = _Client(provider)
 
     async def __aenter__(self) -> HttpRpc:
         """Open for use in `async with`."""
@@ -219,12 +229,12 @@ class HttpRpc:
             raise
         except TimeoutError as error:
             raise RpcTimeoutError(
-                self.url, f"no complete answer to {method} in {self._timeout_seconds:g} s"
+                self.name, f"no complete answer to {method} in {self._timeout_seconds:g} s"
             ) from error
         except (httpx.HTTPError, httpx.InvalidURL, SolanaRpcException) as error:
             cause = error.__cause__ if isinstance(error, SolanaRpcException) else error
             text = str(cause) or type(cause).__name__
-            raise RpcUnreachableError(self.url, f"{text} during {method}") from error
+            raise RpcUnreachableError(self.name, f"{text} during {method}") from error
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -239,9 +249,10 @@ class HttpRpc:
 class _CappedProvider(AsyncHTTPProvider):
     """solana-py's HTTP provider with a size limit and readable JSON-RPC errors."""
 
-    def __init__(self, url: str, timeout_seconds: float, max_reply_bytes: int) -> None:
+    def __init__(self, url: str, timeout_seconds: float, max_reply_bytes: int, name: str) -> None:
         super(AsyncHTTPProvider, self).__init__(url)
         self._max_reply_bytes = max_reply_bytes
+        self._name = name
         # A TLS context costs 20 ms, so plain http (localnets) goes without one.
         self.session = httpx.AsyncClient(
             timeout=timeout_seconds, trust_env=False, verify=url.startswith("https:")
@@ -249,23 +260,21 @@ class _CappedProvider(AsyncHTTPProvider):
 
     async def make_request_unparsed(self, body: Body) -> str:
         """Post one request and return the text of its answer."""
-        url = str(self.endpoint_uri)
         request = self._before_request(body=body)
         # No compression asked for and none undone: a small answer must not unfold to a large one.
         request["headers"]["Accept-Encoding"] = "identity"
         received = bytearray()
         async with self.session.stream("POST", **request) as response:
-            if response.status_code != httpx.codes.OK:
-                raise RpcUnreachableError(url, f"HTTP status {response.status_code}")
+            _check_status(self._name, response)
             async for chunk in response.aiter_raw():
                 received += chunk
                 if len(received) > self._max_reply_bytes:
                     raise RpcUnreachableError(
-                        url, f"an answer of more than {self._max_reply_bytes} bytes"
+                        self._name, f"an answer of more than {self._max_reply_bytes} bytes"
                     )
         text = received.decode()
         if '"error"' in text:
-            _raise_rpc_error(type(body).__name__, text)
+            _raise_rpc_error(self._name, type(body).__name__, text)
         return text
 
 
@@ -277,7 +286,20 @@ class _Client(AsyncClient):
         self._provider = provider
 
 
-def _raise_rpc_error(method: str, text: str) -> None:
+def _check_status(name: str, response: httpx.Response) -> None:
+    """Raise what an HTTP status other than 200 says."""
+    status = response.status_code
+    if status == httpx.codes.OK:
+        return
+    after = response.headers.get("Retry-After", "")
+    if status == httpx.codes.TOO_MANY_REQUESTS or after:
+        # A date is left aside: it would be compared with a clock that may be wrong.
+        seconds = float(after) if after.isdecimal() and len(after) < _LONGEST_NUMBER else None
+        raise RpcLimitedError(name, f"HTTP status {status}", seconds)
+    raise RpcUnreachableError(name, f"HTTP status {status}")
+
+
+def _raise_rpc_error(name: str, method: str, text: str) -> None:
     """Raise what a JSON-RPC error object says; solders would drop its message."""
     reply = json.loads(text)
     error = reply.get("error") if isinstance(reply, Mapping) else None
@@ -289,10 +311,10 @@ def _raise_rpc_error(method: str, text: str) -> None:
         logs = data.get("logs") or []
         if failure is not None and isinstance(logs, list):
             raise TransactionRejectedError(failure, [str(line) for line in logs])
-    code = error.get("code")
-    raise RpcRefusedError(
-        method, code if isinstance(code, int) else 0, str(error.get("message", ""))[:300]
-    )
+    code, message = error.get("code"), str(error.get("message", ""))[:300]
+    if code in _LIMITED_CODES:
+        raise RpcLimitedError(name, f"error {code}: {message}")
+    raise RpcRefusedError(method, code if isinstance(code, int) else 0, message)
 
 
 def _present(account: SoldersAccount) -> Account:

@@ -9,7 +9,7 @@ Next: client.py, which offers one coroutine per instruction on top of it.
         landed and succeeded        -> done, under whichever signature it was
         landed and failed           -> named error
         refused by preflight        -> done if an earlier attempt landed, else named error
-        blockhash too old           -> next attempt
+        blockhash too old           -> next attempt, once a node says that this one did not land
         node silent                 -> send the same bytes again until their blockhash expires
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
@@ -84,7 +85,8 @@ class SendPolicy:
     max_attempts: blockhashes used, each good for about 150 slots. resend_every: polls between
     repetitions of the same bytes. height_every: polls between looks at the block height.
     max_polls: per attempt; beyond it the chain is taken to stand still. record_polls: how often
-    the record of a landed transaction is asked for.
+    the record of a landed transaction is asked for. undue_pace: how many times longer polls last
+    once the send is of no use, so that many of them load no node.
     """
 
     poll_seconds: float = 0.2
@@ -93,6 +95,41 @@ class SendPolicy:
     height_every: int = 5
     max_polls: int = 1500
     record_polls: int = 25
+    undue_pace: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SendState:
+    """How a send that takes long stands: bytes handed over, blockhashes used, seconds waited.
+
+    reason: the last word of the nodes, "" while they only do not show it.
+    """
+
+    num_tries: int
+    num_blockhashes: int
+    seconds: float
+    reason: str
+
+
+class SendWatch(Protocol):
+    """The follower of a send. `is_due`: False once nothing is won if it lands."""
+
+    @property
+    def is_due(self) -> bool:
+        """Asked before the bytes are repeated or signed anew."""
+        ...
+
+    def waiting(self, state: SendState) -> None:
+        """Learn that the send is not confirmed yet, at each repetition."""
+
+
+class _Alone:
+    """Nobody follows the send: it goes on until it is known."""
+
+    is_due = True
+
+    def waiting(self, state: SendState) -> None:
+        """Tell nobody."""
 
 
 @dataclass(slots=True)
@@ -102,6 +139,10 @@ class _Attempts:
     payer: Pubkey
     signed: SignedTransaction
     signatures: list[Signature]
+    watch: SendWatch
+    num_tries: int = 0
+    num_polls: int = 0
+    num_blockhashes: int = 0
     is_sent: bool = False
     last_error: RpcError | None = None
 
@@ -127,16 +168,20 @@ class Sender:
         self._num_sent = 0
 
     async def send(
-        self, instructions: Sequence[Instruction], signers: Sequence[Keypair]
+        self,
+        instructions: Sequence[Instruction],
+        signers: Sequence[Keypair],
+        watch: SendWatch | None = None,
     ) -> ConfirmedTransaction:
         """Send one transaction and wait until it is confirmed. The first signer pays.
 
+        Once `watch` says that it is not due any more, it is neither repeated nor signed anew.
         Raises ProgramRefusedError, InsufficientFundsError, TransactionFailedError and the like for
         a transaction that cannot succeed, BlockhashExpiredError when no attempt landed,
         UnconfirmedError when nothing can be known, MissingSignerError and TransactionTooLargeError
         before anything is sent.
         """
-        signatures: list[Signature] = []
+        attempts: _Attempts | None = None
         # Two equal transactions under one blockhash are one to the chain, which would swallow the
         # second of two deliberate payments; a few spare compute units tell them apart.
         self._num_sent += 1
@@ -146,12 +191,17 @@ class Sender:
             signed = assemble(
                 instructions, signers, (blockhash, last_height), self._budget, spare_units
             )
-            if signed.signature not in signatures:
-                signatures.append(signed.signature)
-            attempts = _Attempts(signers[0].pubkey(), signed, signatures)
+            if attempts is None:
+                attempts = _Attempts(signers[0].pubkey(), signed, [], watch or _Alone())
+            attempts.signed, attempts.is_sent = signed, False
+            attempts.num_blockhashes += 1
+            if signed.signature not in attempts.signatures:
+                attempts.signatures.append(signed.signature)
             landed = await self._land(attempts)
             if landed is not None:
                 return await self._confirmed(attempts, *landed)
+            if not attempts.watch.is_due:
+                raise BlockhashExpiredError(attempts.num_blockhashes)
             await self._sleeper(self._policy.poll_seconds)
         raise BlockhashExpiredError(self._policy.max_attempts)
 
@@ -160,14 +210,19 @@ class Sender:
         policy = self._policy
         is_open = await self._submit(attempts)
         for poll in range(policy.max_polls):
-            found = await self._look(attempts, search_history=not is_open)
-            if found is not None or not is_open:
+            is_known, found = await self._look(attempts, search_history=not is_open)
+            # An expired one that no node could be asked about may have landed: ask again.
+            if found is not None or (is_known and not is_open):
                 return found
-            await self._sleeper(policy.poll_seconds)
-            if poll % policy.height_every == policy.height_every - 1:
+            pace = 1 if attempts.watch.is_due else policy.undue_pace
+            await self._sleeper(policy.poll_seconds * pace)
+            attempts.num_polls += pace
+            if is_open and poll % policy.height_every == policy.height_every - 1:
                 is_open = not await self._has_expired(attempts.signed)
-            if is_open and poll % policy.resend_every == policy.resend_every - 1:
-                is_open = await self._submit(attempts)
+            if poll % policy.resend_every == policy.resend_every - 1:
+                attempts.watch.waiting(self._state(attempts))
+                if is_open and attempts.watch.is_due:
+                    is_open = await self._submit(attempts)
         raise UnconfirmedError(str(attempts.signed.signature), attempts.last_error)
 
     async def _submit(self, attempts: _Attempts) -> bool:
@@ -175,6 +230,7 @@ class Sender:
 
         A silent node is no answer: the bytes may be on their way, so polling decides.
         """
+        attempts.num_tries += 1
         try:
             await self._rpc.send(attempts.signed.raw)
         except TransactionRejectedError as error:
@@ -183,7 +239,8 @@ class Sender:
             if error.failure.kind == "AlreadyProcessed":
                 return True
             # The refusal may be the echo of our own success, here or under an earlier signature.
-            if await self._look(attempts, search_history=True) is None:
+            _is_known, found = await self._look(attempts, search_history=True)
+            if found is None:
                 raise self._sorted(attempts, error, landed=False) from error
         except RpcError as error:
             if isinstance(error, RpcRefusedError) and not attempts.is_sent:
@@ -194,8 +251,8 @@ class Sender:
 
     async def _look(
         self, attempts: _Attempts, *, search_history: bool
-    ) -> tuple[Signature, Status] | None:
-        """Return the attempt that succeeded, else one that failed on chain, else None.
+    ) -> tuple[bool, tuple[Signature, Status] | None]:
+        """Return whether a node answered, and the attempt that succeeded, else one that failed.
 
         Of several attempts a failed one may be the echo of another's success long ago, so the
         history is always searched then.
@@ -205,7 +262,8 @@ class Sender:
             statuses = await self._rpc.statuses(attempts.signatures, search_history=everywhere)
         except RpcError as error:
             attempts.last_error = error
-            return None
+            return False, None
+        attempts.last_error = None
         found = [
             (signature, status)
             for signature, status in zip(attempts.signatures, statuses, strict=True)
@@ -213,8 +271,17 @@ class Sender:
         ]
         for signature, status in found:
             if status.failure is None:
-                return signature, status
-        return found[-1] if found else None
+                return True, (signature, status)
+        return True, found[-1] if found else None
+
+    def _state(self, attempts: _Attempts) -> SendState:
+        error, seconds = attempts.last_error, attempts.num_polls * self._policy.poll_seconds
+        return SendState(
+            attempts.num_tries,
+            attempts.num_blockhashes,
+            round(seconds, 1),
+            "" if error is None else str(error),
+        )
 
     async def _has_expired(self, signed: SignedTransaction) -> bool:
         try:

@@ -17,6 +17,7 @@ from support.hostile_rpc import HostileServer, http, reply
 from troth_coordinator.chain.errors import (
     ChainError,
     MalformedReplyError,
+    RpcLimitedError,
     RpcRefusedError,
     RpcTimeoutError,
     RpcUnreachableError,
@@ -184,10 +185,47 @@ async def test_error_status(method):
 
 @EVERY_METHOD
 async def test_error_object_keeps_its_text(method):
-    body = b'{"jsonrpc":"2.0","id":0,"error":{"code":-32005,"message":"Node is behind by 42"}}'
+    body = b'{"jsonrpc":"2.0","id":0,"error":{"code":-32011,"message":"History is not kept"}}'
     async with HostileServer(lambda request: http(body)) as server:
-        with pytest.raises(RpcRefusedError, match="-32005: Node is behind by 42"):
+        with pytest.raises(RpcRefusedError, match="-32011: History is not kept"):
             await ask(server, method)
+
+
+@pytest.mark.parametrize("code", [-32005, -32429, 429])
+async def test_an_error_object_that_asks_us_to_wait(code):
+    error = {"code": code, "message": "Too many requests"}
+    body = json.dumps({"jsonrpc": "2.0", "id": 0, "error": error}).encode()
+    async with HostileServer(lambda request: http(body)) as server:
+        with pytest.raises(RpcLimitedError, match=f"error {code}: Too many requests") as caught:
+            await ask(server, "getSlot")
+    assert caught.value.retry_after_seconds is None
+
+
+@pytest.mark.parametrize(
+    ("status", "after", "seconds"),
+    [
+        ("429 Too Many Requests", "7", 7.0),
+        ("503 Service Unavailable", "3", 3.0),
+        ("429 Too Many Requests", "Fri, 31 Dec 1999 23:59:59 GMT", None),
+        ("429 Too Many Requests", "9" * 400, None),
+        ("429 Too Many Requests", "-1", None),
+    ],
+)
+async def test_a_status_that_asks_us_to_wait(status, after, seconds):
+    body = http(b"slow down", status).replace(b"\r\n", f"\r\nRetry-After: {after}\r\n".encode(), 1)
+    async with HostileServer(lambda request: body) as server:
+        with pytest.raises(RpcLimitedError, match=f"HTTP status {status[:3]}") as caught:
+            await ask(server, "getSlot")
+    assert caught.value.retry_after_seconds == seconds
+
+
+async def test_errors_call_a_node_by_its_name_not_by_its_address():
+    async with HostileServer(lambda request: http(b"oops", "500 Internal Error")) as server:
+        secret = server.url + "/?api-key=secret"
+        async with HttpRpc(secret, name="node.example") as rpc:
+            with pytest.raises(RpcUnreachableError, match=r"RPC at node\.example: ") as caught:
+                await rpc.get_slot()
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""Facts that decide money or weights, compared between the RPC nodes that a user named.
+
+Owns: which facts are compared, and the error that names both nodes and both values.
+Never: decides which of two nodes is right, or holds up anybody for one that does not answer.
+Next: failover.py, which has the nodes; client.py reads the facts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import AccountError, RpcDisagreementError, RpcError
+from troth_coordinator.chain.failover import FailoverRpc
+from troth_coordinator.rules.view import RoundFlag
+
+Facts = Mapping[str, str]
+"""Values by what they are. A fact that a node does not have (yet) is absent."""
+PATIENCE_SECONDS = 4.0
+"""How long a comparison waits for a node that is silent."""
+
+
+async def check_run(client: CoordinatorClient, run: Pubkey) -> None:
+    """Compare the network, what a run is bound to, and its stake terms.
+
+    Raises RpcDisagreementError. A node that does not answer is left out; with one node nothing is
+    compared.
+    """
+
+    async def facts(one: CoordinatorClient) -> Facts:
+        network = {"the genesis hash of the network": (await one.rpc.genesis_hash()).hex()}
+        try:
+            view = await one.read_run(run)
+        except AccountError as error:
+            return network | {f"the config hash of run {run}": error.found}
+        found = {
+            f"the config hash of run {run}": view.config_hash.hex(),
+            f"the data manifest hash of run {run}": view.manifest_hash.hex(),
+            f"the genesis root of run {run}": view.genesis_root.hex(),
+        }
+        terms = {f"{name} of run {run}": str(value) for name, value in asdict(view.params).items()}
+        return network | found | terms
+
+    await _compare(client, facts)
+
+
+async def check_roots(client: CoordinatorClient, run: Pubkey, round_: int) -> None:
+    """Compare the stored checkpoint, and the canonical root of a round. Raises as above.
+
+    Nodes are not equally far: a checkpoint is compared where they show that of the same round, a
+    canonical root where they show the round closed.
+    """
+
+    async def facts(one: CoordinatorClient) -> Facts:
+        view = await one.read_run(run)
+        found = {f"the checkpoint root of round {view.root_round}": view.root.hex()}
+        (account,) = await one.read_rounds(run, [round_])
+        if account is not None and account.flags & RoundFlag.CLOSED:
+            found[f"the canonical root of round {round_}"] = account.canonical_root.hex()
+        return found
+
+    await _compare(client, facts)
+
+
+async def _compare(
+    client: CoordinatorClient, read: Callable[[CoordinatorClient], Awaitable[Facts]]
+) -> None:
+    rpc = client.rpc
+    if not isinstance(rpc, FailoverRpc) or len(rpc.nodes) == 1:
+        return
+
+    async def ask(name: str) -> tuple[str, Facts]:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return name, await read(CoordinatorClient(rpc.nodes[name]))
+        except (RpcError, AccountError, TimeoutError):
+            return name, {}
+
+    known: dict[str, tuple[str, str]] = {}
+    for name, facts in await asyncio.gather(*(ask(name) for name in rpc.nodes)):
+        for fact, value in facts.items():
+            first = known.setdefault(fact, (name, value))
+            if first[1] != value:
+                raise RpcDisagreementError(fact, first, (name, value))
