@@ -8,7 +8,7 @@ Next: `troth_coordinator.chain.client`.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
@@ -22,7 +22,7 @@ from troth_coordinator.chain.errors import (
     TransactionFailedError,
     TransactionRejectedError,
 )
-from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.chain.failover import FailoverRpc
 
 Result = TypeVar("Result")
 
@@ -31,14 +31,14 @@ _UPGRADEABLE_BYTES: Final = 36
 
 
 @asynccontextmanager
-async def connect(url: str) -> AsyncIterator[CoordinatorClient]:
-    """Yield a client whose network has the program.
+async def connect(urls: str | Sequence[str]) -> AsyncIterator[CoordinatorClient]:
+    """Yield a client whose network has the program, over one address or several.
 
     Raises RpcError (no node, or no Solana node at the address) and ProgramIdError. If a transaction
     fails in a way that our program never does, and the code is another's, raises
     ForeignProgramError.
     """
-    async with HttpRpc(url) as rpc:
+    async with FailoverRpc.over([urls] if isinstance(urls, str) else urls) as rpc:
         client = CoordinatorClient(rpc)
         await client.check_program()
         try:

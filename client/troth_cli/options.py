@@ -35,6 +35,14 @@ Settings = Annotated[
 ]
 
 
+def split_addresses(given: list[str]) -> list[str]:
+    """Return the addresses, where one text may hold several with commas between them."""
+    found = [one.strip() for text in given for one in text.split(",") if one.strip()]
+    if not found:
+        raise typer.BadParameter("name at least one address, or leave the option out")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """The started command, recorded so that `main` can report its failure."""
@@ -76,8 +84,16 @@ class Networked(Common):
     """Options of commands that talk to a chain."""
 
     rpc: Annotated[
-        str, typer.Option("--rpc", metavar="URL", help="JSON-RPC address of the Solana network.")
-    ] = LOCAL_RPC
+        list[str],
+        typer.Option(
+            "--rpc",
+            metavar="URL",
+            envvar="TROTH_RPC",
+            callback=split_addresses,
+            help="JSON-RPC address of the Solana network; may be repeated, the preferred one first."
+            " Where one fails, the next is asked; what decides money or weights is compared.",
+        ),
+    ] = field(default_factory=lambda: [LOCAL_RPC])
 
 
 @dataclass(frozen=True, kw_only=True)

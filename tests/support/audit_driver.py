@@ -104,8 +104,7 @@ async def settle() -> None:
 class Node:
     """A node that shows these rounds and audits, and takes or refuses what is sent.
 
-    `failure` is raised by `send`, `read_failure` by whatever reads. `hangs` lets sends wait.
-    """
+    `failure` is raised by `send`, `read_failure` by whatever reads. `hangs` lets sends wait."""
 
     view: NetworkView = field(default_factory=view_at)
     rounds: dict[int, RoundView] = field(default_factory=dict)
@@ -113,6 +112,7 @@ class Node:
     failure: Exception | None = None
     read_failure: Exception | None = None
     hangs: asyncio.Event | None = None
+    rpc: None = None  # there is nothing to compare
     num_looks: int = 0
     num_reads: int = 0
     sent: list[list[Instruction]] = field(default_factory=list)
@@ -138,7 +138,7 @@ class Node:
         self.num_reads += 1
         return list(self.audits)
 
-    async def send(self, instructions: list[Instruction], _signers: Sequence[Keypair]) -> Any:
+    async def send(self, instructions: list[Instruction], *_signers_and_watch: Any) -> Any:
         self.sent.append(instructions)
         if self.hangs is not None:
             await self.hangs.wait()

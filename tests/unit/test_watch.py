@@ -1,15 +1,24 @@
-"""The watcher of the chain: one look serves all who wait; patience with a node has an end."""
+"""The watcher of the chain: one look serves all who wait; patience has no end."""
 
 import asyncio
 
 import pytest
 from support.audit_driver import AuditDriver, settle, view_at
 
-from troth_client.network.watch import MAX_FAILURES
 from troth_client.runtime.base import end
-from troth_coordinator.chain.errors import RpcTimeoutError
+from troth_coordinator.chain.errors import (
+    AccountMissingError,
+    AccountOwnerError,
+    ProgramMissingError,
+    RpcDisagreementError,
+    RpcTimeoutError,
+)
 
 AWAY = RpcTimeoutError("http://node", "nothing")
+GONE = AccountMissingError("Run", "its address")
+FOREIGN = AccountOwnerError("account", "the program as its owner", "the system program", "ask")
+NO_PROGRAM = ProgramMissingError("its address")
+LONG = 100
 
 
 @pytest.fixture
@@ -94,44 +103,28 @@ async def test_the_chain_is_read_once_a_slot(driver, watch):
         assert driver.node.num_looks == num_looks
 
 
-async def test_patience_ends_with_the_nodes_own_error(driver, watch):
+@pytest.mark.parametrize("error", [AWAY, GONE, FOREIGN, NO_PROGRAM])
+async def test_patience_has_no_end(driver, watch, error):
+    """Away for long, or an account that was there: the node is at fault, nobody ends for it."""
     following = driver.start(watch.follow())
-    driver.start(watch.next())
+    waiting = driver.start(watch.next())
     await settle()
-    await fail(driver, MAX_FAILURES)
+    driver.node.read_failure = error
+    for _ in range(LONG):
+        await driver.pass_slot()
     assert not following.done()
-    counts = [event["count"] for event in driver.named("chain_unreachable")]
-    assert counts == list(range(1, MAX_FAILURES + 1))
-    await fail(driver, 1)
-    with pytest.raises(RpcTimeoutError):
-        await following
+    assert not waiting.done()
+    driver.node.read_failure = None
+    await driver.pass_slot()
+    assert await waiting is watch.latest
 
 
-@pytest.mark.parametrize("wait", [None, "cancelled", "upcoming"])
-async def test_patience_is_spent_only_while_somebody_waits(driver, watch, wait):
-    """A node that is away during a long gradient ends no participant that needs nothing."""
-    following = driver.start(watch.follow())
-    if wait == "cancelled":
-        waiting = driver.start(watch.next())
-        await settle()
-        await end(waiting)
-    elif wait == "upcoming":
-        # Audits and housekeeping only listen: they can wait for as long as the node is away.
-        watch.upcoming()
+async def test_a_long_outage_is_reported_ever_more_rarely(driver, watch):
+    driver.start(watch.follow())
     await settle()
-    await fail(driver, MAX_FAILURES + 2)
-    assert not following.done()
+    await fail(driver, LONG)
     counts = [event["count"] for event in driver.named("chain_unreachable")]
-    assert counts == [1] * (MAX_FAILURES + 2)
-
-
-async def test_a_condition_that_is_waited_for_spends_patience(driver, watch):
-    following = driver.start(watch.follow())
-    driver.start(watch.until(lambda view: False))
-    await settle()
-    await fail(driver, MAX_FAILURES + 1)
-    with pytest.raises(RpcTimeoutError):
-        await following
+    assert counts == [1, 2, 4, 8, 16, 32, 64]
 
 
 async def test_a_failure_is_reported_with_its_reason_and_count(driver, watch):
@@ -142,16 +135,23 @@ async def test_a_failure_is_reported_with_its_reason_and_count(driver, watch):
     assert {one["reason"] for one in reported} == {str(AWAY)}
 
 
-async def test_a_look_that_succeeds_renews_the_patience(driver, watch):
+async def test_a_look_that_succeeds_ends_the_outage(driver, watch):
     """Anybody's look shows that the node is there."""
-    following = driver.start(watch.follow())
+    driver.start(watch.follow())
+    await settle()
     for _ in range(2):
-        driver.start(watch.next())
-        await settle()
-        await fail(driver, MAX_FAILURES)
+        await fail(driver, 3)
         driver.node.read_failure = None
         await watch.look()
-    assert not following.done()
+    counts = [event["count"] for event in driver.named("chain_unreachable")]
+    assert counts == [1, 2, 1, 2]
+
+
+async def test_two_nodes_that_disagree_are_a_loud_event(driver, watch):
+    watch.report(RpcDisagreementError("the root of round 3", ("a", "1"), ("b", "2")))
+    (reported,) = driver.named("rpc_disagreement")
+    assert "1, as a says" in reported["reason"]
+    assert "2, as b says" in reported["reason"]
 
 
 async def test_an_error_that_is_none_of_the_nodes_is_raised_at_once(driver, watch):

@@ -267,7 +267,7 @@ def export(options: ExportOptions, output: Output) -> None:
         workflow.drop_fetch(fetched)
     values = origin_values(origin, options.out)
     values["has_tokenizer"] = tokenizer is not None
-    done = f"Check it anywhere: troth checkpoint verify {options.out} --rpc {options.rpc}"
+    done = f"Check it anywhere: troth checkpoint verify {options.out} --rpc {options.rpc[0]}"
     output.result(values, facts(values), done)
 
 

@@ -110,12 +110,12 @@ def airdrop(options: AirdropOptions, output: Output) -> None:
     """Give an address lamports out of nothing (local networks and devnet)."""
     from troth_cli.connection import run_async
     from troth_coordinator.chain.client import CoordinatorClient
-    from troth_coordinator.chain.http_rpc import HttpRpc
+    from troth_coordinator.chain.failover import FailoverRpc
 
     to, amount = address(options.to, "ADDRESS"), lamports(options.amount, "SOL")
 
     async def work() -> int:
-        async with HttpRpc(options.rpc) as rpc:
+        async with FailoverRpc.over(options.rpc) as rpc:
             client = CoordinatorClient(rpc)
             await client.airdrop(to, amount)
             return await client.balance(to)

@@ -143,7 +143,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     refill_lamports = lamports(options.refill_sol, "--refill-sol")
     stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
     request = workflow.JoinRequest(
-        rpc_url=options.rpc,
+        rpc_urls=tuple(options.rpc),
         run=run,
         config=settings.config,
         data=options.data,

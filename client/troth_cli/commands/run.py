@@ -103,7 +103,8 @@ def create(options: CreateOptions, output: Output) -> None:
     from troth_client.data.manifest import load_manifest
 
     settings = run_settings(options.config, options.settings)
-    creation.check_calibrated(settings, options.rpc)
+    for rpc in options.rpc:
+        creation.check_calibrated(settings, rpc)
     key = read_key(options.key, output.warn)
     fund = lamports(options.fund, "--fund")
     council = address(options.council, "--council") if options.council else key.pubkey()

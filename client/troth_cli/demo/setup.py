@@ -137,7 +137,7 @@ def participant_processes(
         ParticipantProcess(
             participant.plan.name,
             ParticipantSettings(
-                rpc_url=rpc_url,
+                rpc_urls=(rpc_url,),
                 run=str(demo.run),
                 config=demo.config,
                 data=demo.data,

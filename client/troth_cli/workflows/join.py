@@ -37,7 +37,7 @@ SESSION_FILE: Final = "session.json"
 class JoinRequest:
     """The options of the command line, read but not yet checked against the run."""
 
-    rpc_url: str
+    rpc_urls: tuple[str, ...]
     run: Pubkey
     config: RunConfig
     data: Path

@@ -40,6 +40,12 @@ FEE_RESERVE_LAMPORTS: Final = 10_000_000
 PRINTED: Final = frozenset(
     {
         "joined",
+        "rpc_trouble",
+        "rpc_recovered",
+        "rpc_disagreement",
+        "send_waiting",
+        "send_late",
+        "send_failed",
         "endpoint_differs",
         "endpoint_set",
         "session_refilled",
@@ -119,7 +125,7 @@ def take_part(
 
 async def check_run(request: JoinRequest) -> NetworkView:
     """Return the run; raises unless the config describes it and the owner can pay to join."""
-    async with connect(request.rpc_url) as client:
+    async with connect(request.rpc_urls) as client:
         view = await client.snapshot(request.run)
         check_config(view.run, request.config)
         owner = request.owner.pubkey()
@@ -194,7 +200,7 @@ def _settings(
 ) -> ParticipantSettings:
     host, port = listen
     return ParticipantSettings(
-        rpc_url=request.rpc_url,
+        rpc_urls=request.rpc_urls,
         run=str(request.run),
         config=request.config,
         data=request.data,

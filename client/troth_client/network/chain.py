@@ -16,6 +16,7 @@ from solders.pubkey import Pubkey
 
 from troth_client.network.errors import out_of_ring
 from troth_client.network.round_log import RoundLog
+from troth_client.network.sends import Due, Follower
 from troth_client.network.watch import ChainWatcher
 from troth_client.runtime.base import Runtime
 from troth_client.telemetry.events import EventSink
@@ -96,26 +97,70 @@ class RunChain:
         """Return the first view for which `holds` is true."""
         return await self.watch.until(holds)
 
-    async def send(self, *instructions: Instruction) -> ConfirmedTransaction:
-        """Send instructions in one transaction. Raises TransactionError, RpcError."""
-        return await self.client.send(list(instructions), [self.identity.session])
+    async def send(
+        self, *instructions: Instruction, due: Due | None = None
+    ) -> ConfirmedTransaction:
+        """Send instructions in one transaction. Raises TransactionError, RpcError.
+
+        `due` ends the repetitions of a send that is of no use any more.
+        """
+        follower = Follower(self.events, instructions, due or Due())
+        sent = await self.client.send(list(instructions), [self.identity.session], follower)
+        follower.landed()
+        return sent
 
     async def send_carrying(
-        self, instruction: Instruction, carried: Sequence[Instruction]
+        self, instruction: Instruction, carried: Sequence[Instruction], due: Due
     ) -> ConfirmedTransaction:
         """Send an instruction with others that may arrive too late. Raises as `send`."""
-        return await self.client.send_carrying([instruction], carried, [self.identity.session])
+        follower = Follower(self.events, [instruction, *carried], due)
+        signers = [self.identity.session]
+        sent = await self.client.send_carrying([instruction], carried, signers, follower)
+        follower.landed()
+        return sent
 
     async def finish(self, send: Coroutine[Any, Any, T]) -> T:
         """Do a send and what follows from it to the end, even if the caller is cancelled meanwhile.
 
         A transaction may have landed already: its event and fee must not be lost.
         """
+        task = self._begin_send(send)
+        await self.runtime.wait_for_others(task)
+        return task.result()
+
+    async def send_while(
+        self,
+        is_useful: Callable[[NetworkView], bool],
+        send: Callable[[Due], Coroutine[Any, Any, T]],
+    ) -> T | None:
+        """Do a send in an asyncio task of its own; wait for it while a view says it is of use.
+
+        Returns None once it is not: an RPC node that swallows transactions holds up nobody. The
+        send then ends by itself, without repetitions, and reports what became of it.
+        """
+        due = Due()
+        task = self._begin_send(send(due))
+        while not task.done():
+            upcoming = self.watch.upcoming()
+            await self.runtime.wait_for_others(task, upcoming)
+            is_over = upcoming.done() and not is_useful(upcoming.result())
+            if is_over and not task.done():
+                due.is_due = False
+                task.add_done_callback(self._report_send)
+                return None
+        return task.result()
+
+    def _begin_send(self, send: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         task = self.runtime.start(send, "send")
         self.sends.add(task)
         task.add_done_callback(self._forget_send)
-        await self.runtime.wait_for_others(task)
-        return task.result()
+        return task
+
+    def _report_send(self, task: "asyncio.Task[Any]") -> None:
+        """Report the failure of a send for which nobody waits any more."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.events.emit("send_failed", reason=str(error))
 
     async def all_sent(self) -> None:
         """Wait for the sends under way; each gives up by itself."""

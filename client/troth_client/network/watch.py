@@ -1,7 +1,8 @@
 """The watcher of the chain: it reads the chain once per look and hands the view to all who wait.
 
-Owns: the newest view, the waiters for the next one, and patience with an RPC node that does not
-answer. Never: sends, or decides what a view asks for. Next: `chain.py`.
+Owns: the newest view, the waiters for the next one, and patience with RPC nodes that do not answer
+or show what cannot be: it has no end. Never: sends, or decides what a view asks for.
+Next: `chain.py`; `troth_coordinator/chain/failover.py` backs off and asks others.
 """
 
 import asyncio
@@ -13,13 +14,28 @@ from solders.pubkey import Pubkey
 from troth_client.runtime.base import Runtime
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.errors import BlockhashExpiredError, RpcError, UnconfirmedError
+from troth_coordinator.chain.errors import (
+    AccountError,
+    BlockhashExpiredError,
+    ProgramIdError,
+    RpcDisagreementError,
+    RpcError,
+    UnconfirmedError,
+)
 from troth_coordinator.rules.view import NetworkView
 
-MAX_FAILURES = 30
-"""How often in a row the RPC node may fail before the participant gives up."""
-RPC_FAILURES = (RpcError, UnconfirmedError, BlockhashExpiredError)
-"""Errors of an RPC node that is away, late or overloaded; the same call can be tried again."""
+RPC_FAILURES = (
+    RpcError,
+    AccountError,
+    ProgramIdError,
+    UnconfirmedError,
+    BlockhashExpiredError,
+)
+"""Errors of an RPC node that is away, late or overloaded, or shows what cannot be.
+
+The same call can be tried again. A participant that has begun has read its run and its program. If
+one of them is missing later, or belongs to others, that is a bad answer of an RPC node.
+"""
 
 
 class ChainWatcher:
@@ -35,7 +51,6 @@ class ChainWatcher:
         self._next: asyncio.Future[NetworkView] | None = None
         self._latest: NetworkView | None = None
         self._num_failures = 0
-        self._num_waiting = 0
 
     @property
     def latest(self) -> NetworkView:
@@ -63,11 +78,7 @@ class ChainWatcher:
     async def next(self) -> NetworkView:
         """Return the next view that anybody's look brings, within about a slot."""
         waiting = self.upcoming()
-        self._num_waiting += 1
-        try:
-            await self._runtime.wait_for_others(waiting)
-        finally:
-            self._num_waiting -= 1
+        await self._runtime.wait_for_others(waiting)
         return waiting.result()
 
     async def until(self, holds: Callable[[NetworkView], bool]) -> NetworkView:
@@ -78,21 +89,23 @@ class ChainWatcher:
         return view
 
     async def follow(self) -> NoReturn:
-        """Look once a slot, for ever. When patience is over, raises the RPC node's last error.
-
-        Only failures while a round waits for the chain count. During a long gradient the RPC node
-        may be away for as long as the gradient takes.
-        """
+        """Look once a slot, for ever, however long the RPC nodes are away."""
         while True:
             await self._runtime.wait()
             try:
                 await self.look()
             except RPC_FAILURES as error:
-                self._num_failures += self._num_waiting > 0
-                if self._num_failures > MAX_FAILURES:
-                    raise
-                self.report(error, self._num_failures)
+                self._num_failures += 1
+                if is_power_of_two(self._num_failures):
+                    self.report(error, self._num_failures)
 
     def report(self, error: Exception, count: int = 1) -> None:
         """Report that the RPC node failed `count` times in a row; the caller tries again later."""
+        if isinstance(error, RpcDisagreementError):
+            self._events.emit("rpc_disagreement", reason=str(error))
         self._events.emit("chain_unreachable", count=max(1, count), reason=str(error))
+
+
+def is_power_of_two(count: int) -> bool:
+    """Tell whether a count that grows by one has doubled since it last did: 1, 2, 4, 8, ..."""
+    return count & (count - 1) == 0

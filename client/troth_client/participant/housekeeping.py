@@ -6,6 +6,7 @@ Never: treats a lost race as an error, or lets a send that hangs delay another.
 Next: `steps/transitions.py`, `audit/transitions.py`, `checkpoints.py`.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from random import Random
 from typing import NoReturn
@@ -17,6 +18,7 @@ from troth_client.audit.transitions import due_for, open_audit, take_step
 from troth_client.member import Member
 from troth_client.network.chain import RunChain
 from troth_client.network.named_tasks import NamedTasks
+from troth_client.network.sends import Due
 from troth_client.participant.checkpoints import Checkpoints
 from troth_client.state.audit_state import AuditState
 from troth_client.state.verdict_store import Duty
@@ -122,14 +124,22 @@ async def due_seeds(chain: RunChain, view: NetworkView) -> list[RoundView]:
     return [round_ for round_ in found if round_ is not None and view.slot > round_.seed_slot]
 
 
-async def try_send(chain: RunChain, view: NetworkView, due: list[Instruction]) -> bool:
-    """Send a transition; False if it was refused: the next view tells whether it is still due."""
-    return await chain.finish(_try_send(chain, view.run.phase.name, due))
+async def try_send(chain: RunChain, view: NetworkView, steps: list[Instruction]) -> bool:
+    """Send a transition; False if it was refused, or is over before it landed.
+
+    The next view tells whether it is still due.
+    """
+    moment = view.run.round, view.run.phase
+    has_landed = await chain.send_while(
+        lambda now: (now.run.round, now.run.phase) == moment,
+        partial(_try_send, chain, view.run.phase.name, steps),
+    )
+    return bool(has_landed)
 
 
-async def _try_send(chain: RunChain, phase: str, due: list[Instruction]) -> bool:
+async def _try_send(chain: RunChain, phase: str, steps: Sequence[Instruction], due: Due) -> bool:
     try:
-        sent = await chain.send(*due)
+        sent = await chain.send(*steps, due=due)
     except REFUSALS as error:
         # Another participant was faster, or the chain sees it differently.
         chain.events.emit("crank_refused", phase=phase, name=error.name)

@@ -5,8 +5,13 @@ still who we were. Never: stakes or leaves; the owner does that from the command
 Next: `steps/replay.py`, which brings the weights to the round they must have.
 """
 
+from functools import partial
+
+from solders.instruction import Instruction
+
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import BarredError, ReplacedError
+from troth_client.network.sends import Due
 from troth_client.steps.replay import Replay
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
@@ -78,8 +83,16 @@ async def get_ready(replay: Replay, view: NetworkView) -> None:
             return
     vote = root_vote(chain.run, round_, chain.identity.owner_address, replica.root())
     post = instructions.post_ready(chain.at, chain.payer, chain.index, round_, vote)
+    about = run.phase, run.round
+    await chain.send_while(
+        lambda now: (now.run.phase, now.run.round) == about,
+        partial(_send_ready, chain, post, round_),
+    )
+
+
+async def _send_ready(chain: RunChain, post: Instruction, round_: int, due: Due) -> None:
     try:
-        sent = await chain.send(post)
+        sent = await chain.send(post, due=due)
     except REFUSALS as error:
         chain.events.emit("ready_refused", round=round_, name=error.name, reason=str(error))
     else:
@@ -99,12 +112,20 @@ async def get_active(chain: RunChain, view: NetworkView) -> bool:
     if ready_round is None or not _opens_to(chain, entry, ready_round):
         return False
     step = instructions.activate(chain.at, chain.payer, chain.index, entry.ready_round)
+    round_ = view.run.round
+    is_active = await chain.send_while(
+        lambda now: now.run.round == round_, partial(_send_activate, chain, step, round_)
+    )
+    return bool(is_active)
+
+
+async def _send_activate(chain: RunChain, step: Instruction, round_: int, due: Due) -> bool:
     try:
-        sent = await chain.send(step)
+        sent = await chain.send(step, due=due)
     except REFUSALS as error:
         chain.events.emit("activate_refused", name=error.name, reason=str(error))
         return False
-    chain.events.emit("activated", round=view.run.round, fee=sent.fee_lamports)
+    chain.events.emit("activated", round=round_, fee=sent.fee_lamports)
     return True
 
 

@@ -14,6 +14,7 @@ import signal
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +31,7 @@ from troth_client.data.tokens import kept_tokenizer
 from troth_client.member import Member
 from troth_client.model.device import choose_device
 from troth_client.network.chain import OUTSIDE, Identity
+from troth_client.network.rpc_events import RpcEvents
 from troth_client.participant.assembly import (
     EarlyParts,
     Ports,
@@ -53,9 +55,10 @@ from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.agreement import check_run
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
-from troth_coordinator.chain.errors import TransactionError
-from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.chain.errors import RpcDisagreementError, RpcError, TransactionError
+from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.ids import Digest, ParticipantIndex
 from troth_coordinator.rules.membership import index_of_owner
@@ -105,12 +108,12 @@ async def participate(
     key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(as_events(events))
-        rpc = await stack.enter_async_context(HttpRpc(settings.rpc_url))
+        opened = FailoverRpc.over(settings.rpc_urls, RpcEvents(events))
+        rpc = await stack.enter_async_context(opened)
         chain = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=settings.poll_seconds))
-        await chain.check_program()
-        run = await chain.read_run(Pubkey.from_string(settings.run))
+        run = await _patiently(settings, partial(_checked_run, chain, settings))
         owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
-        known, announced = await _known(owner)
+        known, announced = await _patiently(settings, partial(_known, owner))
         transport = await stack.enter_async_context(_open_transport(settings, announced))
         store = stack.enter_context(_open_store(settings, owner, events))
         threads = settings.num_threads or os.cpu_count()
@@ -118,7 +121,8 @@ async def participate(
         runtime = ProcessRuntime(settings.poll_seconds)
         ports = wrap(Ports(chain, transport, store, runtime, events))
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
-        member = await _assemble(settings, identity, ports, hashers)
+        genesis = Digest(await _patiently(settings, rpc.genesis_hash))
+        member = await _assemble(settings, run, genesis, identity, (ports, hashers))
         supervisor = await _enter(owner, settings, member)
         if known is not None:
             await announce(owner, announced, transport.endpoint, events)
@@ -130,19 +134,47 @@ async def participate(
 async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) -> Supervisor:
     """Return the member at work under its index; a newcomer fetches and replays, then deposits."""
     chain, endpoint = member.chain, member.submissions.transport.endpoint
-    is_late = chain.index == OUTSIDE and (await owner.client.read_run(owner.at.run)).round > 0
+    view = await _patiently(settings, partial(owner.client.read_run, owner.at.run))
+    is_late = chain.index == OUTSIDE and view.round > 0
     if is_late:
         await _interruptible(member, Supervisor(member).arrive)
-    index, fee = await _join(owner, settings, chain.identity.session, endpoint)
+    joining = partial(_join, owner, settings, chain.identity.session, endpoint)
+    index, fee = await _patiently(settings, joining)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
     return Supervisor(joined(member, index), has_arrived=is_late)
 
 
+async def _patiently(settings: ParticipantSettings, ask: Callable[[], Awaitable[T]]) -> T:
+    """Return the answer of the RPC nodes, however long they are away.
+
+    Raises at once what no waiting heals: a run or a program that is not there, or two RPC
+    nodes that disagree.
+    """
+    while True:
+        try:
+            return await ask()
+        except RpcDisagreementError:
+            raise
+        except RpcError:  # `rpc_trouble` says where, and why
+            await asyncio.sleep(settings.poll_seconds)
+
+
+async def _checked_run(chain: CoordinatorClient, settings: ParticipantSettings) -> RunView:
+    """Return the run, of which all RPC nodes say the same. Raises AccountError, ProgramIdError."""
+    run = Pubkey.from_string(settings.run)
+    await chain.check_program()
+    await check_run(chain, run)
+    return await chain.read_run(run)
+
+
 async def _assemble(
-    settings: ParticipantSettings, identity: Identity, ports: Ports, hashers: Executor
+    settings: ParticipantSettings,
+    run: RunView,
+    genesis: Digest,
+    identity: Identity,
+    parts: tuple[Ports, Executor],
 ) -> Member:
-    run = await ports.chain.read_run(Pubkey.from_string(settings.run))
-    genesis = Digest(await ports.chain.rpc.genesis_hash())
+    ports, hashers = parts
     early = early_parts(run, settings.config, identity, genesis, ports)
 
     async def load() -> Member:
@@ -210,10 +242,10 @@ async def announce(owner: Owner, announced: str, ours: str, events: EventSink) -
         return
     try:
         sent = await owner.set_endpoint(ours)
-    except TransactionError as error:
+    except (TransactionError, RpcError) as error:
         reason = (
             f"others look for this participant at {announced or 'no address'}, not at"
-            f" {ours or 'none'}, and the change was refused ({error}); `troth set-endpoint` tries"
+            f" {ours or 'none'}, and the change did not land ({error}); `troth set-endpoint` tries"
             " it again"
         )
         events.emit("endpoint_differs", reason=reason)

@@ -7,8 +7,8 @@ Next: `round.py`; `membership.py` for ready and activate, `cooldown.py` for the 
 from collections import Counter
 
 from troth_client.member import Member
-from troth_client.network.errors import LaggingError, StoppedError
-from troth_client.network.watch import MAX_FAILURES, RPC_FAILURES
+from troth_client.network.errors import BarredError, LaggingError, ReplacedError, StoppedError
+from troth_client.network.watch import RPC_FAILURES, is_power_of_two
 from troth_client.participant.audits import is_needed, owes
 from troth_client.participant.cooldown import vote_root
 from troth_client.participant.membership import (
@@ -29,6 +29,8 @@ from troth_coordinator.rules.view import EntryFlag, NetworkView
 OPEN = (Phase.COMMIT, Phase.ATTEST)
 MOST_RECOVERIES = 2
 """How often a participant goes on from the same checkpoint before it gives up."""
+STRANGE_LOOKS = 3
+"""How many looks in a row must show that our place is taken or barred: one may be a bad answer."""
 
 
 async def begin(member: Member) -> None:
@@ -60,20 +62,23 @@ async def run_rounds(member: Member) -> NetworkView:
         except RPC_FAILURES as error:
             # Everything in a round can be repeated: it begins again where the chain stands.
             phases.num_failures += 1
+            if member.state.stop.is_set():
+                return member.chain.watch.latest
             await endure(member, error, phases.num_failures)
         except StoppedError as error:
             member.chain.events.emit("stopped_behind", reason=str(error))
-            return await member.chain.look()
+            return member.chain.watch.latest
         else:
             if last is not None:
                 return last
 
 
 async def endure(member: Member, error: Exception, num_failures: int) -> None:
-    """Wait for an RPC node that does not answer; raise its error after too many in a row."""
-    if num_failures > MAX_FAILURES:
+    """Wait for RPC nodes that do not answer; raise their error only if a stop is asked for."""
+    if member.state.stop.is_set():
         raise error
-    member.chain.watch.report(error, num_failures)
+    if is_power_of_two(num_failures):
+        member.chain.watch.report(error, num_failures)
     await member.chain.runtime.wait()
 
 
@@ -89,6 +94,7 @@ class _Phases:
         self._is_short = False
         self._next_view: NetworkView | None = None
         self._recovered: Counter[RoundIndex] = Counter()
+        self._num_strange = 0
         self.num_failures = 0
 
     async def turn(self) -> NetworkView | None:
@@ -110,11 +116,15 @@ class _Phases:
         member = self._member
         view, self._next_view = self._next_view or await member.chain.look(), None
         self.num_failures = 0
-        check_standing(member.chain, view)
+        if not self._stands(view):
+            await self._wait()
+            return None
         self._report_phase(view)
         self._report_stake(view)
-        if member.state.stop.is_set():
-            return view
+        return view if member.state.stop.is_set() else await self._act(view)
+
+    async def _act(self, view: NetworkView) -> NetworkView | None:
+        member = self._member
         if has_left(member.chain, view):
             # We still owe openings and verdicts for our time as a member.
             if not await owes(member, view):
@@ -129,6 +139,18 @@ class _Phases:
             return view
         await self._wait()
         return None
+
+    def _stands(self, view: NetworkView) -> bool:
+        """Tell whether our entry is ours; raise once several looks in a row say that it is not."""
+        try:
+            check_standing(self._member.chain, view)
+        except (ReplacedError, BarredError):
+            self._num_strange += 1
+            if self._num_strange == STRANGE_LOOKS:
+                raise
+            return False
+        self._num_strange = 0
+        return True
 
     async def _wait(self) -> None:
         self._next_view = await self._member.chain.watch.next()

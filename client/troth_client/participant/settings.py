@@ -15,6 +15,7 @@ from troth_coordinator.rules.view import Role
 class ParticipantSettings:
     """The settings of `troth join`. All are picklable, so that a fleet can hand them to a child.
 
+    `rpc_urls` are addresses of RPC nodes, the preferred one first.
     `owner` and `session` are 64-byte key pairs. `endpoint` is the address for others; "" means the
     address that we listen on. Host "" listens nowhere: every connection is outbound, and the
     participant announces no endpoint. Port 0 is any free port at join, and the announced port
@@ -26,7 +27,7 @@ class ParticipantSettings:
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     """
 
-    rpc_url: str
+    rpc_urls: tuple[str, ...]
     run: str
     config: RunConfig
     data: Path

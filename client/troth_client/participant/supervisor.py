@@ -37,8 +37,7 @@ class Supervisor:
 
         Returns the last view. When a stop was asked for, reports the audit duties that are left.
         Raises the error that ended a task: RootDisputeError, DisputedError, LaggingError,
-        TooSlowError, ReplacedError, BarredError, and the chain client's error when an RPC node
-        stays unreachable.
+        TooSlowError, ReplacedError, BarredError. RPC nodes that stay away end nothing.
         """
         member = self.member
         try:

@@ -5,9 +5,11 @@ not pass, nor attests twice. Next: `await_close.py`.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from troth_attestation.possession import possession, vouched
 from troth_client.network.chain import RunChain
+from troth_client.network.sends import Due
 from troth_client.state.records import Held, OwnRoot, RoundPlan
 from troth_client.steps.transitions import close_by
 from troth_client.telemetry.spans import timed
@@ -15,6 +17,7 @@ from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView
 
 
 @timed("attest")
@@ -33,16 +36,37 @@ async def attest(
     if view.run.phase != Phase.ATTEST or bitmap.has(round_.attested, chain.index):
         return
     payloads = {i: one.submission.payload for i, one in held.items() if one.decoded is not None}
-    proof = possession(chain.run, plan.round, chain.identity.owner_address, payloads)
-    attestation = instructions.attest(
-        chain.at, chain.payer, chain.index, plan.round, vouched(payloads), proof
+    await chain.send_while(
+        lambda now: _is_awaited(chain, plan, now), partial(_send, chain, own, view, payloads)
     )
+
+
+def _is_awaited(chain: RunChain, plan: RoundPlan, view: NetworkView) -> bool:
+    """Whether the chain shows that the round waits for our attestation."""
+    round_ = view.round
+    if round_ is None or round_.round != plan.round or view.run.phase != Phase.ATTEST:
+        return False
+    return not bitmap.has(round_.attested, chain.index)
+
+
+async def _send(
+    chain: RunChain,
+    own: OwnRoot | None,
+    view: NetworkView,
+    payloads: Mapping[int, bytes],
+    due: Due,
+) -> None:
+    round_ = view.run.round
+    proof = possession(chain.run, round_, chain.identity.owner_address, payloads)
+    attestation = instructions.attest(
+        chain.at, chain.payer, chain.index, round_, vouched(payloads), proof
+    )
+    carried = close_by(chain, own, view, vouched(payloads))
     try:
-        carried = close_by(chain, own, view, vouched(payloads))
-        sent = await chain.send_carrying(attestation, carried)
+        sent = await chain.send_carrying(attestation, carried, due)
     except REFUSALS as error:
-        chain.events.emit("attest_refused", round=plan.round, name=error.name, reason=str(error))
+        chain.events.emit("attest_refused", round=round_, name=error.name, reason=str(error))
         return
     chain.events.emit(
-        "attested", round=plan.round, held=len(payloads), fee=sent.fee_lamports, slot=sent.slot
+        "attested", round=round_, held=len(payloads), fee=sent.fee_lamports, slot=sent.slot
     )

@@ -8,10 +8,14 @@ Next: `replay.py` for roots that disagree, `settle.py`.
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
+
+from solders.instruction import Instruction
 
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import LaggingError, StoppedError
+from troth_client.network.sends import Due
 from troth_client.network.submissions import Submissions
 from troth_client.state.records import Closure, Held, Payloads
 from troth_client.state.round_state import RoundState
@@ -145,16 +149,26 @@ async def _report(chain: RunChain, view: NetworkView, round_: int, targets: set[
         report = instructions.report_missing(
             chain.at, chain.payer, chain.index, round_, target, view.run.round
         )
-        try:
-            sent = await chain.send(report)
-        except REFUSALS as error:
-            chain.events.emit("report_refused", round=round_, index=target, name=error.name)
-            if error.name != "AlreadyReported":
-                continue
-        else:
-            chain.events.emit("reported_missing", round=round_, index=target, fee=sent.fee_lamports)
-        reported.add(target)
+        is_known = await chain.send_while(
+            lambda now: now.run.round == view.run.round,
+            partial(_send_report, chain, report, round_, target),
+        )
+        if is_known:
+            reported.add(target)
     return reported
+
+
+async def _send_report(
+    chain: RunChain, report: Instruction, round_: int, target: int, due: Due
+) -> bool:
+    """Send a report; return whether the chain has ours now."""
+    try:
+        sent = await chain.send(report, due=due)
+    except REFUSALS as error:
+        chain.events.emit("report_refused", round=round_, index=target, name=error.name)
+        return error.name == "AlreadyReported"
+    chain.events.emit("reported_missing", round=round_, index=target, fee=sent.fee_lamports)
+    return True
 
 
 def _may_report(chain: RunChain, view: NetworkView, round_: int) -> bool:

@@ -5,9 +5,12 @@ Owns: the order of these two, and that a round is committed to once. Never: send
 Next: `publish.py`.
 """
 
+from functools import partial
+
 from troth_attestation import header as headers
 from troth_attestation.header import Header
 from troth_client.network.chain import RunChain
+from troth_client.network.sends import Due
 from troth_client.state.records import RoundPlan
 from troth_client.state.round_state import RoundState
 from troth_client.steps.transitions import advance_by
@@ -50,16 +53,28 @@ async def commit(
         entry = state.residual.entry()
         state.store.save_submission(submission, entry)
         state.archive.put(entry)
-    await _send(chain, plan, view, header)
+    await chain.send_while(
+        lambda now: _is_awaited(chain, plan, now), partial(_send, chain, plan, view, header)
+    )
 
 
-async def _send(chain: RunChain, plan: RoundPlan, view: NetworkView, header: Header) -> None:
+def _is_awaited(chain: RunChain, plan: RoundPlan, view: NetworkView) -> bool:
+    """Whether the chain shows that the round waits for our commitment."""
+    round_ = view.round
+    if round_ is None or round_.round != plan.round or view.run.phase != Phase.COMMIT:
+        return False
+    return not bitmap.has(round_.committed, chain.index)
+
+
+async def _send(
+    chain: RunChain, plan: RoundPlan, view: NetworkView, header: Header, due: Due
+) -> None:
     vote = root_vote(chain.run, plan.round, header.owner, header.state_root)
     committing = instructions.commit_payload(
         chain.at, chain.payer, chain.index, plan.round, headers.header_hash(header), vote
     )
     try:
-        sent = await chain.send_carrying(committing, advance_by(chain, view))
+        sent = await chain.send_carrying(committing, advance_by(chain, view), due)
     except REFUSALS as error:
         chain.events.emit("commit_refused", round=plan.round, name=error.name, reason=str(error))
         return

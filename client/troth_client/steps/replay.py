@@ -28,6 +28,7 @@ from troth_client.steps.verified import load_verified
 from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.pace import Pace
 from troth_client.telemetry.spans import timed
+from troth_coordinator.chain.agreement import check_roots
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, RunView
 
@@ -257,13 +258,16 @@ async def check_root(replay: Replay, canonical: bytes) -> None:
     """Compare our root of the replica's round with the canonical one; heal or stop.
 
     Zeros (a void round) say nothing. Where our own state cannot be replayed, its pieces are
-    compared with those of others (HEALING). Raises RootDisputeError, and as `Restore.heal`.
+    compared with those of others (HEALING). Raises RootDisputeError, RpcDisagreementError, and as
+    `Restore.heal`.
     """
     state, events = replay.state, replay.events
     own, round_ = state.replica.root(), state.replica.round
     if canonical in (ZERO_DIGEST, own):
         return
     events.emit("root_differs", round=round_, canonical=canonical.hex(), own=own.hex())
+    # Healing discards our weights, and a dispute ends us: one RPC node alone must not cause it.
+    await check_roots(replay.chain.client, replay.chain.at.run, round_)
     # Replaying moves the replica: these are what HEALING compares.
     ours = {name: value.copy() for name, value in state.replica.arrays().items()}
     found: list[bytes] = [own]

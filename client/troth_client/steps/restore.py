@@ -30,6 +30,7 @@ from troth_client.runtime.files import FolderInUseError
 from troth_client.state.round_state import RoundState
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import take_up
+from troth_coordinator.chain.agreement import check_roots
 from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView
 
@@ -65,6 +66,7 @@ class Restore:
         while True:
             wanted = newest_state(view.run)
             self._check_dispute()
+            await check_roots(self.chain.client, self.chain.at.run, wanted.round)
             try:
                 with self._remembering(wanted.round):
                     loaded = await self._checkpoint(wanted)

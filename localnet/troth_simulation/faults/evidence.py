@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from troth_client.telemetry.events import EventTail, int_of
+from troth_client.telemetry.event_log import EventTail
+from troth_client.telemetry.events import int_of
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_audits import AuditSettled, CaseSettled, Penalised
 from troth_coordinator.chain.event_types_rounds import RoundSettled

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from troth_client.telemetry.events import EventTail
+from troth_client.telemetry.event_log import EventTail
 from troth_coordinator.chain.errors import RpcError
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.membership import index_of_owner

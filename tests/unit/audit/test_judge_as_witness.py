@@ -68,7 +68,7 @@ async def test_what_is_judged_is_on_disk_before_its_hash_is_sent(driver):
     kept = []
     take = driver.node.send
 
-    async def send(instructions, signers):
+    async def send(instructions, signers, watch=None):
         kept.append(list(driver.audits.verdicts.duties()))
         return await take(instructions, signers)
 
