@@ -7,7 +7,7 @@ import pytest
 from solders.pubkey import Pubkey
 from support.fields import assert_fields
 
-from troth_client.telemetry.events import EventLog
+from troth_client.telemetry.event_log import EventLog
 from troth_coordinator.chain.event_types_audits import AuditSettled, Penalised
 from troth_coordinator.chain.event_types_rounds import RoundSettled
 from troth_simulation.faults import evidence
