@@ -108,7 +108,10 @@ class RpcProxy:
             await self._session.close()
 
     async def _handle(self, request: web.Request) -> web.Response:
-        body = await request.read()
+        try:
+            body = await request.read()
+        except ConnectionError:
+            return web.Response(status=400)  # the caller died: nobody reads this
         call = json.loads(body)
         method = str(call.get("method")) if isinstance(call, dict) else "batch"
         self.traffic.requests[method] += 1
