@@ -106,6 +106,25 @@ async def test_a_send_that_ended_just_now_is_not_waited_for_in_circles(driver):
     assert driver.chain.sends == set()
 
 
+async def test_a_send_is_left_alone_once_a_view_says_that_it_is_of_no_use(driver):
+    """An older view, of an RPC node that lags, says nothing about it."""
+    now = view_at(2_000)
+    await driver.look(now)
+    task = driver.start(try_send(driver.chain, now, ["step"]))
+    await settle()
+    await driver.look(view_at(1_990, round_=1))
+    assert not task.done()
+    await driver.look(view_at(2_001, round_=now.run.round + 1))
+    assert await task is False
+    assert len(driver.chain.sends) == 1, "it may have landed: it is still watched"
+    driver.node.failure = RpcTimeoutError("http://node", "nothing")
+    driver.node.hangs.set()
+    await settle()
+    assert driver.chain.sends == set()
+    (reported,) = driver.named("send_failed")
+    assert "nothing" in reported["reason"]
+
+
 async def test_waiting_for_sends_lets_slots_pass(driver):
     """A confirmation may take two slots: neither the caller nor the last wait may hold them."""
 

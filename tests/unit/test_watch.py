@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from support.audit_driver import AuditDriver, settle, view_at
 
+from troth_client.network.watch import GONE_LOOKS
 from troth_client.runtime.base import end
 from troth_coordinator.chain.errors import (
     AccountMissingError,
@@ -13,6 +14,7 @@ from troth_coordinator.chain.errors import (
     RpcDisagreementError,
     RpcTimeoutError,
 )
+from troth_coordinator.rules.phase import Phase
 
 AWAY = RpcTimeoutError("http://node", "nothing")
 GONE = AccountMissingError("Run", "its address")
@@ -145,6 +147,18 @@ async def test_a_look_that_succeeds_ends_the_outage(driver, watch):
         await watch.look()
     counts = [event["count"] for event in driver.named("chain_unreachable")]
     assert counts == [1, 2, 1, 2]
+
+
+async def test_a_finished_run_whose_account_is_gone_has_been_closed(driver, watch):
+    following = driver.start(watch.follow())
+    await driver.look(view_at(phase=Phase.FINISHED))
+    driver.node.read_failure = GONE
+    for _ in range(GONE_LOOKS - 1):
+        await driver.pass_slot()
+    assert not following.done()
+    await driver.pass_slot()
+    with pytest.raises(AccountMissingError):
+        await following
 
 
 async def test_two_nodes_that_disagree_are_a_loud_event(driver, watch):

@@ -138,13 +138,16 @@ class RunChain:
         Returns None once it is not: an RPC node that swallows transactions holds up nobody. The
         send then ends by itself, without repetitions, and reports what became of it.
         """
-        due = Due()
+        due, since = Due(), self.watch.slot
         task = self._begin_send(send(due))
         while not task.done():
             upcoming = self.watch.upcoming()
             await self.runtime.wait_for_others(task, upcoming)
-            is_over = upcoming.done() and not is_useful(upcoming.result())
-            if is_over and not task.done():
+            if task.done() or not upcoming.done():
+                continue
+            view = upcoming.result()
+            # An RPC node that lags shows the moment before the one that made the send due.
+            if view.slot >= since and not is_useful(view):
                 due.is_due = False
                 task.add_done_callback(self._report_send)
                 return None

@@ -16,12 +16,14 @@ from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import (
     AccountError,
+    AccountMissingError,
     BlockhashExpiredError,
     ProgramIdError,
     RpcDisagreementError,
     RpcError,
     UnconfirmedError,
 )
+from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 RPC_FAILURES = (
@@ -36,6 +38,8 @@ RPC_FAILURES = (
 The same call can be tried again. A participant that has begun has read its run and its program. If
 one of them is missing later, or belongs to others, that is a bad answer of an RPC node.
 """
+GONE_LOOKS = 150
+"""So many looks in a row (a minute) must miss a finished run before it counts as closed."""
 
 
 class ChainWatcher:
@@ -50,7 +54,7 @@ class ChainWatcher:
         self._events = events
         self._next: asyncio.Future[NetworkView] | None = None
         self._latest: NetworkView | None = None
-        self._num_failures = 0
+        self._num_failures = self._num_gone = 0
 
     @property
     def latest(self) -> NetworkView:
@@ -59,10 +63,15 @@ class ChainWatcher:
             raise RuntimeError("nothing was read yet: call look() first")
         return self._latest
 
+    @property
+    def slot(self) -> int:
+        """The slot of the newest view; 0 before the first `look`."""
+        return 0 if self._latest is None else self._latest.slot
+
     async def look(self) -> NetworkView:
         """Read the chain now; all waiters get this view too."""
         view = await self._client.snapshot(self._run)
-        self._num_failures = 0
+        self._num_failures = self._num_gone = 0
         self._latest = view
         waiting, self._next = self._next, None
         if waiting is not None and not waiting.done():
@@ -89,15 +98,26 @@ class ChainWatcher:
         return view
 
     async def follow(self) -> NoReturn:
-        """Look once a slot, for ever, however long the RPC nodes are away."""
+        """Look once a slot, for ever, however long the RPC nodes are away.
+
+        Raises AccountMissingError once a finished run has been closed: then its account is gone.
+        """
         while True:
             await self._runtime.wait()
             try:
                 await self.look()
             except RPC_FAILURES as error:
                 self._num_failures += 1
+                self._check_gone(error)
                 if is_power_of_two(self._num_failures):
                     self.report(error, self._num_failures)
+
+    def _check_gone(self, error: Exception) -> None:
+        latest = self._latest
+        is_over = latest is not None and latest.run.phase == Phase.FINISHED
+        self._num_gone = self._num_gone + 1 if isinstance(error, AccountMissingError) else 0
+        if is_over and self._num_gone >= GONE_LOOKS:
+            raise error
 
     def report(self, error: Exception, count: int = 1) -> None:
         """Report that the RPC node failed `count` times in a row; the caller tries again later."""

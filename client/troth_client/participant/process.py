@@ -57,7 +57,13 @@ from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.agreement import check_run
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
-from troth_coordinator.chain.errors import RpcDisagreementError, RpcError, TransactionError
+from troth_coordinator.chain.errors import (
+    BlockhashExpiredError,
+    RpcDisagreementError,
+    RpcError,
+    TransactionError,
+    UnconfirmedError,
+)
 from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.ids import Digest, ParticipantIndex
@@ -155,7 +161,7 @@ async def _patiently(settings: ParticipantSettings, ask: Callable[[], Awaitable[
             return await ask()
         except RpcDisagreementError:
             raise
-        except RpcError:  # `rpc_trouble` says where, and why
+        except (RpcError, UnconfirmedError, BlockhashExpiredError):  # see `rpc_trouble`
             await asyncio.sleep(settings.poll_seconds)
 
 

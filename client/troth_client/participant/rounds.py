@@ -20,6 +20,7 @@ from troth_client.participant.membership import (
 from troth_client.round import run_round
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
+from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.rules.ids import RoundIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import PRESENT
@@ -29,6 +30,8 @@ from troth_coordinator.rules.view import EntryFlag, NetworkView
 OPEN = (Phase.COMMIT, Phase.ATTEST)
 MOST_RECOVERIES = 2
 """How often a participant goes on from the same checkpoint before it gives up."""
+DISAGREEMENT_SLOTS = 25
+"""How long a participant waits before it asks RPC nodes again that disagreed."""
 STRANGE_LOOKS = 3
 """How many looks in a row must show that our place is taken or barred: one may be a bad answer."""
 
@@ -79,7 +82,9 @@ async def endure(member: Member, error: Exception, num_failures: int) -> None:
         raise error
     if is_power_of_two(num_failures):
         member.chain.watch.report(error, num_failures)
-    await member.chain.runtime.wait()
+    # Asking at every slot settles no disagreement of RPC nodes.
+    for _ in range(DISAGREEMENT_SLOTS if isinstance(error, RpcDisagreementError) else 1):
+        await member.chain.runtime.wait()
 
 
 class _Phases:
