@@ -108,6 +108,15 @@ async def test_an_expired_blockhash_leads_to_a_fresh_one():
     assert world.balance(BOB) == SOL
 
 
+async def test_a_payment_that_landed_is_not_repeated_because_nobody_could_be_asked():
+    """Its blockhash expires during an outage: only an answer says that it did not land."""
+    world = World(faults=Faults(mute=first(20)), slots_per_sleep=40)
+    alice = world.wallet("alice")
+    sent = await world.client.send([pay(alice)], [alice])
+    assert set(world.rpc.sent) == {sent.signature}
+    assert world.balance(BOB) == SOL
+
+
 async def test_a_blockhash_that_is_stale_from_the_start():
     world = World(faults=Faults(stale=first(2)))
     alice = world.wallet("alice")
