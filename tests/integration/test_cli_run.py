@@ -291,8 +291,10 @@ def test_an_rpc_that_is_not_there_or_no_rpc_is_named(bench):
     error = bench.cli.refused("status", run, "--rpc", "http://127.0.0.1:9")
     assert error["kind"] == "RpcUnreachableError"
     assert "troth localnet up" in error["next_step"]
-    for url in ("127.0.0.1:9", "nonsense", "ftp://127.0.0.1:9", ""):
+    for url in ("127.0.0.1:9", "nonsense", "ftp://127.0.0.1:9"):
         assert bench.cli.refused("status", run, "--rpc", url)["kind"].startswith("Rpc"), url
+    nothing = bench.cli.refused("status", run, "--rpc", "", code=2)
+    assert "name at least one address" in nothing["found"]
 
 
 def test_a_chain_without_the_program_and_one_with_another(bench, tmp_path):

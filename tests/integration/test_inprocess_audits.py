@@ -108,8 +108,9 @@ async def test_a_pause_longer_than_every_window_costs_nobody_anything(run_factor
     await until(run, lambda view: view.run.num_audits >= 2 and view.run.round >= 3)
     with time_stopped(run):
         await authority(run).pause_run()
-        paused = (await run.view()).slot
-        await until(run, lambda view: view.slot > paused + 150, is_stopped=True)
+        # A pause that is asked for in Attest begins with the close.
+        paused = await until(run, lambda view: view.run.phase == Phase.PAUSED, is_stopped=True)
+        await until(run, lambda view: view.slot > paused.slot + 150, is_stopped=True)
         await authority(run).resume_run()
     await run.finish()
     view = await assert_finished(run)
