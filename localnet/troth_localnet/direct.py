@@ -23,6 +23,7 @@ from troth_coordinator.chain.rpc import (
     Account,
     BytesAt,
     InnerCall,
+    Simulation,
     Status,
     TransactionRecord,
 )
@@ -33,6 +34,7 @@ from troth_localnet.errors import (
     RefusedTransactionError,
 )
 from troth_localnet.history import LandedTransaction
+from troth_localnet.message import decode_transaction
 from troth_localnet.svm import Chain
 
 _INVALID_PARAMS = -32_602
@@ -91,6 +93,15 @@ class DirectRpc:
             raise TransactionRejectedError(failure, error.outcome.logs) from error
         except InvalidTransactionError as error:
             raise RpcRefusedError("sendTransaction", _INVALID_PARAMS, str(error)) from error
+
+    async def simulate(self, raw: bytes) -> Simulation:
+        """Execute without a trace."""
+        try:
+            transaction = decode_transaction(raw)
+        except InvalidTransactionError as error:
+            raise RpcRefusedError("simulateTransaction", _INVALID_PARAMS, str(error)) from error
+        outcome = self.chain.simulate(transaction, check_signatures=True)
+        return Simulation(TransactionFailure.from_json(outcome.error), tuple(outcome.logs))
 
     async def statuses(
         self, signatures: Sequence[Signature], *, search_history: bool = False

@@ -257,6 +257,12 @@ class CoordinatorClient:
             await self.check_program()
             raise
 
+    async def simulate(
+        self, instructions: Sequence[Instruction], signers: Sequence[Keypair]
+    ) -> None:
+        """Ask whether one transaction would succeed now; raises as `send` would, sends nothing."""
+        await self._sender.simulate(instructions, signers)
+
     async def send_carrying(
         self,
         instructions: Sequence[Instruction],

@@ -23,6 +23,7 @@ from solana.rpc.types import MemcmpOpts, TxOpts
 from solders.hash import Hash
 from solders.pubkey import Pubkey
 from solders.signature import Signature
+from solders.transaction import Transaction
 
 from troth_coordinator.chain.errors import (
     ChainError,
@@ -40,6 +41,7 @@ from troth_coordinator.chain.rpc import (
     Account,
     BytesAt,
     Finality,
+    Simulation,
     Status,
     TransactionRecord,
 )
@@ -157,6 +159,15 @@ class HttpRpc:
             lambda reply: reply.value,
         )
 
+    async def simulate(self, raw: bytes) -> Simulation:
+        """See Rpc.simulate."""
+        transaction = Transaction.from_bytes(raw)
+        return await self._ask(
+            "simulateTransaction",
+            lambda: self._client.simulate_transaction(transaction, sig_verify=True),
+            lambda reply: _simulation(json.loads(reply.to_json())["result"]["value"]),
+        )
+
     async def statuses(
         self, signatures: Sequence[Signature], *, search_history: bool = False
     ) -> list[Status | None]:
@@ -201,6 +212,12 @@ class HttpRpc:
         """See Rpc.genesis_hash."""
         return await self._ask(
             "getGenesisHash", self._client.get_genesis_hash, lambda reply: bytes(reply.value)
+        )
+
+    async def version(self) -> str:
+        """Return the version of the node's software; for people, so it is no part of the port."""
+        return await self._ask(
+            "getVersion", self._client.get_version, lambda reply: str(reply.value.solana_core)
         )
 
     async def request_airdrop(self, address: Pubkey, lamports: int) -> Signature:
@@ -323,6 +340,14 @@ def _present(account: SoldersAccount) -> Account:
 
 def _account(account: SoldersAccount | None) -> Account | None:
     return None if account is None else _present(account)
+
+
+def _simulation(value: Mapping[str, object]) -> Simulation:
+    logs = value.get("logs") or ()
+    if not isinstance(logs, Sequence) or isinstance(logs, str):
+        raise MalformedReplyError("simulateTransaction", repr(value)[:200])
+    failure = TransactionFailure.from_json(value["err"])
+    return Simulation(failure, tuple(str(line) for line in logs))
 
 
 def _status(value: Mapping[str, object]) -> Status:

@@ -11,8 +11,9 @@ Every coroutine returns the ConfirmedTransaction and raises what Sender.send rai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
@@ -34,6 +35,21 @@ GROWTH_BYTES = 10_240
 """The most bytes that an account may grow by in one instruction."""
 ROUNDS_PER_TRANSACTION = 4
 """Ring positions created in one transaction: four addresses and their compute fit easily."""
+
+
+T = TypeVar("T")
+_Attempt = Callable[[Sequence[Instruction], Sequence[Keypair]], Awaitable[T]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """The arguments of `Owner.join_run`."""
+
+    session: Pubkey
+    roles: int
+    endpoint: str
+    session_lamports: int
+    more_stake: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +156,21 @@ class Owner:
         transactions. more_stake lamports are added to the least stake. Raises RunFullError where no
         index is free, and the program's refusals (AlreadyJoined, NotAdmitted, JoinClosed, ...).
         """
-        view = await self.client.snapshot(self.at.run)
-        for index in free_indices(view.entries, view.run.round, view.run.params):
-            former = view.entries[index].owner
-            held_by = Pubkey.from_bytes(former) if any(former) else None
-            terms = JoinTerms(index, roles, session, endpoint)
-            built = [make.join_run(self.at, self.key.pubkey(), terms, held_by)]
-            if more_stake:
-                built.append(make.top_up_stake(self.at, self.key.pubkey(), more_stake))
-            try:
-                return index, await self._send(*built, *self._funding(session, session_lamports))
-            except ProgramRefusedError as error:
-                # Somebody was faster, or the former owner's rewards have not vested: the next one.
-                if error.name != "IndexTaken":
-                    raise
-        raise RunFullError(str(self.at.run), view.run.params.capacity)
+        offer = _Offer(session, roles, endpoint, session_lamports, more_stake)
+        return await self._at_first_place(offer, self.client.send)
+
+    async def foretell_join(
+        self,
+        session: Pubkey,
+        roles: int,
+        endpoint: str,
+        session_lamports: int = 0,
+        more_stake: int = 0,
+    ) -> int:
+        """Return the index that `join_run` would get now, by simulation; raises as it would."""
+        offer = _Offer(session, roles, endpoint, session_lamports, more_stake)
+        index, _none = await self._at_first_place(offer, self.client.simulate)
+        return index
 
     async def top_up_stake(self, lamports: int) -> ConfirmedTransaction:
         """Add to the stake."""
@@ -195,6 +211,26 @@ class Owner:
             return []
         owner = self.key.pubkey()
         return [transfer(TransferParams(from_pubkey=owner, to_pubkey=session, lamports=lamports))]
+
+    async def _at_first_place(self, offer: _Offer, attempt: _Attempt[T]) -> tuple[int, T]:
+        """Send or simulate a join at each free index, until one is not taken."""
+        view = await self.client.snapshot(self.at.run)
+        owner = self.key.pubkey()
+        for index in free_indices(view.entries, view.run.round, view.run.params):
+            former = view.entries[index].owner
+            held_by = Pubkey.from_bytes(former) if any(former) else None
+            terms = JoinTerms(index, offer.roles, offer.session, offer.endpoint)
+            built = [make.join_run(self.at, owner, terms, held_by)]
+            if offer.more_stake:
+                built.append(make.top_up_stake(self.at, owner, offer.more_stake))
+            built += self._funding(offer.session, offer.session_lamports)
+            try:
+                return index, await attempt(built, [self.key])
+            except ProgramRefusedError as error:
+                # Somebody was faster, or the former owner's rewards have not vested: the next one.
+                if error.name != "IndexTaken":
+                    raise
+        raise RunFullError(str(self.at.run), view.run.params.capacity)
 
     async def _send(self, *built: Instruction) -> ConfirmedTransaction:
         return await self.client.send(built, [self.key])

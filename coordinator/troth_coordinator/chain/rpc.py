@@ -68,6 +68,14 @@ class TransactionRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Simulation:
+    """The outcome that a transaction would have now. `failure` is None where it would succeed."""
+
+    failure: TransactionFailure | None
+    logs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BytesAt:
     """A filter of get_program_accounts: account data holds `value` at byte `offset`."""
 
@@ -105,6 +113,10 @@ class Rpc(Protocol):
 
         Raises TransactionRejectedError when preflight refuses it.
         """
+        ...
+
+    async def simulate(self, raw: bytes) -> Simulation:
+        """Return what a signed transaction would do now; nothing is sent on or changed."""
         ...
 
     async def statuses(

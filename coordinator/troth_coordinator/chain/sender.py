@@ -205,6 +205,21 @@ class Sender:
             await self._sleeper(self._policy.poll_seconds)
         raise BlockhashExpiredError(self._policy.max_attempts)
 
+    async def simulate(
+        self, instructions: Sequence[Instruction], signers: Sequence[Keypair]
+    ) -> None:
+        """Ask whether a transaction would succeed now; nothing is sent.
+
+        Raises what `send` would raise for a transaction that cannot succeed, and RpcError.
+        """
+        blockhash = await self._rpc.latest_blockhash()
+        signed = assemble(instructions, signers, blockhash, self._budget)
+        found = await self._rpc.simulate(signed.raw)
+        if found.failure is not None:
+            refused = TransactionRejectedError(found.failure, found.logs)
+            attempts = _Attempts(signers[0].pubkey(), signed, [])
+            raise self._sorted(attempts, refused, landed=False)
+
     async def _land(self, attempts: _Attempts) -> tuple[Signature, Status] | None:
         """Bring one signed transaction onto the chain; None when its blockhash has expired."""
         policy = self._policy

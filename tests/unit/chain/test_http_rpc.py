@@ -10,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from solders.hash import Hash
+from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.signature import Signature
+from solders.transaction import Transaction
 from support.hostile_rpc import HostileServer, http, reply
 
 from troth_coordinator.chain.errors import (
@@ -29,6 +31,7 @@ from troth_coordinator.chain.rpc import BytesAt
 
 KEY = Pubkey.from_bytes(bytes(range(32)))
 SIGNATURE = Signature.from_bytes(bytes(range(64)))
+TRANSACTION = bytes(Transaction.new_unsigned(Message.new_with_blockhash([], KEY, Hash.default())))
 ACCOUNT = {
     "lamports": 7,
     "owner": str(KEY),
@@ -82,6 +85,25 @@ METHODS = {
         {"context": CONTEXT, "value": {"blockhash": str(KEY), "lastValidBlockHeight": 159}},
     ),
     "sendTransaction": (lambda rpc: rpc.send(b"\1" + bytes(64)), str(SIGNATURE)),
+    "simulateTransaction": (
+        lambda rpc: rpc.simulate(TRANSACTION),
+        {
+            "context": CONTEXT,
+            "value": {
+                "err": {"InstructionError": [1, {"Custom": 6003}]},
+                "logs": ["Program log: x"],
+                "accounts": None,
+                "unitsConsumed": 7,
+                "returnData": None,
+                "innerInstructions": None,
+                "replacementBlockhash": None,
+            },
+        },
+    ),
+    "getVersion": (
+        lambda rpc: rpc.version(),
+        {"solana-core": "3.0.1", "feature-set": 1},
+    ),
     "getSignatureStatuses": (
         lambda rpc: rpc.statuses([SIGNATURE, SIGNATURE]),
         {"context": CONTEXT, "value": [STATUS, None]},
@@ -90,6 +112,8 @@ METHODS = {
     "getGenesisHash": (lambda rpc: rpc.genesis_hash(), str(KEY)),
     "requestAirdrop": (lambda rpc: rpc.request_airdrop(KEY, 5), str(SIGNATURE)),
 }
+UNCOMMITTED = ("getSignatureStatuses", "requestAirdrop", "getGenesisHash", "getVersion")
+"""Methods that take no commitment."""
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS)
 
 
@@ -123,6 +147,11 @@ async def test_an_honest_answer_is_read(method):
         assert found.fee_lamports == 5000
         assert found.compute_units == 77
         assert found.inner_calls == ()
+    elif method == "simulateTransaction":
+        assert found.failure == TransactionFailure("InstructionError", 1, "Custom", 6003)
+        assert found.logs == ("Program log: x",)
+    elif method == "getVersion":
+        assert found == "3.0.1"
     elif method == "getLatestBlockhash":
         blockhash, last_valid_height = found
         assert blockhash == Hash.from_bytes(bytes(KEY))
@@ -144,7 +173,7 @@ async def test_reads_and_preflight_are_at_confirmed():
         for method in METHODS:
             await ask(server, method)
     for request in server.requests:
-        if request["method"] in ("getSignatureStatuses", "requestAirdrop", "getGenesisHash"):
+        if request["method"] in UNCOMMITTED:
             continue
         assert "confirmed" in json.dumps(request), request
 
