@@ -16,10 +16,13 @@
         ├── DifferentWeightsError     weights that do not have the root on chain
         ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
+        ├── JoinRefusedError          checks that speak against a deposit
         └── NotJoinedError            the key takes no part in the run
 
 Owns: the classes. Never: errors of a part. Next: `failures.py`, which prints errors of every tree.
 """
+
+from collections.abc import Mapping, Sequence
 
 from troth_client.errors import ClientError
 
@@ -95,3 +98,18 @@ class NotInVainError(CommandError):
 
 class NotJoinedError(CommandError):
     """The key takes no part in the run."""
+
+
+class JoinRefusedError(CommandError):
+    """Checks speak against a deposit; `checks` has the results of all, as --json prints them."""
+
+    def __init__(
+        self,
+        expected: str,
+        found: str,
+        next_step: str,
+        subject: str,
+        checks: Sequence[Mapping[str, object]],
+    ) -> None:
+        super().__init__(expected, found, next_step, subject)
+        self.checks = list(checks)

@@ -50,7 +50,7 @@ def explain(error: BaseException) -> Failure | None:
         subject, expected, found, next_step = (part.strip() for part in parts)
         extra = {
             name: _plain(getattr(error, name))
-            for name in ("name", "code", "logs")
+            for name in ("name", "code", "logs", "checks")
             if getattr(error, name, None)
         }
         return Failure(type(error).__name__, subject, expected, found, next_step, extra)

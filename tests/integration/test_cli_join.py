@@ -5,7 +5,7 @@ import signal
 import socket
 
 import pytest
-from support.network import SOL, last_json, prepare_text, processes
+from support.network import SOL, last_json, prepare_text, processes, refused_check
 
 pytestmark = pytest.mark.processes
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
@@ -131,8 +131,9 @@ def test_a_full_run_is_refused_and_nothing_is_spent(bench):
     bench.take_a_seat(run, "a", "b")
     bench.key("c")
     error = bench.cli.refused(*bench.join_arguments(run, "c"))
-    assert error["kind"] == "RunFullError"
-    assert run in error["subject"]
+    place = refused_check(error, "place")
+    assert place["kind"] == "RunFullError"
+    assert run in place["found"]
     assert bench.balance("c") == 10 * SOL
 
 
@@ -142,23 +143,25 @@ def test_joining_after_the_last_round_for_it_is_refused(bench):
     bench.take_a_seat(run, "a", "b")
     bench.pass_a_round(run, "a", "b")
     error = bench.cli.refused(*bench.join_arguments(run, "late"))
-    assert error["kind"] == "RunOverError"
-    assert "joining ended with round 0" in error["found"]
-    assert "Nothing was deposited" in error["next_step"]
+    assert refused_check(error, "place")["kind"] == "JoinClosed"
+    assert "Nothing was paid" in error["next_step"]
+    assert bench.balance("late") == 10 * SOL
 
 
 def test_without_an_invitation_an_allowlisted_run_is_refused(bench):
     run = bench.create("chain.admission=allowlist")
     error = bench.cli.refused(*bench.join_arguments(run, "a"))
-    assert error["name"] == "NotAdmitted"
+    assert refused_check(error, "place")["kind"] == "NotAdmitted"
+    assert bench.balance("a") == 10 * SOL
 
 
 def test_too_little_money_is_named_before_anything_is_sent(bench):
     run = bench.create()
     bench.key("poor", 0.1)
     error = bench.cli.refused(*bench.join_arguments(run, "poor"))
-    assert error["kind"] == "FundsError"
-    assert error["found"] == "0.1 SOL"
+    found = refused_check(error, "balance")
+    assert found["kind"] == "FundsError"
+    assert "0.1 SOL" in found["found"]
     assert "0.36 SOL" in error["expected"]
 
 
@@ -201,7 +204,7 @@ def test_the_config_or_data_of_another_run_is_refused(bench, tmp_path):
     run = bench.create()
     other = bench.create("schedule.lr_nano=1", name="other")
     error = bench.cli.refused(*bench.join_arguments(run, "a", name="other"))
-    assert error["kind"] == "ConfigMismatchError"
+    assert refused_check(error, "config")["kind"] == "ConfigMismatchError"
     unbound = [a for a in bench.join_arguments(other, "a") if a != "--config"]
     unbound.remove(bench.folder / "run.toml")
     assert bench.cli.refused(*unbound)["kind"] == "UnboundConfigError"

@@ -111,11 +111,14 @@ class Bench:
         signed = () if key is None else ("--key", self.key(key))
         return (*words, run, *signed, "--rpc", self.rpc)
 
-    def join_arguments(self, run: str, key: str, name: str = "run") -> tuple[object, ...]:
+    def join_arguments(
+        self, run: str, key: str, name: str = "run", anyway: tuple[str, ...] = ("--anyway",)
+    ) -> tuple[object, ...]:
+        """A join; `anyway` is there because a machine full of tests is a slow one."""
         return (
             *("join", run, "--key", self.key(key), "--config", self.folder / f"{name}.toml"),
             *("--data", self.data, "--state", self.folder / f"state-{key}"),
-            *("--device", "cpu", "--rpc", self.rpc),
+            *("--device", "cpu", "--rpc", self.rpc, *anyway),
         )
 
     def witness_arguments(self, run: str, key: str) -> tuple[object, ...]:
@@ -256,6 +259,15 @@ async def until(
     while not test(view):
         view = await client.snapshot(run)
     return view
+
+
+def refused_check(error: dict[str, Any], name: str) -> dict[str, Any]:
+    """The one check of a refused join that speaks against it, by name."""
+    assert error["kind"] == "JoinRefusedError", error
+    refused = {one["check"]: one for one in error["checks"] if one["level"] == "refused"}
+    assert list(refused) == [name], refused
+    found: dict[str, Any] = refused[name]
+    return found
 
 
 def last_json(text: str) -> Any:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from troth_cli.view.output import Json
+    from troth_cli.workflows.join import JoinRequest
+    from troth_client.participant.process import ParticipantEnd
     from troth_client.telemetry.duties import Duties
 
 
@@ -94,6 +96,16 @@ class WitnessOptions(AsOwner):
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
     ] = None
+    anyway: Annotated[
+        bool,
+        typer.Option("--anyway", help="Join although this machine seems too slow or unreachable."),
+    ] = False
+    check: Annotated[
+        bool, typer.Option("--check", help="Only make the checks; nothing is paid.")
+    ] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Deposit without asking at a terminal.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +126,12 @@ def register(app: typer.Typer) -> None:
 def join(options: JoinOptions, output: Output) -> None:
     """Join a run with a stake, or resume in it, and take part until it ends.
 
-    Give the run's config file with --config. Ctrl-C (or SIGTERM) stops after the round under way;
-    the stake stays, and the same command resumes. A second Ctrl-C stops at once. Audits do not
-    wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
-    highest fine for silence in lamports.
+    Give the run's config file with --config. Before anything is paid, it checks the run, your data
+    and balance, a free place and this machine: it times a payload and a judgement. --check stops
+    there. Ctrl-C (or SIGTERM) stops after the round under way; the stake stays, and the same
+    command resumes. A second Ctrl-C stops at once. Audits do not wait: the event `owed` lists the
+    duties that are left, the slots in which to resume, and the highest fine for silence in
+    lamports.
     """
     _take_part(options, options.role, output)
 
@@ -135,6 +149,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     from troth_cli.keyfiles import read_key
     from troth_cli.settings import run_settings
     from troth_cli.workflows import join as workflow
+    from troth_cli.workflows.checks import rows_json
 
     run = address(options.run_address, "RUN")
     owner = read_key(options.key, output.warn)
@@ -158,9 +173,26 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         stake_lamports=stake,
         top_up_lamports=lamports(options.top_up_sol, "--top-up-sol"),
         num_threads=options.threads,
+        goes_on_anyway=options.anyway,
+        only_checks=options.check,
+        is_agreed=options.yes,
     )
-    end = workflow.join(request, output)
-    values: dict[str, Json] = {
+    joined = workflow.join(request, output)
+    checks = rows_json(joined.rows)
+    if joined.end is None:
+        output.result({"run": str(run), "checks": checks}, "Nothing was paid.")
+        return
+    _print_end(joined.end, request, checks, output)
+
+
+def _print_end(
+    end: "ParticipantEnd",
+    request: "JoinRequest",
+    checks: "list[dict[str, object]]",
+    output: Output,
+) -> None:
+    run, owner, role = request.run, request.owner, request.role
+    shown: dict[str, Json] = {
         "run": str(run),
         "owner": str(owner.pubkey()),
         "index": int(end.index),
@@ -170,7 +202,8 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         "weights": None if end.weights is None else str(end.weights),
         "state": str(request.state),
     }
-    blocks: list[Facts | Grid] = [Facts([(k.replace("_", " "), v) for k, v in values.items()])]
+    blocks: list[Facts | Grid] = [Facts([(k.replace("_", " "), v) for k, v in shown.items()])]
+    values: dict[str, object] = {**shown, "checks": checks}
     if role != "trainer":
         from troth_cli.workflows.take_part import duties_of
 

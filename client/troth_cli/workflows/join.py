@@ -1,10 +1,12 @@
-"""`troth join` before the participant starts: checks of flags and files, without PyTorch.
+"""`troth join` before the participant starts: what is checked without PyTorch.
 
-Owns: the checks of flags and files that come before a stake is deposited.
-Never: imports torch or asks the chain; `take_part.py` does, after it prints a line.
-Next: `take_part.py`.
+Owns: the checks of flags and files, and the order: flags, chain and members, then the machine.
+Never: imports torch; `take_part.py` does, after it prints a line.
+Next: `join_checks.py` for what is asked of chain and members; `take_part.py`.
 """
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,9 +14,11 @@ from typing import TYPE_CHECKING, Final
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from troth_cli.errors import InputError
+from troth_cli.errors import InputError, JoinRefusedError
 from troth_cli.keyfiles import read_key, write_key
+from troth_cli.view.checks import checks_lines
 from troth_cli.view.output import Output
+from troth_cli.workflows.checks import Row, refusals, rows_json
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import PRIVATE_FOLDER_MODE, FolderLock
@@ -52,19 +56,55 @@ class JoinRequest:
     stake_lamports: int | None
     top_up_lamports: int
     num_threads: int | None
+    goes_on_anyway: bool = False
+    only_checks: bool = False
+    is_agreed: bool = False
 
 
-def join(request: JoinRequest, output: Output) -> "ParticipantEnd":
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """How `join` ended. `end` is None where it was only asked to check."""
+
+    rows: Sequence[Row]
+    end: "ParticipantEnd | None"
+
+
+def join(request: JoinRequest, output: Output) -> Joined:
     """Check, then take part until the run ends or a signal asks to stop.
 
-    Raises before anything is sent if role, address, data, device, config or balance are not right.
-    Raises KeyboardInterrupt after a second signal.
+    Raises before anything is sent if role, address, data, device, config or balance are not right,
+    and JoinRefusedError with the table of checks. Raises KeyboardInterrupt after a second signal.
     """
     listen = check(request)
     session = session_key(request.state, output)
+    from troth_cli.workflows.approach import approach
+
+    with output.progress("data", in_bytes=False) as report:
+        looked = asyncio.run(approach(request, session, report))
+    stop_if_refused(looked.rows, request, output)
     with output.loading():
         from troth_cli.workflows.take_part import take_part
-    return take_part(request, session, listen, output)
+    return take_part(request, session, listen, output, looked)
+
+
+def stop_if_refused(rows: Sequence[Row], request: JoinRequest, output: Output) -> None:
+    """Print the checks and raise JoinRefusedError if one refuses; --anyway overrides some."""
+    refused = refusals(rows, anyway=request.goes_on_anyway)
+    if not refused:
+        return
+    for line in checks_lines(rows):
+        output.note(line)
+    first = refused[0]
+    result, more = first.result, len(refused) - 1
+    also = f" ({more} more: {', '.join(row.name for row in refused[1:])})" if more else ""
+    anyway = all(row.result.can_go_on for row in refused)
+    raise JoinRefusedError(
+        result.needed or "no reason against joining",
+        result.found + also,
+        f"{result.advice} Nothing was paid.{' --anyway joins all the same.' if anyway else ''}",
+        first.name,
+        rows_json(rows),
+    )
 
 
 def check(request: JoinRequest) -> tuple[str, int]:

@@ -1,27 +1,33 @@
-"""`troth join` once the chain is needed: the last checks, the participant, the terminal lines.
+"""`troth join` once PyTorch is needed: the machine's checks, the participant, the terminal lines.
 
-Owns: the checks that need the chain or a device, the event log, and the choice of printed events.
+Owns: measuring before the stake is asked for, the event log, and the choice of printed events.
 Never: a step of the protocol.
-Next: `troth_client.participant.process`.
+Next: `machine_checks.py`; `troth_client.participant.process`.
 """
 
 import asyncio
 import json
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import torch
+import typer
 from solders.keypair import Keypair
 
-from troth_cli.connection import connect
-from troth_cli.errors import FundsError, InputError
 from troth_cli.view.amounts import sol
+from troth_cli.view.checks import checks_lines
 from troth_cli.view.output import Output
-from troth_cli.workflows.disk import check_disk
-from troth_cli.workflows.join import ROLES, JoinRequest
-from troth_client.model.device import choose_device
-from troth_client.participant.assembly import check_config
+from troth_cli.workflows.approach import Looked
+from troth_cli.workflows.checks import run_checks
+from troth_cli.workflows.join import ROLES, Joined, JoinRequest, stop_if_refused
+from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate
+from troth_cli.workflows.probes import nobody_to_ask
+from troth_client.errors import ClientError
+from troth_client.model.device import Device, choose_device
+from troth_client.participant.measuring import Measured, measure_machine
 from troth_client.participant.process import ParticipantEnd, participate
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.runtime.files import atomic_write
@@ -29,14 +35,11 @@ from troth_client.telemetry.duties import Duties
 from troth_client.telemetry.event_log import EventLog, EventTail, Rotation
 from troth_client.telemetry.events import JsonValue
 from troth_client.telemetry.printable import one_line
-from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.oversight import oversight, warnings_of
-from troth_coordinator.rules.view import NetworkView
 
 EVENTS_FILE: Final = "events.jsonl"
 DUTIES_FILE: Final = "duties.json"
-FEE_RESERVE_LAMPORTS: Final = 10_000_000
-"""The cost of joining beside stake and session: rent of the Participant account and fees."""
+_NOT_MEASURED: Final = ClientError("a newcomer", "a member", "Nothing to do.")
 PRINTED: Final = frozenset(
     {
         "joined",
@@ -102,16 +105,35 @@ class EventPrinter:
 
 
 def take_part(
-    request: JoinRequest, session: Keypair, listen: tuple[str, int], output: Output
+    request: JoinRequest,
+    session: Keypair,
+    listen: tuple[str, int],
+    output: Output,
+    looked: Looked,
+) -> Joined:
+    """Make the checks that need a device, ask for the stake, then take part.
+
+    Raises as `join` does.
+    """
+    device = choose_device(request.device)
+    checks = RETURN_CHECKS if looked.is_member else CHECKS
+    candidate = _candidate(request, device, listen[1], looked, output)
+    rows = [*looked.rows, *asyncio.run(run_checks(checks, candidate))]
+    stop_if_refused(rows, request, output)
+    for line in checks_lines(rows):
+        output.note(line)
+    for warning in [*warnings_of(oversight(looked.view)), *_unused(request, looked)]:
+        output.warn(warning)
+    if request.only_checks:
+        return Joined(rows, None)
+    if not looked.is_member:
+        _ask(request, looked.stake, output)
+    return Joined(rows, _participate(_settings(request, session, listen), request, output))
+
+
+def _participate(
+    settings: ParticipantSettings, request: JoinRequest, output: Output
 ) -> ParticipantEnd:
-    """Make the checks that need chain and device, then take part; raises as `join` does."""
-    choose_device(request.device)
-    view = asyncio.run(check_run(request))
-    full = check_disk(request.state, request.config, view.run.params)
-    for warning in [*warnings_of(oversight(view)), *_unused(request, view), full]:
-        if warning:
-            output.warn(warning)
-    settings = _settings(request, session, listen)
     rotation = Rotation(removing=partial(keep_duties, request.state))
     log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
     try:
@@ -123,40 +145,46 @@ def take_part(
         log.close()
 
 
-async def check_run(request: JoinRequest) -> NetworkView:
-    """Return the run; raises unless the config describes it and the owner can pay to join."""
-    async with connect(request.rpc_urls) as client:
-        view = await client.snapshot(request.run)
-        check_config(view.run, request.config)
-        owner = request.owner.pubkey()
-        if index_of_owner(view.entries, bytes(owner)) is not None:
-            return view
-        least = view.run.params.min_stake_lamports
-        stake = least if request.stake_lamports is None else request.stake_lamports
-        if stake < least:
-            raise InputError(
-                f"at least {sol(least)}, the stake to join this run",
-                sol(stake),
-                "Name more, or leave out the option for exactly that much.",
-                "--stake-sol",
-            )
-        needed = stake + request.session_lamports + FEE_RESERVE_LAMPORTS
-        balance = await client.balance(owner)
-        if balance < needed:
-            raise FundsError(
-                f"{sol(needed)}: the stake of {sol(stake)}, the session key's"
-                f" {sol(request.session_lamports)}, rent and fees",
-                sol(balance),
-                f"Send SOL to it (on a local network: troth localnet airdrop {owner} 1).",
-                f"account {owner}",
-            )
-        return view
+def _candidate(
+    request: JoinRequest, device: Device, port: int, looked: Looked, output: Output
+) -> Candidate:
+    """Measure this machine, unless it is a member's that comes back."""
+    measured: Measured | ClientError = _NOT_MEASURED
+    if not looked.is_member:
+        output.note("measuring a payload and a judgement on this machine…")
+        measured = _measured(request, device)
+    return Candidate(
+        state=request.state,
+        config=request.config,
+        role=ROLES[request.role],
+        view=looked.view,
+        tempo=looked.tempo,
+        measured=measured,
+        reach=partial(nobody_to_ask, looked.holders, port),
+        is_member=looked.is_member,
+    )
 
 
-def _unused(request: JoinRequest, view: NetworkView) -> Iterator[str]:
+def _measured(request: JoinRequest, device: Device) -> Measured | ClientError:
+    if request.num_threads is not None:
+        torch.set_num_threads(request.num_threads)
+    try:
+        return measure_machine(request.config, device)
+    except ClientError as error:
+        return error
+
+
+def _ask(request: JoinRequest, stake: int, output: Output) -> None:
+    """Ask at a terminal whether to deposit; typer.Abort for a no."""
+    if request.is_agreed or output.is_json or not sys.stdin.isatty():
+        return
+    more = f"and move {sol(request.session_lamports)} to the session key"
+    typer.confirm(f"Deposit {sol(stake)} {more}?", abort=True, err=True)
+
+
+def _unused(request: JoinRequest, looked: Looked) -> Iterator[str]:
     """Yield a warning where an option for joining comes after it."""
-    is_joined = index_of_owner(view.entries, bytes(request.owner.pubkey())) is not None
-    if is_joined and request.stake_lamports is not None:
+    if looked.is_member and request.stake_lamports is not None:
         yield "--stake-sol is for joining, and this key has joined: troth stake top-up adds more."
 
 

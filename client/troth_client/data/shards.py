@@ -11,7 +11,7 @@ No participant trains on a file that was replaced or changed during the run.
 import hashlib
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from troth_client.data.errors import (
     SequenceIdError,
     ShardContentError,
+    ShardError,
     ShardMissingError,
     ShardSizeError,
 )
@@ -83,6 +84,17 @@ class TokenData(Closable):
         """Check every shard now instead of on first use. Raises as `sequences` does."""
         for shard in range(len(self._entries)):
             self._rows(shard)
+
+    def faults(self, report: Callable[[int, int], None]) -> list[ShardError]:
+        """Check every shard now and return what is wrong; `report` gets how many are done."""
+        found = []
+        for shard in range(len(self._entries)):
+            try:
+                self._rows(shard)
+            except ShardError as error:
+                found.append(error)
+            report(shard + 1, len(self._entries))
+        return found
 
     def close(self) -> None:
         """Drop the memory maps."""

@@ -35,7 +35,14 @@ from troth_coordinator.chain.errors import (
     TransactionRejectedError,
 )
 from troth_coordinator.chain.http_rpc import HttpRpc
-from troth_coordinator.chain.rpc import Account, BytesAt, Rpc, Status, TransactionRecord
+from troth_coordinator.chain.rpc import (
+    Account,
+    BytesAt,
+    Rpc,
+    Simulation,
+    Status,
+    TransactionRecord,
+)
 from troth_coordinator.chain.rpc_health import (
     CHECK_SECONDS,
     Node,
@@ -175,6 +182,10 @@ class FailoverRpc:
         if is_again and len(self._health.nodes) > 1:
             return await self._tell_all(request)
         return await self._ask(request)
+
+    async def simulate(self, raw: bytes) -> Simulation:
+        """See Rpc.simulate."""
+        return await self._ask(lambda rpc: rpc.simulate(raw))
 
     async def statuses(
         self, signatures: Sequence[Signature], *, search_history: bool = False

@@ -1,0 +1,91 @@
+"""The approach to a run: what chain and members say before PyTorch is loaded.
+
+Owns: one connection, the probes, the order of the cheap checks; what the machine's checks need.
+Never: deposits, or asks more of a participant that comes back than its config.
+Next: `join_checks.py` for the checks; `take_part.py` for the rest of a join.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_cli.connection import connect
+from troth_cli.view.output import Report
+from troth_cli.workflows.checks import Row, run_checks
+from troth_cli.workflows.join import ROLES, JoinRequest
+from troth_cli.workflows.join_checks import CHECKS, RETURN_CHECKS, Newcomer, checked_stake
+from troth_cli.workflows.probes import (
+    WeightsProbe,
+    measure_round,
+    measure_slots,
+    probe_weights,
+)
+from troth_cli.workflows.prospects import Tempo
+from troth_client.errors import ClientError
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.operations import Owner
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.membership import index_of_owner
+from troth_coordinator.rules.view import NetworkView
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The run as it looked. A member that comes back has `is_member` and few rows."""
+
+    rows: list[Row]
+    view: NetworkView
+    is_member: bool
+    stake: int
+    tempo: Tempo
+    holders: tuple[str, ...]
+
+
+async def approach(request: JoinRequest, session: Keypair, report: Report) -> Looked:
+    """Look at the run and make the cheap checks.
+
+    Raises InputError for a stake below the least, and the errors of a chain that cannot be asked.
+    """
+    async with connect(request.rpc_urls) as client:
+        view = await client.snapshot(request.run)
+        is_member = index_of_owner(view.entries, bytes(request.owner.pubkey())) is not None
+        least = view.run.params.min_stake_lamports
+        stake = 0 if is_member else checked_stake(request.stake_lamports, least)
+        slot_time, weights = await asyncio.gather(
+            measure_slots(client.rpc), _weights(client, view, request.config, is_member=is_member)
+        )
+        newcomer = Newcomer(
+            request=request,
+            role=ROLES[request.role],
+            session=session,
+            owner=Owner(client, RunAddresses.of(view.run, client.program_id), request.owner),
+            view=view,
+            stake=stake,
+            weights=weights,
+            tempo=Tempo(slot_time, await measure_round(client, view)),
+            report=report,
+        )
+        rows = await run_checks(RETURN_CHECKS if is_member else CHECKS, newcomer)
+        holders = () if is_member else await endpoints(client, view)
+    return Looked(rows, view, is_member, stake, newcomer.tempo, holders)
+
+
+async def endpoints(client: CoordinatorClient, view: NetworkView) -> tuple[str, ...]:
+    """Return the announced endpoints of those who have not left."""
+    owners = [Pubkey(one.owner) for one in view.entries if any(one.owner)]
+    found = await client.read_participants(Pubkey(view.run.address), owners) if owners else []
+    return tuple(dict.fromkeys(one.endpoint for one in found if one and one.endpoint))
+
+
+async def _weights(
+    client: CoordinatorClient, view: NetworkView, config: RunConfig, *, is_member: bool
+) -> WeightsProbe | ClientError:
+    if is_member:
+        return WeightsProbe(0, 0, 0.0, 0)
+    try:
+        return await probe_weights(client, view, config)
+    except ClientError as error:
+        return error

@@ -1,0 +1,247 @@
+"""The checks of a machine against a run: disk, memory, time for each duty, bounds, earnings.
+
+Owns: comparing what was measured with the windows of a run.
+Never: measures; `troth_client.participant.measuring` does. Imports PyTorch: load it late.
+Next: `join_checks.py` for what needs no device; `doctor.py`, which makes the same checks.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from troth_attestation.verdict import VerdictKind
+from troth_cli.view.amounts import sol
+from troth_cli.workflows.checks import CheckResult, Level, Registry, refusal, untested
+from troth_cli.workflows.disk import check_disk
+from troth_cli.workflows.probes import SlotTime
+from troth_cli.workflows.prospects import Tempo, prospects
+from troth_client.errors import ClientError
+from troth_client.participant.measuring import Measured
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.earnings import Earnings
+from troth_coordinator.rules.view import NetworkView, Role
+
+HALF: Final = 2
+"""Work should take half of its window at most: sending and a busy machine need the rest."""
+_NOT_MEASURED: Final = "nothing was measured; see device"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A machine that may take part in a run; `measured` is the error where it could not."""
+
+    state: Path
+    config: RunConfig
+    role: Role
+    view: NetworkView
+    tempo: Tempo
+    measured: Measured | ClientError
+    reach: Callable[[], Awaitable[bool | None]]
+    is_member: bool = False
+
+    @property
+    def earnings(self) -> Earnings:
+        """The pay to expect as one member more, or as the member that it is."""
+        return prospects(self.view, self.role, self.tempo, is_member=self.is_member)
+
+
+async def check_device(candidate: Candidate) -> CheckResult:
+    """Say what computes here and whether it applies payloads exactly."""
+    return device_result(candidate.measured)
+
+
+async def check_bounds(candidate: Candidate) -> CheckResult:
+    """Tell whether the judge's bounds call honest work of this device ok."""
+    return bounds_result(candidate.measured, candidate.config)
+
+
+def device_result(found: Measured | ClientError) -> CheckResult:
+    """Say what computes here, from what was measured."""
+    if not isinstance(found, Measured):
+        return refusal(found, can_go_on=False)
+    if found.apply_reason:
+        return CheckResult(
+            Level.WARNING,
+            f"{found.device}; it applies on the processor: {found.apply_reason}",
+            "a device that passes the known-answer test",
+            "It works, and is slower.",
+        )
+    return CheckResult(Level.OK, f"{found.device} passes the known-answer test")
+
+
+async def check_room(candidate: Candidate) -> CheckResult:
+    """Compare the disk with what the run may need."""
+    candidate.state.mkdir(parents=True, exist_ok=True)
+    warning = check_disk(candidate.state, candidate.config, candidate.view.run.params)
+    if warning:
+        return CheckResult(Level.WARNING, warning, "", "Free some space, or name another --state.")
+    return CheckResult(Level.OK, f"room for the whole run in {candidate.state}")
+
+
+async def check_memory(candidate: Candidate) -> CheckResult:
+    """Compare the memory of one payload and judgement with what this machine has."""
+    found = candidate.measured
+    if not isinstance(found, Measured):
+        return untested(_NOT_MEASURED)
+    pairs = [("memory", found.peak_bytes, found.room_bytes)]
+    if found.device_peak_bytes is not None and found.device_room_bytes is not None:
+        pairs.append((found.device, found.device_peak_bytes, found.device_room_bytes))
+    values = {"peak_bytes": found.peak_bytes, "room_bytes": found.room_bytes}
+    text = ", ".join(f"{_gb(room)} of {name}" for name, _peak, room in pairs)
+    needed = ", ".join(_gb(peak) for _name, peak, _room in pairs)
+    tight = [name for name, peak, room in pairs if 10 * peak > 9 * room]
+    advice = "Close other programs, or use a machine with more memory." if tight else ""
+    level = Level.WARNING if tight else Level.OK
+    return CheckResult(level, text, needed, advice, values=values)
+
+
+async def check_commit(candidate: Candidate) -> CheckResult:
+    """Compare a payload with the Commit phase."""
+    found = candidate.measured
+    if not isinstance(found, Measured):
+        return untested(_NOT_MEASURED)
+    if not candidate.role & Role.TRAINER:
+        return untested("a witness sends no payload")
+    slots = candidate.view.run.params.commit_slots
+    return _within("a payload", found.payload_seconds, candidate.tempo.slot, slots)
+
+
+async def check_verdict(candidate: Candidate) -> CheckResult:
+    """Compare a judgement with the window for verdicts, while this machine may be training."""
+    found = candidate.measured
+    if not isinstance(found, Measured):
+        return untested(_NOT_MEASURED)
+    if not candidate.role & Role.WITNESS:
+        return untested("a trainer takes no seat")
+    seconds = found.judgement_seconds
+    seconds += found.payload_seconds if candidate.role & Role.TRAINER else 0.0
+    slots = candidate.view.run.params.verdict_commit_slots
+    return _within("a judgement", seconds, candidate.tempo.slot, slots)
+
+
+async def check_jury(candidate: Candidate) -> CheckResult:
+    """Compare a juror's gradient, on one thread of the processor, with the jury's window."""
+    found = candidate.measured
+    if not isinstance(found, Measured):
+        return untested(_NOT_MEASURED)
+    if not candidate.role & Role.WITNESS:
+        return untested("a trainer sits in no jury")
+    slots = candidate.view.run.params.jury_commit_slots
+    return _within("a juror's gradient", found.jury_seconds, candidate.tempo.slot, slots)
+
+
+async def check_load(candidate: Candidate) -> CheckResult:
+    """Compare the work of an average round with the length of a round."""
+    found = candidate.measured
+    if not isinstance(found, Measured):
+        return untested(_NOT_MEASURED)
+    seats = float(candidate.earnings.seats)
+    work = found.payload_seconds if candidate.role & Role.TRAINER else 0.0
+    work += seats * found.judgement_seconds
+    params = candidate.view.run.params
+    slots = params.commit_slots + params.attest_slots
+    return _within(f"a round with {seats:.2g} judgements", work, candidate.tempo.slot, slots)
+
+
+def bounds_result(found: Measured | ClientError, config: RunConfig) -> CheckResult:
+    """Tell whether the judge's bounds call honest work of this device ok, as measured."""
+    if not isinstance(found, Measured):
+        return untested(_NOT_MEASURED)
+    bound = config.judge.ok_bound_micro / 1e6
+    text = f"honest work is {found.verdict.name.lower()}"
+    if found.error is not None:
+        text += f", {found.error:.6f} from the reference"
+    values = {"verdict": found.verdict.name.lower(), "error": found.error, "bound": bound}
+    if found.verdict is VerdictKind.OK:
+        return CheckResult(Level.OK, text, f"at most {bound:g}", values=values)
+    return CheckResult(
+        Level.REFUSED,
+        text,
+        f"ok, at most {bound:g}",
+        "Try --device cpu, and `troth calibrate` for details: audits would not pay this device.",
+        kind="BoundsError",
+        can_go_on=True,
+        values=values,
+    )
+
+
+async def check_reach(candidate: Candidate) -> CheckResult:
+    """Say whether others can reach this machine."""
+    found = await candidate.reach()
+    if found is None:
+        return untested("nobody to ask")
+    if found:
+        return CheckResult(Level.OK, "others can connect to this machine")
+    return CheckResult(
+        Level.REFUSED,
+        "nobody who was asked can connect to this machine",
+        "an address that others reach",
+        "Open the port, name another --endpoint, or connect outwards only: --listen none.",
+        kind="UnreachableError",
+        can_go_on=True,
+    )
+
+
+async def check_pay(candidate: Candidate) -> CheckResult:
+    """Say what a day should bring less fees."""
+    each = candidate.earnings
+    day = each.day_lamports
+    values = {
+        "day_lamports": day,
+        "rounds": each.rounds,
+        "reward_lamports": float(each.reward),
+        "seat_lamports": float(each.seat_pay),
+        "fee_lamports": float(each.fees),
+        "pool_rounds": each.pool_rounds,
+    }
+    text = f"about {sol(day)} in {each.rounds} rounds, less fees of {sol(int(each.fees))} each"
+    needed = "more than the machine costs"
+    if day > 0:
+        return CheckResult(Level.OK, text, needed, values=values)
+    why = "The pool is empty." if each.pool_rounds == 0 else "Fees are higher than the pay."
+    return CheckResult(
+        Level.WARNING, text, needed, f"{why} `troth run economics` says more.", values=values
+    )
+
+
+def _within(what: str, seconds: float, slot_time: SlotTime, slots: int) -> CheckResult:
+    """Compare seconds with a window of slots."""
+    window = slot_time.seconds(slots)
+    values = {"seconds": seconds, "window_seconds": window}
+    found = f"{what} takes {seconds:.3g} s"
+    needed = f"{window:.3g} s ({slots} slots)"
+    if HALF * seconds <= window:
+        return CheckResult(Level.OK, found, needed, values=values)
+    if seconds <= window:
+        advice = "It leaves little time: run nothing else on this machine."
+        return CheckResult(Level.WARNING, found, needed, advice, values=values)
+    return CheckResult(
+        Level.REFUSED,
+        found,
+        f"at most {needed}",
+        "Use a faster device or more --threads; late work is not paid, and silence is fined.",
+        kind="TooSlowError",
+        can_go_on=True,
+        values=values,
+    )
+
+
+def _gb(num_bytes: int) -> str:
+    return f"{num_bytes / 1e9:.2f} GB"
+
+
+CHECKS: Final[Registry[Candidate]] = (
+    ("device", check_device),
+    ("disk", check_room),
+    ("memory", check_memory),
+    ("commit", check_commit),
+    ("verdict", check_verdict),
+    ("jury", check_jury),
+    ("load", check_load),
+    ("bounds", check_bounds),
+    ("reach", check_reach),
+    ("pay", check_pay),
+)
+RETURN_CHECKS: Final[Registry[Candidate]] = (("disk", check_room),)
+"""The checks of a member that comes back."""

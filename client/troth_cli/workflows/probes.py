@@ -1,0 +1,149 @@
+"""Probes: what a run and its members say before anybody pays: slot time, rounds, weights.
+
+Owns: the measurements over the network, each bounded in time and bytes.
+Never: judges what was measured; `join_checks.py` and `doctor.py` do.
+Next: `checkpoint_fetch.py` for the members.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_attestation.committed import newest_state
+from troth_attestation.pieces import Piece, PieceList
+from troth_cli.workflows.checkpoint_fetch import Members
+from troth_client.checkpoint.fetch import fetch_list
+from troth_client.model.shapes import trainable_shapes
+from troth_client.transport.base import BlobId, BlobKind
+from troth_client.transport.errors import TransportError
+from troth_client.transport.http import http_reader
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.rpc import Rpc
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.view import NetworkView
+
+STATED_SLOT_MICROS: Final = 400_000
+"""The length of a slot as Solana states it."""
+LEAST_SLOTS: Final = 8
+MOST_SECONDS: Final = 5.0
+WEIGHTS_SECONDS: Final = 5.0
+"""How long members are asked for the weights before they count as silent."""
+RECENT_ROUNDS: Final = 16
+
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+Reach = Callable[[Sequence[str], int], Awaitable[bool | None]]
+"""Asks holders to connect back to us at a port: reached, not reached, or nobody to ask."""
+
+
+async def nobody_to_ask(_holders: Sequence[str], _port: int) -> bool | None:
+    """Stand for a way to test reachability where there is none."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTime:
+    """The length of a slot; `is_measured` is False where the chain stood still: the stated one."""
+
+    micros: int
+    is_measured: bool
+
+    def seconds(self, slots: int | Fraction) -> float:
+        """Return how long so many slots take."""
+        return float(slots * self.micros) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsProbe:
+    """The newest checkpoint of a run, and the speed at which one piece of it came.
+
+    `num_bytes` is 0 where the weights are genesis, which everybody computes.
+    """
+
+    round: int
+    num_bytes: int
+    bytes_per_second: float
+    num_holders: int
+
+
+async def measure_slots(
+    rpc: Rpc, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep
+) -> SlotTime:
+    """Watch the slots for some seconds at most and return their length.
+
+    Counts from the first change of the slot to the last, so that no part of a slot is in it.
+    """
+    began, first = clock(), await rpc.get_slot()
+    changes: list[tuple[float, int]] = []
+    while clock() - began < MOST_SECONDS:
+        slot = await rpc.get_slot()
+        if slot > (changes[-1][1] if changes else first):
+            changes.append((clock(), slot))
+        if changes and changes[-1][1] - changes[0][1] >= LEAST_SLOTS:
+            break
+        await sleep(0.05)
+    if len(changes) < 2:
+        return SlotTime(STATED_SLOT_MICROS, is_measured=False)
+    (start, low), (end, high) = changes[0], changes[-1]
+    return SlotTime(max(1, round((end - start) * 1e6 / (high - low))), is_measured=True)
+
+
+async def measure_round(client: CoordinatorClient, view: NetworkView) -> Fraction:
+    """Return the slots of a round: of the last ones where there were some, else the windows."""
+    params, now = view.run.params, view.round
+    longest = Fraction(params.commit_slots + params.attest_slots)
+    span = min(RECENT_ROUNDS, params.ring - 1, view.run.round)
+    if now is None or span < 1:
+        return longest
+    (old,) = await client.read_rounds(Pubkey(view.run.address), [view.run.round - span])
+    if old is None or old.open_slot >= now.open_slot:
+        return longest
+    return Fraction(now.open_slot - old.open_slot, span)
+
+
+async def probe_weights(
+    client: CoordinatorClient, view: NetworkView, config: RunConfig, clock: Clock = time.monotonic
+) -> WeightsProbe:
+    """Ask the members for the newest checkpoint's list and one piece.
+
+    Raises CheckpointGoneError where nobody has the list.
+    """
+    wanted = newest_state(view.run)
+    if wanted.round == 0:
+        return WeightsProbe(0, 0, 0.0, 0)
+    members = Members(client, Pubkey(view.run.address), WEIGHTS_SECONDS)
+    async with http_reader() as transport:
+        source = members.source(transport, lambda _done, _total, _note: None)
+        pieces = await fetch_list(source, wanted, trainable_shapes(config.model))
+        holders, piece = await members.holders(), largest_piece(pieces)
+        began = clock()
+        try:
+            await transport.fetch(_address(wanted.round, piece), holders, piece.num_bytes, bytes)
+            rate = piece.num_bytes / max(clock() - began, 1e-6)
+        except TransportError:
+            rate = 0.0  # the list is there: the fetch itself tries for longer
+    total = sum(tensor.num_bytes for tensor in pieces.tensors)
+    return WeightsProbe(wanted.round, total, rate, len(holders))
+
+
+async def measure_holder(holder: str, pieces: PieceList, clock: Clock = time.monotonic) -> float:
+    """Return the bytes a second at which a holder sends one piece. Raises TransportError."""
+    piece = largest_piece(pieces)
+    async with http_reader() as transport:
+        began = clock()
+        await transport.fetch(_address(pieces.state.round, piece), [holder], piece.num_bytes, bytes)
+        return piece.num_bytes / max(clock() - began, 1e-6)
+
+
+def largest_piece(pieces: PieceList) -> Piece:
+    """Return the first of the largest pieces: at most 1 MiB."""
+    return max(pieces.pieces(), key=lambda piece: piece.num_bytes)
+
+
+def _address(round_: int, piece: Piece) -> BlobId:
+    return BlobId(round_, BlobKind.PIECE, piece.hash)

@@ -1,0 +1,186 @@
+"""Measure this machine: one payload and one judgement of a run's model, timed, with the memory.
+
+Owns: what is timed, on tokens drawn here and weights of a seed, so that no data is needed.
+Never: compares with a run's windows or deposits anything; the command line does, before it joins.
+Next: `../audit/rehearsal.py` for the payload, `../audit/comparison.py` for the judgement.
+
+The payload is computed on the device that will train. It is judged in reference mode: fp32 on one
+thread of the processor, as a juror computes. So one pass times a trainer, a witness and a juror,
+and shows whether the judge's bounds fit this device.
+"""
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from troth_attestation.measure import Own
+from troth_attestation.pieces import Float32
+from troth_attestation.verdict import VerdictKind
+from troth_attestation.work import yardstick_of
+from troth_client.audit.comparison import Group, Seat
+from troth_client.audit.recompute import recompute, recompute_reference
+from troth_client.audit.rehearsal import Batch, Rehearsal, batches
+from troth_client.compression import codec
+from troth_client.compression.known_answer import choose_path
+from troth_client.errors import ClientError
+from troth_client.model.device import Device
+from troth_client.state.round_state import Sequences
+from troth_client.train.errors import NonFiniteError
+from troth_coordinator.rules.config import RunConfig
+
+REPEAT_SECONDS: Final = 5.0
+"""A gradient that was faster than this is computed again: the first one loads kernels."""
+_TOKENS_SEED: Final = 13
+_NUM_SEQUENCES: Final = 1 << 16
+_CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
+Clock = Callable[[], float]
+
+
+class MachineTooSmallError(ClientError):
+    """The memory of a device does not hold one gradient of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measurements of this machine. Times are seconds, memory is bytes.
+
+    `apply_reason` is why payloads are applied on the processor in integers, "" where they are not.
+    `verdict` is the judge's on an honest payload of this device; `error` is the median distance of
+    its tiles, None where there was nothing to measure. `device_*` are None on the processor.
+    """
+
+    device: str
+    apply_reason: str
+    payload_seconds: float
+    judgement_seconds: float
+    jury_seconds: float
+    verdict: VerdictKind
+    error: float | None
+    peak_bytes: int
+    room_bytes: int
+    device_peak_bytes: int | None = None
+    device_room_bytes: int | None = None
+
+
+class RandomTokens:
+    """Sequences of tokens drawn from a seed: as good as text to time a gradient."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._vocabulary = config.model.vocab_size
+        self._tokens = config.data.sequence_tokens + 1
+
+    def __len__(self) -> int:
+        """Return the number of sequences."""
+        return _NUM_SEQUENCES
+
+    def sequences(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """Return the sequences as int64 [len(ids), T + 1]."""
+        rows = [np.random.default_rng((_TOKENS_SEED, number)) for number in ids]
+        return np.stack([row.integers(self._vocabulary, size=self._tokens) for row in rows])
+
+
+def measure_machine(
+    config: RunConfig,
+    device: Device,
+    data: Sequences | None = None,
+    clock: Clock = time.perf_counter,
+) -> Measured:
+    """Make one payload and judge it. Takes some gradients of the model, one of them on one thread.
+
+    Raises KnownAnswerError on a machine that cannot apply exactly, MachineTooSmallError where the
+    memory does not suffice, NonFiniteError.
+    """
+    path = choose_path(device.torch)
+    if not config.data.manifest_hash:
+        config = config.with_manifest(bytes(32))
+    try:
+        return _measured(config, device, data or RandomTokens(config), clock, path.reason)
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        raise _too_small(device, error) from error
+    except RuntimeError as error:
+        if "not enough memory" not in str(error) and "can't allocate" not in str(error):
+            raise
+        raise _too_small(device, error) from error
+
+
+def _measured(
+    config: RunConfig, device: Device, data: Sequences, clock: Clock, reason: str
+) -> Measured:
+    is_cuda = device.torch.type == "cuda"
+    if is_cuda:
+        torch.cuda.reset_peak_memory_stats(device.torch)
+    run, batch = Rehearsal(config, 1, 0), batches(config, data, 0, 1)[0]
+    own, gradient_seconds = _gradient(config, run, batch, device, clock)
+    began = clock()
+    offer = run.offer(0, own)
+    codec.check_decoded(codec.encode(offer.sent), offer.sent)
+    made = clock()
+    reference = recompute_reference(config, run.weights, batch)
+    jury = clock()
+    group = Group("this machine", is_honest=True)
+    seat = Seat("reference", yardstick_of(Own(reference), run.layout.num_tiles))
+    group.judge(run.opened(offer, 0, 0), offer.sent, [seat], run.rule)
+    judged = clock()
+    (verdict,) = group.verdicts
+    return Measured(
+        device=f"{device.torch}{', bf16' if device.is_mixed else ''}",
+        apply_reason=reason,
+        payload_seconds=gradient_seconds + made - began,
+        judgement_seconds=gradient_seconds + judged - jury,
+        jury_seconds=judged - made,
+        verdict=verdict,
+        error=group.medians[0] if group.medians else None,
+        peak_bytes=peak_bytes(),
+        room_bytes=room_bytes(),
+        device_peak_bytes=torch.cuda.max_memory_allocated(device.torch) if is_cuda else None,
+        device_room_bytes=torch.cuda.mem_get_info(device.torch)[1] if is_cuda else None,
+    )
+
+
+def _gradient(
+    config: RunConfig, run: Rehearsal, batch: Batch, device: Device, clock: Clock
+) -> tuple[Float32, float]:
+    """Return D(g) and the seconds of the faster of two, or of one where that is slow."""
+    times: list[float] = []
+    while True:
+        began = clock()
+        found = recompute(config, run.weights, batch, device)
+        times.append(clock() - began)
+        if len(times) == 2 or times[0] > REPEAT_SECONDS:
+            break
+    if not np.isfinite(found).all():
+        raise NonFiniteError("a finite gradient", "one that is not", "Check this machine's memory.")
+    return found, min(times)
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def room_bytes() -> int:
+    """Return the memory that a process may have here: the machine's, or less in a container."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit = _CGROUP_LIMIT.read_text(encoding="ascii").strip()
+    except OSError:
+        return machine
+    return min(machine, int(limit)) if limit.isdecimal() else machine
+
+
+def _too_small(device: Device, error: BaseException) -> MachineTooSmallError:
+    return MachineTooSmallError(
+        f"room for one gradient of the model on {device.torch}",
+        str(error).splitlines()[0][:200] or type(error).__name__,
+        "Use a device with more memory, or join a run with a smaller model or microbatch.",
+    )
