@@ -26,6 +26,7 @@ _MODULES: Final = {
     "withdraw": "membership",
     "claim": "membership",
     "status": "status",
+    "doctor": "doctor",
     "calibrate": "calibrate",
     "localnet": "localnet",
     "data": "data",

@@ -57,6 +57,11 @@ def run_settings(files: Iterable[Path], overrides: Sequence[str] = ()) -> "RunSe
     return settings_from(run_sections(files, overrides))
 
 
+def run_address_in(files: Iterable[Path]) -> str:
+    """Return the run that config files name for all commands, or ""."""
+    return str(_table(_merged(files), SHARED_TABLE).get("run_address", ""))
+
+
 def run_sections(files: Iterable[Path], overrides: Sequence[str] = ()) -> dict[str, object]:
     """Return the run's sections as they were written, without defaults; raises as above."""
     from troth_coordinator.config_files import nested, parse_value

@@ -1,0 +1,115 @@
+"""`troth doctor`: what would keep this machine from taking part, and what to do about it.
+
+Owns: options, the exit code and printing. Never: checks; `../workflows/doctor.py` does.
+Next: `../workflows/doctor.py`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_cli.options import Networked, command
+from troth_cli.settings import use_config_files
+from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from solders.pubkey import Pubkey
+
+
+def _take_file(context: typer.Context, text: str) -> str:
+    """Make a file that is named in place of RUN the defaults of the other options."""
+    path = Path(text)
+    if text and path.is_file():
+        use_config_files(context, [path])
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions(Networked):
+    """Options of `troth doctor`."""
+
+    run_address: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            is_eager=True,
+            callback=_take_file,
+            help="The run's address, or its config file; without it, only what needs no run.",
+            show_default=False,
+        ),
+    ] = ""
+    key: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option("--key", metavar="FILE", help="Key file of the owner.", show_default=False),
+    ] = None
+    state: Annotated[
+        Path, typer.Option("--state", metavar="DIR", help="Folder of the participant.")
+    ] = Path("troth-state")
+    device: Annotated[
+        str,
+        typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
+    ] = "auto"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    command(app, "doctor", DoctorOptions)(doctor)
+
+
+def doctor(options: DoctorOptions, output: Output) -> None:
+    """Look for what would keep this machine from taking part, and say what to do.
+
+    Asks the RPC node (latency, lag, limits, version, slots), looks at key, balance and disk, and
+    tests the device. With RUN it also counts the rounds that the balance pays for. With the run's
+    config file it fetches a piece of the weights from each holder, and times a payload and a
+    judgement against the run's windows and the judge's bounds.
+
+    The exit code is 0 without a problem, 1 with one, 2 for options that cannot be understood.
+    Nothing is sent to the chain.
+    """
+    from troth_cli.settings import run_settings
+    from troth_cli.view.checks import checks_grid
+    from troth_cli.workflows.checks import rows_json
+    from troth_cli.workflows.doctor import examine, has_problem
+    from troth_cli.workflows.doctor_network import Question
+    from troth_client.model.device_kind import device_kind
+    from troth_client.model.errors import DeviceError
+
+    try:
+        device_kind(options.device)
+    except DeviceError as error:
+        raise typer.BadParameter(str(error)) from error
+    files, run = _named(options)
+    rows = examine(
+        Question(
+            rpc_urls=(options.rpc,),
+            run=run,
+            config=run_settings(files).config if files else None,
+            key=options.key,
+            state=options.state,
+            device=options.device,
+        ),
+        output,
+    )
+    is_fine = not has_problem(rows)
+    output.result({"is_fine": is_fine, "checks": rows_json(rows)}, checks_grid(rows))
+    if not is_fine:
+        raise typer.Exit(1)
+
+
+def _named(options: DoctorOptions) -> "tuple[list[Path], Pubkey | None]":
+    """Return the config files and the run; a file in place of RUN names both."""
+    from troth_cli.errors import InputError
+    from troth_cli.settings import run_address_in
+    from troth_cli.view.amounts import address
+
+    path = Path(options.run_address)
+    is_file = bool(options.run_address) and path.is_file()
+    files = [path, *options.config] if is_file else list(options.config)
+    text = run_address_in(files) if is_file else options.run_address
+    try:
+        return files, address(text, "RUN") if text else None
+    except InputError as error:
+        raise typer.BadParameter(f"{error} Or name the run's config file.") from error

@@ -1,0 +1,167 @@
+"""`troth doctor`: what is wrong with this machine, its keys, its node, its run.
+
+Owns: the order of the checks, and which of them can be made with what was named.
+Never: changes anything but a file that it writes and removes to time the disk.
+Next: `doctor_network.py` for nodes and holders; `doctor_machine.py` for the device.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_cli.errors import KeyFileError
+from troth_cli.keyfiles import read_key
+from troth_cli.view.output import Output
+from troth_cli.workflows.checks import CheckResult, Level, Row, refusal, run_checks, untested
+from troth_cli.workflows.doctor_network import (
+    LINK_CHECKS,
+    RUN_CHECKS,
+    Link,
+    Membership,
+    Question,
+    check_latency,
+    check_owner_balance,
+)
+from troth_cli.workflows.probes import measure_round, measure_slots
+from troth_cli.workflows.prospects import Tempo
+from troth_coordinator.chain.errors import ChainError
+from troth_coordinator.chain.http_rpc import HttpRpc
+
+PROBE_BYTES: Final = 8 << 20
+SLOW_BYTES_PER_SECOND: Final = 10_000_000
+_NO_ROUND: Final = Fraction(1)
+NO_NODE: Final = "no node answers; see rpc"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The rows so far, and the run where it could be read."""
+
+    rows: list[Row]
+    member: Membership | None
+
+
+def examine(question: Question, output: Output) -> list[Row]:
+    """Make every check that can be made and return the rows; problems are rows, not errors."""
+    owner, key_row = _key(question)
+    disk_row = Row("disk", _disk(question.state))
+    seen = asyncio.run(_network(question, owner))
+    with output.loading():
+        from troth_cli.workflows.doctor_machine import examine_machine
+    machine = examine_machine(question, seen.member)
+    rows = [*seen.rows, key_row, disk_row, *machine]
+    return [_as_problem(row) for row in rows]
+
+
+def has_problem(rows: list[Row]) -> bool:
+    """Tell whether something needs to be done before this machine can take part."""
+    return any(row.result.level is Level.PROBLEM for row in rows)
+
+
+def _as_problem(row: Row) -> Row:
+    if row.result.level is not Level.REFUSED:
+        return row
+    return Row(row.name, replace(row.result, level=Level.PROBLEM))
+
+
+def _key(question: Question) -> tuple[Pubkey | None, Row]:
+    """Return the owner's address, and what is to be said about its file."""
+    if question.key is None:
+        return None, Row("key", untested("no --key"))
+    open_to_others: list[str] = []
+    try:
+        owner = read_key(question.key, open_to_others.append).pubkey()
+    except KeyFileError as error:
+        return None, Row("key", refusal(error))
+    if open_to_others:
+        found = CheckResult(
+            Level.PROBLEM,
+            f"{question.key} can be read or changed by other users",
+            "mode 0600",
+            f"chmod 600 {question.key}",
+        )
+        return owner, Row("key", found)
+    return owner, Row("key", CheckResult(Level.OK, str(owner)))
+
+
+def _disk(state: Path) -> CheckResult:
+    """Write some megabytes beside the state folder, time it, and remove them."""
+    folder = next((one for one in (state, *state.parents) if one.exists()), state)
+    probe = folder / f".troth-doctor-{secrets.token_hex(8)}.tmp"
+    try:
+        began = time.perf_counter()
+        with probe.open("xb") as stream:
+            stream.write(os.urandom(PROBE_BYTES))
+            stream.flush()
+            os.fsync(stream.fileno())
+        rate = PROBE_BYTES / max(time.perf_counter() - began, 1e-6)
+    except OSError as error:
+        return CheckResult(
+            Level.PROBLEM,
+            f"{folder}: {(error.strerror or str(error)).lower()}",
+            "a folder that can be written",
+            "Name another folder with --state, or free some space.",
+        )
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+    values = {"bytes_per_second": rate}
+    found = f"{rate / 1e6:.0f} MB/s in {folder}"
+    if rate >= SLOW_BYTES_PER_SECOND:
+        return CheckResult(Level.OK, found, values=values)
+    advice = "Weights are written every round: use a faster disk."
+    return CheckResult(Level.WARNING, found, "10 MB/s", advice, values=values)
+
+
+async def _network(question: Question, owner: Pubkey | None) -> Seen:
+    async with _nodes(question.rpc_urls) as nodes:
+        first = await run_checks((("rpc", check_latency),), Link(nodes, None))
+        names = [name for name, _check in LINK_CHECKS]
+        if first[0].result.level is Level.REFUSED:
+            rest = [*names, "balance", *(name for name, _check in RUN_CHECKS)]
+            return Seen([*first, *(Row(name, untested(NO_NODE)) for name in rest)], None)
+        tempo = Tempo(await measure_slots(nodes[0]), _NO_ROUND)
+        link = Link(nodes, tempo)
+        rows = [*first, *await run_checks(LINK_CHECKS, link)]
+        rows.append(Row("balance", await _balance(link, owner)))
+        member, found = await _membership(question, link, tempo, owner)
+        return Seen([*rows, *found], member)
+
+
+@contextlib.asynccontextmanager
+async def _nodes(urls: tuple[str, ...]) -> AsyncIterator[tuple[HttpRpc, ...]]:
+    async with contextlib.AsyncExitStack() as stack:
+        yield tuple([await stack.enter_async_context(HttpRpc(url)) for url in urls])
+
+
+async def _balance(link: Link, owner: Pubkey | None) -> CheckResult:
+    if owner is None:
+        return untested("no key that can be read")
+    try:
+        return await check_owner_balance(link.client, owner)
+    except ChainError as error:
+        return refusal(error)
+
+
+async def _membership(
+    question: Question, link: Link, tempo: Tempo, owner: Pubkey | None
+) -> tuple[Membership | None, list[Row]]:
+    if question.run is None:
+        return None, [Row(name, untested("no RUN")) for name, _check in RUN_CHECKS]
+    client = link.client
+    try:
+        view = await client.snapshot(question.run)
+        tempo = Tempo(tempo.slot, await measure_round(client, view))
+    except ChainError as error:
+        return None, [Row("run", refusal(error))]
+    member = Membership(client, view, tempo, question.config, owner)
+    return member, await run_checks(RUN_CHECKS, member)

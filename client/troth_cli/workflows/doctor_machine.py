@@ -1,0 +1,58 @@
+"""The doctor's look at the device: the known-answer test, and a run's duties where one is named.
+
+Owns: measuring, and which checks a run allows. Never: a check of its own; `machine_checks.py` has
+them. Imports PyTorch: load it late. Next: `troth_client.participant.measuring`.
+"""
+
+import asyncio
+from functools import partial
+
+from troth_cli.workflows.checks import CheckResult, Level, Row, refusal, run_checks
+from troth_cli.workflows.doctor_network import Membership, Question
+from troth_cli.workflows.machine_checks import CHECKS, Candidate, bounds_result, device_result
+from troth_cli.workflows.probes import nobody_to_ask
+from troth_client.compression.known_answer import choose_path
+from troth_client.errors import ClientError
+from troth_client.model.device import choose_device
+from troth_client.participant.measuring import Measured, measure_machine
+from troth_coordinator.rules.config import RunConfig
+
+
+def examine_machine(question: Question, member: Membership | None) -> list[Row]:
+    """Return what is to be said about the device, and about its work for the run."""
+    if question.config is None:
+        return [Row("device", _known_answer(question.device))]
+    measured = _measured(question.config, question.device)
+    if member is None:
+        bounds = bounds_result(measured, question.config)
+        return [Row("device", device_result(measured)), Row("bounds", bounds)]
+    candidate = Candidate(
+        state=question.state,
+        config=question.config,
+        role=member.role,
+        view=member.view,
+        tempo=member.tempo,
+        measured=measured,
+        reach=partial(nobody_to_ask, (), 0),
+        is_member=member.index is not None,
+    )
+    checks = [(name if name != "disk" else "room", check) for name, check in CHECKS]
+    return asyncio.run(run_checks(checks, candidate))
+
+
+def _known_answer(name: str) -> CheckResult:
+    try:
+        device = choose_device(name)
+        path = choose_path(device.torch)
+    except ClientError as error:
+        return refusal(error)
+    if path.reason:
+        return CheckResult(Level.WARNING, f"{device.torch}: {path.reason}", "", "It is slower.")
+    return CheckResult(Level.OK, f"{device.torch} passes the known-answer test")
+
+
+def _measured(config: RunConfig, device: str) -> Measured | ClientError:
+    try:
+        return measure_machine(config, choose_device(device))
+    except ClientError as error:
+        return error

@@ -1,0 +1,86 @@
+"""`troth doctor` in a good world and in broken ones."""
+
+import pytest
+from support.network import SOL
+
+pytestmark = pytest.mark.processes
+WIDE = ("chain.commit_slots=4000", "chain.attest_slots=4000", "chain.verdict_commit_slots=4000")
+WIDE += ("chain.jury_commit_slots=4000", "chain.vesting_slots=90000", "chain.unbond_slots=90000")
+DEAD = "http://127.0.0.1:9"
+
+
+def examined(bench, *arguments, code=0):
+    """Each check by name."""
+    done = bench.cli("doctor", *arguments, "--state", bench.folder / "state", "--json")
+    assert done.code == code, done
+    assert done.json["is_fine"] is (code == 0)
+    return {one["check"]: one for one in done.json["checks"]}
+
+
+def problems(checks):
+    return [name for name, one in checks.items() if one["level"] == "problem"]
+
+
+def test_a_good_world_without_a_run(bench):
+    checks = examined(bench, "--key", bench.key("a"), "--rpc", bench.rpc, "--device", "cpu")
+    assert problems(checks) == []
+    assert checks["rpc"]["values"]["seconds"] < 10
+    assert checks["rpc version"]["level"] == "ok"
+    assert checks["slots"]["level"] == "warning", "20 ms are not the stated 400 ms"
+    assert checks["balance"]["values"]["lamports"] == 10 * SOL
+    assert checks["disk"]["values"]["bytes_per_second"] > 0
+    assert "known-answer" in checks["device"]["found"]
+    assert checks["config"]["level"] == "not tested"
+
+
+def test_the_file_of_a_run_names_everything(bench):
+    run = bench.create(*WIDE)
+    file = bench.folder / "run.toml"
+    checks = examined(bench, file, "--key", bench.key("a"), "--rpc", bench.rpc, "--device", "cpu")
+    assert problems(checks) == []
+    assert checks["config"]["level"] == "ok"
+    assert checks["bounds"]["values"]["verdict"] == "ok"
+    assert checks["commit"]["values"]["seconds"] > 0
+    assert checks["holders"]["level"] == "not tested", "genesis comes from nobody"
+    bench.take_a_seat(run, "a")
+    checks = examined(bench, file, "--key", bench.key("a"), "--rpc", bench.rpc, "--device", "cpu")
+    assert checks["fees"]["values"]["rounds"] > 1_000
+    assert not (bench.folder / ".troth-doctor").exists()
+
+
+def test_a_node_that_is_dead_is_one_problem_and_hides_no_other(bench):
+    key = bench.key("open", 0)
+    key.chmod(0o644)
+    checks = examined(bench, "--key", key, "--rpc", DEAD, "--device", "cpu", code=1)
+    assert problems(checks) == ["rpc", "key"]
+    assert "chmod 600" in checks["key"]["advice"]
+    assert checks["slots"]["level"] == checks["balance"]["level"] == "not tested"
+    assert checks["device"]["level"] == "ok"
+
+
+def test_an_empty_balance_and_the_config_of_another_run_are_problems(bench):
+    run = bench.create()
+    bench.create("schedule.lr_nano=1", name="other")
+    checks = examined(
+        bench,
+        run,
+        *("--config", bench.folder / "other.toml", "--key", bench.key("empty", 0)),
+        *("--rpc", bench.rpc, "--device", "cpu"),
+        code=1,
+    )
+    assert {"balance", "config", "fees"} <= set(problems(checks))
+    assert checks["config"]["needed"] != checks["config"]["found"]
+
+
+def test_a_state_folder_that_cannot_be_written_is_a_problem(bench):
+    (bench.folder / "state").write_text("a file in its place")
+    checks = examined(bench, "--rpc", bench.rpc, "--device", "cpu", code=1)
+    assert problems(checks) == ["disk"]
+    assert "--state" in checks["disk"]["advice"]
+
+
+@pytest.mark.parametrize("arguments", [("no-run",), ("--device", "abacus"), ("--nothing",)])
+def test_what_cannot_be_understood_is_exit_code_2(bench, arguments):
+    done = bench.cli("doctor", *arguments, "--rpc", DEAD)
+    assert done.code == 2
+    assert done.out == ""
