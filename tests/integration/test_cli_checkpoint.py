@@ -83,9 +83,44 @@ def test_weights_are_listed_shown_fetched_verified_and_exported(stored):
     logits_equal_those_of_transformers(export)
     damaged_weights_are_named(stored, folder, export)
     weights_of_others_are_named(stored, folder)
+    newcomer_is_told(stored)
     for one in stored.members:
         one.kill()
     nobody_serves(stored, folder)
+    newcomer_is_warned(stored)
+
+
+def checks_of(values):
+    return {one["check"]: one for one in values["checks"]}
+
+
+def newcomer_is_told(stored):
+    bench = stored.bench
+    found = checks_of(stored.json(*bench.join_arguments(stored.run, "late"), "--check"))
+    assert found["weights"]["level"] == "ok"
+    assert found["weights"]["values"]["round"] == stored.newest
+    assert found["weights"]["values"]["bytes_per_second"] > 0
+    assert found["time"]["values"]["rounds_left"] <= 100
+    asked = bench.cli("doctor", stored.config, "--rpc", bench.rpc, "--device", "cpu", "--json")
+    holders = checks_of(asked.json)["holders"]
+    assert holders["values"]["holders"] == 2
+    assert holders["values"]["silent"] == 0
+
+
+def newcomer_is_warned(stored):
+    """Nobody is left who serves the weights: nothing is paid for a way that leads nowhere."""
+    bench = stored.bench
+    before = bench.balance("late")
+    arguments = bench.join_arguments(stored.run, "late", anyway=())
+    error = stored.refused(*arguments, "--check")
+    assert checks_of(error)["weights"]["kind"] == "CheckpointGoneError"
+    assert checks_of(error)["time"]["level"] == "not tested"
+    found = stored.json(*arguments, "--check", "--anyway")
+    assert checks_of(found)["weights"]["level"] == "refused"
+    assert bench.balance("late") == before
+    asked = bench.cli("doctor", stored.config, "--rpc", bench.rpc, "--device", "cpu", "--json")
+    assert asked.code == 1
+    assert checks_of(asked.json)["holders"]["level"] == "problem"
 
 
 def listed_and_shown(stored):

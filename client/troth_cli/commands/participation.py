@@ -148,6 +148,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     """Join with a role, follow the run, print how it ended and the witness's duties."""
     from troth_cli.keyfiles import read_key
     from troth_cli.settings import run_settings
+    from troth_cli.view.checks import checks_grid
     from troth_cli.workflows import join as workflow
     from troth_cli.workflows.checks import rows_json
 
@@ -180,7 +181,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     joined = workflow.join(request, output)
     checks = rows_json(joined.rows)
     if joined.end is None:
-        output.result({"run": str(run), "checks": checks}, "Nothing was paid.")
+        output.result({"run": str(run), "checks": checks}, checks_grid(joined.rows))
         return
     _print_end(joined.end, request, checks, output)
 

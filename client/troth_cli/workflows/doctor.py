@@ -55,10 +55,7 @@ def examine(question: Question, output: Output) -> list[Row]:
     owner, key_row = _key(question)
     disk_row = Row("disk", _disk(question.state))
     seen = asyncio.run(_network(question, owner))
-    with output.loading():
-        from troth_cli.workflows.doctor_machine import examine_machine
-    machine = examine_machine(question, seen.member)
-    rows = [*seen.rows, key_row, disk_row, *machine]
+    rows = [*seen.rows, key_row, disk_row, *_machine(question, seen.member, output)]
     return [_as_problem(row) for row in rows]
 
 
@@ -71,6 +68,21 @@ def _as_problem(row: Row) -> Row:
     if row.result.level is not Level.REFUSED:
         return row
     return Row(row.name, replace(row.result, level=Level.PROBLEM))
+
+
+def _machine(question: Question, member: Membership | None, output: Output) -> list[Row]:
+    try:
+        with output.loading():
+            from troth_cli.workflows.doctor_machine import examine_machine
+    except ModuleNotFoundError as error:
+        found = CheckResult(
+            Level.PROBLEM,
+            f"the package `{error.name}` is not installed",
+            "the packages to train",
+            "Install them with: pip install 'troth[train]'",
+        )
+        return [Row("device", found)]
+    return examine_machine(question, member)
 
 
 def _key(question: Question) -> tuple[Pubkey | None, Row]:

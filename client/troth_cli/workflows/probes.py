@@ -31,6 +31,8 @@ STATED_SLOT_MICROS: Final = 400_000
 """The length of a slot as Solana states it."""
 LEAST_SLOTS: Final = 8
 MOST_SECONDS: Final = 5.0
+POLL_SECONDS: Final = 0.2
+"""Between two looks at the slot: few enough for a node that counts requests."""
 WEIGHTS_SECONDS: Final = 5.0
 """How long members are asked for the weights before they count as silent."""
 RECENT_ROUNDS: Final = 16
@@ -86,7 +88,7 @@ async def measure_slots(
             changes.append((clock(), slot))
         if changes and changes[-1][1] - changes[0][1] >= LEAST_SLOTS:
             break
-        await sleep(0.05)
+        await sleep(POLL_SECONDS)
     if len(changes) < 2:
         return SlotTime(STATED_SLOT_MICROS, is_measured=False)
     (start, low), (end, high) = changes[0], changes[-1]

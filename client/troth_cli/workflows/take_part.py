@@ -120,8 +120,9 @@ def take_part(
     candidate = _candidate(request, device, listen[1], looked, output)
     rows = [*looked.rows, *asyncio.run(run_checks(checks, candidate))]
     stop_if_refused(rows, request, output)
-    for line in checks_lines(rows):
-        output.note(line)
+    if not request.only_checks:
+        for line in checks_lines(rows):
+            output.note(line)
     for warning in [*warnings_of(oversight(looked.view)), *_unused(request, looked)]:
         output.warn(warning)
     if request.only_checks:

@@ -110,6 +110,9 @@ def measure_machine(
         if "not enough memory" not in str(error) and "can't allocate" not in str(error):
             raise
         raise _too_small(device, error) from error
+    finally:
+        if device.torch.type == "cuda":
+            torch.cuda.empty_cache()  # the participant comes next
 
 
 def _measured(
