@@ -7,6 +7,8 @@ Next: `join_checks.py` for the checks; `take_part.py` for the rest of a join.
 
 import asyncio
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
@@ -17,6 +19,8 @@ from troth_cli.workflows.checks import Row, run_checks
 from troth_cli.workflows.join import ROLES, JoinRequest
 from troth_cli.workflows.join_checks import CHECKS, RETURN_CHECKS, Newcomer, checked_stake
 from troth_cli.workflows.probes import (
+    STATED_SLOT_MICROS,
+    SlotTime,
     WeightsProbe,
     measure_round,
     measure_slots,
@@ -30,6 +34,9 @@ from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.view import NetworkView
+
+_UNMEASURED: Final = Tempo(SlotTime(STATED_SLOT_MICROS, is_measured=False), Fraction(1))
+_NOTHING: Final[WeightsProbe | ClientError] = WeightsProbe(0, 0, 0.0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +61,11 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
         is_member = index_of_owner(view.entries, bytes(request.owner.pubkey())) is not None
         least = view.run.params.min_stake_lamports
         stake = 0 if is_member else checked_stake(request.stake_lamports, least)
-        slot_time, weights = await asyncio.gather(
-            measure_slots(client.rpc), _weights(client, view, request.config, is_member=is_member)
-        )
+        tempo, weights = _UNMEASURED, _NOTHING
+        if not is_member:  # a member that comes back may have a window to meet
+            tempo, weights = await asyncio.gather(
+                _tempo(client, view), _weights(client, view, request.config)
+            )
         newcomer = Newcomer(
             request=request,
             role=ROLES[request.role],
@@ -65,7 +74,7 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
             view=view,
             stake=stake,
             weights=weights,
-            tempo=Tempo(slot_time, await measure_round(client, view)),
+            tempo=tempo,
             report=report,
         )
         rows = await run_checks(RETURN_CHECKS if is_member else CHECKS, newcomer)
@@ -80,11 +89,13 @@ async def endpoints(client: CoordinatorClient, view: NetworkView) -> tuple[str, 
     return tuple(dict.fromkeys(one.endpoint for one in found if one and one.endpoint))
 
 
+async def _tempo(client: CoordinatorClient, view: NetworkView) -> Tempo:
+    return Tempo(await measure_slots(client.rpc), await measure_round(client, view))
+
+
 async def _weights(
-    client: CoordinatorClient, view: NetworkView, config: RunConfig, *, is_member: bool
+    client: CoordinatorClient, view: NetworkView, config: RunConfig
 ) -> WeightsProbe | ClientError:
-    if is_member:
-        return WeightsProbe(0, 0, 0.0, 0)
     try:
         return await probe_weights(client, view, config)
     except ClientError as error:
