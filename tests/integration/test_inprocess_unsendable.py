@@ -12,7 +12,7 @@ TOO_FEW_UNITS = 30_000
 
 
 def one_slot_late(one, ports):
-    """What dan fetches takes a slot longer, so its attestation is the last and carries the close."""
+    """Dan fetches a slot later than others: its attestation is the last and carries the close."""
     if one.name == "dan":
         wire = ports.transport._wire
 

@@ -84,7 +84,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     files, run = _named(options)
     rows = examine(
         Question(
-            rpc_urls=(options.rpc,),
+            rpc_urls=tuple(options.rpc),
             run=run,
             config=run_settings(files).config if files else None,
             key=options.key,

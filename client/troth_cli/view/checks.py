@@ -5,15 +5,16 @@ Owns: columns and words. Never: checks. Next: `../workflows/checks.py`.
 
 from collections.abc import Sequence
 
-from troth_cli.view.output import Grid, printable
+from troth_cli.view.output import Grid
 from troth_cli.workflows.checks import Level, Row
+from troth_client.telemetry.printable import one_line
 
 _COLUMNS = ("check", "", "found", "needed", "what to do")
 
 
 def checks_grid(rows: Sequence[Row], title: str = "") -> Grid:
     """Return the table of checks; an answer of a stranger cannot steer the terminal."""
-    return Grid(_COLUMNS, [[printable(cell) for cell in _cells(row)] for row in rows], title)
+    return Grid(_COLUMNS, [[one_line(cell) for cell in _cells(row)] for row in rows], title)
 
 
 def checks_lines(rows: Sequence[Row]) -> list[str]:

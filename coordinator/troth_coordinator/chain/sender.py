@@ -217,7 +217,7 @@ class Sender:
         found = await self._rpc.simulate(signed.raw)
         if found.failure is not None:
             refused = TransactionRejectedError(found.failure, found.logs)
-            attempts = _Attempts(signers[0].pubkey(), signed, [])
+            attempts = _Attempts(signers[0].pubkey(), signed, [], _Alone())
             raise self._sorted(attempts, refused, landed=False)
 
     async def _land(self, attempts: _Attempts) -> tuple[Signature, Status] | None:
