@@ -4,6 +4,7 @@ Owns: what a row's last cell may hold, and that rows and tests name each other. 
 (`FOLDER/FILE::TEST`, under tests/), the word `planned`, or `not simulated:` with a
 reason. Every test in tests/adversarial names its rows ("Threat T07" or "Threat T07, T12") in its
 docstring, or in that of its module, and stands in them. Every row that the page speaks of exists.
+Every test that docs/faults.md names exists, too.
 Never: runs a test.
 
 python scripts/check_threat_model.py           exit 1 and one line per problem
@@ -20,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "docs/threat-model.md"
+FAULTS = "docs/faults.md"
 STORIES = "adversarial"
 LINE = re.compile(r"^\| *T\d.*$", re.MULTILINE)
 ROW = re.compile(r"^\| (T\d{2,3}) \|((?:[^|\n]*\|){4}) ([^|\n]*) \|$", re.MULTILINE)
@@ -59,7 +61,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="enter tests that name a row")
     if parser.parse_args().write:
         write(ROOT)
-    found = list(problems(ROOT))
+    found = [*problems(ROOT), *faults_without_test(ROOT)]
     rows = rows_of(ROOT)
     planned = sum(PLANNED in row.others for row in rows)
     print("\n".join(found) or f"threat model: {len(rows)} rows, {planned} with tests planned")
@@ -91,6 +93,14 @@ def problems(root: Path) -> Iterator[str]:
                 yield f"tests/{test}: there is no row {name}"
             elif (name, test) not in listed:
                 yield f"{PAGE}: {name} lacks {test}; run scripts/check_threat_model.py --write"
+
+
+def faults_without_test(root: Path) -> Iterator[str]:
+    """Yield one line per test that the page of faults names and that does not exist."""
+    page = root / FAULTS
+    for test in TEST.findall(page.read_text(encoding="utf-8") if page.is_file() else ""):
+        if not _exists(test, root):
+            yield f"{FAULTS}: names {test}, which does not exist"
 
 
 def write(root: Path) -> None:

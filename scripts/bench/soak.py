@@ -141,7 +141,7 @@ async def _lined_up(
         lines = await Lines.open(stack, rpc_url, (listens, port), host=outside, seed=number)
         settings = replace(
             process.settings,
-            rpc_url=lines.to_rpc.url,
+            rpc_urls=(lines.to_rpc.url,),
             host=listens,
             port=port,
             endpoint=lines.to_us.url,

@@ -113,12 +113,13 @@ def at_the_last_second(one: SimulatedMember, ports: Ports) -> Ports:
         instructions: Sequence[Instruction],
         carried: Sequence[Instruction],
         signers: Sequence[Keypair],
+        watch: SendWatch | None = None,
     ) -> ConfirmedTransaction:
         while True:
             view = await ports.chain.snapshot(one.here.chain.at.run)
             is_over = view.slot + 1 >= phase_end_by_time(view.run)
             if view.run.phase != Phase.COMMIT or is_over:
-                return await ports.chain.send_carrying(instructions, carried, signers)
+                return await ports.chain.send_carrying(instructions, carried, signers, watch)
             await ports.runtime.wait()
 
     if one.name != CHEAT:
