@@ -25,6 +25,7 @@ _MODULES: Final = {
     "set-endpoint": "membership",
     "withdraw": "membership",
     "claim": "membership",
+    "hub": "hub",
     "status": "status",
     "doctor": "doctor",
     "calibrate": "calibrate",

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
-from annotated_types import Ge, Le, Lt
+from annotated_types import Ge, Le, Lt, MaxLen
 from pydantic.fields import FieldInfo
 
 from troth_coordinator import artifacts
@@ -49,9 +49,9 @@ HEAD = """\
 A config file is TOML. Defaults < files from left to right < `--set SECTION.KEY=VALUE`. Unknown keys
 are refused, and every number is an integer: `_micro` and `_ppm` count in 10⁻⁶, `_nano` in 10⁻⁹.
 
-The sections `[model]` to `[judge]` are hashed. Every participant of a run must have the same values
-to the bit, and nobody can change them afterwards. `[chain]` lives in the run account. `[hints]` may
-differ from machine to machine.
+The sections `[model]` to `[network]` are hashed. Every participant of a run must have the same
+values to the bit, and nobody can change them afterwards. `[chain]` lives in the run account.
+`[hints]` may differ from machine to machine.
 """
 CHAIN_HEAD = """
 ## [chain]
@@ -106,6 +106,7 @@ MEANINGS = {
     "judge.agreement_bound_micro": "Least agreement of votes and gradient; 0: not tested.",
     "judge.agreement_audits": "Honest audits in which calibration found no false alarm.",
     "judge.calibrated": "Whether `troth calibrate` proposed these bounds for this model.",
+    "network.hubs": "Hubs to push to and fetch from, like `https://hub.example:9000`.",
     "hints.precision": "Format in which this machine trains.",
     "hints.device": "auto, cpu, cuda, cuda:N or mps.",
 }
@@ -184,6 +185,9 @@ def allowed(field: FieldInfo) -> str:
         return ", ".join(f"`{shown(value)}`" for value in get_args(field.annotation))
     if field.annotation is bool:
         return "`true`, `false`"
+    if get_origin(field.annotation) is tuple:
+        most = next(limit.max_length for limit in field.metadata if isinstance(limit, MaxLen))
+        return f"up to {most} addresses"
     least, most = "", ""
     for limit in field.metadata:
         if isinstance(limit, Ge):
@@ -210,6 +214,8 @@ def shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, int):
         return f"{value:_}" if value >= 10_000 else str(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(shown, value))}]"
     return f'"{value}"'
 
 

@@ -21,7 +21,7 @@ from support.runs import (
 
 from troth_attestation import header as headers
 from troth_client.compression import codec
-from troth_client.network.submissions import SIGNED_HEADER_BYTES
+from troth_client.network.expecting import SIGNED_HEADER_BYTES
 from troth_client.train import errors as train_errors
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError

@@ -254,7 +254,7 @@ class AuditDriver:
         )
         transport: Any = _Redirected(self)
         self.submissions = Submissions(
-            self.chain, self.state, transport, Random(0), dict(ENDPOINTS)
+            self.chain, self.state, transport, Random(0), endpoints_of=dict(ENDPOINTS)
         )
         self.witness = Witness(self.chain, self.submissions, self.audits, self.judge)
 

@@ -95,13 +95,19 @@ def set_endpoint(options: EndpointOptions, output: Output) -> None:
     `troth join` does this by itself when it starts at another address. Payloads and openings are
     pushed to others, too, so nobody needs an address that is reachable from outside.
     """
+    from troth_cli.workflows.announce import check_announced
     from troth_client.transport.endpoint import NOWHERE, OWN, check_endpoint
 
     endpoint = "" if options.endpoint == NOWHERE else options.endpoint
     if options.endpoint != NOWHERE:
         check_endpoint(endpoint, OWN)
     found = f"Others look for you at {endpoint} now." if endpoint else "Nobody looks for you now."
-    as_owner(options, output, lambda _view: found, lambda by: by.set_endpoint(endpoint))
+
+    async def announce(owner: "Owner") -> "ConfirmedTransaction":
+        await check_announced(owner.client, endpoint)
+        return await owner.set_endpoint(endpoint)
+
+    as_owner(options, output, lambda _view: found, announce)
 
 
 def as_owner(

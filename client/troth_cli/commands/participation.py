@@ -4,7 +4,7 @@ Owns: options and printing. Never: the work; `../workflows/join.py` has it.
 Next: `../workflows/join.py`; `membership.py` for the owner's commands afterwards.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -92,6 +92,19 @@ class WitnessOptions(AsOwner):
             "More than the limit is reported, and nothing is added.",
         ),
     ] = "0"
+    hub: Annotated[
+        list[str],
+        typer.Option(
+            "--hub", metavar="URL", help="A hub beside those of the config; may be repeated."
+        ),
+    ] = field(default_factory=list)
+    allow_private: Annotated[
+        bool,
+        typer.Option(
+            "--allow-private",
+            help="Connect to private addresses of others, also on a public cluster.",
+        ),
+    ] = False
     threads: Annotated[
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
@@ -177,6 +190,8 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,
+        hubs=tuple(options.hub),
+        allow_private=options.allow_private,
     )
     joined = workflow.join(request, output)
     checks = rows_json(joined.rows)

@@ -15,6 +15,7 @@ from solders.pubkey import Pubkey
 
 from troth_cli.connection import connect
 from troth_cli.view.output import Report
+from troth_cli.workflows.announce import check_announced
 from troth_cli.workflows.checks import Row, run_checks
 from troth_cli.workflows.join import ROLES, JoinRequest
 from troth_cli.workflows.join_checks import CHECKS, RETURN_CHECKS, Newcomer, checked_stake
@@ -58,6 +59,8 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
     """
     async with connect(request.rpc_urls) as client:
         view = await client.snapshot(request.run)
+        if not request.allow_private:
+            await check_announced(client, request.endpoint)
         is_member = index_of_owner(view.entries, bytes(request.owner.pubkey())) is not None
         least = view.run.params.min_stake_lamports
         stake = 0 if is_member else checked_stake(request.stake_lamports, least)

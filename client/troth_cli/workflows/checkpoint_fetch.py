@@ -34,8 +34,10 @@ from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import TEMPORARY_SUFFIX
 from troth_client.telemetry.events import JsonValue
 from troth_client.transport.base import Transport
+from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_reader
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.chain.errors import RpcError
 from troth_coordinator.rules.config import RunConfig
 
@@ -78,6 +80,11 @@ class Members:
         else:
             self._read_at = now
         return self._known
+
+    async def transport(self) -> Exchange:
+        """Return a transport, not started, that connects to public addresses on public clusters."""
+        genesis_hash = await self._client.rpc.genesis_hash()
+        return http_reader(is_guarded=public_name(genesis_hash) is not None)
 
     def source(self, transport: Transport, report: Report) -> Source:
         """Return these members as the source of a fetch."""
@@ -126,7 +133,7 @@ async def fetch_checkpoint(
     if whole is not None:
         return Fetched(whole, 0)
     _check_draft(out, shapes)
-    async with http_reader() as transport:
+    async with await members.transport() as transport:
         source = members.source(transport, report)
         pieces = await fetch_list(source, wanted, shapes)
         run = str(Pubkey(wanted.run))
@@ -141,7 +148,7 @@ async def fetch_piece_list(
     members: Members, wanted: CommittedState, shapes: dict[str, Shape]
 ) -> PieceList:
     """Return the piece list of a state from any member. Raises CheckpointGoneError."""
-    async with http_reader() as transport:
+    async with await members.transport() as transport:
         source = members.source(transport, lambda _done, _total, _note: None)
         return await fetch_list(source, wanted, shapes)
 

@@ -22,7 +22,7 @@ from troth_cli.workflows.checks import Row, refusals, rows_json
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import PRIVATE_FOLDER_MODE, FolderLock
-from troth_client.transport.endpoint import NOWHERE, OWN, check_endpoint
+from troth_client.transport.endpoint import HUB, NOWHERE, OWN, check_endpoint
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
 
@@ -59,6 +59,8 @@ class JoinRequest:
     goes_on_anyway: bool = False
     only_checks: bool = False
     is_agreed: bool = False
+    hubs: tuple[str, ...] = ()
+    allow_private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,8 @@ def check(request: JoinRequest) -> tuple[str, int]:
             "Others cannot reach that address: name the one under which this machine is reached.",
             "--endpoint",
         )
+    for hub in request.hubs:
+        check_endpoint(hub, HUB)
     device_kind(request.device)
     load_manifest(request.data, request.config.manifest_digest())
     # Only a test: the store takes the lock later, but no stake should move without it.

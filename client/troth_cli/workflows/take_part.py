@@ -246,4 +246,6 @@ def _settings(
         stake_lamports=request.stake_lamports or 0,
         top_up_lamports=request.top_up_lamports,
         num_threads=request.num_threads,
+        hubs=request.hubs,
+        allow_private=request.allow_private,
     )

@@ -5,7 +5,8 @@ that nobody can reach from outside is judged like any other, and one that dies a
 Never: makes a set (`show_openings.py`) or checks one (`state/openings_store.py`).
 Next: `participant/audits.py`, which runs one task of this for each set; protocol section 7.
 
-The target pushes to the seats, later to the jurors, and until two further members have the set.
+The target pushes to the seats, later to the jurors, to hubs, and until two further members have
+the set.
 Seats and jurors that have the set pass it on to each other. A holder that refuses, or is not
 reached, is asked again after a pause that doubles.
 """
@@ -27,6 +28,8 @@ from troth_coordinator.rules.audits import acting_seats
 from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView
 
+Taker = int | str
+"""A taker of a set: a participant by its index, or a hub by its address."""
 NUM_SPARES = 2
 """How many members without a place in the audit keep its set."""
 PASS_ON_SLOTS = 8
@@ -91,10 +94,10 @@ class _Push:
     key: AuditKey
     blob: BlobId
     is_target: bool
-    has_it: set[int] = field(default_factory=set)
+    has_it: set[Taker] = field(default_factory=set)
     num_spares: int = 0
-    failures: dict[int, int] = field(default_factory=dict)
-    rests: dict[int, int] = field(default_factory=dict)
+    failures: dict[Taker, int] = field(default_factory=dict)
+    rests: dict[Taker, int] = field(default_factory=dict)
 
     async def offer_at(self, view: NetworkView) -> None:
         """Offer the set to everybody who should have it now and is not resting."""
@@ -103,18 +106,22 @@ class _Push:
             return
         others = [index for index in _must_have(audit) if self._is_due(index, view)]
         spares = await self._spares(audit, view)
-        addresses = await self.witness.submissions.addresses(view, [*others, *spares])
+        submissions = self.witness.submissions
+        relays = submissions.relays if self.is_target else ()
+        addresses: dict[Taker, str] = {one: one for one in relays if self._is_due(one, view)}
+        found = await submissions.addresses(view, [*others, *spares])
+        addresses |= dict(found.items())
         if not addresses:
             return
         endpoints = list(addresses.values())
-        results = await self.witness.submissions.transport.offer(self.blob, endpoints)
+        results = await submissions.transport.offer(self.blob, endpoints)
         taken = {result.holder for result in results if result.error is None}
-        for index, endpoint in addresses.items():
+        for taker, endpoint in addresses.items():
             if endpoint in taken:
-                self.has_it.add(index)
-                self.num_spares += index in spares
+                self.has_it.add(taker)
+                self.num_spares += taker in spares
             else:
-                self._rest(index, view)
+                self._rest(taker, view)
         round_, target, _ = self.key
         self.witness.chain.events.emit(
             "openings_pushed",
@@ -142,13 +149,13 @@ class _Push:
         due = [index for index in order if self._is_due(index, view)]
         return list(await self.witness.submissions.addresses(view, due))[:missing]
 
-    def _is_due(self, index: int, view: NetworkView) -> bool:
-        is_other = index != self.witness.chain.index
-        return is_other and index not in self.has_it and self.rests.get(index, 0) <= view.slot
+    def _is_due(self, taker: Taker, view: NetworkView) -> bool:
+        is_other = taker != self.witness.chain.index
+        return is_other and taker not in self.has_it and self.rests.get(taker, 0) <= view.slot
 
-    def _rest(self, index: int, view: NetworkView) -> None:
-        num = self.failures[index] = self.failures.get(index, 0) + 1
-        self.rests[index] = view.slot + min(2**num, MAX_PAUSE_SLOTS)
+    def _rest(self, taker: Taker, view: NetworkView) -> None:
+        num = self.failures[taker] = self.failures.get(taker, 0) + 1
+        self.rests[taker] = view.slot + min(2**num, MAX_PAUSE_SLOTS)
 
 
 def _must_have(audit: AuditView) -> list[int]:

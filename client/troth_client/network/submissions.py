@@ -23,18 +23,17 @@ from troth_client.compression import codec
 from troth_client.compression.errors import MalformedPayloadError
 from troth_client.compression.limits import payload_length
 from troth_client.network.chain import RunChain
+from troth_client.network.expecting import SIGNED_HEADER_BYTES, expect_submissions
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.state.records import Held
 from troth_client.state.round_state import RoundState
 from troth_client.storage.entries import Submission
 from troth_client.transport.base import BlobId, BlobKind, Check, Transport
-from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.assignment import sequences_of
 from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import NetworkView, RoundView, Status
 
-SIGNED_HEADER_BYTES = headers.HEADER_BYTES + headers.SIGNATURE_BYTES
 LIVING = (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
 """Statuses in which a participant serves what others ask for."""
 REREAD_SLOTS = 64
@@ -45,7 +44,8 @@ REREAD_SLOTS = 64
 class Submissions:
     """The submissions of a run as one participant holds, fetches and serves them.
 
-    `random` orders the holders. `endpoints_of` caches the owner and address of each index,
+    `random` orders the holders. `relays` are hubs: they are asked, and pushed to, beside the
+    members. `endpoints_of` caches the owner and address of each index,
     `read_at` the slot at which it was read.
     """
 
@@ -53,6 +53,7 @@ class Submissions:
     state: RoundState
     transport: Transport
     random: Random
+    relays: tuple[str, ...] = ()
     endpoints_of: dict[int, tuple[Address, str]] = field(default_factory=dict)
     read_at: dict[int, int] = field(default_factory=dict)
 
@@ -133,24 +134,17 @@ class Submissions:
         Pushed bytes are checked like fetched ones, then kept and served. So a payload survives its
         maker's end, because others hold it.
         """
-        size = self.payload_bytes
 
-        def check_of(index: int) -> Check[object]:
-            def check(data: bytes) -> None:
-                raw, signature = data[: headers.HEADER_BYTES], data[headers.HEADER_BYTES :]
-                submission = Submission(round_.round, index, raw, signature, b"")
-                header = self.check_fields(round_, view, submission)
-                payload = BlobId(round_.round, BlobKind.PAYLOAD, header.payload_root)
-                self.transport.expect(payload, size, bytes)
+        def check(index: int, header: Header, signature: bytes) -> None:
+            raw = headers.encode(header)
+            self.check_fields(round_, view, Submission(round_.round, index, raw, signature, b""))
 
-            return check
-
-        for index in bitmap.indices_of(round_.committed):
-            blob = BlobId(round_.round, BlobKind.HEADER, round_.ballots[index].header_hash)
-            self.transport.expect(blob, SIGNED_HEADER_BYTES, check_of(index))
+        expect_submissions(self.transport, round_, check)
 
     async def endpoints(self, view: NetworkView, first: int) -> list[str]:
-        """Return all endpoints, that of `first` in front; asks the chain about new owners.
+        """Return whom to ask: `first`, then the relays, then all others.
+
+        Asks the chain about new owners.
 
         A participant that has left is asked only for its own submissions, which it serves until
         its last audit ends.
@@ -160,8 +154,14 @@ class Submissions:
             for index, entry in enumerate(view.entries)
             if entry.status in LIVING or (index == first and entry.status != Status.EMPTY)
         ]
-        order = sorted(living, key=lambda index: index != first)
-        return list((await self.addresses(view, order)).values())
+        found = await self.addresses(view, living)
+        own = [found.pop(first)] if first in found else []
+        return [*own, *self.relays, *found.values()]
+
+    async def members(self, view: NetworkView) -> list[str]:
+        """Return the endpoints of all other members, to push to."""
+        living = [i for i, entry in enumerate(view.entries) if entry.status in LIVING]
+        return list((await self.addresses(view, living)).values())
 
     async def addresses(self, view: NetworkView, indices: Sequence[int]) -> dict[int, str]:
         """Return the endpoints of these participants in their order, without our own.

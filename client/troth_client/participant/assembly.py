@@ -72,7 +72,8 @@ def as_witness(honest: HonestWitnessWork) -> WitnessWork:
 class Ports:
     """The ports of a member: chain, transport, events, time, and the work that it computes.
 
-    `trains` and `judges` may replace the honest work; cheats use them.
+    `trains` and `judges` may replace the honest work; cheats use them. `hubs` are this machine's
+    own, beside those of the run's config.
     """
 
     chain: CoordinatorClient
@@ -82,6 +83,7 @@ class Ports:
     events: EventSink
     trains: Callable[[HonestWork], TrainerWork] = as_trainer
     judges: Callable[[HonestWitnessWork], WitnessWork] = as_witness
+    hubs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,8 @@ def assemble(
     genesis = initial_weights(view.address, config.model) if stored is None else stored.tensors
     model = build(config.model, genesis, resources.device.torch)
     state = _round_state(view, config, model, ports, resources)
-    submissions = Submissions(chain, state, ports.transport, resources.random)
+    relays = tuple(dict.fromkeys((*config.network.hubs, *ports.hubs)))
+    submissions = Submissions(chain, state, ports.transport, resources.random, relays)
     member = Member(
         chain=chain,
         state=state,

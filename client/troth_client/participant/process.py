@@ -53,10 +53,12 @@ from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.library_logs import as_events
 from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.exchange import Exchange
+from troth_client.transport.guard import is_private_host
 from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.agreement import check_run
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
+from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.chain.errors import (
     BlockhashExpiredError,
     RpcDisagreementError,
@@ -120,14 +122,15 @@ async def participate(
         run = await _patiently(settings, partial(_checked_run, chain, settings))
         owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
         known, announced = await _patiently(settings, partial(_known, owner))
-        transport = await stack.enter_async_context(_open_transport(settings, announced))
+        genesis = Digest(await _patiently(settings, rpc.genesis_hash))
+        opening = _open_transport(settings, announced, genesis)
+        transport = await stack.enter_async_context(opening)
         store = stack.enter_context(_open_store(settings, owner, events))
         threads = settings.num_threads or os.cpu_count()
         hashers = stack.enter_context(ThreadPoolExecutor(threads, "hash"))
         runtime = ProcessRuntime(settings.poll_seconds)
-        ports = wrap(Ports(chain, transport, store, runtime, events))
+        ports = wrap(Ports(chain, transport, store, runtime, events, hubs=settings.hubs))
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
-        genesis = Digest(await _patiently(settings, rpc.genesis_hash))
         member = await _assemble(settings, run, genesis, identity, (ports, hashers))
         supervisor = await _enter(owner, settings, member)
         if known is not None:
@@ -226,17 +229,23 @@ async def _known(owner: Owner) -> tuple[ParticipantIndex | None, str]:
     return known, "" if participant is None else participant.endpoint
 
 
-def _open_transport(settings: ParticipantSettings, announced: str) -> Exchange:
+def _open_transport(settings: ParticipantSettings, announced: str, genesis_hash: bytes) -> Exchange:
     """Return the transport, not started, on the announced port.
 
     The user may announce another address than we listen on: a proxy may stand before us.
-    Without a host it listens nowhere.
+    Without a host it listens nowhere, nor does it on a public cluster at a private address: nobody
+    would connect to that.
     """
     port = settings.port
     if announced and port == 0 and not settings.endpoint:
         port = check_endpoint(announced).port or 0
     blobs = settings.state / "blobs"
-    return http_transport(settings.host, port, folder=blobs, advertised=settings.endpoint)
+    is_guarded = public_name(genesis_hash) is not None and not settings.allow_private
+    is_hidden = is_guarded and not settings.endpoint and is_private_host(settings.host)
+    host = "" if is_hidden else settings.host
+    return http_transport(
+        host, port, folder=blobs, advertised=settings.endpoint, is_guarded=is_guarded
+    )
 
 
 async def announce(owner: Owner, announced: str, ours: str, events: EventSink) -> None:

@@ -24,6 +24,8 @@ class ParticipantSettings:
     join, to pay for its transactions; one process moves up to `refill_lamports` more later.
     `stake_lamports` is the deposit at join, 0 for the least one. Where a fine takes the stake below
     what this participant must keep, one process adds up to `top_up_lamports` in all.
+    `hubs` are asked and served beside those of the config. On a public cluster only public
+    addresses are connected to, unless `allow_private`.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     """
 
@@ -45,3 +47,5 @@ class ParticipantSettings:
     stake_lamports: int = 0
     top_up_lamports: int = 0
     num_threads: int | None = None
+    hubs: tuple[str, ...] = ()
+    allow_private: bool = False

@@ -44,11 +44,13 @@ class RoundPlan:
 class Published:
     """A round whose commitments no longer change, and the holders to offer our payload to.
 
-    `holders` are addresses in the order in which to offer it; empty if we committed nothing.
+    `holders` are members' addresses in the order in which to offer it. `is_ours` is False, and
+    `holders` empty, if we committed nothing.
     """
 
     round: RoundView
     holders: tuple[str, ...]
+    is_ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from troth_client.network.chain import RunChain
 from troth_client.network.submissions import Submissions
 from troth_client.runtime.base import end
 from troth_client.state.records import Held, Published, RoundPlan
-from troth_client.steps.publish import Outbox
+from troth_client.steps.publish import Outbox, outboxes
 from troth_client.telemetry.spans import timed
 from troth_client.transport.errors import TransportError
 from troth_coordinator.rules import bitmap, progress
@@ -31,25 +31,53 @@ async def gather(
     """
     view = await chain.look()
     collection = _Collection(submissions, published.round)
-    outbox = Outbox(submissions, published)
-    offers: list[asyncio.Task[None]] = []
+    handing = _Handing(outboxes(submissions, published))
     try:
         while True:
             collection.ask(view)
-            if not outbox.is_empty and all(offer.done() for offer in offers):
-                offers.append(asyncio.create_task(outbox.offer()))
-            await chain.runtime.wait([*collection.under_way, *offers])
+            handing.offer()
+            await chain.runtime.wait([*collection.under_way, *handing.under_way])
             collection.take()
             view = await chain.look()
-            if collection.is_complete or _is_time(view, plan):
+            is_complete = collection.is_complete and not handing.is_owed
+            if is_complete or _is_time(view, plan):
                 break
             if not collection.under_way:
                 await chain.runtime.wait()
     finally:
-        await end(*collection.under_way, *offers)
+        await end(*collection.under_way, *handing.under_way)
     collection.report()
     chain.events.emit("gathered", round=plan.round, held=len(collection.held))
     return collection.held
+
+
+class _Handing:
+    """The copies of our own payload on their way to others."""
+
+    def __init__(self, boxes: list[Outbox]) -> None:
+        self._boxes = boxes
+        self._offers: dict[int, asyncio.Task[None]] = {}
+
+    @property
+    def under_way(self) -> list["asyncio.Task[None]"]:
+        """The offers that have not ended."""
+        return [offer for offer in self._offers.values() if not offer.done()]
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether nobody else has our payload yet, and somebody may still take it."""
+        is_taken = any(box.num_taken for box in self._boxes)
+        return not is_taken and any(box.may_be_taken for box in self._boxes)
+
+    def offer(self) -> None:
+        """Offer again what is not out yet, each box by itself."""
+        for at, box in enumerate(self._boxes):
+            before = self._offers.get(at)
+            if box.is_empty or (before is not None and not before.done()):
+                continue
+            if before is not None:
+                before.result()  # an error in it is ours
+            self._offers[at] = asyncio.create_task(box.offer())
 
 
 class _Collection:

@@ -6,15 +6,18 @@ Never: serves a submission that is not the committed one.
 Next: `gather.py`, which pushes the copies while it collects.
 """
 
+from collections.abc import Sequence
+
 from troth_attestation import header as headers
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import out_of_ring
+from troth_client.network.expecting import is_commit_over
 from troth_client.network.submissions import Submissions
 from troth_client.state.records import Published, RoundPlan
 from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
+from troth_client.transport.errors import HolderRefusedError
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, RoundView
 
 MIN_HOLDERS = 2
@@ -29,7 +32,7 @@ async def publish(
 
     Returns the round as the chain shows it at that moment: its commitments no longer change.
     """
-    view = await chain.until(lambda view: _is_commit_over(view, plan.round))
+    view = await chain.until(lambda view: is_commit_over(view, plan.round))
     round_ = await _committed_round(chain, plan, view)
     is_ours = submission is not None and _is_committed(chain, round_, submission)
     if submission is not None and is_ours:
@@ -38,36 +41,61 @@ async def publish(
     submissions.expect_pushes(round_, view)
     if not is_ours:
         return Published(round_, ())
-    holders = await submissions.endpoints(view, chain.index)
+    holders = await submissions.members(view)
     shuffled = submissions.random.sample(holders, len(holders))
-    return Published(round_, tuple(submissions.transport.ranked(shuffled)))
+    return Published(round_, tuple(submissions.transport.ranked(shuffled)), is_ours=True)
 
 
 class Outbox:
-    """The copies of our payload for `MIN_HOLDERS` others; empty if we committed nothing."""
+    """The copies of our payload for `num` of these holders; empty if there is nobody to ask."""
 
-    def __init__(self, submissions: Submissions, published: Published) -> None:
+    def __init__(
+        self, submissions: Submissions, round_: int, holders: Sequence[str], num: int
+    ) -> None:
         self._transport = submissions.transport
         self._events = submissions.state.events
-        self._round = published.round.round
-        self._waiting = list(published.holders)
-        self._num_missing = min(MIN_HOLDERS, len(self._waiting))
+        self._round = round_
+        self._waiting = list(holders)
+        self._num_missing = min(num, len(self._waiting))
+        self._may_be_taken = bool(holders)
+        self.num_taken = 0
 
     @property
     def is_empty(self) -> bool:
         """Whether enough others have taken it, or there is nothing to hand out."""
         return self._num_missing == 0
 
+    @property
+    def may_be_taken(self) -> bool:
+        """Whether somebody who answers has not taken it yet, or nobody was asked so far."""
+        return self._may_be_taken and not self.is_empty
+
     async def offer(self) -> None:
         """Offer it to as many as are missing; a holder that refuses goes to the end of the line."""
         offered = self._waiting[: self._num_missing]
         results = await self._transport.push(self._round, offered)
         taken = {result.holder for result in results if result.error is None}
+        self._may_be_taken = any(isinstance(r.error, HolderRefusedError) for r in results)
         refused = [holder for holder in offered if holder not in taken]
         self._waiting = self._waiting[len(offered) :] + refused
         self._num_missing -= len(taken)
+        self.num_taken += len(taken)
         if self.is_empty:
             self._events.emit("published", round=self._round)
+
+
+def outboxes(submissions: Submissions, published: Published) -> list[Outbox]:
+    """Return what is to be handed out: a copy for each relay, and one for some members.
+
+    Apart, so that a relay that hangs delays no member. Nothing if we committed to nothing.
+    """
+    if not published.is_ours:
+        return []
+    round_, relays = published.round.round, submissions.relays
+    return [
+        Outbox(submissions, round_, published.holders, MIN_HOLDERS),
+        Outbox(submissions, round_, relays, len(relays)),
+    ]
 
 
 async def _committed_round(chain: RunChain, plan: RoundPlan, view: NetworkView) -> RoundView:
@@ -86,9 +114,3 @@ def _is_committed(chain: RunChain, round_: RoundView, submission: Submission) ->
     committed = round_.ballots[chain.index].header_hash
     ours = headers.header_hash(headers.decode(submission.header))
     return bitmap.has(round_.committed, chain.index) and committed == ours
-
-
-def _is_commit_over(view: NetworkView, round_: int) -> bool:
-    """Whether the chain shows it; an RPC node that lags shows an earlier round or phase."""
-    run = view.run
-    return run.round > round_ or (run.round == round_ and run.phase == Phase.ATTEST)

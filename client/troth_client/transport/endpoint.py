@@ -17,6 +17,7 @@ ANOTHER: Final = "Asking another holder."
 NOWHERE: Final = "none"
 """The word for no endpoint at all: then every connection is outbound."""
 OWN: Final = "Name the address where others reach you, like http://203.0.113.7:9000."
+HUB: Final = "Name the address of a hub, like https://hub.example:9000."
 
 
 def check_endpoint(endpoint: str, next_step: str = ANOTHER) -> URL:

@@ -6,7 +6,7 @@ Next: `blob_cache.py` for the gate; `places.py` for callers that take too much; 
 calling side.
 
     GET, HEAD /v1/<kind>/<hex>   200, 206 with Range, 404, 416; the kinds are those of `BlobKind`
-    POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 503, 507
+    POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 429, 503, 507
 
 A caller that asks with `Expect: 100-continue` sends the body only if it is wanted.
 """
@@ -14,7 +14,9 @@ A caller that asks with `Expect: 100-continue` sends the body only if it is want
 import asyncio
 import errno
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
@@ -25,21 +27,44 @@ from troth_client.transport.base import BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
 from troth_client.transport.exchange import Patience
+from troth_client.transport.guard import is_loopback
 from troth_client.transport.places import UNKNOWN, Place, Places, caller_of
+from troth_client.transport.quota import Quota
 
 PATH = "/v1/"
 _CHUNK_BYTES = 64 * 1024
 _MAX_CONNECTIONS = 512
 _MAX_PUSHES = 8
 _MAX_READS = 64
+_METHODS = frozenset({"GET", "HEAD", "POST"})
+_MOST_SIZES = 8
 _ADDRESS = re.compile(rf"{PATH}((?:{'|'.join(BlobKind)})/[0-9a-f]{{64}})")
 _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 
 
-class BlobServer:
-    """Serves one blob cache on one address until `stop`."""
+@dataclass(slots=True)
+class Tally:
+    """The answers of a server: their number by method and status, and bytes of bodies."""
 
-    def __init__(self, cache: BlobCache, patience: Patience) -> None:
+    answers: Counter[tuple[str, int]] = field(default_factory=Counter)
+    num_received: int = 0
+    num_sent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Parts that only a hub has: a quota for senders, and pages for callers on this machine."""
+
+    quota: Quota | None = None
+    pages: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+
+
+class BlobServer:
+    """Serves one blob cache on one address until `stop`. `tally` counts the answers."""
+
+    def __init__(self, cache: BlobCache, patience: Patience, extras: Extras | None = None) -> None:
+        self.tally = Tally()
+        self._extras = extras or Extras()
         self._cache = cache
         self._patience = patience
         self._pushes = Places(_MAX_PUSHES)
@@ -83,6 +108,15 @@ class BlobServer:
         self._listener = None
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = await self._answered(request)
+        if request.method in _METHODS:
+            self.tally.answers[request.method, answer.status] += 1
+        return answer
+
+    async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
+        page = self._extras.pages.get(request.path)
+        if page is not None and request.method == "GET" and _is_local(request):
+            return web.Response(text=page())
         found = _ADDRESS.fullmatch(request.path)
         if found is None:
             return web.Response(status=404)
@@ -117,23 +151,27 @@ class BlobServer:
                 if request.method == "GET":
                     await _send(answer, part)
                 await answer.write_eof()
+            self.tally.num_sent += len(part)
         except TimeoutError:  # the caller stopped reading: a polite close would wait for it
             if request.transport is not None:
                 request.transport.abort()
         return answer
 
     async def _take(self, request: web.BaseRequest, address: str) -> web.Response:
-        if self._cache.is_known(address):
+        if await asyncio.to_thread(self._cache.is_known, address):
             return web.Response(status=200)
         sizes, size = self._cache.welcome(address), request.content_length
         if not sizes:
             return web.Response(status=409, text="not expected")
         if size is None or size not in sizes:
-            wanted = " or ".join(map(str, sorted(sizes)))
+            wanted = " or ".join(map(str, sorted(sizes))) if len(sizes) < _MOST_SIZES else "less"
             return web.Response(status=413, text=f"expected Content-Length {wanted}")
         with self._pushes.hold(*_caller(request)) as has_place:
             if not has_place:
                 return web.Response(status=503, text="busy")
+            quota = self._extras.quota
+            if quota is not None and not quota.take(_caller(request)[0], size):
+                return web.Response(status=429, text="too many bytes from this address")
             return web.Response(status=await self._receive(request, address, size))
 
     async def _receive(self, request: web.BaseRequest, address: str, size: int) -> int:
@@ -142,6 +180,7 @@ class BlobServer:
             async with asyncio.timeout(self._patience.attempt_seconds(size)):
                 await _ask_for_body(request)
                 data = await request.content.readexactly(size)
+            self.tally.num_received += size
             blob = await asyncio.to_thread(self._cache.judge, address, data)
             self._cache.accept(blob, data)
         except BlobRefusedError:
@@ -185,6 +224,10 @@ def _caller(request: web.BaseRequest) -> tuple[str, Callable[[], None]]:
     if transport is None:  # it has gone: its handler ends by itself
         return UNKNOWN, _nothing
     return caller_of(transport.get_extra_info("peername")), transport.abort
+
+
+def _is_local(request: web.BaseRequest) -> bool:
+    return is_loopback(request.remote or "")
 
 
 def _nothing() -> None:

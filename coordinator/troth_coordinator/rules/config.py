@@ -40,6 +40,7 @@ PAIRS: Final = (
 )
 """Keys of the judge: work is ok up to the first, and counts as a mismatch beyond the second."""
 
+HubUrl = Annotated[str, Field(max_length=96, pattern=r"^https?://[!-~]+$")]
 HexDigest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
 
 
@@ -210,6 +211,15 @@ class JudgeSection(FrozenModel):
         return self
 
 
+class NetworkSection(FrozenModel):
+    """Where bytes of the run may be had beside its members; nobody has to be asked or trusted.
+
+    Hubs are the http(s) addresses of `troth hub`. Bytes from them are checked like all others.
+    """
+
+    hubs: Annotated[tuple[HubUrl, ...], Field(max_length=8, strict=False)] = ()
+
+
 class RunConfig(FrozenModel):
     """Everything about a run that is hashed; covers the model and the data manifest."""
 
@@ -220,6 +230,7 @@ class RunConfig(FrozenModel):
     schedule: ScheduleSection = ScheduleSection()
     train: TrainSection = TrainSection()
     judge: JudgeSection = JudgeSection()
+    network: NetworkSection = NetworkSection()
 
     @model_validator(mode="after")
     def _check(self) -> Self:

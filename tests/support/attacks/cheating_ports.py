@@ -20,7 +20,7 @@ from troth_client.state.work import HonestWork
 from troth_client.train.step import Gradient
 from troth_client.transport.base import BlobId, PushResult
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.sender import ConfirmedTransaction
+from troth_coordinator.chain.sender import ConfirmedTransaction, SendWatch
 from troth_coordinator.rules.ids import RoundIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import phase_end_by_time

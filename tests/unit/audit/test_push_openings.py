@@ -81,6 +81,27 @@ async def test_the_target_pushes_to_all_seats_and_to_two_others(target):
     assert event["failed"] == 0
 
 
+async def test_a_member_without_an_address_takes_no_turn_of_another(target):
+    """Nobody can be reached at no address, so two others keep the set."""
+    view = people(living=range(8))
+    for number, address in ((0, ""), (4, ""), (6, "peer-6"), (7, "peer-7")):
+        target.submissions.endpoints_of[number] = (view.entries[number].owner, address)
+    await target.see(view, OPEN)
+    target.start(push_openings(target.witness, OPEN))
+    await settle()
+    (offered,) = target.holders.offers
+    assert set(offered) == {*SEATS, "peer-6", "peer-7"}
+
+
+async def test_a_hub_is_offered_the_set_once_and_again_where_it_refused(target):
+    target.submissions.relays = ("hub-1", "hub-2")
+    target.holders.refusing = {"hub-2"}
+    await pushing(target)
+    assert {"hub-1", "hub-2"} < set(target.holders.offers[0])
+    await target.see(people(AT + 2, 2), OPEN)
+    assert target.holders.offers[1:] == [["hub-2"]]
+
+
 async def test_nobody_is_offered_a_set_twice_that_it_has_taken(target):
     await pushing(target)
     for slot in range(AT + 1, AT + 20):

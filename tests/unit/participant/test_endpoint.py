@@ -4,12 +4,16 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import pytest
+from solders.hash import Hash
 from support.audit_driver import AuditDriver, view_at
 from support.views import key
 
+from troth_cli.errors import InputError
+from troth_cli.workflows.announce import check_announced
 from troth_client.network.submissions import REREAD_SLOTS
 from troth_client.participant.process import announce
 from troth_client.telemetry.events import EventList
+from troth_coordinator.chain.clusters import PUBLIC, public_name
 from troth_coordinator.chain.errors import ProgramRefusedError, RpcTimeoutError
 
 OLD, NEW = "http://127.0.0.1:9000", "http://203.0.113.7:9000"
@@ -45,6 +49,37 @@ async def test_a_refusal_is_said_and_ends_nobody():
     (found,) = events.named("endpoint_differs")
     assert OLD in found["reason"]
     assert NEW in found["reason"]
+
+
+class Node:
+    """A node of a cluster, as the client sees it."""
+
+    def __init__(self, genesis):
+        self.rpc = self
+        self._genesis = genesis
+
+    async def genesis_hash(self):
+        return bytes(Hash.from_string(self._genesis))
+
+
+@pytest.mark.parametrize("genesis", PUBLIC)
+async def test_a_private_address_is_not_announced_on_a_public_cluster(genesis):
+    for bad in (
+        "http://127.0.0.1:9000",
+        "http://10.0.0.1:1",
+        "http://localhost:1",
+        "http://[::1]:1",
+    ):
+        with pytest.raises(InputError, match=PUBLIC[genesis]):
+            await check_announced(Node(genesis), bad)
+    for good in ("", "http://8.8.8.8:1", "http://troth.example:1"):
+        await check_announced(Node(genesis), good)
+
+
+async def test_on_a_local_cluster_any_address_is_announced():
+    local = str(Hash.default())
+    assert public_name(bytes(Hash.default())) is None
+    await check_announced(Node(local), "http://127.0.0.1:9000")
 
 
 @pytest.fixture

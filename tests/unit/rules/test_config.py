@@ -63,6 +63,7 @@ OTHER = {
     "judge.agreement_bound_micro": 200_000,
     "judge.agreement_audits": 2_995,
     "judge.calibrated": True,
+    "network.hubs": ["https://hub.example:9000"],
 }
 
 
@@ -105,7 +106,7 @@ def test_the_canonical_json_is_sorted_dense_ascii_without_floats():
     assert BOUND.config_hash().hex() == PINNED
 
 
-PINNED = "feb2e295ff79c75ad7c7b1923d1bdfca117f6e57218dc0764e9699b93022ef82"
+PINNED = "c0a0fe36eef93a69d83c56e94057d538854f6d0fd27463745a173c561a7fd429"
 
 
 def test_a_config_without_data_has_no_hash():
@@ -154,6 +155,12 @@ def test_contradictions(key, value, message):
         ("model.vocab_size", "256"),
         ("model.tie_word_embeddings", 1),
         ("schedule.lr_nano", 0),
+        ("network.hubs", ["hub.example:9000"]),
+        ("network.hubs", ["http://hub example"]),
+        ("network.hubs", ["http://h\u00fcb.example"]),
+        ("network.hubs", ["http://" + "a" * 90]),
+        ("network.hubs", ["http://a"] * 9),
+        ("network.hubs", [b"http://a"]),
     ],
 )
 def test_values_are_never_coerced(key, value):

@@ -1,0 +1,95 @@
+"""`troth hub`: relay for the members of a run that nobody can reach from outside.
+
+Owns: options and printing. Never: the work; `troth_client.hub` has it.
+Next: `troth_client/hub/process.py`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from troth_cli.options import Networked, command
+from troth_cli.view.amounts import address
+from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from troth_client.telemetry.events import JsonValue
+
+_MB = 10**6
+_GB = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubOptions(Networked):
+    """Options of `troth hub`."""
+
+    run_address: Annotated[str, typer.Option("--run", metavar="RUN", help="The run's address.")]
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where members reach this hub.")
+    ]
+    folder: Annotated[
+        Path, typer.Option("--dir", metavar="DIR", help="Folder for what it keeps; none other's.")
+    ]
+    max_gb: Annotated[
+        int, typer.Option("--max-gb", metavar="GB", min=1, help="The folder never grows larger.")
+    ] = 20
+    quota_mb: Annotated[
+        int,
+        typer.Option(
+            "--quota-mb", metavar="MB", min=1, help="Most that one address may push in a round."
+        ),
+    ] = 2_000
+    keep_rounds: Annotated[
+        int, typer.Option("--keep-rounds", metavar="N", min=1, max=64, help="Rounds to serve.")
+    ] = 32
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    command(app, "hub", HubOptions)(hub)
+
+
+def hub(options: HubOptions, output: Output) -> None:
+    """Relay payloads and opened tiles for the members of a run, until Ctrl-C or SIGTERM.
+
+    A hub has no key and is believed by nobody: it takes only bytes that the chain names, and who
+    asks it checks them. Put its address into [network] hubs of the config, or into --hub of join.
+    Callers on this machine read /metrics.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.workflows.join import split_listen
+    from troth_client.hub.process import HubSettings, serve_hub
+
+    host, port = split_listen(options.listen)
+    settings = HubSettings(
+        run=address(options.run_address, "--run"),
+        folder=options.folder,
+        host=host,
+        port=port,
+        max_bytes=options.max_gb * _GB,
+        quota_bytes=options.quota_mb * _MB,
+        keep_rounds=options.keep_rounds,
+    )
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            await serve_hub(settings, client, _Lines(output))
+
+    run_async(work())
+
+
+class _Lines:
+    """Prints each event as a line; what repeats the last one is left out."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._last = ""
+
+    def emit(self, event: str, /, **fields: "JsonValue") -> None:
+        """Print one event."""
+        line = " ".join([event, *(f"{key}={value}" for key, value in fields.items())])
+        if line != self._last:
+            self._last = line
+            self._output.note(line)

@@ -1,0 +1,140 @@
+"""A hub as a process: a server for members, a reader of the chain, a folder with a bound.
+
+Owns: the order of start and end, and what a signal does. Never: prints; events show what happens.
+Next: `follow.py` for what is accepted, `keeping.py` for what is kept, `transport/server.py`.
+"""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from solders.pubkey import Pubkey
+
+from troth_client.hub.follow import Follower
+from troth_client.hub.keeping import KeptSets
+from troth_client.hub.metrics import metrics
+from troth_client.network.watch import RPC_FAILURES
+from troth_client.runtime.base import ProcessRuntime
+from troth_client.runtime.files import FolderLock
+from troth_client.state.audit_tracker import AuditTracker
+from troth_client.telemetry.events import EventSink
+from troth_client.transport.blob_cache import BlobCache
+from troth_client.transport.bounded import BoundedBlobs
+from troth_client.transport.exchange import Patience
+from troth_client.transport.quota import Quota
+from troth_client.transport.server import BlobServer, Extras
+from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.rules.view import NetworkView
+
+SETS_SHARE = 4
+"""One part of so many of the folder's bound is for opening sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubSettings:
+    """The settings of a hub. `max_bytes` bounds the folder, `quota_bytes` one sender per round."""
+
+    run: Pubkey
+    folder: Path
+    host: str
+    port: int
+    max_bytes: int
+    quota_bytes: int
+    keep_rounds: int
+    poll_seconds: float = 0.4
+
+
+async def serve_hub(settings: HubSettings, client: CoordinatorClient, events: EventSink) -> None:
+    """Serve until SIGINT or SIGTERM. A restart keeps what lies in the folder.
+
+    Raises EndpointInUseError, EndpointError, FolderInUseError, AccountMissingError without the run.
+    An RPC node that is away is reported; what is here is served meanwhile.
+    """
+    view = await client.snapshot(settings.run)
+    with FolderLock(settings.folder), _stop_at_signals() as stopped:
+        hub = _Hub(settings, client, events, view)
+        try:
+            await hub.serve(view, stopped)
+        finally:
+            await hub.server.stop()
+        events.emit("hub_ended", round=hub.round)
+
+
+class _Hub:
+    """The parts of a hub, and the newest round that it has seen."""
+
+    def __init__(
+        self,
+        settings: HubSettings,
+        client: CoordinatorClient,
+        events: EventSink,
+        view: NetworkView,
+    ) -> None:
+        for_sets = settings.max_bytes // SETS_SHARE
+        for_rounds = settings.max_bytes - for_sets
+        self.round = view.run.round
+        self._settings = settings
+        self._client = client
+        self._events = events
+        self._kept = BoundedBlobs(settings.folder, for_rounds)
+        self._sets = KeptSets(settings.folder / "sets", for_sets)
+        self._quota = Quota(settings.quota_bytes)
+        cache = BlobCache(self._kept)
+        cache.show(self._sets)
+        at = RunAddresses.of(view.run, client.program_id)
+        tracker = AuditTracker(client, at, ProcessRuntime(settings.poll_seconds), events)
+        self._follower = Follower(
+            client, at.run, cache, self._sets, tracker, settings.keep_rounds, for_rounds // 2
+        )
+        self.server = BlobServer(cache, Patience(), Extras(self._quota, {"/metrics": self._page}))
+
+    async def serve(self, view: NetworkView, stopped: asyncio.Event) -> None:
+        """Listen, and follow the run until `stopped`."""
+        settings = self._settings
+        await self._follower.take(view)
+        port = await self.server.start(settings.host, settings.port)
+        self._events.emit("hub_listening", host=settings.host, port=port, round=self.round)
+        while not await _is_set(stopped, settings.poll_seconds):
+            try:
+                await self._look()
+            except RPC_FAILURES as error:
+                self._events.emit("chain_unreachable", count=1, reason=str(error))
+
+    async def _look(self) -> None:
+        view = await self._client.snapshot(self._settings.run)
+        await self._follower.take(view)
+        if view.run.round != self.round:
+            self.round = view.run.round
+            self._quota.renew()
+            self._events.emit("hub_round", round=self.round, bytes=self._kept.num_bytes)
+
+    def _page(self) -> str:
+        numbers = {
+            "round_bytes": self._kept.num_bytes,
+            "opening_set_bytes": self._sets.num_bytes,
+            "round": self.round,
+        }
+        return metrics(self.server.tally, numbers)
+
+
+async def _is_set(stopped: asyncio.Event, seconds: float) -> bool:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stopped.wait(), seconds)
+    return stopped.is_set()
+
+
+@contextlib.contextmanager
+def _stop_at_signals() -> Iterator[asyncio.Event]:
+    """Set an event at SIGINT or SIGTERM inside the block."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

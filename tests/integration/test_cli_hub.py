@@ -1,0 +1,64 @@
+"""`troth hub` as a process: members that accept no connection train over it, and it may die."""
+
+import signal
+import urllib.request
+
+import pytest
+from support.network import processes
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.long(reason="three processes; the hub in one process is in make test"),
+]
+PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
+PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
+UNSAMPLED = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
+ROUNDS = 6
+
+
+@pytest.fixture
+def begin(bench):
+    with processes(bench) as begin:
+        yield begin
+
+
+def hub_arguments(bench, run, port=0):
+    where = ("--listen", f"127.0.0.1:{port}", "--dir", bench.folder / "hub")
+    return ("hub", "--run", run, *where, "--rpc", bench.rpc)
+
+
+def port_of(hub):
+    hub.wait_for("hub_listening")
+    return int(hub.notes().partition("port=")[2].split()[0])
+
+
+def metric(port, name):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        lines = answer.read().decode().splitlines()
+    return int(next(line for line in lines if line.startswith(name)).rsplit(" ", 1)[1])
+
+
+def test_two_members_that_listen_nowhere_train_over_a_hub_that_is_killed(bench, begin):
+    run = bench.create(
+        *PATIENT, *UNSAMPLED, f"schedule.rounds={ROUNDS}", "schedule.warmup_rounds=0"
+    )
+    hub = begin(hub_arguments(bench, run), "hub")
+    port = port_of(hub)
+    outbound = ("--listen", "none", "--hub", f"http://127.0.0.1:{port}")
+    members = [begin((*bench.join_arguments(run, key), *outbound), key) for key in ("a", "b")]
+    members[0].wait_for("round_closed round=1")
+    assert metric(port, "troth_hub_round_bytes") > 0
+    hub.kill()
+    hub = begin(hub_arguments(bench, run, port), "hub again")
+    assert port_of(hub) == port
+    for member in members:
+        code, values = member.end()
+        assert code == 0, member.notes()
+        assert values["round"] == ROUNDS
+        closed = [line for line in member.notes().splitlines() if "round_closed" in line]
+        full = [line for line in closed if "included=[0, 1]" in line]
+        assert len(full) >= ROUNDS - 1, member.notes()
+    hub.signal(signal.SIGTERM)
+    code, _ = hub.end()
+    assert code == 0, hub.notes()
+    assert "hub_ended" in hub.notes()
