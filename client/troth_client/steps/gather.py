@@ -75,8 +75,6 @@ class _Handing:
             before = self._offers.get(at)
             if box.is_empty or (before is not None and not before.done()):
                 continue
-            if before is not None:
-                before.result()  # an error in it is ours
             self._offers[at] = asyncio.create_task(box.offer())
 
 
