@@ -12,8 +12,11 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
 
 
-async def check_announced(client: CoordinatorClient, endpoint: str) -> None:
-    """Raise InputError for a private address on a public cluster; "" announces nothing."""
+async def check_announced(client: CoordinatorClient, endpoint: str) -> bool:
+    """Tell whether the cluster is a public one; InputError for a private address there.
+
+    "" announces nothing.
+    """
     name = public_name(await client.rpc.genesis_hash())
     host = URL(endpoint).host if endpoint else None
     if name is not None and host and is_private_host(host):
@@ -23,3 +26,4 @@ async def check_announced(client: CoordinatorClient, endpoint: str) -> None:
             "Announce a public one, or none: payloads and openings are pushed to others.",
             "--endpoint",
         )
+    return name is not None

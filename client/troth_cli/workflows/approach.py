@@ -42,7 +42,10 @@ _NOTHING: Final[WeightsProbe | ClientError] = WeightsProbe(0, 0, 0.0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The run as it looked. A member that comes back has `is_member` and few rows."""
+    """The run as it looked. A member that comes back has `is_member` and few rows.
+
+    `is_guarded`: the run is on a public cluster, so only public addresses are connected to.
+    """
 
     rows: list[Row]
     view: NetworkView
@@ -50,6 +53,7 @@ class Looked:
     stake: int
     tempo: Tempo
     holders: tuple[str, ...]
+    is_guarded: bool
 
 
 async def approach(request: JoinRequest, session: Keypair, report: Report) -> Looked:
@@ -59,8 +63,7 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
     """
     async with connect(request.rpc_urls) as client:
         view = await client.snapshot(request.run)
-        if not request.allow_private:
-            await check_announced(client, request.endpoint)
+        is_guarded = not request.allow_private and await check_announced(client, request.endpoint)
         is_member = index_of_owner(view.entries, bytes(request.owner.pubkey())) is not None
         least = view.run.params.min_stake_lamports
         stake = 0 if is_member else checked_stake(request.stake_lamports, least)
@@ -82,7 +85,7 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
         )
         rows = await run_checks(RETURN_CHECKS if is_member else CHECKS, newcomer)
         holders = () if is_member else await endpoints(client, view)
-    return Looked(rows, view, is_member, stake, newcomer.tempo, holders)
+    return Looked(rows, view, is_member, stake, newcomer.tempo, holders, is_guarded)
 
 
 async def endpoints(client: CoordinatorClient, view: NetworkView) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ Never: loads PyTorch or sends a transaction. Next: `doctor.py`.
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -26,9 +26,11 @@ from troth_cli.workflows.probes import (
     measure_holder,
 )
 from troth_cli.workflows.prospects import Tempo, prospects
+from troth_cli.workflows.reach_checks import ask_holders, reach_result
 from troth_client.model.shapes import trainable_shapes
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.earnings import rounds_paid_for
@@ -251,6 +253,14 @@ async def check_holders(member: Membership) -> CheckResult:
     return CheckResult(level, found, "", advice, values=values)
 
 
+async def check_reach(member: Membership) -> CheckResult:
+    """Say whether members can connect to this machine; one that cannot be reached still works."""
+    holders = await endpoints(member.client, member.view)
+    is_guarded = public_name(await member.client.rpc.genesis_hash()) is not None
+    found = reach_result(await ask_holders(holders, is_guarded=is_guarded))
+    return replace(found, level=Level.WARNING) if found.level is Level.REFUSED else found
+
+
 LINK_CHECKS: Final[Registry[Link]] = (
     ("rpc lag", check_lag),
     ("rpc rate", check_rate),
@@ -262,4 +272,5 @@ RUN_CHECKS: Final[Registry[Membership]] = (
     ("config", check_run_config),
     ("fees", check_rounds_paid),
     ("holders", check_holders),
+    ("reach", check_reach),
 )

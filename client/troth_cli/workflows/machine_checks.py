@@ -16,12 +16,14 @@ from troth_cli.workflows.checks import CheckResult, Level, Registry, refusal, un
 from troth_cli.workflows.disk import check_disk
 from troth_cli.workflows.probes import SlotTime
 from troth_cli.workflows.prospects import Tempo, prospects
+from troth_cli.workflows.reach_checks import reach_result
 from troth_client.errors import ClientError
 from troth_client.participant.measuring import Measured
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.earnings import Earnings
 from troth_coordinator.rules.view import NetworkView, Role
 
+REACH: Final = "reach"
 HALF: Final = 2
 """Work should take half of its window at most: sending and a busy machine need the rest."""
 _NOT_MEASURED: Final = "nothing was measured; see device"
@@ -168,19 +170,7 @@ def bounds_result(found: Measured | ClientError, config: RunConfig) -> CheckResu
 
 async def check_reach(candidate: Candidate) -> CheckResult:
     """Say whether others can reach this machine."""
-    found = await candidate.reach()
-    if found is None:
-        return untested("nobody to ask")
-    if found:
-        return CheckResult(Level.OK, "others can connect to this machine")
-    return CheckResult(
-        Level.REFUSED,
-        "nobody who was asked can connect to this machine",
-        "an address that others reach",
-        "Open the port, name another --endpoint, or connect outwards only: --listen none.",
-        kind="UnreachableError",
-        can_go_on=True,
-    )
+    return reach_result(await candidate.reach())
 
 
 async def check_pay(candidate: Candidate) -> CheckResult:
@@ -240,7 +230,7 @@ CHECKS: Final[Registry[Candidate]] = (
     ("jury", check_jury),
     ("load", check_load),
     ("bounds", check_bounds),
-    ("reach", check_reach),
+    (REACH, check_reach),
     ("pay", check_pay),
 )
 RETURN_CHECKS: Final[Registry[Candidate]] = (("disk", check_room),)

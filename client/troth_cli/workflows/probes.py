@@ -7,7 +7,7 @@ Next: `checkpoint_fetch.py` for the members.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -39,13 +39,6 @@ RECENT_ROUNDS: Final = 16
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
-Reach = Callable[[Sequence[str], int], Awaitable[bool | None]]
-"""Asks holders to connect back to us at a port: reached, not reached, or nobody to ask."""
-
-
-async def nobody_to_ask(_holders: Sequence[str], _port: int) -> bool | None:
-    """Stand for a way to test reachability where there is none."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)

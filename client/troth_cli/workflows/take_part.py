@@ -8,7 +8,7 @@ Next: `machine_checks.py`; `troth_client.participant.process`.
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,7 +24,6 @@ from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
 from troth_cli.workflows.join import ROLES, Joined, JoinRequest, stop_if_refused
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate
-from troth_cli.workflows.probes import nobody_to_ask
 from troth_client.errors import ClientError
 from troth_client.model.device import Device, choose_device
 from troth_client.participant.measuring import Measured, measure_machine
@@ -35,6 +34,7 @@ from troth_client.telemetry.duties import Duties
 from troth_client.telemetry.event_log import EventLog, EventTail, Rotation
 from troth_client.telemetry.events import JsonValue
 from troth_client.telemetry.printable import one_line
+from troth_client.transport.reach import is_reachable
 from troth_coordinator.rules.oversight import oversight, warnings_of
 
 EVENTS_FILE: Final = "events.jsonl"
@@ -117,7 +117,7 @@ def take_part(
     """
     device = choose_device(request.device)
     checks = RETURN_CHECKS if looked.is_member else CHECKS
-    candidate = _candidate(request, device, listen[1], looked, output)
+    candidate = _candidate(request, device, listen, looked, output)
     rows = [*looked.rows, *asyncio.run(run_checks(checks, candidate))]
     stop_if_refused(rows, request, output)
     if not request.only_checks:
@@ -147,7 +147,11 @@ def _participate(
 
 
 def _candidate(
-    request: JoinRequest, device: Device, port: int, looked: Looked, output: Output
+    request: JoinRequest,
+    device: Device,
+    listen: tuple[str, int],
+    looked: Looked,
+    output: Output,
 ) -> Candidate:
     """Measure this machine, unless it is a member's that comes back."""
     measured: Measured | ClientError = _NOT_MEASURED
@@ -161,9 +165,20 @@ def _candidate(
         view=looked.view,
         tempo=looked.tempo,
         measured=measured,
-        reach=partial(nobody_to_ask, looked.holders, port),
+        reach=_reach(request, listen, looked),
         is_member=looked.is_member,
     )
+
+
+def _reach(
+    request: JoinRequest, listen: tuple[str, int], looked: Looked
+) -> Callable[[], Awaitable[bool | None]]:
+    """Return the question whether others reach us; nobody is asked where we announce nothing."""
+    host, port = listen
+    asked = (*request.config.network.hubs, *request.hubs, *looked.holders)
+    if not host or request.endpoint:  # a proxy may stand at an address that is named by hand
+        asked = ()
+    return partial(is_reachable, asked, host, port, is_guarded=looked.is_guarded)
 
 
 def _measured(request: JoinRequest, device: Device) -> Measured | ClientError:

@@ -28,6 +28,7 @@ from troth_client.transport.quota import Quota
 from troth_client.transport.server import BlobServer, Extras
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.rules.view import NetworkView
 
 SETS_SHARE = 4
@@ -55,8 +56,9 @@ async def serve_hub(settings: HubSettings, client: CoordinatorClient, events: Ev
     An RPC node that is away is reported; what is here is served meanwhile.
     """
     view = await client.snapshot(settings.run)
+    is_guarded = public_name(await client.rpc.genesis_hash()) is not None
     with FolderLock(settings.folder), _stop_at_signals() as stopped:
-        hub = _Hub(settings, client, events, view)
+        hub = _Hub(settings, client, events, view, is_guarded=is_guarded)
         try:
             await hub.serve(view, stopped)
         finally:
@@ -73,6 +75,8 @@ class _Hub:
         client: CoordinatorClient,
         events: EventSink,
         view: NetworkView,
+        *,
+        is_guarded: bool,
     ) -> None:
         for_sets = settings.max_bytes // SETS_SHARE
         for_rounds = settings.max_bytes - for_sets
@@ -90,7 +94,8 @@ class _Hub:
         self._follower = Follower(
             client, at.run, cache, self._sets, tracker, settings.keep_rounds, for_rounds // 2
         )
-        self.server = BlobServer(cache, Patience(), Extras(self._quota, {"/metrics": self._page}))
+        extras = Extras(self._quota, {"/metrics": self._page}, is_guarded)
+        self.server = BlobServer(cache, Patience(), extras)
 
     async def serve(self, view: NetworkView, stopped: asyncio.Event) -> None:
         """Listen, and follow the run until `stopped`."""

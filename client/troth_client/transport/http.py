@@ -28,7 +28,7 @@ from troth_client.transport.errors import (
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.files import FolderBlobs
 from troth_client.transport.guard import public_socket
-from troth_client.transport.server import PATH, BlobServer
+from troth_client.transport.server import PATH, BlobServer, Extras
 from troth_client.transport.wire import Partial
 
 _CONNECT_SECONDS = 3.0
@@ -109,7 +109,8 @@ class HttpWire:
     async def _listen(self, cache: BlobCache, host: str, port: int) -> str:
         if self._advertised:
             check_endpoint(self._advertised, OWN)
-        self._server = BlobServer(cache, self._patience)
+        extras = Extras(is_guarded=self._make_socket is not None)
+        self._server = BlobServer(cache, self._patience, extras)
         port = await self._server.start(host, port)
         shown = f"[{host}]" if ":" in host else host
         return self._advertised or f"http://{shown}:{port}"

@@ -6,6 +6,7 @@ Next: `blob_cache.py` for the gate; `places.py` for callers that take too much; 
 calling side.
 
     GET, HEAD /v1/<kind>/<hex>   200, 206 with Range, 404, 416; the kinds are those of `BlobKind`
+    GET       /v1/reach/<port>   whether the caller can be reached there; `reach.py`
     POST      the same           201 kept, 200 known, 404, 408, 409, 413, 422, 429, 503, 507
 
 A caller that asks with `Expect: 100-continue` sends the body only if it is wanted.
@@ -30,6 +31,7 @@ from troth_client.transport.exchange import Patience
 from troth_client.transport.guard import is_loopback
 from troth_client.transport.places import UNKNOWN, Place, Places, caller_of
 from troth_client.transport.quota import Quota
+from troth_client.transport.reach import ROUTE, Reacher
 
 PATH = "/v1/"
 _CHUNK_BYTES = 64 * 1024
@@ -53,10 +55,15 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Parts that only a hub has: a quota for senders, and pages for callers on this machine."""
+    """Parts that not every server has.
+
+    A hub has a quota for senders, and pages for callers on this machine. A guarded server connects
+    back to callers at public addresses only.
+    """
 
     quota: Quota | None = None
     pages: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    is_guarded: bool = False
 
 
 class BlobServer:
@@ -65,6 +72,7 @@ class BlobServer:
     def __init__(self, cache: BlobCache, patience: Patience, extras: Extras | None = None) -> None:
         self.tally = Tally()
         self._extras = extras or Extras()
+        self._reacher = Reacher(is_guarded=self._extras.is_guarded)
         self._cache = cache
         self._patience = patience
         self._pushes = Places(_MAX_PUSHES)
@@ -117,6 +125,9 @@ class BlobServer:
         page = self._extras.pages.get(request.path)
         if page is not None and request.method == "GET" and _is_local(request):
             return web.Response(text=page())
+        asked = ROUTE.fullmatch(request.path)
+        if asked is not None and request.method == "GET":
+            return await self._reacher.answer(request, int(asked[1]))
         found = _ADDRESS.fullmatch(request.path)
         if found is None:
             return web.Response(status=404)

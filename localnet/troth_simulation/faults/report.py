@@ -134,6 +134,8 @@ class Report:
             if count == 0:
                 yield f"epoch {epoch} had no audit"
         for end in self.ends:
+            if end.code == 1 and Kind.DISK_FULL in end.during:
+                continue  # it stopped by itself, where it could not keep what must be durable
             name = self.members[end.member].name
             during = ", ".join(end.during) or "no fault"
             yield f"{name} ended with code {end.code} in round {end.round} ({during}): {end.reason}"

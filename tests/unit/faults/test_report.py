@@ -115,6 +115,11 @@ def test_a_soak_without_a_loss_breaks_no_promise():
     assert "BROKEN" not in fine().to_text()
 
 
+def test_a_stop_for_want_of_room_breaks_no_promise():
+    stopped = ProcessEnd(0, 5, 6, 1, "no room", (Kind.DISK_FULL,))
+    assert replace(fine(), ends=(stopped,)).broken() == ()
+
+
 @pytest.mark.parametrize(
     ("changes", "member", "words"),
     [
@@ -122,6 +127,7 @@ def test_a_soak_without_a_loss_breaks_no_promise():
         ({"diverged": (7,)}, {}, "round 7"),
         ({"audits": {1: 1, 2: 0}}, {}, "epoch 2"),
         ({"ends": (ProcessEnd(0, 5, 6, 1, "why", (Kind.RPC_503,)),)}, {}, "round 6 (rpc-503): why"),
+        ({"ends": (ProcessEnd(0, 5, 6, -25, "", (Kind.DISK_FULL,)),)}, {}, "round 6 (disk-full)"),
         ({"kinds": (KindReport(Kind.KILL, 2, (0,), 0, 1, 5),)}, {}, "1 of 2 kill faults"),
         ({}, {"is_active": False}, "not active"),
         ({}, {"lowest_stake": 59}, "1 lamports below"),

@@ -1,0 +1,36 @@
+"""Whether others reach this machine: the question of join and doctor, and what its answer means.
+
+Owns: whom they ask, and the advice. Never: connects; `troth_client/transport/reach.py` does.
+Next: `machine_checks.py` and `doctor_network.py`, which list it.
+"""
+
+from collections.abc import Sequence
+
+from yarl import URL
+
+from troth_cli.workflows.checks import CheckResult, Level, untested
+from troth_client.transport.guard import is_private_host
+from troth_client.transport.reach import is_reachable
+
+
+async def ask_holders(holders: Sequence[str], *, is_guarded: bool) -> bool | None:
+    """Ask whether this machine is reached at any port; on a local network, at its own address."""
+    is_local = any(is_private_host(URL(one).host or "") for one in holders)
+    host = "127.0.0.1" if is_local else "0.0.0.0"
+    return await is_reachable(holders, host, 0, is_guarded=is_guarded)
+
+
+def reach_result(found: bool | None) -> CheckResult:
+    """Return what an answer means: reached, not reached, or None for nobody who answered."""
+    if found is None:
+        return untested("nobody to ask")
+    if found:
+        return CheckResult(Level.OK, "others can connect to this machine")
+    return CheckResult(
+        Level.REFUSED,
+        "nobody who was asked can connect to this machine",
+        "an address that others reach",
+        "Open the port, name another --endpoint, or connect outwards only: --listen none.",
+        kind="UnreachableError",
+        can_go_on=True,
+    )
