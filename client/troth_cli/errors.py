@@ -11,6 +11,7 @@
         ├── SettingsError             a table of the config file that is for the command line
         ├── FundsError                the key cannot pay for what was asked
         ├── DiskSpaceError            the disk has no room for what was asked
+        ├── PushError                 a holder that files were offered to cannot be reached
         ├── OtherRunError             a run that is not what was asked for
         ├── CheckpointMissingError    the chain names no root for that round
         ├── DifferentWeightsError     weights that do not have the root on chain
@@ -65,6 +66,10 @@ class FundsError(CommandError):
 
 class DiskSpaceError(CommandError):
     """The disk has no room for what was asked."""
+
+
+class PushError(CommandError):
+    """A holder to which files were offered cannot be reached."""
 
 
 class OtherRunError(CommandError):

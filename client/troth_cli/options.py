@@ -35,6 +35,16 @@ Settings = Annotated[
 ]
 
 
+From = Annotated[
+    list[str],
+    typer.Option(
+        "--from",
+        metavar="URL",
+        help="Somebody who has the run's files, asked beside its members; may be repeated.",
+    ),
+]
+
+
 def split_addresses(given: list[str]) -> list[str]:
     """Return the addresses, where one text may hold several with commas between them."""
     found = [one.strip() for text in given for one in text.split(",") if one.strip()]

@@ -19,7 +19,7 @@ from support import showing, states
 from support.disks import no_file_beyond
 from support.holders import Hostile, hang, ok
 
-from troth_client.checkpoint.fetch import Source, fetch_draft, fetch_list
+from troth_client.checkpoint.fetch import fetch_draft, fetch_list
 from troth_client.checkpoint.folder import CheckpointFolder, Draft
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import DiskFullError
@@ -27,6 +27,7 @@ from troth_client.telemetry.events import EventList
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.http import http_transport
+from troth_client.transport.parallel import Source
 
 BIG = states.CONFIG.model_copy(
     update={

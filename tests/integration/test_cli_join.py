@@ -207,7 +207,9 @@ def test_the_config_or_data_of_another_run_is_refused(bench, tmp_path):
     assert refused_check(error, "config")["kind"] == "ConfigMismatchError"
     unbound = [a for a in bench.join_arguments(other, "a") if a != "--config"]
     unbound.remove(bench.folder / "run.toml")
-    assert bench.cli.refused(*unbound)["kind"] == "UnboundConfigError"
+    alone = bench.cli.refused(*unbound)
+    assert alone["kind"] == "RunFilesGoneError"
+    assert alone["expected"] == "somebody who serves the run's config"
     others = prepare_text(tmp_path, "other words\n" * 20_000)
     arguments = changed(bench.join_arguments(run, "a"), data=others)
     assert bench.cli.refused(*arguments)["kind"] == "ManifestError"

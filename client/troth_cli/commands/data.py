@@ -1,6 +1,7 @@
-"""`troth data prepare`: text to a token data set whose manifest hash a run is bound to.
+"""`troth data`: make a token data set, fetch a run's, push and serve it.
 
-Owns: choosing source and tokenizer. Never: tokenises. Next: `troth_client.data.prepare`.
+Owns: options and printing. Never: tokenises, or moves a byte.
+Next: `troth_client.data.prepare`; `../workflows/run_files.py`.
 """
 
 import time
@@ -10,14 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import Common, command
-from troth_cli.view.output import Facts, Output
+from troth_cli.options import Common, From, OfRun, command
+from troth_cli.view.amounts import address
+from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
+    from troth_cli.workflows.run_files import Fetched
     from troth_client.data.manifest import Manifest
     from troth_client.data.prepare import PrepareOptions, PrepareProgress
     from troth_client.data.sources import Source
     from troth_client.data.tokens import Tokenizer
+    from troth_client.run_files.push import Pushed
 
 GROUP = typer.Typer(name="data", help="Token data sets.", no_args_is_help=True)
 
@@ -86,6 +90,43 @@ class DataOptions(Common):
     ] = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class FetchOptions(OfRun):
+    """Options of `troth data fetch`."""
+
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder for the files; new, or this run's."),
+    ]
+    data_from: From = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PushOptions(OfRun):
+    """Options of `troth data push`."""
+
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Data set of the run.")]
+    to: Annotated[
+        list[str],
+        typer.Option(
+            "--to", metavar="URL", help="A holder that takes the run's files; may be repeated."
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions(OfRun):
+    """Options of `troth data serve`."""
+
+    data: Annotated[
+        Path,
+        typer.Option("--data", metavar="DIR", help="Data set of the run; what it lacks is taken."),
+    ]
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where others reach us.")
+    ] = "127.0.0.1:0"
+
+
 @command(GROUP, "prepare", DataOptions)
 def prepare(options: DataOptions, output: Output) -> None:
     """Turn text into a token data set and print the manifest hash that names it.
@@ -108,6 +149,94 @@ def prepare(options: DataOptions, output: Output) -> None:
         "seconds": seconds,
     }
     output.result(facts, Facts([(k.replace("_", " "), v) for k, v in facts.items()]))
+
+
+@command(GROUP, "fetch", FetchOptions)
+def fetch(options: FetchOptions, output: Output) -> None:
+    """Fetch config, manifest, tokenizer and all shards of a run, checked under its hashes.
+
+    Needs nothing but the run's address. Nobody has to be trusted: other bytes are refused, and
+    another holder is asked. After an interruption the same command goes on with what is there.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.workflows.run_files import check_holders, fetch_run
+
+    run = address(options.run_address, "RUN")
+    check_holders(options.data_from)
+
+    async def work() -> "Fetched":
+        async with connect(options.rpc) as client:
+            view = await client.read_run(run)
+            with output.progress("fetching") as report:
+                return await fetch_run(client, view, options.out, options.data_from, report)
+
+    done = run_async(work())
+    facts = {
+        "run": str(run),
+        "folder": str(options.out),
+        "config_hash": done.config.config_hash().hex(),
+        "manifest_hash": done.manifest.hash.hex(),
+        "num_shards": len(done.manifest.train) + len(done.manifest.validation),
+        "fetched_bytes": done.num_bytes,
+    }
+    output.result(facts, Facts([(k.replace("_", " "), v) for k, v in facts.items()]))
+
+
+@command(GROUP, "push", PushOptions)
+def push(options: PushOptions, output: Output) -> None:
+    """Offer config, manifest, tokenizer and shards of a run to hubs and servers that want them.
+
+    Give the run's config file with --config. A holder takes what the run names and it lacks. The
+    exit code is 0 only if each of them could be reached.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.settings import run_settings
+    from troth_cli.workflows.run_files import check_holders, kept_files, require_pushed
+    from troth_cli.workflows.run_files import push as offer
+
+    run = address(options.run_address, "RUN")
+    check_holders(options.to)
+    config = run_settings(options.config).config
+
+    async def work() -> "list[Pushed]":
+        async with connect(options.rpc) as client:
+            view = await client.read_run(run)
+        kept = kept_files(view, options.data, config)
+        with output.progress("pushing") as report:
+            return await offer(kept, options.to, report)
+
+    pushed = run_async(work())
+    rows = [(one.holder, one.num_accepted, len(one.refused)) for one in pushed]
+    columns = ("holder", "accepted", "refused")
+    values = {"run": str(run), "holders": [dict(zip(columns, row, strict=True)) for row in rows]}
+    output.result(values, Grid(columns, rows))
+    require_pushed(pushed)
+
+
+@command(GROUP, "serve", ServeOptions)
+def serve(options: ServeOptions, output: Output) -> None:
+    """Serve the files of a run until Ctrl-C, to whoever lacks them; needs no key.
+
+    Members serve what they have as well. This is for the time before the first of them, and for
+    machines that take no part. Others may push files of the run that the folder lacks.
+    """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.settings import run_settings
+    from troth_cli.workflows.join import split_listen
+    from troth_cli.workflows.run_files import kept_files
+    from troth_cli.workflows.run_files import serve as until_stopped
+
+    run = address(options.run_address, "RUN")
+    listen = split_listen(options.listen)
+    config = run_settings(options.config).config
+
+    async def work() -> str:
+        async with connect(options.rpc) as client:
+            view = await client.read_run(run)
+        return await until_stopped(kept_files(view, options.data, config), listen, output)
+
+    values = {"run": str(run), "endpoint": run_async(work())}
+    output.result(values, Facts(list(values.items())))
 
 
 def _source(options: DataOptions) -> "Source":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import AsOwner, command
+from troth_cli.options import AsOwner, From, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Facts, Grid, Output
 
@@ -28,8 +28,14 @@ class WitnessOptions(AsOwner):
     """Options of `troth witness`."""
 
     data: Annotated[
-        Path, typer.Option("--data", metavar="DIR", help="Data set that the run is bound to.")
-    ]
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="Data set that the run is bound to; else it is fetched into the state folder.",
+        ),
+    ] = None
+    data_from: From = field(default_factory=list)
     device: Annotated[
         str,
         typer.Option(
@@ -139,12 +145,12 @@ def register(app: typer.Typer) -> None:
 def join(options: JoinOptions, output: Output) -> None:
     """Join a run with a stake, or resume in it, and take part until it ends.
 
-    Give the run's config file with --config. Before anything is paid, it checks the run, your data
-    and balance, a free place and this machine: it times a payload and a judgement. --check stops
-    there. Ctrl-C (or SIGTERM) stops after the round under way; the stake stays, and the same
-    command resumes. A second Ctrl-C stops at once. Audits do not wait: the event `owed` lists the
-    duties that are left, the slots in which to resume, and the highest fine for silence in
-    lamports.
+    The run's config and data are fetched from its members unless you name them. Before anything is
+    paid, it checks the run, your data and balance, a free place and this machine: it times a
+    payload and a judgement. --check stops there. Ctrl-C (or SIGTERM) stops after the round under
+    way; the stake stays, and the same command resumes. A second Ctrl-C stops at once. Audits do not
+    wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
+    highest fine for silence in lamports.
     """
     _take_part(options, options.role, output)
 
@@ -171,12 +177,13 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     session_lamports = lamports(options.session_sol, "--session-sol")
     refill_lamports = lamports(options.refill_sol, "--refill-sol")
     stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
+    state = options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}"
     request = workflow.JoinRequest(
         rpc_urls=tuple(options.rpc),
         run=run,
         config=settings.config,
-        data=options.data,
-        state=options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}",
+        data=options.data or state / "data",
+        state=state,
         owner=owner,
         role=role,
         device=options.device or settings.hints.device,
@@ -192,6 +199,8 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         is_agreed=options.yes,
         hubs=tuple(options.hub),
         allow_private=options.allow_private,
+        fetches_data=options.data is None,
+        data_from=tuple(options.data_from),
     )
     joined = workflow.join(request, output)
     checks = rows_json(joined.rows)

@@ -54,6 +54,14 @@ class CreateOptions(Networked):
         typer.Option("--name", metavar="TEXT", help="Tells apart runs of the same settings."),
     ] = ""
     settings: Settings = field(default_factory=list)
+    push_to: Annotated[
+        list[str],
+        typer.Option(
+            "--push-to",
+            metavar="URL",
+            help="A holder that takes config, manifest and tokenizer; may be repeated.",
+        ),
+    ] = field(default_factory=list)
     out: Annotated[
         Optional[Path],  # noqa: UP045  typer reads it at run time
         typer.Option(
@@ -100,8 +108,10 @@ def create(options: CreateOptions, output: Output) -> None:
     from troth_cli.settings import run_settings
     from troth_cli.view import run as view
     from troth_cli.workflows import create as creation
+    from troth_cli.workflows.run_files import check_holders, publish_files
     from troth_client.data.manifest import load_manifest
 
+    check_holders(options.push_to)
     settings = run_settings(options.config, options.settings)
     for rpc in options.rpc:
         creation.check_calibrated(settings, rpc)
@@ -122,6 +132,8 @@ def create(options: CreateOptions, output: Output) -> None:
             output.note(f"Creating run {planned.run}.")
             created = await creation.create(client, planned, fund)
         write_run_file(out, text)
+        for warning in await publish_files(created.view, options.data, settings, options.push_to):
+            output.warn(warning)
         return created, out
 
     created, out = run_async(work())

@@ -12,8 +12,8 @@ from troth_cli.errors import InputError, OutputFileError
 from troth_cli.workflows.checkpoint_verify import Verified
 from troth_client.checkpoint.exporting import CARD_FILE, Origin, export_state
 from troth_client.checkpoint.folder import remove
-from troth_client.data.manifest import load_manifest
-from troth_client.data.tokens import TOKENIZER_FILE, kept_tokenizer
+from troth_client.data.manifest import TOKENIZER_FILE, load_manifest
+from troth_client.data.tokens import kept_tokenizer
 from troth_client.model.export import CONFIG_FILE, WEIGHTS_FILE
 from troth_client.runtime.files import TEMPORARY_SUFFIX, FolderLock
 from troth_coordinator.rules.config import RunConfig

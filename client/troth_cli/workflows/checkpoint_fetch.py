@@ -22,7 +22,7 @@ from troth_cli.errors import OutputFileError
 from troth_cli.view.output import Report
 from troth_cli.workflows.checkpoint import GONE
 from troth_client.checkpoint.errors import CheckpointFileError
-from troth_client.checkpoint.fetch import Source, fetch_draft, fetch_list
+from troth_client.checkpoint.fetch import fetch_draft, fetch_list
 from troth_client.checkpoint.folder import (
     DRAFT_SUFFIX,
     MANIFEST_FILE,
@@ -36,6 +36,7 @@ from troth_client.telemetry.events import JsonValue
 from troth_client.transport.base import Transport
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_reader
+from troth_client.transport.parallel import Source
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.chain.errors import RpcError
@@ -113,9 +114,13 @@ class _Bar:
         self._report = report
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
-        """Move the bar at `fetching`; nothing else is shown."""
+        """Move the bar as weights or data arrive; nothing else is shown."""
         done, total, left = (fields.get(k) for k in ("done_bytes", "total_bytes", "seconds_left"))
-        if event == "fetching" and isinstance(done, int) and isinstance(total, int):
+        if (
+            event in ("fetching", "fetching_data")
+            and isinstance(done, int)
+            and isinstance(total, int)
+        ):
             note = f"{left} s left" if isinstance(left, int) and done < total else ""
             self._report(done, total, note)
 

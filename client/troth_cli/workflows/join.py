@@ -22,7 +22,7 @@ from troth_cli.workflows.checks import Row, refusals, rows_json
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import PRIVATE_FOLDER_MODE, FolderLock
-from troth_client.transport.endpoint import HUB, NOWHERE, OWN, check_endpoint
+from troth_client.transport.endpoint import HOLDER, HUB, NOWHERE, OWN, check_endpoint
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
 
@@ -61,6 +61,8 @@ class JoinRequest:
     is_agreed: bool = False
     hubs: tuple[str, ...] = ()
     allow_private: bool = False
+    fetches_data: bool = False
+    data_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ def join(request: JoinRequest, output: Output) -> Joined:
     and JoinRefusedError with the table of checks. Raises KeyboardInterrupt after a second signal.
     """
     listen = check(request)
+    if request.fetches_data or not request.config.data.manifest_hash:
+        from troth_cli.workflows.run_files import bring_files
+
+        request = bring_files(request, output)
     session = session_key(request.state, output)
     from troth_cli.workflows.approach import approach
 
@@ -136,7 +142,11 @@ def check(request: JoinRequest) -> tuple[str, int]:
     for hub in request.hubs:
         check_endpoint(hub, HUB)
     device_kind(request.device)
-    load_manifest(request.data, request.config.manifest_digest())
+    if not request.fetches_data:
+        bound = request.config.data.manifest_hash
+        load_manifest(request.data, bytes.fromhex(bound) if bound else None)
+    for holder in request.data_from:
+        check_endpoint(holder, HOLDER)
     # Only a test: the store takes the lock later, but no stake should move without it.
     request.state.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
     FolderLock(request.state).close()

@@ -48,7 +48,7 @@ class ShardSizeError(ShardError):
 
 
 class ShardContentError(ShardError):
-    """The file's SHA-256 differs from the manifest's, or a token is outside the vocabulary."""
+    """A piece of the file has another hash than in the manifest, or a token is too large."""
 
 
 class SequenceIdError(DataError):

@@ -2,12 +2,13 @@
 
 Owns: its fields, its canonical form and its hash, which the run account holds and which seeds the
 order of the sequences. Never: opens a shard (shards.py) or makes one (prepare.py).
-Next: shards.py reads sequences that a manifest vouches for.
+Next: shards.py reads sequences that a manifest vouches for; ../run_files/ moves them.
 
 A data set has two splits, `train` and `validation`. A sequence is a row of `sequence_tokens` + 1
 tokens, so that it yields `sequence_tokens` predictions; rows lie end to end in the shards and never
 straddle two of them. Sequence ids count the rows of a split in shard order. Tokens are unsigned
-little-endian integers of `token_bytes` (2 or 4) bytes.
+little-endian integers of `token_bytes` (2 or 4) bytes. A shard travels in pieces of 4 MiB, each of
+which has its hash here: so a piece from a stranger is judged by itself.
 """
 
 import json
@@ -27,7 +28,15 @@ from troth_client.data.errors import ManifestError
 from troth_coordinator.rules.hashing import H, var
 
 FILE_NAME = "manifest.json"
-VERSION: Final = 1
+TOKENIZER_FILE: Final = "tokenizer.json"
+"""The name of the file in a data set and in an export."""
+VERSION: Final = 2
+SHARD_SUFFIX: Final = ".bin"
+PIECE_BYTES: Final = 4 * 2**20
+"""The last piece of a shard may be shorter."""
+MAX_BYTES: Final = 16 * 2**20
+"""A longer manifest is none: this one names more than half a terabyte."""
+MAX_SHARD_BYTES: Final = 2**40
 
 Split = Literal["train", "validation"]
 Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -41,10 +50,10 @@ class _Frozen(BaseModel):
 
 
 class ShardEntry(_Frozen):
-    """One file of tokens."""
+    """One file of tokens, and the hashes of its pieces as `troth_attestation.pieces` has them."""
 
     file: FileName
-    sha256: Sha256Hex
+    pieces: Annotated[tuple[Sha256Hex, ...], Field(min_length=1)]
     tokens: Count
 
 
@@ -63,7 +72,7 @@ class TokenizerEntry(_Frozen):
 class Manifest(_Frozen):
     """Everything that decides which tokens a sequence id stands for."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     vocab_size: Annotated[int, Field(gt=0, le=2**32)]
     token_bytes: Literal[2, 4]
     sequence_tokens: Annotated[int, Field(gt=0, lt=2**24)]
@@ -81,19 +90,30 @@ class Manifest(_Frozen):
                 if shard.tokens % self.row_tokens:
                     raise ValueError(f"{shard.file}: {shard.tokens} tokens are no whole sequences")
                 rows += shard.tokens // self.row_tokens
+                self._check_pieces(shard)
             if rows != self.count(split):
                 raise ValueError(f"{split} shards hold {rows} sequences, not {self.count(split)}")
         if self.vocab_size > 1 << (8 * self.token_bytes):
             raise ValueError(f"{self.token_bytes} bytes cannot hold {self.vocab_size} tokens")
-        names = [shard.file for shard in (*self.train, *self.validation)]
-        if len(set(names)) != len(names):
-            raise ValueError("a shard is named twice")
+        _check_names([shard.file for shard in (*self.train, *self.validation)])
         return self
+
+    def _check_pieces(self, shard: ShardEntry) -> None:
+        num_bytes = self.num_bytes(shard)
+        if num_bytes > MAX_SHARD_BYTES:
+            raise ValueError(f"{shard.file}: {num_bytes} bytes are too many for one file")
+        wanted = -(-num_bytes // PIECE_BYTES)
+        if len(shard.pieces) != wanted:
+            raise ValueError(f"{shard.file}: {len(shard.pieces)} pieces, not {wanted}")
 
     @property
     def row_tokens(self) -> int:
         """Tokens stored per sequence: one more than predictions."""
         return self.sequence_tokens + 1
+
+    def num_bytes(self, shard: ShardEntry) -> int:
+        """Return the size of a shard's file."""
+        return shard.tokens * self.token_bytes
 
     def shards(self, split: Split) -> tuple[ShardEntry, ...]:
         """Return the shards of a split, in id order."""
@@ -115,6 +135,23 @@ class Manifest(_Frozen):
         return H("troth:manifest", var(self.canonical))
 
 
+def parse_manifest(raw: bytes, where: str) -> Manifest:
+    """Return the manifest in these bytes, canonical or not.
+
+    Raises ManifestError, which names `where`: malformed, unknown field, contradictory counts.
+    """
+    try:
+        return Manifest.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise ManifestError(
+            f"{where} to be a manifest of version {VERSION}",
+            f"{place}: {first['msg']}",
+            "Prepare the data anew or fetch the run's data folder again.",
+        ) from error
+
+
 def load_manifest(folder: Path, expected_hash: bytes | None = None) -> Manifest:
     """Read a data folder's manifest; with `expected_hash`, insist that it is the run's.
 
@@ -129,16 +166,7 @@ def load_manifest(folder: Path, expected_hash: bytes | None = None) -> Manifest:
             (error.strerror or "an unreadable file").lower(),
             "Name a folder made by `troth data prepare`.",
         ) from error
-    try:
-        manifest = Manifest.model_validate_json(raw)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise ManifestError(
-            f"{path} to be a manifest of version {VERSION}",
-            f"{where}: {first['msg']}",
-            "Prepare the data anew or fetch the run's data folder again.",
-        ) from error
+    manifest = parse_manifest(raw, str(path))
     if expected_hash is not None and manifest.hash != expected_hash:
         raise ManifestError(
             f"the run's data set, manifest hash {expected_hash.hex()}",
@@ -146,3 +174,14 @@ def load_manifest(folder: Path, expected_hash: bytes | None = None) -> Manifest:
             "Use the data folder that the run was created with; other data would be refused work.",
         )
     return manifest
+
+
+def _check_names(names: list[str]) -> None:
+    """Raise ValueError unless each name can be a file of its own in the folder of the set."""
+    # Some file systems take names that differ only in case for one file.
+    lower = [name.lower() for name in names]
+    if len(set(lower)) != len(lower):
+        raise ValueError("a shard is named twice")
+    for name in lower:
+        if not name.endswith(SHARD_SUFFIX):
+            raise ValueError(f"{name}: the name of a shard ends with {SHARD_SUFFIX}")

@@ -8,7 +8,6 @@ preparation that is started again with the same source and options goes on after
 shard; anything else in the partial folder is discarded.
 """
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -18,10 +17,19 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel
 
+from troth_attestation.pieces import piece_hash
 from troth_client.data.errors import PrepareError, SourceError
-from troth_client.data.manifest import FILE_NAME, Manifest, ShardEntry, Split, load_manifest
+from troth_client.data.manifest import (
+    FILE_NAME,
+    PIECE_BYTES,
+    TOKENIZER_FILE,
+    Manifest,
+    ShardEntry,
+    Split,
+    load_manifest,
+)
 from troth_client.data.sources import Piece, Source
-from troth_client.data.tokens import TOKENIZER_FILE, Tokenizer, Tokens
+from troth_client.data.tokens import Tokenizer, Tokens
 from troth_client.runtime.files import FolderLock, atomic_write, explain_full_disk, flush_folder
 from troth_client.storage.sealed import Array, DamagedFileError, Record, read_record, write_record
 
@@ -198,8 +206,8 @@ class _Work:
         raw = tokens.astype(f"<u{self._token_bytes}").tobytes()
         name = f"{split.name}-{len(split.entries):05d}.bin"
         atomic_write(self._folder / name, [raw])
-        digest = hashlib.sha256(raw).hexdigest()
-        split.entries.append(ShardEntry(file=name, sha256=digest, tokens=num_tokens))
+        pieces = tuple(piece_hash(piece).hex() for piece in _pieces(raw))
+        split.entries.append(ShardEntry(file=name, pieces=pieces, tokens=num_tokens))
 
     def _progress(self, total: int | None) -> PrepareProgress:
         entries = self._train.entries + self._validation.entries
@@ -276,6 +284,11 @@ def _already_there(folder: Path, origin: str) -> Manifest | None:
         "something else in it",
         "Choose another folder; this one is left as it is.",
     )
+
+
+def _pieces(raw: bytes) -> Iterator[bytes]:
+    for offset in range(0, len(raw), PIECE_BYTES):
+        yield raw[offset : offset + PIECE_BYTES]
 
 
 def _after(count: int, pieces: Iterable[Piece]) -> Iterator[Piece]:

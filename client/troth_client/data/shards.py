@@ -3,12 +3,11 @@
 Owns: sequence id -> tokens, and the checks of files against the manifest. Never: writes, tokenises,
 or chooses ids. Next: train/step.py turns a batch of sequences into a gradient.
 
-A shard is checked at first use: size, SHA-256, token range. Each later access compares the file's
+A shard is checked at first use: size, pieces, token range. Each later access compares the file's
 identity, size and times with those at the check. When they differ, the shard is checked again.
 No participant trains on a file that was replaced or changed during the run.
 """
 
-import hashlib
 import mmap
 import os
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from troth_attestation.pieces import piece_hash
 from troth_client.data.errors import (
     SequenceIdError,
     ShardContentError,
@@ -25,7 +25,7 @@ from troth_client.data.errors import (
     ShardMissingError,
     ShardSizeError,
 )
-from troth_client.data.manifest import Manifest, ShardEntry, Split
+from troth_client.data.manifest import PIECE_BYTES, Manifest, ShardEntry, Split
 from troth_client.runtime.files import Closable
 
 _CHECK_TOKENS = 1 << 22
@@ -113,13 +113,14 @@ class TokenData(Closable):
 
     def _check(self, path: Path, entry: ShardEntry) -> _Mapped:
         mark = _mark(path, entry)
-        expected_size = entry.tokens * self.manifest.token_bytes
+        expected_size = self.manifest.num_bytes(entry)
         if mark.size != expected_size:
             raise ShardSizeError(path, f"{expected_size} bytes", f"{mark.size} bytes")
         with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            if digest != entry.sha256:
-                raise ShardContentError(path, f"SHA-256 {entry.sha256}", digest)
+            for number, wanted in enumerate(entry.pieces):
+                found = piece_hash(stream.read(PIECE_BYTES)).hex()
+                if found != wanted:
+                    raise ShardContentError(path, f"the hash {wanted} of piece {number}", found)
             # The map keeps the very file that was hashed, even if its name is reused later.
             memory = mmap.mmap(stream.fileno(), expected_size, access=mmap.ACCESS_READ)
             if _mark_of(os.fstat(stream.fileno())) != mark:

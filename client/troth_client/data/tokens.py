@@ -12,13 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth_client.data.errors import SourceError
-from troth_client.data.manifest import Manifest, TokenizerEntry
+from troth_client.data.manifest import TOKENIZER_FILE, Manifest, TokenizerEntry
 from troth_client.data.sources import Piece
 
 Tokens = NDArray[np.uint32]
-
-TOKENIZER_FILE = "tokenizer.json"
-"""The name of the file in a data set and in an export."""
 
 _COMMON_END_TOKENS = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>", "[SEP]")
 

@@ -45,6 +45,7 @@ from troth_client.participant.session_funding import SessionFunding
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.participant.stake_keeping import StakeKeeping
 from troth_client.participant.supervisor import Supervisor
+from troth_client.run_files.files import member_files
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import DiskFullError
 from troth_client.storage import Store
@@ -125,6 +126,7 @@ async def participate(
         genesis = Digest(await _patiently(settings, rpc.genesis_hash))
         opening = _open_transport(settings, announced, genesis)
         transport = await stack.enter_async_context(opening)
+        transport.show_files(member_files(settings.data, settings.config))
         store = stack.enter_context(_open_store(settings, owner, events))
         threads = settings.num_threads or os.cpu_count()
         hashers = stack.enter_context(ThreadPoolExecutor(threads, "hash"))

@@ -18,7 +18,7 @@ from troth_attestation.committed import CommittedState, newest_state, round_stat
 from troth_attestation.manifest import CheckpointManifest
 from troth_attestation.pieces import Piece, PieceList, pieces_of
 from troth_client.checkpoint.errors import CheckpointFileError, CheckpointGoneError
-from troth_client.checkpoint.fetch import Source, fetch_draft, fetch_list, fetch_pieces
+from troth_client.checkpoint.fetch import fetch_draft, fetch_list, fetch_pieces
 from troth_client.checkpoint.folder import CheckpointFolder, Draft, Weights
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import trainable_shapes
@@ -30,6 +30,7 @@ from troth_client.runtime.files import FolderInUseError
 from troth_client.state.round_state import RoundState
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import take_up
+from troth_client.transport.parallel import Source
 from troth_coordinator.chain.agreement import check_roots
 from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView

@@ -1,7 +1,7 @@
 """Pace: when to report progress again, and how long the rest takes at the speed so far.
 
 Owns: the interval and the estimate. Never: emits; the caller knows what it counts.
-Next: `checkpoint/fetch.py` and `steps/replay.py`, which report by it.
+Next: `transport/parallel.py` and `steps/replay.py`, which report by it.
 """
 
 from collections.abc import Callable

@@ -5,18 +5,19 @@ Never: moves bytes; `http.py`, `files.py` and `memory.py` do, with the same mean
 Next: `exchange.py`, the one implementation of the interface over those three wires.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 from troth_attestation.header import HEADER_BYTES
 from troth_attestation.openings import openings_root
 from troth_attestation.pieces import piece_hash
 from troth_client.compression.codec import payload_root
 from troth_client.transport.errors import HolderError
-from troth_coordinator.rules.hashing import H
+from troth_coordinator.rules.hashing import H, var
 
 T = TypeVar("T")
 
@@ -36,12 +37,23 @@ class BlobKind(StrEnum):
     OPENINGS = "openings"
     PIECES = "pieces"
     PIECE = "piece"
+    CONFIG = "config"
+    MANIFEST = "manifest"
+    TOKENIZER = "tokenizer"
 
 
 OF_STATES = frozenset({BlobKind.PIECES, BlobKind.PIECE})
-"""Kinds of blobs that weights travel as: they are only read, and nobody pushes them."""
-SHOWN = OF_STATES | {BlobKind.OPENINGS}
+"""Kinds of blobs that weights travel as; shards of tokens travel as pieces too."""
+OF_RUN = frozenset({BlobKind.CONFIG, BlobKind.MANIFEST, BlobKind.TOKENIZER})
+"""Kinds of blobs that are a file of a run. Only a bound of their size is known before."""
+SHOWN = OF_STATES | OF_RUN | {BlobKind.OPENINGS}
 """Kinds of blobs that are shown from a place of their own, and that the blob cache never keeps."""
+
+_ROOTS: Final[Mapping[BlobKind, Callable[[bytes], bytes]]] = {
+    BlobKind.PAYLOAD: payload_root,
+    BlobKind.OPENINGS: openings_root,
+    BlobKind.PIECE: piece_hash,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +64,11 @@ class BlobId:
     PAYLOAD: key is the payload root in the header.
     OPENINGS: key is the openings root in the audit on chain, bytes are the whole opening set.
     PIECES: key is a state root on chain, bytes are the piece list of that state.
-    PIECE: key is a hash of a piece list, bytes are that piece of a tensor.
-    The keys of the last three tell them apart without the round.
+    PIECE: key is a hash of a piece list or of a data manifest, bytes are that piece of a tensor or
+    of a shard.
+    CONFIG, MANIFEST: key is the hash in the Run account, bytes are the canonical JSON.
+    TOKENIZER: key is the SHA-256 in the data manifest, bytes are the file.
+    The keys of all but the first two tell them apart without the round.
     """
 
     round: int
@@ -76,15 +91,15 @@ class BlobId:
 
     def matches(self, data: bytes) -> bool:
         """Return whether the bytes have this address."""
-        if self.kind is BlobKind.PAYLOAD:
-            return bool(data) and payload_root(data) == self.key
-        if self.kind is BlobKind.OPENINGS:
-            return bool(data) and openings_root(data) == self.key
-        if self.kind is BlobKind.PIECE:
-            return bool(data) and piece_hash(data) == self.key
         if self.kind is BlobKind.PIECES:
             return True  # only its reader can tell
-        return H("troth:header", data[:HEADER_BYTES]) == self.key
+        if self.kind in _ROOTS:
+            return bool(data) and _ROOTS[self.kind](data) == self.key
+        if self.kind is BlobKind.TOKENIZER:
+            return hashlib.sha256(data).digest() == self.key
+        if self.kind is BlobKind.HEADER:
+            return H("troth:header", data[:HEADER_BYTES]) == self.key
+        return H(f"troth:{self.kind}", var(data)) == self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +134,23 @@ class StatePieces(Protocol):
         """Return a piece list by its state root, or a piece by its hash. Called in threads."""
 
 
+class RunFiles(Protocol):
+    """Config, data manifest, tokenizer and shards of a run; `run_files/files.py` implements it."""
+
+    def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
+        """Return a file of the run, or a piece of a shard, by its hash. Called in threads."""
+
+    def has(self, kind: BlobKind, key: bytes) -> bool:
+        """Return whether `shown` would find it, without reading it."""
+        ...
+
+    def welcome(self, kind: BlobKind, key: bytes) -> Collection[int]:
+        """Return the sizes of bytes with this key that may be pushed; none: they are not wanted."""
+
+    def accept(self, kind: BlobKind, key: bytes, data: bytes) -> None:
+        """Keep and show pushed bytes that have this key. Raises BlobRefusedError, DiskFullError."""
+
+
 class Transport(Protocol):
     """How a participant gives and gets headers and payloads. Use it as an async context manager."""
 
@@ -148,6 +180,9 @@ class Transport(Protocol):
     def show_states(self, states: StatePieces) -> None:
         """Serve piece lists and pieces too: those of `states`, which nobody can push."""
 
+    def show_files(self, files: RunFiles) -> None:
+        """Serve the files of the run too: those of `files`, which also says what may be pushed."""
+
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes from anybody; they are checked like fetched ones."""
 
@@ -163,7 +198,7 @@ class Transport(Protocol):
         ...
 
     async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
-        """Offer an opening set that we show to all these holders at once.
+        """Offer an opening set or a run's file that we show to all these holders at once.
 
         Best effort: failures are in the results. A holder that has it already has accepted it.
         Returns nothing if we do not show it.
@@ -175,6 +210,7 @@ class Transport(Protocol):
     ) -> T:
         """Return `check` of exactly `num_bytes` bytes with that address, from any holder.
 
+        Of the kinds in `OF_RUN` there may be fewer bytes than that, but not more.
         Bytes that passed are kept and served like our own, except those of the kinds in `SHOWN`:
         the caller decides about them. Raises FetchError with every holder's failure. If bytes fail
         the check though their address covers them whole (`BlobId.is_whole`), no holder is to blame:

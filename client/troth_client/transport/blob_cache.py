@@ -14,15 +14,19 @@ from typing import Protocol
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
 from troth_client.transport.base import (
+    OF_RUN,
     OF_STATES,
     SHOWN,
     BlobId,
     BlobKind,
     Check,
     OpeningSets,
+    RunFiles,
     StatePieces,
 )
 from troth_client.transport.errors import BlobRefusedError, NotReleasedError
+
+_OF_FILES = OF_RUN | {BlobKind.PIECE}
 
 
 class Blobs(Protocol):
@@ -91,6 +95,7 @@ class BlobCache:
         self._blobs = blobs
         self._openings: OpeningSets | None = None
         self._states: StatePieces | None = None
+        self._files: RunFiles | None = None
         self._own: dict[str, BlobId] = {}
         self._expected: dict[str, _Expected] = {}
         self._released = -1
@@ -123,12 +128,14 @@ class BlobCache:
             self._blobs.put(blob, data)
 
     def accept(self, blob: BlobId, data: bytes) -> None:
-        """Keep pushed bytes that passed `judge`: an opening set lies in the sets that we show.
+        """Keep pushed bytes that passed `judge`: opening sets and files lie in what we show.
 
-        Raises BlobRefusedError if the set is not wanted any more, DiskFullError.
+        Raises BlobRefusedError if they are not wanted any more, DiskFullError.
         """
         if blob.kind is BlobKind.OPENINGS and self._openings is not None:
             self._openings.accept(blob.key, data)
+        elif blob.kind in _OF_FILES and self._files is not None:
+            self._files.accept(blob.kind, blob.key, data)
         else:
             self.keep(blob, data)
 
@@ -147,6 +154,10 @@ class BlobCache:
     def show_states(self, states: StatePieces) -> None:
         """Serve the pieces of these states."""
         self._states = states
+
+    def show_files(self, files: RunFiles) -> None:
+        """Serve these files of a run."""
+        self._files = files
 
     def release(self, round_: int) -> None:
         """Open the gate for a round and all earlier ones."""
@@ -167,8 +178,11 @@ class BlobCache:
     def is_known(self, address: str) -> bool:
         """Tell whether a push is not needed, because others can read these bytes already.
 
-        Never of pieces: nobody pushes them, and a caller must not make us read them for that.
+        Pieces and files are not read for that: a caller must not make us do it.
         """
+        blob = _of_files(address)
+        if blob is not None:
+            return self._files is not None and self._files.has(blob.kind, blob.key)
         return not _is_of_state(address) and self.served(address) is not None
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
@@ -185,6 +199,9 @@ class BlobCache:
         root = _openings_root(address)
         if root is not None:
             return () if self._openings is None else self._openings.welcome(root)
+        file = _of_files(address)
+        if file is not None:
+            return () if self._files is None else self._files.welcome(file.kind, file.key)
         expected = self._expected.get(address)
         return (expected.num_bytes,) if expected else ()
 
@@ -197,6 +214,13 @@ class BlobCache:
         if root is not None and self._openings is not None:
             self._openings.judge(root, data)
             return BlobId(0, BlobKind.OPENINGS, root)  # sets belong to no round here
+        file = _of_files(address)
+        if file is not None:
+            if len(data) not in self.welcome(address) or not file.matches(data):
+                raise BlobRefusedError(
+                    f"bytes of {address}, if they are wanted", "others", "Send what is wanted."
+                )
+            return file
         expected = self._expected.get(address)
         if expected is None:
             raise BlobRefusedError("bytes that are expected", address, "Serve them instead.")
@@ -222,15 +246,25 @@ class BlobCache:
         kind, _, key = address.partition("/")
         if kind == BlobKind.OPENINGS and self._openings is not None:
             return self._openings.shown(bytes.fromhex(key))
+        found = None
         if _is_of_state(address) and self._states is not None:
-            return self._states.shown(BlobKind(kind), bytes.fromhex(key))
-        return None
+            found = self._states.shown(BlobKind(kind), bytes.fromhex(key))
+        file = _of_files(address)
+        if found is None and file is not None and self._files is not None:
+            found = self._files.shown(file.kind, file.key)
+        return found
 
 
 def _openings_root(address: str) -> bytes | None:
     """Return the root in the address of an opening set; None for another kind of blob."""
     kind, _, key = address.partition("/")
     return bytes.fromhex(key) if kind == BlobKind.OPENINGS else None
+
+
+def _of_files(address: str) -> BlobId | None:
+    """Return the id of a file of a run or of a piece; None for another kind of blob."""
+    kind, _, key = address.partition("/")
+    return BlobId(0, BlobKind(kind), bytes.fromhex(key)) if kind in _OF_FILES else None
 
 
 def _is_of_state(address: str) -> bool:

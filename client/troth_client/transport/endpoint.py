@@ -16,6 +16,7 @@ MAX_ENDPOINT_BYTES: Final = 96
 ANOTHER: Final = "Asking another holder."
 NOWHERE: Final = "none"
 """The word for no endpoint at all: then every connection is outbound."""
+HOLDER: Final = "Name the address of somebody who has the files, like http://host:7000."
 OWN: Final = "Name the address where others reach you, like http://203.0.113.7:9000."
 HUB: Final = "Name the address of a hub, like https://hub.example:9000."
 

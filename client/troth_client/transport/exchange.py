@@ -20,7 +20,15 @@ from typing import Generic, Self, TypeVar
 
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
-from troth_client.transport.base import BlobId, Check, OpeningSets, PushResult, StatePieces
+from troth_client.transport.base import (
+    OF_RUN,
+    BlobId,
+    Check,
+    OpeningSets,
+    PushResult,
+    RunFiles,
+    StatePieces,
+)
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import (
     FetchError,
@@ -99,6 +107,10 @@ class Exchange:
         """Serve the pieces of states too; see `Transport.show_states`."""
         self._cache.show_states(states)
 
+    def show_files(self, files: RunFiles) -> None:
+        """Serve the files of the run too; see `Transport.show_files`."""
+        self._cache.show_files(files)
+
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes; see `Transport.expect`."""
         self._cache.expect(blob, num_bytes, check)
@@ -118,7 +130,7 @@ class Exchange:
         return tuple(await asyncio.gather(*(self._push_all(h, blobs) for h in others)))
 
     async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
-        """Offer an opening set that we show to holders; see `Transport.offer`."""
+        """Offer an opening set or a file that we show to holders; see `Transport.offer`."""
         data = self._cache.served(blob.address)
         if data is None:
             return ()
@@ -196,8 +208,9 @@ class _Race(Generic[T]):
         self._exchange = exchange
         self._blob = blob
         self._check = check
-        self._prefix = Partial(num_bytes)
-        self._may_resume = True
+        is_exact = blob.kind not in OF_RUN
+        self._prefix = Partial(num_bytes, is_exact=is_exact)
+        self._may_resume = is_exact
         self._waiting: deque[str] = deque()
         self._running: dict[asyncio.Task[tuple[bytes, T]], tuple[str, Partial]] = {}
         self._failures: list[tuple[str, HolderError]] = []

@@ -9,8 +9,8 @@ Next: `exchange.py`; `http.py` can keep its blobs in `FolderBlobs` too.
     <folder>/inbox/<kind>-<hex>            pushed by others, checked when it is asked for
     <folder>/openings/                     the sets of `state/openings_store.py`, if there are any
 
-Weights do not travel through folders: the pieces of a state lie inside larger files of their holder
-and have no file of their own. A holder lacks them here; a run that shows states needs HTTP.
+Weights and the files of a run do not travel through folders: pieces lie inside larger files of
+their holder and have no file of their own. A holder lacks them here; to show them, use HTTP.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 
 from troth_client.runtime.files import DiskFullError, atomic_write, explain_full_disk
-from troth_client.transport.base import OF_STATES, BlobId, BlobKind
+from troth_client.transport.base import OF_RUN, OF_STATES, BlobId, BlobKind
 from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
 from troth_client.transport.errors import (
     HolderLacksError,
@@ -31,6 +31,7 @@ from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.wire import Partial
 
 _HELD, _SERVED, _INBOX, _OPENINGS = "held", "served", "inbox", "openings"
+_NOT_HERE = OF_STATES | OF_RUN
 
 
 class FolderBlobs:
@@ -111,7 +112,7 @@ class FolderWire:
         """Append the missing bytes from our own inbox or from what the holder serves."""
         if not (Path(holder) / _SERVED).is_dir():
             raise HolderUnreachableError(f"a folder at {holder}", "none", "Asking another holder.")
-        if blob.kind in OF_STATES:
+        if blob.kind in _NOT_HERE:
             raise _lacks(holder, blob)
         inbox = self._folder / _INBOX / _file_name(blob.address)
         pushed = _read(inbox, into.num_bytes)
@@ -128,7 +129,7 @@ class FolderWire:
 
     async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
         """Lay bytes into the holder's inbox; it checks them when it wants them."""
-        if blob.kind in OF_STATES:
+        if blob.kind in _NOT_HERE:
             raise HolderRefusedError("a blob that is pushed", f"{blob.kind}", "It is fetched.")
         inbox = Path(holder) / _INBOX
         if not inbox.is_dir():

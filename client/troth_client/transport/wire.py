@@ -13,17 +13,34 @@ from troth_client.transport.errors import HolderLiedError
 
 
 class Partial:
-    """Bytes of a blob so far and the holders that they came from; never more than `num_bytes`."""
+    """Bytes of a blob so far and the holders that they came from; never more than `num_bytes`.
 
-    def __init__(self, num_bytes: int, data: bytes = b"", sources: tuple[str, ...] = ()) -> None:
+    Unless `is_exact`, there may be fewer in all: then only the holder knows which is the last one,
+    and no other one can go on for it.
+    """
+
+    def __init__(
+        self,
+        num_bytes: int,
+        data: bytes = b"",
+        sources: tuple[str, ...] = (),
+        *,
+        is_exact: bool = True,
+    ) -> None:
         self.num_bytes = num_bytes
+        self.is_exact = is_exact
         self.data = bytearray(data)
         self.sources = sources
 
     @property
     def is_complete(self) -> bool:
-        """True when the last byte is here."""
-        return len(self.data) == self.num_bytes
+        """True when the last byte is here, as far as the size tells."""
+        return len(self.data) == self.num_bytes or (not self.is_exact and bool(self.data))
+
+    def fits(self, num_bytes: int) -> bool:
+        """Return whether so many more bytes can be all that is missing."""
+        missing = self.num_bytes - len(self.data)
+        return num_bytes == missing or (not self.is_exact and num_bytes < missing)
 
     def append(self, holder: str, chunk: bytes) -> None:
         """Add bytes; HolderLiedError at the first byte too many, before it is kept."""
@@ -42,7 +59,7 @@ class Partial:
 
     def copy(self) -> "Partial":
         """Return a copy for an attempt that runs beside another."""
-        return Partial(self.num_bytes, bytes(self.data), self.sources)
+        return Partial(self.num_bytes, bytes(self.data), self.sources, is_exact=self.is_exact)
 
 
 class Wire(Protocol):

@@ -10,8 +10,6 @@ from support import showing, states
 
 from troth_client.checkpoint.errors import CheckpointGoneError
 from troth_client.checkpoint.fetch import (
-    PARALLEL,
-    Source,
     fetch_draft,
     fetch_list,
     fetch_pieces,
@@ -22,6 +20,7 @@ from troth_client.runtime.files import DiskFullError
 from troth_client.telemetry.events import EventList
 from troth_client.transport.base import BlobKind
 from troth_client.transport.memory import MemoryNetwork, memory_transport
+from troth_client.transport.parallel import PARALLEL, Source
 
 STATE = states.state()
 TOTAL = STATE.pieces.num_bytes

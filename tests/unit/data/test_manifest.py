@@ -13,7 +13,7 @@ SHA = hashlib.sha256(b"").hexdigest()
 
 def fields(**changes):
     return {
-        "version": 1,
+        "version": 2,
         "vocab_size": 256,
         "token_bytes": 2,
         "sequence_tokens": 9,
@@ -21,10 +21,10 @@ def fields(**changes):
         "num_validation_sequences": 1,
         "tokenizer": {"kind": "bytes", "sha256": SHA, "end_token": 0},
         "train": [
-            {"file": "train-00000.bin", "sha256": SHA, "tokens": 30},
-            {"file": "train-00001.bin", "sha256": SHA, "tokens": 20},
+            {"file": "train-00000.bin", "pieces": [SHA], "tokens": 30},
+            {"file": "train-00001.bin", "pieces": [SHA], "tokens": 20},
         ],
-        "validation": [{"file": "validation-00000.bin", "sha256": SHA, "tokens": 10}],
+        "validation": [{"file": "validation-00000.bin", "pieces": [SHA], "tokens": 10}],
     } | changes
 
 
@@ -51,7 +51,7 @@ def test_every_field_changes_the_hash():
         {"vocab_size": 255},
         {"token_bytes": 4},
         {"tokenizer": {"kind": "bytes", "sha256": SHA, "end_token": None}},
-        {"validation": [{"file": "v.bin", "sha256": SHA, "tokens": 10}]},
+        {"validation": [{"file": "v.bin", "pieces": [SHA], "tokens": 10}]},
         {"train": list(reversed(fields()["train"]))},
         {"sequence_tokens": 4, "num_sequences": 10, "num_validation_sequences": 2},
     ]
@@ -66,7 +66,8 @@ def test_the_hash_on_chain_is_insisted_on(tmp_path):
         load_manifest(tmp_path, bytes(32))
 
 
-BAD_SHARD = {"file": "../secret", "sha256": SHA, "tokens": 50}
+BAD_SHARD = {"file": "../secret.bin", "pieces": [SHA], "tokens": 50}
+OK_SHARD = BAD_SHARD | {"file": "ok.bin"}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ BAD_SHARD = {"file": "../secret", "sha256": SHA, "tokens": 50}
         ("", "JSON"),
         ("[]", "the file"),
         (fields(extra=1), "extra"),
-        (fields(version=2), "version"),
+        (fields(version=1), "version"),
         (fields(vocab_size="256"), "vocab_size"),
         (fields(vocab_size=0), "vocab_size"),
         (fields(vocab_size=65537), "2 bytes cannot hold 65537"),
@@ -85,10 +86,19 @@ BAD_SHARD = {"file": "../secret", "sha256": SHA, "tokens": 50}
         (fields(sequence_tokens=10), "no whole sequences"),
         (fields(train=[]), "train"),
         (fields(train=[BAD_SHARD]), "file"),
-        (fields(train=[BAD_SHARD | {"file": "/etc/passwd"}]), "file"),
-        (fields(train=[BAD_SHARD | {"file": ".hidden"}]), "file"),
-        (fields(train=[BAD_SHARD | {"file": "ok", "sha256": SHA.upper()}]), "sha256"),
+        (fields(train=[BAD_SHARD | {"file": "/etc/passwd.bin"}]), "file"),
+        (fields(train=[BAD_SHARD | {"file": ".hidden.bin"}]), "file"),
+        (fields(train=[BAD_SHARD | {"file": "manifest.json"}]), "ends with .bin"),
+        (fields(train=[BAD_SHARD | {"file": "lock"}]), "ends with .bin"),
+        (fields(train=[OK_SHARD | {"pieces": [SHA.upper()]}]), "pieces"),
+        (fields(train=[OK_SHARD | {"pieces": []}]), "pieces"),
+        (fields(train=[OK_SHARD | {"pieces": [SHA] * 2}]), "2 pieces, not 1"),
+        (
+            fields(train=[OK_SHARD | {"tokens": 10 * 2**40}], num_sequences=2**40),
+            "too many for one",
+        ),
         (fields(train=[fields()["train"][1]] * 2, num_sequences=4), "named twice"),
+        (fields(train=[OK_SHARD | {"file": "VALIDATION-00000.bin"}]), "named twice"),
         (fields(tokenizer={"kind": "other", "sha256": SHA, "end_token": 0}), "tokenizer.kind"),
     ],
 )

@@ -1,0 +1,217 @@
+"""The files of a run as a holder shows them, takes them from a push, and orders the shards."""
+
+import contextlib
+import json
+import os
+
+import pytest
+from support.run_files import Holders, make_run
+from support.views import run_view
+
+from troth_client.data.errors import ManifestError
+from troth_client.run_files.files import LIMITS
+from troth_client.run_files.folder import DRAFT_SUFFIX, DataFolder
+from troth_client.run_files.order import needed_shards
+from troth_client.run_files.push import push_files
+from troth_client.transport.base import BlobId, BlobKind
+from troth_client.transport.errors import HolderRefusedError, HolderUnreachableError
+from troth_client.transport.exchange import Patience
+from troth_client.transport.http import http_reader, http_transport
+from troth_coordinator.rules.assignment import SequenceOrder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run") / "data")
+
+
+@pytest.fixture
+async def holder(run, tmp_path):
+    """An empty holder of this run, over HTTP."""
+    transport = http_transport("127.0.0.1", 0, patience=Patience(2.0))
+    transport.show_files(run.kept(tmp_path / "holder"))
+    async with transport:
+        yield transport
+
+
+@pytest.fixture
+async def sender(run):
+    transport = http_reader(Patience(2.0))
+    transport.show_files(run.kept())
+    async with transport:
+        yield transport
+
+
+def pieces(run):
+    return {piece.hash for piece in DataFolder(run.folder, run.manifest).here()}
+
+
+async def test_a_pushed_run_is_served_whole_and_nothing_is_taken_twice(
+    run, holder, sender, tmp_path
+):
+    steps = []
+    done = await push_files(sender, run.kept(), holder.endpoint, steps.append)
+    assert done.error is None
+    assert done.refused == []
+    assert done.num_accepted == 2 + len(pieces(run))
+    for shard in (*run.manifest.train, *run.manifest.validation):
+        path = tmp_path / "holder" / shard.file
+        assert path.read_bytes() == (run.folder / shard.file).read_bytes()
+    assert sum(steps) == sum(path.stat().st_size for path in run.folder.glob("*.bin"))
+    again = run.kept(tmp_path / "holder")
+    assert [one.kind for one in again.files()] == [BlobKind.CONFIG, BlobKind.MANIFEST]
+    twice = await push_files(sender, run.kept(), holder.endpoint, steps.append)
+    assert twice.error is None
+    assert twice.refused == []
+
+
+async def test_only_the_small_files_are_pushed_where_that_is_asked_for(
+    run, holder, sender, tmp_path
+):
+    await push_files(sender, run.kept(), holder.endpoint, lambda _: None, with_shards=False)
+    names = sorted(path.name for path in (tmp_path / "holder").iterdir())
+    assert names == ["config.json", "manifest.json"]
+
+
+async def test_a_holder_that_is_away_is_named(run, sender):
+    done = await push_files(sender, run.kept(), "http://127.0.0.1:9", lambda _: None)
+    assert isinstance(done.error, HolderUnreachableError)
+    assert done.num_accepted == 0
+
+
+class Liar:
+    """Pushes these bytes under whatever address it is asked for."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def shown(self, _kind, _key):
+        return self.data
+
+
+@pytest.mark.parametrize("kind", ["config", "manifest", "tokenizer", "piece"])
+@pytest.mark.parametrize("what", ["wrong", "endless", "unnamed"])
+async def test_a_holder_takes_no_byte_that_the_run_does_not_name(
+    kind, what, run, holder, sender, tmp_path
+):
+    kind = BlobKind(kind)
+    await push_files(sender, run.kept(), holder.endpoint, lambda _: None, with_shards=False)
+    if kind in (BlobKind.CONFIG, BlobKind.MANIFEST):  # a holder that has none yet
+        holder.show_files(run.kept(tmp_path / "empty"))
+    keys = {BlobKind.CONFIG: run.config.config_hash(), BlobKind.MANIFEST: run.manifest.hash}
+    key = keys.get(kind, next(iter(pieces(run))))
+    size = {"wrong": 4 * 2**20 if kind is BlobKind.PIECE else 100, "unnamed": 100}
+    data = bytes(size.get(what, LIMITS.get(kind, 4 * 2**20) + 1))
+    sender.show_files(Liar(data))
+    asked = BlobId(0, kind, bytes(32) if what == "unnamed" else key)
+    (result,) = await sender.offer(asked, [holder.endpoint])
+    assert isinstance(result.error, HolderRefusedError | HolderUnreachableError)
+    assert not (tmp_path / "empty").exists()
+    assert not list(tmp_path.rglob("*.bin*"))
+
+
+async def test_a_member_takes_no_push_of_what_it_has(run, sender, tmp_path):
+    async with contextlib.AsyncExitStack() as stack:
+        holders = Holders(stack)
+        await holders.add("member", run.kept())
+        before = {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()}
+        pusher = await holders.source()
+        pusher.transport.show_files(Liar(b"x" * 100))
+        for kind, key in ((BlobKind.MANIFEST, run.manifest.hash), (BlobKind.PIECE, bytes(32))):
+            await pusher.transport.offer(BlobId(0, kind, key), ["member"])
+        assert {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()} == before
+
+
+def link_all(run, folder):
+    folder.mkdir()
+    for path in run.folder.iterdir():
+        os.link(path, folder / path.name)
+    return folder
+
+
+def test_bytes_that_changed_on_disk_are_not_shown(run, tmp_path):
+    folder = link_all(run, tmp_path / "data")
+    shard = run.manifest.train[0]
+    kept = run.kept(folder)
+    first, second = DataFolder(folder, run.manifest).pieces(shard)
+    content = bytearray((folder / shard.file).read_bytes())
+    content[first.num_bytes + 5] ^= 1
+    (folder / shard.file).unlink()
+    (folder / shard.file).write_bytes(content)
+    assert kept.shown(BlobKind.PIECE, second.hash) is None
+    assert kept.shown(BlobKind.PIECE, first.hash) == bytes(content[: first.num_bytes])
+    (folder / shard.file).unlink()
+    assert kept.shown(BlobKind.PIECE, first.hash) is None
+
+
+@pytest.mark.parametrize("change", ["one byte", "cut short", "too long"])
+def test_a_damaged_shard_keeps_its_good_pieces(change, run, tmp_path):
+    folder = link_all(run, tmp_path / "data")
+    shard = run.manifest.train[0]
+    content = bytearray((folder / shard.file).read_bytes())
+    changed = {
+        "one byte": content[:9] + bytes([content[9] ^ 1]) + content[10:],
+        "cut short": content[:-1],
+        "too long": content + b"x",
+    }[change]
+    (folder / shard.file).unlink()
+    (folder / shard.file).write_bytes(changed)
+    data = DataFolder(folder, run.manifest)
+    assert (folder / shard.file).read_bytes() == changed, "to look changes nothing"
+    data.take_up(is_checked=True)
+    first, second = data.pieces(shard)
+    missing = {"one byte": [first], "cut short": [second], "too long": []}[change]
+    assert data.missing(run.manifest.train) == missing
+    for piece in missing:
+        data.put(piece, bytes(content[piece.offset : piece.offset + piece.num_bytes]))
+    assert (folder / shard.file).read_bytes() == content
+    assert not (folder / (shard.file + DRAFT_SUFFIX)).exists()
+
+
+def test_a_draft_that_is_a_link_leads_nowhere(run, tmp_path):
+    folder, secret = tmp_path / "data", tmp_path / "secret"
+    folder.mkdir()
+    secret.write_bytes(b"mine")
+    shard = run.manifest.train[0]
+    (folder / (shard.file + DRAFT_SUFFIX)).symlink_to(secret)
+    data = DataFolder(folder, run.manifest)
+    with pytest.raises(OSError, match="symbolic link"):
+        data.put(next(data.pieces(shard)), b"x")
+    assert secret.read_bytes() == b"mine"
+
+
+def test_another_runs_files_are_not_shown(run, tmp_path):
+    folder = link_all(run, tmp_path / "data")
+    (folder / "config.json").write_bytes(run.config.canonical_json() + b" ")
+    assert [one.kind for one in run.kept(folder).files()] == [BlobKind.MANIFEST]
+    (folder / "manifest.json").unlink()
+    (folder / "manifest.json").write_text(json.dumps({"version": 2}))
+    with pytest.raises(ManifestError):
+        run.kept(folder)
+
+
+def test_shards_come_in_the_order_of_their_first_use(run):
+    view = run_view(round=3, cursor=900)
+    needed = needed_shards(run.manifest, view, run.config)
+    assert sorted(one.file for one in needed) == [one.file for one in run.manifest.train]
+    order = SequenceOrder(run.manifest.num_sequences, run.manifest.hash)
+    first = order.sequence(900)
+    starts = [0]
+    for shard in run.manifest.train:
+        starts.append(starts[-1] + shard.tokens // run.manifest.row_tokens)
+    at = run.manifest.train.index(needed[0])
+    assert starts[at] <= first < starts[at + 1]
+
+
+def test_a_run_that_ends_soon_does_not_need_every_shard(run):
+    """Two sequences are left, and no round of before can be audited."""
+    view = run_view(round=5, cursor=0)
+    short = run.config.model_copy(
+        update={
+            "schedule": run.config.schedule.model_copy(update={"rounds": 5}),
+            "train": run.config.train.model_copy(update={"sequences_per_payload": 1}),
+        }
+    )
+    order = SequenceOrder(run.manifest.num_sequences, run.manifest.hash)
+    found = {one.file for one in needed_shards(run.manifest, view, short)}
+    assert 0 < len(found) <= len(order.sequences(0, view.params.capacity))
