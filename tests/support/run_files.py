@@ -24,7 +24,7 @@ from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_client.transport.parallel import Source
 from troth_coordinator.rules.config import RunConfig
 
-SHARD_TOKENS = 9 * 2**18
+SHARD_TOKENS = 9 * 2**16
 """Shards of two pieces, the second of which is short."""
 
 

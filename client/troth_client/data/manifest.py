@@ -7,7 +7,7 @@ Next: shards.py reads sequences that a manifest vouches for; ../run_files/ moves
 A data set has two splits, `train` and `validation`. A sequence is a row of `sequence_tokens` + 1
 tokens, so that it yields `sequence_tokens` predictions; rows lie end to end in the shards and never
 straddle two of them. Sequence ids count the rows of a split in shard order. Tokens are unsigned
-little-endian integers of `token_bytes` (2 or 4) bytes. A shard travels in pieces of 4 MiB, each of
+little-endian integers of `token_bytes` (2 or 4) bytes. A shard travels in pieces of 1 MiB, each of
 which has its hash here: so a piece from a stranger is judged by itself.
 """
 
@@ -32,10 +32,10 @@ TOKENIZER_FILE: Final = "tokenizer.json"
 """The name of the file in a data set and in an export."""
 VERSION: Final = 2
 SHARD_SUFFIX: Final = ".bin"
-PIECE_BYTES: Final = 4 * 2**20
+PIECE_BYTES: Final = 2**20
 """The last piece of a shard may be shorter."""
-MAX_BYTES: Final = 16 * 2**20
-"""A longer manifest is none: this one names more than half a terabyte."""
+MAX_BYTES: Final = 32 * 2**20
+"""A longer manifest is none: this one names half a terabyte."""
 MAX_SHARD_BYTES: Final = 2**40
 
 Split = Literal["train", "validation"]

@@ -24,7 +24,7 @@ DRAFT_SUFFIX: Final = ".part"
 
 @dataclass(frozen=True, slots=True)
 class ShardPiece:
-    """At most 4 MiB of one shard: its place in the file, and its hash."""
+    """At most 1 MiB of one shard: its place in the file, and its hash."""
 
     shard: ShardEntry
     number: int

@@ -91,7 +91,7 @@ async def test_a_second_start_asks_nobody(run, holders, tmp_path):
 
 async def test_a_liar_costs_a_retry_only_and_his_bytes_are_not_kept(run, holders, tmp_path):
     """One of two holders changes a byte of everything."""
-    await holders.add("liar", run.kept(), config=5, manifest=70, piece=2**20)
+    await holders.add("liar", run.kept(), config=5, manifest=70, piece=2**18)
     await holders.add("honest", run.kept())
     source = await holders.source()
     assert await fetch_config(source, tmp_path, run.config.config_hash()) == run.config
@@ -185,7 +185,7 @@ async def test_another_data_set_in_the_folder_is_left_as_it_is(run, holders, tmp
     assert holders.counts["a"].served == []
 
 
-@pytest.mark.parametrize("answer", [b"", b"short", 7, 2**22 - 1])
+@pytest.mark.parametrize("answer", [b"", b"short", 7, 2**20 - 1])
 async def test_pieces_of_liars_alone_are_never_kept(answer, run, holders, tmp_path):
     await holders.add("liar", run.kept(), piece=answer)
     data = DataFolder(tmp_path, run.manifest)
@@ -247,7 +247,7 @@ async def test_a_fetch_that_is_stopped_goes_on_with_the_pieces_that_are_here(
 async def test_a_full_disk_is_named_and_what_was_written_stays(run, holders, tmp_path):
     await holders.add("a", run.kept())
     data = DataFolder(tmp_path, run.manifest)
-    with disks.no_file_beyond(4 * 2**20), pytest.raises(DiskFullError) as caught:
+    with disks.no_file_beyond(2**20), pytest.raises(DiskFullError) as caught:
         await fetch_shards(await holders.source(), data, train(run))
     assert str(tmp_path) in str(caught.value)
     num_missing = len(DataFolder(tmp_path, run.manifest).missing(train(run)))

@@ -3,8 +3,11 @@
 import contextlib
 import json
 import os
+from dataclasses import replace
+from itertools import accumulate
 
 import pytest
+from support.holders import Hostile, ok, says
 from support.run_files import Holders, make_run
 from support.views import run_view
 
@@ -79,6 +82,24 @@ async def test_a_holder_that_is_away_is_named(run, sender):
     assert done.num_accepted == 0
 
 
+async def test_nobody_goes_on_with_a_config_that_another_holder_cut_short(run):
+    """How long it is only its holder knows: the next one starts from the first byte."""
+    whole = run.config.canonical_json()
+    cut = ok(len(whole)) + whole[: len(whole) // 2]
+    wanted = BlobId(0, BlobKind.CONFIG, run.config.config_hash())
+    async with (
+        Hostile(says(cut)) as bad,
+        Hostile(says(ok(len(whole)) + whole)) as good,
+        http_reader(Patience(2.0)) as reader,
+    ):
+        limit = LIMITS[BlobKind.CONFIG]
+        found = await reader.fetch(wanted, [bad.endpoint, good.endpoint], limit, bytes)
+        assert found == whole
+        assert len(bad.heads) == 1
+        (head,) = good.heads
+        assert "range:" not in head.lower()
+
+
 class Liar:
     """Pushes these bytes under whatever address it is asked for."""
 
@@ -100,8 +121,8 @@ async def test_a_holder_takes_no_byte_that_the_run_does_not_name(
         holder.show_files(run.kept(tmp_path / "empty"))
     keys = {BlobKind.CONFIG: run.config.config_hash(), BlobKind.MANIFEST: run.manifest.hash}
     key = keys.get(kind, next(iter(pieces(run))))
-    size = {"wrong": 4 * 2**20 if kind is BlobKind.PIECE else 100, "unnamed": 100}
-    data = bytes(size.get(what, LIMITS.get(kind, 4 * 2**20) + 1))
+    size = {"wrong": 2**20 if kind is BlobKind.PIECE else 100, "unnamed": 100}
+    data = bytes(size.get(what, LIMITS.get(kind, 2**20) + 1))
     sender.show_files(Liar(data))
     asked = BlobId(0, kind, bytes(32) if what == "unnamed" else key)
     (result,) = await sender.offer(asked, [holder.endpoint])
@@ -204,8 +225,9 @@ def test_shards_come_in_the_order_of_their_first_use(run):
 
 
 def test_a_run_that_ends_soon_does_not_need_every_shard(run):
-    """Two sequences are left, and no round of before can be audited."""
+    """Two sequences are left, and there was no round before."""
     view = run_view(round=5, cursor=0)
+    view = replace(view, params=replace(view.params, capacity=2))
     short = run.config.model_copy(
         update={
             "schedule": run.config.schedule.model_copy(update={"rounds": 5}),
@@ -213,5 +235,11 @@ def test_a_run_that_ends_soon_does_not_need_every_shard(run):
         }
     )
     order = SequenceOrder(run.manifest.num_sequences, run.manifest.hash)
+    ends = list(accumulate(one.tokens // run.manifest.row_tokens for one in run.manifest.train))
+    wanted = {
+        run.manifest.train[next(at for at, end in enumerate(ends) if sequence < end)].file
+        for sequence in order.sequences(0, 2)
+    }
     found = {one.file for one in needed_shards(run.manifest, view, short)}
-    assert 0 < len(found) <= len(order.sequences(0, view.params.capacity))
+    assert found == wanted
+    assert len(found) < len(run.manifest.train)
