@@ -234,7 +234,7 @@ async def check_holders(member: Membership) -> CheckResult:
     pieces = await fetch_piece_list(members, wanted, trainable_shapes(member.config.model))
     holders = (await endpoints(member.client, member.view))[:MOST_HOLDERS]
     tried = await asyncio.gather(
-        *(measure_holder(one, pieces) for one in holders), return_exceptions=True
+        *(measure_holder(members, one, pieces) for one in holders), return_exceptions=True
     )
     rates = [one for one in tried if isinstance(one, float)]
     silent = sum(isinstance(one, TransportError) for one in tried)

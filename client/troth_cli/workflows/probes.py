@@ -21,7 +21,6 @@ from troth_client.checkpoint.fetch import fetch_list
 from troth_client.model.shapes import trainable_shapes
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import TransportError
-from troth_client.transport.http import http_reader
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.rpc import Rpc
 from troth_coordinator.rules.config import RunConfig
@@ -112,7 +111,7 @@ async def probe_weights(
     if wanted.round == 0:
         return WeightsProbe(0, 0, 0.0, 0)
     members = Members(client, Pubkey(view.run.address), WEIGHTS_SECONDS)
-    async with http_reader() as transport:
+    async with await members.transport() as transport:
         source = members.source(transport, lambda _done, _total, _note: None)
         pieces = await fetch_list(source, wanted, trainable_shapes(config.model))
         holders, piece = await members.holders(), largest_piece(pieces)
@@ -126,10 +125,12 @@ async def probe_weights(
     return WeightsProbe(wanted.round, total, rate, len(holders))
 
 
-async def measure_holder(holder: str, pieces: PieceList, clock: Clock = time.monotonic) -> float:
-    """Return the bytes a second at which a holder sends one piece. Raises TransportError."""
+async def measure_holder(
+    members: Members, holder: str, pieces: PieceList, clock: Clock = time.monotonic
+) -> float:
+    """Return the bytes a second at which a member sends one piece. Raises TransportError."""
     piece = largest_piece(pieces)
-    async with http_reader() as transport:
+    async with await members.transport() as transport:
         began = clock()
         await transport.fetch(_address(pieces.state.round, piece), [holder], piece.num_bytes, bytes)
         return piece.num_bytes / max(clock() - began, 1e-6)

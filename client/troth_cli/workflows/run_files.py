@@ -90,7 +90,8 @@ def bring_files(request: "JoinRequest", output: Output) -> "JoinRequest":
             view = await client.read_run(request.run)
             if has_config:
                 check_config(view, request.config)
-            async with _source(client, view, request.data_from, report) as source:
+            others = (*request.data_from, *request.hubs)
+            async with _source(client, view, others, report) as source:
                 config = request.config
                 if not has_config:
                     config = await fetch_config(source, request.state, view.config_hash)
@@ -145,7 +146,7 @@ async def _source(
     def is_vain() -> bool:
         return not known or members.is_vain()
 
-    async with http_reader() as transport:
+    async with await members.transport() as transport:
         source = members.source(transport, report)
         yield replace(source, holders=holders, is_vain=is_vain)
 
