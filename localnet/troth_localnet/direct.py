@@ -28,6 +28,7 @@ from troth_coordinator.chain.rpc import (
     TransactionRecord,
 )
 from troth_localnet.blocks import MAX_BLOCKHASH_AGE_BLOCKS
+from troth_localnet.congestion import recent_prices
 from troth_localnet.errors import (
     AirdropRefusedError,
     InvalidTransactionError,
@@ -121,6 +122,10 @@ class DirectRpc:
         """Return the transactions that name an address, newest first."""
         listed = [landed.signature for landed in self.chain.history.newest_first(address)]
         return listed if before is None else listed[listed.index(before) + 1 :]
+
+    async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
+        """Return the least price per recent block for writing these accounts."""
+        return [price for _slot, price in recent_prices(self.chain, set(accounts))]
 
     async def request_airdrop(self, address: Pubkey, lamports: int) -> Signature:
         """Pay from the chain's faucet."""

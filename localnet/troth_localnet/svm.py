@@ -35,8 +35,10 @@ from troth_localnet.blocks import (
     SkipRule,
     skip_none,
 )
+from troth_localnet.congestion import Congestion
 from troth_localnet.errors import AirdropRefusedError, RefusedTransactionError
 from troth_localnet.execution import Executor, Outcome
+from troth_localnet.fees import unit_price
 from troth_localnet.history import History, LandedTransaction
 from troth_localnet.message import (
     AccountKeys,
@@ -91,6 +93,7 @@ class Chain:
         self.blocks = BlockLedger(
             self.config.seed, self._timestamp, self.config.skip, self.config.num_blocks_kept
         )
+        self.congestion = Congestion()
         self.observers: list[ChainObserver] = []
         seed = hashlib.sha256(b"troth-localnet:faucet\0" + self.config.seed).digest()
         self._faucet = Keypair.from_seed(seed)
@@ -142,14 +145,16 @@ class Chain:
 
         With preflight, a transaction that would fail raises RefusedTransactionError and changes
         nothing. Without preflight, a failure lands: it takes the fee and is recorded. One that
-        cannot get into a block (bad signature, old blockhash, duplicate, no fee) vanishes silently,
-        as on a real network. InvalidTransactionError if the bytes are no transaction.
+        cannot get into a block (bad signature, old blockhash, duplicate, no fee, or a price below
+        that of a full block) vanishes silently, as on a real network. InvalidTransactionError if
+        the bytes are no transaction.
         """
         transaction = decode_transaction(raw)
         keys, outcome = self._foretell(transaction)
         if outcome.error is not None and not skip_preflight:
             raise RefusedTransactionError(outcome)
-        if keys is not None:
+        is_outbid = unit_price(transaction.message) < self.congestion.price(self.slot)
+        if keys is not None and not is_outbid:
             self._commit(transaction, keys, outcome)
         return transaction.signatures[0]
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from solders.hash import Hash
+from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
@@ -41,6 +42,7 @@ class Faults:
     - stale: an expired blockhash is returned.
     - raw: preflight is skipped.
     - forget: no records.
+    - unpriced: recent fees are not known.
     """
 
     lose: Fault = never
@@ -52,6 +54,7 @@ class Faults:
     stale: Fault = never
     raw: Fault = never
     forget: Fault = never
+    unpriced: Fault = never
     num_calls: dict[str, int] = field(default_factory=dict)
 
     def strikes(self, name: str) -> bool:
@@ -102,3 +105,8 @@ class FaultyRpc(DirectRpc):
         if self.faults.strikes("forget"):
             return None
         return await super().transaction(signature)
+
+    async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
+        if self.faults.strikes("unpriced"):
+            raise RpcUnreachableError("faulty", "no fees")
+        return await super().recent_fees(accounts)

@@ -16,7 +16,7 @@ from solders.pubkey import Pubkey
 
 from troth_client.network.errors import out_of_ring
 from troth_client.network.round_log import RoundLog
-from troth_client.network.sends import Due, Follower
+from troth_client.network.sends import Due, Follower, Left
 from troth_client.network.watch import ChainWatcher
 from troth_client.runtime.base import Runtime
 from troth_client.telemetry.events import EventSink
@@ -102,9 +102,10 @@ class RunChain:
     ) -> ConfirmedTransaction:
         """Send instructions in one transaction. Raises TransactionError, RpcError.
 
-        `due` ends the repetitions of a send that is of no use any more.
+        `due` ends the repetitions of a send that is of no use any more, and says how much of its
+        time is left. Where it says so, a second landing must change nothing.
         """
-        follower = Follower(self.events, instructions, due or Due())
+        follower = Follower(self.events, instructions, due or Due(), self._newest)
         sent = await self.client.send(list(instructions), [self.identity.session], follower)
         follower.landed()
         return sent
@@ -113,11 +114,14 @@ class RunChain:
         self, instruction: Instruction, carried: Sequence[Instruction], due: Due
     ) -> ConfirmedTransaction:
         """Send an instruction with others that may arrive too late. Raises as `send`."""
-        follower = Follower(self.events, [instruction, *carried], due)
+        follower = Follower(self.events, [instruction, *carried], due, self._newest)
         signers = [self.identity.session]
         sent = await self.client.send_carrying([instruction], carried, signers, follower)
         follower.landed()
         return sent
+
+    def _newest(self) -> NetworkView:
+        return self.watch.latest
 
     async def finish(self, send: Coroutine[Any, Any, T]) -> T:
         """Do a send and what follows from it to the end, even if the caller is cancelled meanwhile.
@@ -132,13 +136,16 @@ class RunChain:
         self,
         is_useful: Callable[[NetworkView], bool],
         send: Callable[[Due], Coroutine[Any, Any, T]],
+        left: Left | None = None,
     ) -> T | None:
         """Do a send in an asyncio task of its own; wait for it while a view says it is of use.
+
+        `left`: how much of the time in which it must land a view shows as left.
 
         Returns None once it is not: an RPC node that swallows transactions holds up nobody. The
         send then ends by itself, without repetitions, and reports what became of it.
         """
-        due, since = Due(), self.watch.slot
+        due, since = Due(left=left), self.watch.slot
         task = self._begin_send(send(due))
         while not task.done():
             upcoming = self.watch.upcoming()

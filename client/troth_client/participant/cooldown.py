@@ -9,7 +9,7 @@ from functools import partial
 from solders.instruction import Instruction
 
 from troth_client.network.chain import RunChain
-from troth_client.network.sends import Due
+from troth_client.network.sends import Due, phase_left
 from troth_client.state.replica import Replica
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
@@ -32,6 +32,7 @@ async def vote_root(chain: RunChain, replica: Replica, view: NetworkView) -> Non
     await chain.send_while(
         lambda now: now.run.phase == Phase.COOLDOWN and now.run.round == round_.round,
         partial(_send, chain, vote, round_.round),
+        left=phase_left,
     )
 
 

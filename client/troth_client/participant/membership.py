@@ -11,7 +11,7 @@ from solders.instruction import Instruction
 
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import BarredError, ReplacedError
-from troth_client.network.sends import Due
+from troth_client.network.sends import Due, phase_left
 from troth_client.steps.replay import Replay
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
@@ -87,6 +87,7 @@ async def get_ready(replay: Replay, view: NetworkView) -> None:
     await chain.send_while(
         lambda now: (now.run.phase, now.run.round) == about,
         partial(_send_ready, chain, post, round_),
+        left=phase_left,
     )
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from troth_attestation.possession import possession, vouched
 from troth_client.network.chain import RunChain
-from troth_client.network.sends import Due
+from troth_client.network.sends import Due, phase_left
 from troth_client.state.records import Held, OwnRoot, RoundPlan
 from troth_client.steps.transitions import close_by
 from troth_client.telemetry.spans import timed
@@ -37,7 +37,9 @@ async def attest(
         return
     payloads = {i: one.submission.payload for i, one in held.items() if one.decoded is not None}
     await chain.send_while(
-        lambda now: _is_awaited(chain, plan, now), partial(_send, chain, own, view, payloads)
+        lambda now: _is_awaited(chain, plan, now),
+        partial(_send, chain, own, view, payloads),
+        left=phase_left,
     )
 
 

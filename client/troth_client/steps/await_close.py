@@ -15,7 +15,7 @@ from solders.instruction import Instruction
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import LaggingError, StoppedError
-from troth_client.network.sends import Due
+from troth_client.network.sends import Due, phase_left
 from troth_client.network.submissions import Submissions
 from troth_client.state.records import Closure, Held, Payloads
 from troth_client.state.round_state import RoundState
@@ -152,6 +152,7 @@ async def _report(chain: RunChain, view: NetworkView, round_: int, targets: set[
         is_known = await chain.send_while(
             lambda now: now.run.round == view.run.round,
             partial(_send_report, chain, report, round_, target),
+            left=phase_left,
         )
         if is_known:
             reported.add(target)

@@ -10,7 +10,7 @@ from functools import partial
 from troth_attestation import header as headers
 from troth_attestation.header import Header
 from troth_client.network.chain import RunChain
-from troth_client.network.sends import Due
+from troth_client.network.sends import Due, phase_left
 from troth_client.state.records import RoundPlan
 from troth_client.state.round_state import RoundState
 from troth_client.steps.transitions import advance_by
@@ -54,7 +54,9 @@ async def commit(
         state.store.save_submission(submission, entry)
         state.archive.put(entry)
     await chain.send_while(
-        lambda now: _is_awaited(chain, plan, now), partial(_send, chain, plan, view, header)
+        lambda now: _is_awaited(chain, plan, now),
+        partial(_send, chain, plan, view, header),
+        left=phase_left,
     )
 
 

@@ -24,6 +24,7 @@ from troth_coordinator.chain.addresses import (
     checkpoint_address,
     participant_address,
 )
+from troth_coordinator.chain.attempts import SendWatch
 from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, program_codec
 from troth_coordinator.chain.errors import (
     REFUSALS,
@@ -36,15 +37,10 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.pricing import CapReport, Pricing
+from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, Account, BytesAt, Rpc
-from troth_coordinator.chain.sender import (
-    ConfirmedTransaction,
-    Sender,
-    SendPolicy,
-    SendWatch,
-    Sleeper,
-)
-from troth_coordinator.chain.transactions import ComputeBudget
+from troth_coordinator.chain.sender import ConfirmedTransaction, Sender, SendPolicy, Sleeper
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.ids import Slot
 from troth_coordinator.rules.view import (
@@ -62,7 +58,8 @@ class CoordinatorClient:
     """Reads and writes one program through one Rpc. Methods raise ChainError and its kin.
 
     policy, sleeper: how patiently to send, and how to wait (seconds); tests step a chain there.
-    micro_lamports_per_unit: priority fee per compute unit, 0 for none.
+    priority: how much may be paid to come first, nothing by default. on_cap: told when the cap of
+    an epoch limits that.
     """
 
     def __init__(
@@ -71,7 +68,8 @@ class CoordinatorClient:
         *,
         policy: SendPolicy | None = None,
         sleeper: Sleeper = asyncio.sleep,
-        micro_lamports_per_unit: int = 0,
+        priority: PriorityPolicy | None = None,
+        on_cap: CapReport | None = None,
     ) -> None:
         codec = program_codec()
         self.rpc = rpc
@@ -80,12 +78,10 @@ class CoordinatorClient:
         self._sleeper = sleeper
         self._reader = program_reader()
         self._events = EventReader(codec)
+        reports = {} if on_cap is None else {"report": on_cap}
+        self.pricing = Pricing(rpc, priority or PriorityPolicy(), **reports)
         self._sender = Sender(
-            rpc,
-            codec,
-            budget=ComputeBudget.packaged(codec, micro_lamports_per_unit),
-            policy=self._policy,
-            sleeper=sleeper,
+            rpc, codec, policy=self._policy, pricing=self.pricing, sleeper=sleeper
         )
         self._last_seen: dict[Pubkey, tuple[int, int]] = {}
 
@@ -289,6 +285,7 @@ class CoordinatorClient:
             raise AccountMissingError("Run", str(run))
         view = self._reader.run(run, account)
         self._last_seen[run] = (view.round, view.params.ring)
+        self.pricing.epoch.begin(view.epoch)
         return view
 
     def _round(self, address: Pubkey, account: Account | None, round_: int) -> RoundView | None:

@@ -20,6 +20,7 @@
     │   ├── AccountSizeError
     │   ├── AccountVersionError
     │   └── AccountValueError      a number that no enum of ours knows
+    ├── PriorityPolicyError        a priority fee policy that cannot be read
     └── TransactionError           a transaction that did not do what it should
         ├── TransactionRejectedError   refused before it was sent on (preflight)
         ├── TransactionFailedError     landed and failed, for a reason with no class of its own
@@ -51,6 +52,18 @@ class ChainError(SubjectError):
 
 class ArtifactError(ChainError):
     """A packaged artefact is missing, altered, or says what we cannot express."""
+
+
+class PriorityPolicyError(ChainError):
+    """A policy for priority fees that is none of those that there are."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            "priority fee",
+            "none, fixed:N (micro-lamports per compute unit) or percentile:P (1 to 100)",
+            repr(text),
+            "percentile:75 follows what others pay to write the same accounts",
+        )
 
 
 class RpcError(ChainError):

@@ -215,6 +215,10 @@ class FailoverRpc:
             lambda rpc: rpc.signatures(address, before=before), limit=LONG_SILENT_SECONDS
         )
 
+    async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
+        """See Rpc.recent_fees."""
+        return await self._ask(lambda rpc: rpc.recent_fees(accounts))
+
     async def genesis_hash(self) -> bytes:
         """See Rpc.genesis_hash."""
         return await self._ask(lambda rpc: rpc.genesis_hash())

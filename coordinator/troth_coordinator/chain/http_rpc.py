@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import based58
@@ -81,8 +82,8 @@ class HttpRpc:
         self.url = url
         self.name = name or url
         self._timeout_seconds = timeout_seconds
-        provider = _CappedProvider(url, timeout_seconds, max_reply_bytes, self.name)
-        self._client = _Client(provider)
+        self._provider = _CappedProvider(url, timeout_seconds, max_reply_bytes, self.name)
+        self._client = _Client(self._provider)
 
     async def __aenter__(self) -> HttpRpc:
         """Open for use in `async with`."""
@@ -208,6 +209,15 @@ class HttpRpc:
             lambda reply: [one.signature for one in reply.value],
         )
 
+    async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
+        """See Rpc.recent_fees."""
+        asked = _FeesRequest([str(account) for account in accounts])
+        return await self._ask(
+            "getRecentPrioritizationFees",
+            lambda: self._provider.make_request_unparsed(asked),  # type: ignore[arg-type]
+            lambda text: [int(one["prioritizationFee"]) for one in json.loads(text)["result"]],
+        )
+
     async def genesis_hash(self) -> bytes:
         """See Rpc.genesis_hash."""
         return await self._ask(
@@ -261,6 +271,18 @@ class HttpRpc:
             if type(error).__module__ != "pyo3_runtime":
                 raise
             raise MalformedReplyError(method, f"a panic in the parser: {error}"[:300]) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _FeesRequest:
+    """A request for which solders has no class."""
+
+    accounts: list[str]
+
+    def to_json(self) -> str:
+        """Return the body, as solders' requests do."""
+        method = {"jsonrpc": "2.0", "id": 1, "method": "getRecentPrioritizationFees"}
+        return json.dumps({**method, "params": [self.accounts]})
 
 
 class _CappedProvider(AsyncHTTPProvider):

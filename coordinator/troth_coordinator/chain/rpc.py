@@ -22,6 +22,8 @@ Finality = Literal["processed", "confirmed", "finalized"]
 
 MAX_ACCOUNTS_PER_CALL = 100
 """getMultipleAccounts answers at most this many keys."""
+MAX_FEE_ACCOUNTS = 128
+"""getRecentPrioritizationFees takes at most this many keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,13 @@ class Rpc(Protocol):
         """Return up to 1000 transactions that name an address, failed ones too, newest first.
 
         `before` asks for those older than that one. Nodes may have forgotten old ones.
+        """
+        ...
+
+    async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
+        """Return for each recent block the least price that was paid to write these accounts.
+
+        In micro-lamports per compute unit, for up to 128 accounts; 0 for a block with room.
         """
         ...
 

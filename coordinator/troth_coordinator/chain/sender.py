@@ -11,6 +11,7 @@ Next: client.py, which offers one coroutine per instruction on top of it.
         refused by preflight        -> done if an earlier attempt landed, else named error
         blockhash too old           -> next attempt, once a node says that this one did not land
         node silent                 -> send the same bytes again until their blockhash expires
+        window closing              -> sign anew for a higher price: the program takes one of them
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from solders.hash import Hash
 from solders.instruction import Instruction
 from solders.keypair import Keypair
-from solders.pubkey import Pubkey
 from solders.signature import Signature
 
+from troth_coordinator.chain.attempts import Alone, Attempts, SendState, SendWatch
 from troth_coordinator.chain.codec import ProgramCodec
 from troth_coordinator.chain.errors import (
     BlockhashExpiredError,
@@ -35,6 +36,7 @@ from troth_coordinator.chain.errors import (
     UnconfirmedError,
 )
 from troth_coordinator.chain.events import Event, EventReader
+from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.program_errors import sort_failure
 from troth_coordinator.chain.rpc import Rpc, Status, TransactionRecord
 from troth_coordinator.chain.transactions import (
@@ -48,6 +50,8 @@ from troth_coordinator.chain.transactions import (
 Sleeper = Callable[[float], Awaitable[None]]
 """Waits some seconds; tests pass one that steps the chain instead."""
 
+OUTBID = 2
+"""A send under way is signed anew only for so many times its price."""
 _SEAL = object()
 
 
@@ -86,7 +90,8 @@ class SendPolicy:
     repetitions of the same bytes. height_every: polls between looks at the block height.
     max_polls: per attempt; beyond it the chain is taken to stand still. record_polls: how often
     the record of a landed transaction is asked for. undue_pace: how many times longer polls last
-    once the send is of no use, so that many of them load no node.
+    once the send is of no use, so that many of them load no node. outbid_after: polls that a
+    signature gets before it is outbid because time is short.
     """
 
     poll_seconds: float = 0.2
@@ -96,55 +101,7 @@ class SendPolicy:
     max_polls: int = 1500
     record_polls: int = 25
     undue_pace: int = 8
-
-
-@dataclass(frozen=True, slots=True)
-class SendState:
-    """How a send that takes long stands: bytes handed over, blockhashes used, seconds waited.
-
-    reason: the last word of the nodes, "" while they only do not show it.
-    """
-
-    num_tries: int
-    num_blockhashes: int
-    seconds: float
-    reason: str
-
-
-class SendWatch(Protocol):
-    """The follower of a send. `is_due`: False once nothing is won if it lands."""
-
-    @property
-    def is_due(self) -> bool:
-        """Asked before the bytes are repeated or signed anew."""
-        ...
-
-    def waiting(self, state: SendState) -> None:
-        """Learn that the send is not confirmed yet, at each repetition."""
-
-
-class _Alone:
-    """Nobody follows the send: it goes on until it is known."""
-
-    is_due = True
-
-    def waiting(self, state: SendState) -> None:
-        """Tell nobody."""
-
-
-@dataclass(slots=True)
-class _Attempts:
-    """The transaction being sent and every signature it has been sent under."""
-
-    payer: Pubkey
-    signed: SignedTransaction
-    signatures: list[Signature]
-    watch: SendWatch
-    num_tries: int = 0
-    num_polls: int = 0
-    num_blockhashes: int = 0
-    is_sent: bool = False
-    last_error: RpcError | None = None
+    outbid_after: int = 4
 
 
 class Sender:
@@ -157,6 +114,7 @@ class Sender:
         *,
         budget: ComputeBudget | None = None,
         policy: SendPolicy | None = None,
+        pricing: Pricing | None = None,
         sleeper: Sleeper = asyncio.sleep,
     ) -> None:
         self._rpc = rpc
@@ -164,6 +122,7 @@ class Sender:
         self._events = EventReader(codec)
         self._budget = budget or ComputeBudget.packaged(codec)
         self._policy = policy or SendPolicy()
+        self._pricing = pricing or Pricing(rpc)
         self._sleeper = sleeper
         self._num_sent = 0
 
@@ -181,25 +140,28 @@ class Sender:
         UnconfirmedError when nothing can be known, MissingSignerError and TransactionTooLargeError
         before anything is sent.
         """
-        attempts: _Attempts | None = None
         # Two equal transactions under one blockhash are one to the chain, which would swallow the
         # second of two deliberate payments; a few spare compute units tell them apart.
         self._num_sent += 1
         spare_units = self._num_sent % (MAX_SPARE_UNITS + 1)
+        attempts = Attempts(instructions, signers, spare_units, watch or Alone())
+        try:
+            return await self._confirmed(attempts, *await self._land_once(attempts))
+        finally:
+            # A signature that may have landed, or may land yet, counts as paid: the cap holds.
+            held = sum(attempts.held.values())
+            self._pricing.epoch.settle(held, 0 if attempts.is_refused else held)
+
+    async def _land_once(self, attempts: Attempts) -> tuple[Signature, Status]:
+        """Sign under one blockhash after another until an attempt has landed."""
         for _attempt in range(self._policy.max_attempts):
-            blockhash, last_height = await self._rpc.latest_blockhash()
-            signed = assemble(
-                instructions, signers, (blockhash, last_height), self._budget, spare_units
-            )
-            if attempts is None:
-                attempts = _Attempts(signers[0].pubkey(), signed, [], watch or _Alone())
-            attempts.signed, attempts.is_sent = signed, False
-            attempts.num_blockhashes += 1
-            if signed.signature not in attempts.signatures:
-                attempts.signatures.append(signed.signature)
+            price = await self._price(attempts)
+            self._sign(attempts, await self._rpc.latest_blockhash(), price)
+            attempts.is_sent = False
             landed = await self._land(attempts)
             if landed is not None:
-                return await self._confirmed(attempts, *landed)
+                return landed
+            self._release(attempts)
             if not attempts.watch.is_due:
                 raise BlockhashExpiredError(attempts.num_blockhashes)
             await self._sleeper(self._policy.poll_seconds)
@@ -217,10 +179,53 @@ class Sender:
         found = await self._rpc.simulate(signed.raw)
         if found.failure is not None:
             refused = TransactionRejectedError(found.failure, found.logs)
-            attempts = _Attempts(signers[0].pubkey(), signed, [], _Alone())
+            attempts = Attempts(instructions, signers, 0, Alone(), latest=signed)
             raise self._sorted(attempts, refused, landed=False)
 
-    async def _land(self, attempts: _Attempts) -> tuple[Signature, Status] | None:
+    def _release(self, attempts: Attempts) -> None:
+        """Forget what was set aside for signatures that did not land and cannot any more."""
+        self._pricing.epoch.settle(sum(attempts.held.values()), 0)
+        attempts.held.clear()
+
+    async def _price(self, attempts: Attempts) -> int:
+        units = self._budget.limit(attempts.instructions) + attempts.spare_units
+        return await self._pricing.price(attempts.instructions, units, attempts.urgency)
+
+    def _sign(self, attempts: Attempts, blockhash: tuple[Hash, int], price: int) -> None:
+        budget = replace(self._budget, micro_lamports_per_unit=price)
+        parts = attempts.instructions, attempts.signers
+        signed = assemble(*parts, blockhash, budget, attempts.spare_units)
+        attempts.latest, attempts.price, attempts.level = signed, price, attempts.urgency
+        attempts.signed_at = attempts.num_polls
+        attempts.num_blockhashes += 1
+        if signed.signature not in attempts.signatures:
+            attempts.signatures.append(signed.signature)
+            attempts.held[signed.signature] = self._pricing.hold(price, signed.num_units)
+
+    def _is_late(self, attempts: Attempts) -> bool:
+        """Tell whether the time of a send has grown short since it was signed, some polls ago."""
+        num_polls = attempts.num_polls - attempts.signed_at
+        return attempts.urgency > attempts.level and num_polls >= self._policy.outbid_after
+
+    async def _repeat(self, attempts: Attempts) -> bool:
+        """Send again; False when the blockhash is too old. With a window, perhaps at a new price.
+
+        It is signed anew only for OUTBID times the price: of two signatures both may land.
+        """
+        is_new, price = False, 0
+        if attempts.watch.window_left is not None:
+            price = await self._price(attempts)
+            attempts.level = attempts.urgency
+        if price >= max(1, OUTBID * attempts.price) and attempts.watch.is_due:
+            try:
+                self._sign(attempts, await self._rpc.latest_blockhash(), price)
+                is_new = True
+            except RpcError as error:
+                attempts.last_error = error
+        # A node that lags may not know a new blockhash; the earlier signature may land still.
+        return await self._submit(attempts) or is_new
+
+    async def _land(self, attempts: Attempts) -> tuple[Signature, Status] | None:
         """Bring one signed transaction onto the chain; None when its blockhash has expired."""
         policy = self._policy
         is_open = await self._submit(attempts)
@@ -234,13 +239,14 @@ class Sender:
             attempts.num_polls += pace
             if is_open and poll % policy.height_every == policy.height_every - 1:
                 is_open = not await self._has_expired(attempts.signed)
-            if poll % policy.resend_every == policy.resend_every - 1:
+            is_repeated = poll % policy.resend_every == policy.resend_every - 1
+            if is_repeated:
                 attempts.watch.waiting(self._state(attempts))
-                if is_open and attempts.watch.is_due:
-                    is_open = await self._submit(attempts)
+            if is_open and attempts.watch.is_due and (is_repeated or self._is_late(attempts)):
+                is_open = await self._repeat(attempts)
         raise UnconfirmedError(str(attempts.signed.signature), attempts.last_error)
 
-    async def _submit(self, attempts: _Attempts) -> bool:
+    async def _submit(self, attempts: Attempts) -> bool:
         """Hand the bytes to the node; False when their blockhash is too old to try further.
 
         A silent node is no answer: the bytes may be on their way, so polling decides.
@@ -256,16 +262,18 @@ class Sender:
             # The refusal may be the echo of our own success, here or under an earlier signature.
             _is_known, found = await self._look(attempts, search_history=True)
             if found is None:
+                attempts.is_refused = len(attempts.held) == 1
                 raise self._sorted(attempts, error, landed=False) from error
         except RpcError as error:
             if isinstance(error, RpcRefusedError) and not attempts.is_sent:
+                attempts.is_refused = True
                 raise
             attempts.last_error = error
         attempts.is_sent = True
         return True
 
     async def _look(
-        self, attempts: _Attempts, *, search_history: bool
+        self, attempts: Attempts, *, search_history: bool
     ) -> tuple[bool, tuple[Signature, Status] | None]:
         """Return whether a node answered, and the attempt that succeeded, else one that failed.
 
@@ -289,7 +297,7 @@ class Sender:
                 return True, (signature, status)
         return True, found[-1] if found else None
 
-    def _state(self, attempts: _Attempts) -> SendState:
+    def _state(self, attempts: Attempts) -> SendState:
         error, seconds = attempts.last_error, attempts.num_polls * self._policy.poll_seconds
         return SendState(
             attempts.num_tries,
@@ -305,7 +313,7 @@ class Sender:
             return False
 
     async def _confirmed(
-        self, attempts: _Attempts, signature: Signature, status: Status
+        self, attempts: Attempts, signature: Signature, status: Status
     ) -> ConfirmedTransaction:
         record = await self._record(signature)
         if status.failure is not None:
@@ -346,7 +354,7 @@ class Sender:
         return None
 
     def _sorted(
-        self, attempts: _Attempts, error: TransactionRejectedError, *, landed: bool
+        self, attempts: Attempts, error: TransactionRejectedError, *, landed: bool
     ) -> ChainError:
         failure = error.failure
         if failure.instruction is not None:

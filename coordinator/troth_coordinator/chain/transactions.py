@@ -45,7 +45,8 @@ _SYSTEM_PROGRAM = Pubkey.from_string("11111111111111111111111111111111")
 class SignedTransaction:
     """Wire bytes, their id, and the last block height at which they can still land.
 
-    num_added: instructions in front of the caller's, for the compute budget.
+    num_added: instructions in front of the caller's, for the compute budget. num_units: the limit
+    of compute units, on which a priority fee is charged.
     """
 
     raw: bytes
@@ -53,6 +54,7 @@ class SignedTransaction:
     last_valid_height: int
     num_signatures: int
     num_added: int
+    num_units: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,13 @@ class ComputeBudget:
     micro_lamports_per_unit: int = 0
 
     @staticmethod
-    def packaged(codec: ProgramCodec, micro_lamports_per_unit: int = 0) -> ComputeBudget:
+    def packaged(codec: ProgramCodec) -> ComputeBudget:
         """Read the committed table; without one every instruction gets the network's default."""
         table: dict[bytes, int] = {}
         if artifacts.exists(artifacts.COMPUTE_UNITS):
             rows = artifacts.read_json(artifacts.COMPUTE_UNITS).get("instructions")
             table = _units(codec, rows)
-        return ComputeBudget(codec.program_id, table, micro_lamports_per_unit)
+        return ComputeBudget(codec.program_id, table)
 
     def limit(self, instructions: Sequence[Instruction]) -> int:
         """Return the compute-unit limit of a transaction with these instructions."""
@@ -106,7 +108,8 @@ def assemble(
     """
     if not signers:
         raise MissingSignerError(["the fee payer"])
-    prefix = [set_compute_unit_limit(budget.limit(instructions) + spare_units)]
+    num_units = budget.limit(instructions) + spare_units
+    prefix = [set_compute_unit_limit(num_units)]
     if budget.micro_lamports_per_unit:
         prefix.append(set_compute_unit_price(budget.micro_lamports_per_unit))
     message = Message.new_with_blockhash(
@@ -122,7 +125,7 @@ def assemble(
         raise TransactionTooLargeError(size_bytes, MAX_TRANSACTION_BYTES)
     signed = Transaction([keys[key] for key in needed], message, blockhash[0])
     return SignedTransaction(
-        bytes(signed), signed.signatures[0], blockhash[1], len(needed), len(prefix)
+        bytes(signed), signed.signatures[0], blockhash[1], len(needed), len(prefix), num_units
     )
 
 

@@ -12,10 +12,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 from solders.message import Message, MessageV0, from_bytes_versioned
-from solders.pubkey import Pubkey
 
-from troth_localnet.blocks import MAX_BLOCKHASH_AGE_BLOCKS, SLOTS_PER_EPOCH, Block
-from troth_localnet.fees import priority_fee, signature_fee, unit_price
+from troth_localnet.blocks import SLOTS_PER_EPOCH, Block
+from troth_localnet.congestion import recent_prices
+from troth_localnet.fees import priority_fee, signature_fee
 from troth_localnet.history import LandedTransaction
 from troth_localnet.jsonrpc import BLOCK_NOT_AVAILABLE, SLOT_SKIPPED, RpcError
 from troth_localnet.message import MAX_TRANSACTION_BYTES
@@ -173,18 +173,9 @@ def get_recent_prioritization_fees(node: Node, params: Params) -> Json:
     texts = [] if params.get(0) is None else params.texts(0, "addresses", _MAX_FEE_ADDRESSES)
     addresses = {parse_pubkey(text) for text in texts}
     return [
-        {"slot": block.slot, "prioritizationFee": _least_price(node, block, addresses)}
-        for block in reversed(node.chain.blocks.recent(MAX_BLOCKHASH_AGE_BLOCKS))
+        {"slot": slot, "prioritizationFee": price}
+        for slot, price in recent_prices(node.chain, addresses)
     ]
-
-
-def _least_price(node: Node, block: Block, addresses: set[Pubkey]) -> int:
-    prices = [
-        unit_price(landed.transaction.message)
-        for landed in _landed_in(node, block)
-        if addresses <= {key for _, key in landed.keys.writable}
-    ]
-    return min(prices, default=0)
 
 
 def _landed_in(node: Node, block: Block) -> list[LandedTransaction]:

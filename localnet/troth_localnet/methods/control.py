@@ -1,6 +1,6 @@
-"""Methods of our own that move time, for tests. No Solana node has them.
+"""Methods of our own that move time or fill blocks, for tests. No Solana node has them.
 
-Owns: trothAdvanceSlots, trothSkipSlots.
+Owns: trothAdvanceSlots, trothSkipSlots, trothCongest.
 Never: available anywhere but on loopback. Next: `../rpc.py`, which binds nothing else.
 """
 
@@ -29,7 +29,16 @@ def skip_slots(node: Node, params: Params) -> Json:
     return node.chain.slot
 
 
+def congest(node: Node, params: Params) -> Json:
+    """Let a price in micro-lamports per unit be needed for the next N slots; return the last."""
+    price, num_slots = params.integer(0, "price"), params.integer(1, "slots", 1, MAX_SLOTS_PER_CALL)
+    last = node.chain.slot + num_slots - 1
+    node.chain.congestion.add(node.chain.slot, last, price)
+    return last
+
+
 METHODS: Final[dict[str, NodeMethod]] = {
     "trothAdvanceSlots": advance_slots,
+    "trothCongest": congest,
     "trothSkipSlots": skip_slots,
 }

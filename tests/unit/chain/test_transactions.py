@@ -129,13 +129,12 @@ def packaged(monkeypatch, rows):
     text = json.dumps({"instructions": rows}).encode()
     monkeypatch.setattr(artifacts, "exists", lambda name: True)
     monkeypatch.setattr(artifacts, "read_bytes", lambda name: text)
-    return ComputeBudget.packaged(program_codec(), 5)
+    return ComputeBudget.packaged(program_codec())
 
 
 def test_limits_from_the_table(monkeypatch):
     budget = packaged(monkeypatch, {"advance_phase": {"compute_units": 10_000, "other": "x"}})
     assert budget.units == {HEAD: 20_000}
-    assert budget.micro_lamports_per_unit == 5
 
 
 def test_a_run_without_a_table(monkeypatch):

@@ -1,0 +1,106 @@
+"""One send under way: every signature it has, its tries, and who follows it.
+
+Owns: the records of a send. Never: asks a node; sender.py does.
+Next: sender.py; priority.py for what a level is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from solders.instruction import Instruction
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+
+from troth_coordinator.chain.errors import RpcError
+from troth_coordinator.chain.priority import level_of
+from troth_coordinator.chain.transactions import SignedTransaction
+
+
+@dataclass(frozen=True, slots=True)
+class SendState:
+    """How a send that takes long stands: bytes handed over, blockhashes used, seconds waited.
+
+    reason: the last word of the nodes, "" while they only do not show it.
+    """
+
+    num_tries: int
+    num_blockhashes: int
+    seconds: float
+    reason: str
+
+
+class SendWatch(Protocol):
+    """The follower of a send. `is_due`: False once nothing is won if it lands.
+
+    `window_left`: thousandths of the time in which it must land, None where there is no such time.
+    With one it is signed anew for a higher price: a second landing must change nothing.
+    """
+
+    @property
+    def window_left(self) -> int | None:
+        """Asked before each signature, to price it."""
+        ...
+
+    @property
+    def is_due(self) -> bool:
+        """Asked before the bytes are repeated or signed anew."""
+        ...
+
+    def waiting(self, state: SendState) -> None:
+        """Learn that the send is not confirmed yet, at each repetition."""
+
+
+class Alone:
+    """Nobody follows the send: it goes on until it is known."""
+
+    is_due = True
+    window_left = None
+
+    def waiting(self, state: SendState) -> None:
+        """Tell nobody."""
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The transaction being sent and every signature it has been sent under.
+
+    held: lamports set aside for the priority of each signature that may still land.
+    """
+
+    instructions: Sequence[Instruction]
+    signers: Sequence[Keypair]
+    spare_units: int
+    watch: SendWatch
+    signatures: list[Signature] = field(default_factory=list)
+    held: dict[Signature, int] = field(default_factory=dict)
+    price: int = 0
+    level: int = 0
+    signed_at: int = 0
+    num_tries: int = 0
+    num_polls: int = 0
+    num_blockhashes: int = 0
+    is_sent: bool = False
+    is_refused: bool = False
+    last_error: RpcError | None = None
+    latest: SignedTransaction | None = None
+
+    @property
+    def signed(self) -> SignedTransaction:
+        """The newest signed transaction; only after the first."""
+        if self.latest is None:
+            raise RuntimeError("nothing was signed yet")
+        return self.latest
+
+    @property
+    def urgency(self) -> int:
+        """How little time is left, as a level of priority.py."""
+        return level_of(self.watch.window_left, is_tried=self.num_tries > 0)
+
+    @property
+    def payer(self) -> Pubkey:
+        """The key that pays."""
+        return self.signers[0].pubkey()
