@@ -199,7 +199,8 @@ class InProcessRun:
             await self._deposit(member, Role.TRAINER | Role.WITNESS)
             member.events.emit("joined", index=int(member.index))
             member.parts = joined(member.here, member.index)
-        return await Supervisor(member.here, has_arrived=is_late).run()
+        owner = Owner(member.here.chain.client, self.at, member.owner)
+        return await Supervisor(member.here, has_arrived=is_late, owner=owner).run()
 
     def _newcomer(self, name: str) -> SimulatedMember:
         owner, session = _key(name, self.seed), _key(name + " session", self.seed)

@@ -5,7 +5,7 @@ import asyncio
 from solders.system_program import TransferParams, transfer
 from support.runs import assert_finished, included, member, start_members, until_round
 
-from troth_coordinator.chain.errors import ChainError
+from troth_client.network.errors import FeesSpentError
 
 
 async def leave_only(run, name: str, lamports: int) -> None:
@@ -44,6 +44,6 @@ async def test_a_session_key_without_a_lamport_ends_its_participant_alone(run_fa
     await leave_only(run, "dan", 900_000)
     ends = await asyncio.gather(*(m.task for m in run.members), return_exceptions=True)
     assert not any(isinstance(end, BaseException) for end in ends[:3])
-    assert isinstance(ends[3], ChainError)
+    assert isinstance(ends[3], FeesSpentError)
     assert member(run, "dan").index not in included(run, "ada")[7]
     await assert_finished(run)

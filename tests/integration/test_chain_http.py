@@ -9,10 +9,13 @@ from troth_coordinator.chain.errors import (
     InsufficientFundsError,
     ProgramMissingError,
     ProgramRefusedError,
+    RpcRefusedError,
     RpcUnreachableError,
 )
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.operations import Authority, Crank, Owner
+from troth_coordinator.chain.rpc import MAX_FEE_ACCOUNTS
+from troth_localnet.direct import DirectRpc
 from troth_localnet.rpc import RpcServer, ServerConfig
 
 
@@ -112,3 +115,16 @@ async def test_a_server_that_went_away():
             await client.check_program()
         with pytest.raises(RpcUnreachableError):
             await client.send([], [key("alice")])
+
+
+async def test_recent_fees_over_http():
+    async with HttpWorld() as world:
+        running = await world.start(2)
+        first, last = world.chain.slot, world.chain.slot + 1
+        world.chain.congestion.add(first, last, 7_000)
+        world.chain.advance(3)
+        found = await world.rpc.recent_fees([running.at.run, running.at.roster])
+        assert found == await DirectRpc(world.chain).recent_fees([running.at.run])
+        assert found[-4:] == [7_000, 7_000, 0, 0]
+        with pytest.raises(RpcRefusedError, match="Too many inputs"):
+            await world.rpc.recent_fees([running.at.run] * (MAX_FEE_ACCOUNTS + 1))

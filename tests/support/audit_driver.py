@@ -22,6 +22,7 @@ from solders.pubkey import Pubkey
 
 from support import opened
 from support.audit_views import SEED, STAGE_END
+from support.solvent import Solvent
 from support.views import PARAMS, key, network, round_view, run_view
 from troth_attestation.header import encode
 from troth_attestation.sketch import Sketch
@@ -101,7 +102,7 @@ async def settle() -> None:
 
 
 @dataclass
-class Node:
+class Node(Solvent):
     """A node that shows these rounds and audits, and takes or refuses what is sent.
 
     `failure` is raised by `send`, `read_failure` by whatever reads. `hangs` lets sends wait."""
@@ -112,7 +113,6 @@ class Node:
     failure: Exception | None = None
     read_failure: Exception | None = None
     hangs: asyncio.Event | None = None
-    rpc: None = None  # there is nothing to compare
     num_looks: int = 0
     num_reads: int = 0
     sent: list[list[Instruction]] = field(default_factory=list)

@@ -80,6 +80,29 @@ class WitnessOptions(AsOwner):
             help="Limit of later refills, when the session key runs low.",
         ),
     ] = "0.5"
+    priority_fee: Annotated[
+        str,
+        typer.Option(
+            "--priority-fee",
+            metavar="POLICY",
+            help="none, fixed:N (micro-lamports per compute unit), or percentile:P of what others "
+            "lately paid to write the same accounts. More near a deadline.",
+        ),
+    ] = "percentile:75"
+    priority_cap_sol: Annotated[
+        str,
+        typer.Option(
+            "--priority-cap-sol", metavar="SOL", help="Most for the priority of one transaction."
+        ),
+    ] = "0.0001"
+    priority_epoch_cap_sol: Annotated[
+        str,
+        typer.Option(
+            "--priority-epoch-cap-sol",
+            metavar="SOL",
+            help="Most for priority in one epoch of the run; then sends go on without.",
+        ),
+    ] = "0.01"
     stake_sol: Annotated[
         str,
         typer.Option(
@@ -170,6 +193,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     from troth_cli.view.checks import checks_grid
     from troth_cli.workflows import join as workflow
     from troth_cli.workflows.checks import rows_json
+    from troth_coordinator.chain.priority import PriorityPolicy
 
     run = address(options.run_address, "RUN")
     owner = read_key(options.key, output.warn)
@@ -201,6 +225,11 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         allow_private=options.allow_private,
         fetches_data=options.data is None,
         data_from=tuple(options.data_from),
+        priority=PriorityPolicy.parse(
+            options.priority_fee,
+            lamports(options.priority_cap_sol, "--priority-cap-sol"),
+            lamports(options.priority_epoch_cap_sol, "--priority-epoch-cap-sol"),
+        ),
     )
     joined = workflow.join(request, output)
     checks = rows_json(joined.rows)

@@ -5,7 +5,9 @@ Next: `../view/status.py`.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -23,20 +25,38 @@ NEWEST = 1_000
 """Transactions that are looked through for slashes: more would take a public node minutes."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class StatusOptions(OfRun):
+    """Options of `troth status`."""
+
+    state: Annotated[
+        Optional[list[Path]],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--state",
+            metavar="DIR",
+            help="Folder of a participant here: show what it pays for fees; else those in "
+            "troth-state.",
+            show_default=False,
+        ),
+    ] = None
+
+
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    command(app, "status", OfRun)(status)
+    command(app, "status", StatusOptions)(status)
 
 
-def status(options: OfRun, output: Output) -> None:
+def status(options: StatusOptions, output: Output) -> None:
     """Show phase, round, participants, accusations and slashes of a run, and where its money is.
 
     Slashes are read from the newest transactions that moved its money. They are shown after their
-    cases are closed too, as long as the node remembers.
+    cases are closed too, as long as the node remembers. Of participants on this machine it shows
+    the priority fees, and for how many rounds their session keys can pay.
     """
     from troth_audit.cases import of_account
     from troth_cli.connection import connect, run_async
     from troth_cli.view import status as view
+    from troth_cli.view.payers import payer_grids, payer_values
     from troth_cli.view.slashes import slash_grids, slash_values
     from troth_coordinator.rules.oversight import oversight, recent_rounds, warnings_of
 
@@ -55,7 +75,12 @@ def status(options: OfRun, output: Output) -> None:
             output.warn(warning)
         rows = [slash_values(one) for one in slashes]
         values = view.status_values(network, seen, participants, cases, rows)
-        output.result(values, *view.status_blocks(values), *slash_grids(slashes))
+        payers = payer_values(
+            options.state or sorted(Path("troth-state").glob(f"{str(run)[:8]}-*"))
+        )
+        values["payers"] = payers
+        blocks = [*view.status_blocks(values), *slash_grids(slashes), *payer_grids(payers)]
+        output.result(values, *blocks)
 
     run_async(work())
 

@@ -7,7 +7,7 @@ Next: `join_checks.py` for what is asked of chain and members; `take_part.py`.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import PRIVATE_FOLDER_MODE, FolderLock
 from troth_client.transport.endpoint import HOLDER, HUB, NOWHERE, OWN, check_endpoint
+from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
 
@@ -63,6 +64,7 @@ class JoinRequest:
     allow_private: bool = False
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
+    priority: PriorityPolicy = field(default_factory=PriorityPolicy)
 
 
 @dataclass(frozen=True, slots=True)

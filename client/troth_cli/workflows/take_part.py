@@ -31,13 +31,12 @@ from troth_client.participant.process import ParticipantEnd, participate
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.runtime.files import atomic_write
 from troth_client.telemetry.duties import Duties
-from troth_client.telemetry.event_log import EventLog, EventTail, Rotation
+from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, EventTail, Rotation
 from troth_client.telemetry.events import JsonValue
 from troth_client.telemetry.printable import one_line
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.rules.oversight import oversight, warnings_of
 
-EVENTS_FILE: Final = "events.jsonl"
 DUTIES_FILE: Final = "duties.json"
 _NOT_MEASURED: Final = ClientError("a newcomer", "a member", "Nothing to do.")
 PRINTED: Final = frozenset(
@@ -51,6 +50,11 @@ PRINTED: Final = frozenset(
         "send_failed",
         "endpoint_differs",
         "endpoint_set",
+        "fees_low",
+        "fees_spent",
+        "leaving",
+        "leave_failed",
+        "priority_cap_reached",
         "session_refilled",
         "session_refill_failed",
         "resumed",
@@ -260,6 +264,7 @@ def _settings(
         refill_lamports=request.refill_lamports,
         stake_lamports=request.stake_lamports or 0,
         top_up_lamports=request.top_up_lamports,
+        priority=request.priority,
         num_threads=request.num_threads,
         hubs=request.hubs,
         allow_private=request.allow_private,

@@ -15,6 +15,7 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_client.network.errors import out_of_ring
+from troth_client.network.fee_funds import FeeFunds, Rank, rank_of
 from troth_client.network.round_log import RoundLog
 from troth_client.network.sends import Due, Follower, Left
 from troth_client.network.watch import ChainWatcher
@@ -22,6 +23,7 @@ from troth_client.runtime.base import Runtime
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
+from troth_coordinator.chain.errors import InsufficientFundsError
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex
 from troth_coordinator.rules.view import NetworkView, ParticipantView, RoundFlag, RoundView
@@ -69,6 +71,7 @@ class RunChain:
     events: EventSink
     log: RoundLog = field(default_factory=RoundLog, compare=False)
     sends: set["asyncio.Task[Any]"] = field(default_factory=set, compare=False)
+    funds: FeeFunds = field(default_factory=FeeFunds, compare=False)
 
     @property
     def run(self) -> Address:
@@ -102,23 +105,36 @@ class RunChain:
     ) -> ConfirmedTransaction:
         """Send instructions in one transaction. Raises TransactionError, RpcError.
 
+        Raises InsufficientFundsError unless the funds has enough for what matters more, too.
+
         `due` ends the repetitions of a send that is of no use any more, and says how much of its
         time is left. Where it says so, a second landing must change nothing.
         """
+        self._check_funds(instructions)
         follower = Follower(self.events, instructions, due or Due(), self._newest)
         sent = await self.client.send(list(instructions), [self.identity.session], follower)
         follower.landed()
+        self.funds.pay(sent.fee_lamports)
         return sent
 
     async def send_carrying(
         self, instruction: Instruction, carried: Sequence[Instruction], due: Due
     ) -> ConfirmedTransaction:
         """Send an instruction with others that may arrive too late. Raises as `send`."""
+        self._check_funds([instruction])
+        if not self.funds.allows(Rank.HOUSE):
+            carried = []
         follower = Follower(self.events, [instruction, *carried], due, self._newest)
         signers = [self.identity.session]
         sent = await self.client.send_carrying([instruction], carried, signers, follower)
         follower.landed()
+        self.funds.pay(sent.fee_lamports)
         return sent
+
+    def _check_funds(self, instructions: Sequence[Instruction]) -> None:
+        if self.funds.spendable is not None and not self.funds.allows(rank_of(instructions)):
+            found = f"{self.funds.spendable} lamports, which are kept for what matters more"
+            raise InsufficientFundsError(str(self.payer), found)
 
     def _newest(self) -> NetworkView:
         return self.watch.latest

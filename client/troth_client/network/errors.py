@@ -9,6 +9,7 @@
         ├── RunOverError      the run ended, or closed to newcomers, before we had joined
         ├── ReplacedError     another process took over the session of this participant
         ├── BarredError       the run has barred this participant
+        ├── FeesSpentError    no money for fees is left, and nobody refills it
         └── StoppedError      asked to stop in the middle of catching up
 
 Owns: the classes and their sentences. Never: raised for something that the next round heals.
@@ -60,6 +61,24 @@ class ReplacedError(RoundError):
 
 class BarredError(RoundError):
     """The chain says that this participant may never act in the run again."""
+
+
+class FeesSpentError(RoundError):
+    """The session key is dry: the participant has left, or rests until somebody pays."""
+
+    def __init__(self, session: str, spendable: int, round_lamports: int, has_left: bool) -> None:
+        advice = (
+            "It has left the run at no cost and the whole stake unbonds: `troth withdraw` takes it."
+            " With SOL in the owner's account, `troth join` joins again."
+            if has_left
+            else "The stake stays. Send SOL to the owner's account, then repeat the command: it"
+            " goes on where it was."
+        )
+        super().__init__(
+            f"session key {session} to pay about {round_lamports} lamports a round",
+            f"{spendable} lamports to spend, and no refill",
+            advice,
+        )
 
 
 class StoppedError(RoundError):

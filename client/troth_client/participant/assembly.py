@@ -25,6 +25,7 @@ from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.weights import build, weight_views
 from troth_client.network.chain import Identity, RunChain
+from troth_client.network.fee_funds import FeeFunds
 from troth_client.network.submissions import Submissions
 from troth_client.network.watch import ChainWatcher
 from troth_client.runtime.base import Runtime
@@ -179,7 +180,9 @@ def joined(member: Member, index: ParticipantIndex) -> Member:
 def _run_chain(view: RunView, identity: Identity, genesis_hash: Digest, ports: Ports) -> RunChain:
     at = RunAddresses.of(view, ports.chain.program_id)
     watch = ChainWatcher(ports.chain, at.run, ports.runtime, ports.events)
-    return RunChain(ports.chain, at, genesis_hash, identity, watch, ports.runtime, ports.events)
+    funds = FeeFunds(ports.chain.pricing.policy.send_cap)
+    made = RunChain(ports.chain, at, genesis_hash, identity, watch, ports.runtime, ports.events)
+    return replace(made, funds=funds)
 
 
 def _round_state(

@@ -17,6 +17,7 @@ from troth_client.audit.duty import JUDGED
 from troth_client.audit.transitions import due_for, open_audit, take_step
 from troth_client.member import Member
 from troth_client.network.chain import RunChain
+from troth_client.network.fee_funds import Rank
 from troth_client.network.named_tasks import NamedTasks
 from troth_client.network.sends import Due
 from troth_client.participant.checkpoints import Checkpoints
@@ -71,7 +72,7 @@ class _House:
         self._cranked_slot = view.slot
         if self._checkpoints.is_due(view):
             self.tasks.start("checkpoint", partial(self._checkpoints.make, view))
-        if not is_our_turn(self._random, view):
+        if not is_our_turn(self._random, view) or not self._chain.funds.allows(Rank.HOUSE):
             return
         chain = self._chain
         if pending_seeds(view):
@@ -88,6 +89,8 @@ class _House:
         self._moved_slot = view.slot
         tidy(self._audits, view)
         chain, tracker = self._chain, self._audits.tracker
+        if not chain.funds.allows(Rank.HOUSE):
+            return
         for audit in sorted(tracker.audits(view), key=lambda audit: audit.stage_end):
             due = due_for(tracker, view, audit)
             if due is not None and is_our_turn(self._random, view):

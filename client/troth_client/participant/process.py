@@ -40,6 +40,7 @@ from troth_client.participant.assembly import (
     early_parts,
     joined,
 )
+from troth_client.participant.payer import report_cap
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
 from troth_client.participant.settings import ParticipantSettings
@@ -119,7 +120,12 @@ async def participate(
         stack.enter_context(as_events(events))
         opened = FailoverRpc.over(settings.rpc_urls, RpcEvents(events))
         rpc = await stack.enter_async_context(opened)
-        chain = CoordinatorClient(rpc, policy=SendPolicy(poll_seconds=settings.poll_seconds))
+        chain = CoordinatorClient(
+            rpc,
+            policy=SendPolicy(poll_seconds=settings.poll_seconds),
+            priority=settings.priority,
+            on_cap=partial(report_cap, events),
+        )
         run = await _patiently(settings, partial(_checked_run, chain, settings))
         owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
         known, announced = await _patiently(settings, partial(_known, owner))
@@ -134,6 +140,7 @@ async def participate(
         ports = wrap(Ports(chain, transport, store, runtime, events, hubs=settings.hubs))
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
         member = await _assemble(settings, run, genesis, identity, (ports, hashers))
+        member.chain.funds.bound_by(settings.session_lamports)
         supervisor = await _enter(owner, settings, member)
         if known is not None:
             await announce(owner, announced, transport.endpoint, events)
@@ -152,7 +159,7 @@ async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) ->
     joining = partial(_join, owner, settings, chain.identity.session, endpoint)
     index, fee = await _patiently(settings, joining)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
-    return Supervisor(joined(member, index), has_arrived=is_late)
+    return Supervisor(joined(member, index), has_arrived=is_late, owner=owner)
 
 
 async def _patiently(settings: ParticipantSettings, ask: Callable[[], Awaitable[T]]) -> T:

@@ -10,13 +10,19 @@ from typing import ClassVar
 
 from solders.pubkey import Pubkey
 
+from troth_client.network.fee_funds import UNSPENDABLE_LAMPORTS
 from troth_client.participant.keeping import Keeping
-from troth_coordinator.chain import rent
 
 LOW_SHARE = 4
 """A session key is low below this share of its full balance: still enough for many rounds."""
-UNSPENDABLE_LAMPORTS = rent.exempt_lamports(0)
-"""The balance that every account must keep: no fee may be paid out of it."""
+
+LEAST_LAMPORTS = 100_000
+"""A key that was given little is low earlier: before it has to give up rounds."""
+
+
+def low_mark(full: int) -> int:
+    """Return the spendable lamports below which a key is low that has `full` when full."""
+    return max(full // LOW_SHARE, min(LEAST_LAMPORTS, full * (LOW_SHARE - 1) // LOW_SHARE))
 
 
 @dataclass(slots=True)
@@ -40,7 +46,7 @@ class SessionFunding(Keeping):
         chain = self.owner.client
         balance = await chain.balance(self.session)
         spendable = balance - UNSPENDABLE_LAMPORTS
-        if spendable * LOW_SHARE >= self.full - UNSPENDABLE_LAMPORTS:
+        if spendable >= low_mark(self.full - UNSPENDABLE_LAMPORTS):
             return
         amount = min(self.full - balance, self.left)
         self.added(amount, await self.owner.fund_session(self.session, amount))

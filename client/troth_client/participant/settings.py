@@ -4,9 +4,10 @@ Owns: their names and defaults. Never: imports what a participant needs to work,
 can make them and hand them to a child at once. Next: `process.py`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
 
@@ -24,6 +25,7 @@ class ParticipantSettings:
     join, to pay for its transactions; one process moves up to `refill_lamports` more later.
     `stake_lamports` is the deposit at join, 0 for the least one. Where a fine takes the stake below
     what this participant must keep, one process adds up to `top_up_lamports` in all.
+    `priority` says how much may be paid to land sooner.
     `hubs` are asked and served beside those of the config. On a public cluster only public
     addresses are connected to, unless `allow_private`.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
@@ -46,6 +48,7 @@ class ParticipantSettings:
     refill_lamports: int = 500_000_000
     stake_lamports: int = 0
     top_up_lamports: int = 0
+    priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     num_threads: int | None = None
     hubs: tuple[str, ...] = ()
     allow_private: bool = False

@@ -14,8 +14,12 @@ from troth_client.member import Member
 from troth_client.participant.arrival import arrive
 from troth_client.participant.audits import run_audits
 from troth_client.participant.housekeeping import keep_house
+from troth_client.participant.membership import has_left
+from troth_client.participant.payer import Payer
 from troth_client.participant.rounds import begin, run_rounds
 from troth_client.runtime.base import end
+from troth_coordinator.chain.operations import Owner
+from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 T = TypeVar("T")
@@ -25,10 +29,14 @@ class Supervisor:
     """One participant in one run. `stop` of its state lets the round under way end first.
 
     `has_arrived`: its weights are those of the run already, and need not be read from disk.
+    `owner`: lets it leave the run when its session key cannot pay any more.
     """
 
-    def __init__(self, member: Member, *, has_arrived: bool = False) -> None:
+    def __init__(
+        self, member: Member, *, has_arrived: bool = False, owner: Owner | None = None
+    ) -> None:
         self.member = member
+        self._payer = Payer(member, owner)
         self._has_arrived = has_arrived
         self._siblings: list[asyncio.Task[NoReturn]] = []
 
@@ -37,7 +45,8 @@ class Supervisor:
 
         Returns the last view. When a stop was asked for, reports the audit duties that are left.
         Raises the error that ended a task: RootDisputeError, DisputedError, LaggingError,
-        TooSlowError, ReplacedError, BarredError. RPC nodes that stay away end nothing.
+        TooSlowError, ReplacedError, BarredError; FeesSpentError when no
+        fees are left. RPC nodes that stay away end nothing.
         """
         member = self.member
         try:
@@ -48,6 +57,7 @@ class Supervisor:
                 await self._beside_siblings(begin(member), "begin")
                 self._has_arrived = True
             self._start(keep_house(member), "housekeeping")
+            self._start(self._payer.watch(), "payer")
             last = await self._beside_siblings(run_rounds(member), "rounds")
             await end(*self._siblings)
             await member.chain.all_sent()
@@ -56,6 +66,9 @@ class Supervisor:
         if member.state.stop.is_set():
             for debt in debts(member.audits.tracker, member.chain.index, last):
                 member.chain.events.emit("owed", **asdict(debt))
+        is_over = last.run.phase == Phase.FINISHED and not has_left(member.chain, last)
+        if self._payer.is_spent and not is_over:
+            raise self._payer.spent()
         return last
 
     async def arrive(self) -> None:

@@ -23,8 +23,11 @@ from typing import Self
 from troth_client.runtime.files import Closable
 from troth_client.telemetry.events import Event, JsonValue
 
+EVENTS_FILE = "events.jsonl"
 MAX_FILE_BYTES = 16 * 2**20
 """A round writes about 3 kB, so a file holds some five thousand rounds."""
+NEWEST_BYTES = 1 << 20
+"""How much of the end of a log is searched for its newest event."""
 NUM_OLDER_FILES = 4
 _DIGITS = 6
 
@@ -187,3 +190,19 @@ def _parse(line: bytes) -> Event | None:
         return None
     is_event = isinstance(record, dict) and isinstance(record.get("event"), str)
     return record if is_event else None
+
+
+def newest_event(path: Path, name: str) -> Event | None:
+    """Return the newest event of a name near the end of a log, None without a log or event."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - NEWEST_BYTES))
+            lines = stream.read().splitlines()
+    except FileNotFoundError:
+        return None
+    needle = json.dumps(name).encode()
+    for line in reversed(lines):
+        event = _parse(line) if needle in line else None
+        if event is not None and event["event"] == name:
+            return event
+    return None

@@ -287,14 +287,11 @@ class ProgramRefusedError(TransactionError):
         self.instruction = failure.instruction
 
 
-REFUSALS: Final = (ProgramRefusedError, TransactionRejectedError, TransactionFailedError)
-"""The chain did not do what was sent, and said why: by the program's name, or by the runtime's, as
-where compute units ran out. Each has a `name` and the `instruction` at fault, where one is."""
-Refusal: TypeAlias = ProgramRefusedError | TransactionRejectedError | TransactionFailedError
-
-
 class InsufficientFundsError(TransactionError):
     """The payer cannot pay the fee, the rent or the transfer."""
+
+    name = "InsufficientFunds"
+    instruction: int | None = None
 
     def __init__(self, payer: str, found: str) -> None:
         super().__init__(
@@ -304,6 +301,19 @@ class InsufficientFundsError(TransactionError):
             "send SOL to it (a localnet gives it for free), then repeat",
         )
         self.payer = payer
+
+
+REFUSALS: Final = (
+    ProgramRefusedError,
+    TransactionRejectedError,
+    TransactionFailedError,
+    InsufficientFundsError,
+)
+"""The chain did not do what was sent, and said why: by the program's name, or by the runtime's, as
+where compute units ran out. Each has a `name` and the `instruction` at fault, where one is."""
+Refusal: TypeAlias = (
+    ProgramRefusedError | TransactionRejectedError | TransactionFailedError | InsufficientFundsError
+)
 
 
 class RunFullError(TransactionError):

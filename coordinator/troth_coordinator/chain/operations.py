@@ -191,9 +191,10 @@ class Owner:
         """Move lamports to the session key, which pays for its own transactions."""
         return await self._send(*self._funding(session, lamports))
 
-    async def leave_run(self) -> ConfirmedTransaction:
-        """Leave from the next round open."""
-        return await self._send(make.leave_run(self.at, self.key.pubkey()))
+    async def leave_run(self, payer: Keypair | None = None) -> ConfirmedTransaction:
+        """Leave from the next round open. `payer` pays the fee, else the owner."""
+        signers = [self.key] if payer is None else [payer, self.key]
+        return await self.client.send([make.leave_run(self.at, self.key.pubkey())], signers)
 
     async def withdraw_stake(self, unbond_lamports: int = 0) -> ConfirmedTransaction:
         """Take matured tickets, and open one for `unbond_lamports` unless 0."""

@@ -78,6 +78,11 @@ class PriorityPolicy:
         """Return the policy as `parse` reads it, without the caps."""
         return self.kind.value + (f":{self.amount}" if self.amount else "")
 
+    @property
+    def send_cap(self) -> int:
+        """The lamports that one transaction may cost for priority, 0 for `none`."""
+        return 0 if self.kind is PriorityKind.NONE else self.cap_lamports
+
     def base(self, recent: Sequence[int]) -> int:
         """Return the price without haste, from recent prices, 0 where nobody paid."""
         if self.kind is PriorityKind.PERCENTILE:

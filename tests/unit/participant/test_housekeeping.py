@@ -25,7 +25,7 @@ from troth_client.participant.housekeeping import SEED_HISTORY_SLOTS, keep_house
 from troth_client.runtime.base import end
 from troth_client.state.verdict_store import Duty
 from troth_coordinator.chain.errors import (
-    InsufficientFundsError,
+    MissingSignerError,
     ProgramRefusedError,
     RpcTimeoutError,
     TransactionRejectedError,
@@ -157,12 +157,12 @@ async def test_a_node_that_is_away_is_reported_and_the_send_repeated(driver):
 
 
 async def test_an_error_that_is_none_of_the_nodes_ends_housekeeping(driver):
-    """An empty session key cannot be endured: the participant ends and says so."""
-    driver.node.failure = InsufficientFundsError("session", "1 lamport")
+    """A bug cannot be endured: the participant ends and says so."""
+    driver.node.failure = MissingSignerError(["session"])
     running = await begin(driver)
     await see(driver, view_at(LATE, phase=Phase.COMMIT))
     assert running.done(), "at once, not at the next look"
-    with pytest.raises(InsufficientFundsError):
+    with pytest.raises(MissingSignerError):
         await running
 
 
