@@ -19,8 +19,8 @@ from troth_client.state.residual_state import Proposal
 from troth_client.state.work import HonestWork
 from troth_client.train.step import Gradient
 from troth_client.transport.base import BlobId, PushResult
-from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.sender import ConfirmedTransaction, SendWatch
+from troth_coordinator.chain.attempts import SendWatch
+from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 from troth_coordinator.rules.ids import RoundIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import phase_end_by_time
