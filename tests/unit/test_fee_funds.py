@@ -75,6 +75,18 @@ def test_rounds_are_counted_with_the_fees_that_were_measured():
     assert funds.rounds_left == (88 - 8 - owed) // 6
 
 
+def test_old_rounds_and_waiting_count_less_and_less():
+    funds = holding(1_000)
+    funds.pay(500 * FEE)
+    funds.read(10**9, 7)
+    funds.read(10**9, 8)
+    assert funds.round_lamports == 2 * FEE, "a run that waits is no round"
+    funds.pay(640 * FEE)
+    for round_ in range(9, 72):
+        funds.read(10**9, round_)
+    assert_fields(funds, paid=320 * FEE, first_round=39, round_lamports=10 * FEE)
+
+
 def test_fees_are_taken_off_until_the_balance_is_read_again():
     funds = holding(9)
     funds.pay(FEE)

@@ -105,7 +105,8 @@ class RunChain:
     ) -> ConfirmedTransaction:
         """Send instructions in one transaction. Raises TransactionError, RpcError.
 
-        Raises InsufficientFundsError unless the funds has enough for what matters more, too.
+        Raises InsufficientFundsError if that would leave too little for what matters
+        more (`fee_funds.py`).
 
         `due` ends the repetitions of a send that is of no use any more, and says how much of its
         time is left. Where it says so, a second landing must change nothing.

@@ -24,6 +24,8 @@ SENDS_PER_ROUND = 2
 
 FULL_SHARE = 8
 """At most this share of a full key is kept to pay for priority."""
+MEASURED_ROUNDS = 64
+"""The average is over about so many rounds: audits and congestion come and go."""
 OWED_ROUNDS = 3
 """So many rounds may still be audited when rounds stop."""
 
@@ -118,8 +120,12 @@ class FeeFunds:
         """Take the balance as the chain shows it in a round."""
         self.spendable = max(0, balance - UNSPENDABLE_LAMPORTS)
         self.round = round_
-        if self.first_round is None:
+        if self.first_round is None or round_ <= self.first_round:
+            # Before rounds go on, fees are those of waiting: no round costs as much.
             self.first_round, self.paid = round_, 0
+        elif round_ - self.first_round >= MEASURED_ROUNDS:
+            self.first_round = (self.first_round + round_) // 2
+            self.paid //= 2
 
     def pay(self, fee: int) -> None:
         """Count the fee of a confirmed send."""
