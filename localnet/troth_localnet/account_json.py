@@ -13,6 +13,7 @@ import base64
 from collections.abc import Sequence
 from typing import Final
 
+import zstandard
 from solders.account import Account
 from solders.pubkey import Pubkey
 
@@ -25,6 +26,7 @@ NEVER_PAYS_RENT: Final = 2**64 - 1
 """The rent epoch that nodes write for rent-exempt accounts; LiteSVM keeps 0."""
 
 _MAX_BASE58_BYTES: Final = 128
+_ZSTD: Final = "base64+zstd"
 
 
 def account_json(account: Account | None, config: AccountConfig) -> Json:
@@ -70,6 +72,11 @@ def _data_json(data: bytes, config: AccountConfig) -> Json:
             )
         text = base58.encode(data)
         return text if config.encoding == "binary" else [text, "base58"]
+    if config.encoding == _ZSTD:
+        # In pieces, as nodes do: then the frame does not say how long its content is.
+        compressor = zstandard.ZstdCompressor().compressobj()
+        folded = compressor.compress(data) + compressor.flush()
+        return [base64.b64encode(folded).decode(), _ZSTD]
     return [base64.b64encode(data).decode(), "base64"]
 
 

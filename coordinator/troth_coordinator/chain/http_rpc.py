@@ -20,12 +20,18 @@ from solana.exceptions import SolanaRpcException
 from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed
 from solana.rpc.providers.async_http import AsyncHTTPProvider
-from solana.rpc.types import MemcmpOpts, TxOpts
+from solana.rpc.types import TxOpts
+from solders.account_decoder import UiAccountEncoding
+from solders.commitment_config import CommitmentLevel
 from solders.hash import Hash
 from solders.pubkey import Pubkey
+from solders.rpc.config import RpcAccountInfoConfig, RpcProgramAccountsConfig
+from solders.rpc.filter import Memcmp
+from solders.rpc.requests import GetMultipleAccounts, GetProgramAccounts
 from solders.signature import Signature
 from solders.transaction import Transaction
 
+from troth_coordinator.chain.account_json import AccountsText
 from troth_coordinator.chain.errors import (
     ChainError,
     MalformedReplyError,
@@ -48,7 +54,6 @@ from troth_coordinator.chain.rpc import (
 )
 
 if TYPE_CHECKING:
-    from solders.account import Account as SoldersAccount
     from solders.rpc.requests import Body
 
 DEFAULT_TIMEOUT_SECONDS = 10.0
@@ -59,6 +64,8 @@ _LIMITED_CODES = frozenset({-32005, -32429, 429})
 """A node that is behind, or too many requests; providers use all three for the latter."""
 _LONGEST_NUMBER = 10
 """Digits of a Retry-After that is read at all."""
+
+_ACCOUNTS = RpcAccountInfoConfig(UiAccountEncoding.Base64Zstd, commitment=CommitmentLevel.Confirmed)
 
 _T = TypeVar("_T")
 
@@ -118,10 +125,11 @@ class HttpRpc:
                 "split the call",
             )
         method = "getMultipleAccounts"
+        body = GetMultipleAccounts(keys, _ACCOUNTS)
         slot, accounts = await self._ask(
             method,
-            lambda: self._client.get_multiple_accounts(keys),
-            lambda reply: (reply.context.slot, [_account(value) for value in reply.value]),
+            lambda: self._provider.make_request_unparsed(body),
+            lambda text: AccountsText(text).at_slot(),
         )
         if len(accounts) != len(keys):
             raise MalformedReplyError(method, f"{len(accounts)} accounts for {len(keys)} keys")
@@ -131,16 +139,17 @@ class HttpRpc:
         self, program: Pubkey, filters: Sequence[int | BytesAt]
     ) -> list[tuple[Pubkey, Account]]:
         """See Rpc.get_program_accounts."""
-        options = [
+        chosen: list[int | Memcmp] = [
             entry
             if isinstance(entry, int)
-            else MemcmpOpts(entry.offset, based58.b58encode(entry.value).decode())
+            else Memcmp(entry.offset, based58.b58encode(entry.value).decode())
             for entry in filters
         ]
+        body = GetProgramAccounts(program, RpcProgramAccountsConfig(_ACCOUNTS, chosen))
         return await self._ask(
             "getProgramAccounts",
-            lambda: self._client.get_program_accounts(program, encoding="base64", filters=options),
-            lambda reply: [(entry.pubkey, _present(entry.account)) for entry in reply.value],
+            lambda: self._provider.make_request_unparsed(body),
+            lambda text: AccountsText(text).keyed(),
         )
 
     async def latest_blockhash(self) -> tuple[Hash, int]:
@@ -356,14 +365,6 @@ def _raise_rpc_error(name: str, method: str, text: str) -> None:
     raise RpcRefusedError(method, code if isinstance(code, int) else 0, message)
 
 
-def _present(account: SoldersAccount) -> Account:
-    return Account(account.lamports, account.owner, bytes(account.data), account.executable)
-
-
-def _account(account: SoldersAccount | None) -> Account | None:
-    return None if account is None else _present(account)
-
-
 def _simulation(value: Mapping[str, object]) -> Simulation:
     logs = value.get("logs") or ()
     if not isinstance(logs, Sequence) or isinstance(logs, str):
@@ -384,7 +385,3 @@ def _status(value: Mapping[str, object]) -> Status:
     if not isinstance(slot, int) or finality not in levels:
         raise MalformedReplyError("getSignatureStatuses", repr(value)[:200])
     return Status(slot, TransactionFailure.from_json(value.get("err")), levels[finality])
-
-
-def _base58(value: bytes) -> str:
-    return based58.b58encode(value).decode("ascii")

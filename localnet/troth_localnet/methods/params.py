@@ -63,7 +63,7 @@ class DataSlice(BaseModel):
 class AccountConfig(Config):
     """The form in which accounts are written."""
 
-    encoding: Literal["base58", "base64", "jsonParsed", "binary"] = "base64"
+    encoding: Literal["base58", "base64", "base64+zstd", "jsonParsed", "binary"] = "base64"
     data_slice: DataSlice | None = None
 
 
