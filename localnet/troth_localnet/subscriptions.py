@@ -4,7 +4,7 @@ Owns: the subscribe and unsubscribe methods, and the notifications, in the shape
 Never: touches sockets; it passes texts to the `Outbox` that the server gave it.
 Next: rpc.py connects outboxes to websockets.
 
-For other people's tools: our clients poll and depend on none of this.
+Our clients take notifications of a run as a hint to look, and do without if there are none.
 """
 
 from __future__ import annotations

@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from support import opened
-from support.audit_views import SEED, STAGE_END
-from support.solvent import Solvent
-from support.views import PARAMS, key, network, round_view, run_view
+from support.audit_node import ENDPOINTS, FROZEN_AT, ROUND, Node, view_at
+from support.audit_views import SEED
+from support.views import PARAMS, key, round_view, run_view
 from troth_attestation.header import encode
 from troth_attestation.sketch import Sketch
 from troth_attestation.state import state_root
@@ -53,15 +52,15 @@ from troth_client.transport.errors import FetchError, HolderRefusedError
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.config import JudgeSection, RunConfig
-from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex, RoundIndex
+from troth_coordinator.rules.ids import NONE, Digest, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, SeedStatus
 from troth_simulation.stepped import SteppedRuntime
 
-INDEX, ROUND, PREVIOUS = 5, 9, 7
-FROZEN_AT = STAGE_END - PARAMS.openings_slots
+__all__ = ["ENDPOINTS", "FROZEN_AT", "ROUND", "Node", "view_at"]
+
+INDEX, PREVIOUS = 5, 7
 AUDIT = opened.opened(ROUND, INDEX, PREVIOUS, SEED)
 SKETCH = tuple(range(64))
-ENDPOINTS = {index: (Address(key(index + 1)), f"peer-{index}") for index in range(6)}
 TRAIN = RunConfig().train.model_copy(update={"sequences_per_payload": 2})
 JUDGE = JudgeSection(openings_tiles=opened.NUM_DRAWN)
 CONFIG = RunConfig(judge=JUDGE).with_manifest(b"m" * 32).model_copy(update={"train": TRAIN})
@@ -87,68 +86,10 @@ def closed_round(number: int = ROUND, **changes: Any) -> RoundView:
     return round_view(round=number, **(about | changes))
 
 
-def view_at(
-    slot: int = FROZEN_AT + 1, sequence: int = 1, round_: int = ROUND + 2, **changes: Any
-) -> NetworkView:
-    """A look at the run at a slot; another sequence says that something happened."""
-    about = {"round": round_, "event_sequence": sequence, "num_audits": 1}
-    return network(slot=slot, run=run_view(**(about | changes)))
-
-
 async def settle() -> None:
     """Let every task run until it waits."""
     for _ in range(MANY_STEPS):
         await asyncio.sleep(0)
-
-
-@dataclass
-class Node(Solvent):
-    """A node that shows these rounds and audits, and takes or refuses what is sent.
-
-    `failure` is raised by `send`, `read_failure` by whatever reads. `hangs` lets sends wait."""
-
-    view: NetworkView = field(default_factory=view_at)
-    rounds: dict[int, RoundView] = field(default_factory=dict)
-    audits: list[AuditView] = field(default_factory=list)
-    failure: Exception | None = None
-    read_failure: Exception | None = None
-    hangs: asyncio.Event | None = None
-    num_looks: int = 0
-    num_reads: int = 0
-    sent: list[list[Instruction]] = field(default_factory=list)
-    asked: list[list[int]] = field(default_factory=list)
-
-    async def snapshot(self, _run: Pubkey) -> NetworkView:
-        self.num_looks += 1
-        self._may_read()
-        return self.view
-
-    async def read_rounds(self, _run: Pubkey, numbers: Sequence[int]) -> list[RoundView | None]:
-        self._may_read()
-        self.asked.append(list(numbers))
-        return [self.rounds.get(number) for number in numbers]
-
-    async def read_participants(self, _run: Pubkey, owners: Sequence[Pubkey]) -> list[Any]:
-        self._may_read()
-        names = {bytes(owner): endpoint for owner, endpoint in ENDPOINTS.values()}
-        return [SimpleNamespace(endpoint=names.get(bytes(owner), "")) for owner in owners]
-
-    async def find_audits(self, _run: Pubkey) -> list[AuditView]:
-        self._may_read()
-        self.num_reads += 1
-        return list(self.audits)
-
-    async def send(self, instructions: list[Instruction], *_signers_and_watch: Any) -> Any:
-        self.sent.append(instructions)
-        if self.hangs is not None:
-            await self.hangs.wait()
-        if self.failure is not None:
-            raise self.failure
-        return SimpleNamespace(fee_lamports=5_000, slot=self.view.slot)
-
-    def _may_read(self) -> None:
-        if self.read_failure is not None:
-            raise self.read_failure
 
 
 class Holders:

@@ -56,7 +56,8 @@ async def _send(
     about = {"round": purpose.key[0], "target": purpose.key[1]}
     try:
         left = partial(window_left, tracker, purpose.key) if purpose.event in DUTIES else None
-        sent = await chain.send(step, due=Due(left=left))
+        # The tracker reads what it changes: no view has to.
+        sent = await chain.send(step, due=Due(left=left), is_in_view=False)
     except TransactionError as error:
         # One audit that cannot be served must not end a participant, nor all of them in turn.
         name = error.name if isinstance(error, ProgramRefusedError) else type(error).__name__

@@ -96,12 +96,16 @@ class RunChain:
         """Return a fresh view of the chain."""
         return await self.watch.look()
 
+    async def recent(self) -> NetworkView:
+        """Return a view that is good enough for waiting."""
+        return await self.watch.recent()
+
     async def until(self, holds: Callable[[NetworkView], bool]) -> NetworkView:
         """Return the first view for which `holds` is true."""
         return await self.watch.until(holds)
 
     async def send(
-        self, *instructions: Instruction, due: Due | None = None
+        self, *instructions: Instruction, due: Due | None = None, is_in_view: bool = True
     ) -> ConfirmedTransaction:
         """Send instructions in one transaction. Raises TransactionError, RpcError.
 
@@ -109,11 +113,14 @@ class RunChain:
         more (`fee_funds.py`).
 
         `due` ends the repetitions of a send that is of no use any more, and says how much of its
-        time is left. Where it says so, a second landing must change nothing.
+        time is left. Where it says so, a second landing must change nothing. `is_in_view`: it
+        changes what a view shows, so the next one is a fresh one.
         """
         self._check_funds(instructions)
         follower = Follower(self.events, instructions, due or Due(), self._newest)
         sent = await self.client.send(list(instructions), [self.identity.session], follower)
+        if is_in_view:
+            self.watch.expect_change()
         follower.landed()
         self.funds.pay(sent.fee_lamports)
         return sent
@@ -209,6 +216,16 @@ class RunChain:
         """Return the accounts of several rounds."""
         return await self.client.read_rounds(self.at.run, rounds)
 
+    async def rounds_of(self, view: NetworkView, rounds: Sequence[int]) -> list[RoundView | None]:
+        """Return rounds as the view shows them where it does, and read the others."""
+        known: dict[int, RoundView | None] = {
+            one.round: one for one in (view.round, view.previous_round) if one is not None
+        }
+        unread = [number for number in rounds if number not in known]
+        if unread:
+            known |= zip(unread, await self.read_rounds(unread), strict=True)
+        return [known[number] for number in rounds]
+
     async def read_participants(self, owners: Sequence[Pubkey]) -> list[ParticipantView | None]:
         """Return the accounts of several owners, None for those without."""
         return await self.client.read_participants(self.at.run, owners)
@@ -220,7 +237,7 @@ class RunChain:
         ring may be in the log. Raises LaggingError when it is in neither.
         """
         while True:
-            found = await self.read_round(round_)
+            (found,) = await self.rounds_of(view, [round_])
             if found is not None and found.flags & RoundFlag.CLOSED:
                 return found
             if view.run.round >= round_ + view.run.params.ring:

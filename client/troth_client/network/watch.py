@@ -1,8 +1,9 @@
-"""The watcher of the chain: it reads the chain once per look and hands the view to all who wait.
+"""The watcher of the chain: it looks once a slot and hands the view to all who wait.
 
 Owns: the newest view, the waiters for the next one, and patience with RPC nodes that do not answer
 or show what cannot be: it has no end. Never: sends, or decides what a view asks for.
-Next: `chain.py`; `troth_coordinator/chain/failover.py` backs off and asks others.
+Next: `reading.py` for what a look reads; `chain.py`; `troth_coordinator/chain/failover.py` backs
+off and asks others.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import NoReturn
 
 from solders.pubkey import Pubkey
 
+from troth_client.network.reading import Reader, WholeReader
 from troth_client.runtime.base import Runtime
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.client import CoordinatorClient
@@ -43,13 +45,20 @@ GONE_LOOKS = 150
 
 
 class ChainWatcher:
-    """The views of one run on chain, at confirmed finality."""
+    """The views of one run on chain, at confirmed finality.
+
+    reader: what a look reads; everything, if none is given.
+    """
 
     def __init__(
-        self, client: CoordinatorClient, run: Pubkey, runtime: Runtime, events: EventSink
+        self,
+        client: CoordinatorClient,
+        run: Pubkey,
+        runtime: Runtime,
+        events: EventSink,
+        reader: Reader | None = None,
     ) -> None:
-        self._client = client
-        self._run = run
+        self._reader = reader or WholeReader(client, run)
         self._runtime = runtime
         self._events = events
         self._next: asyncio.Future[NetworkView] | None = None
@@ -70,7 +79,17 @@ class ChainWatcher:
 
     async def look(self) -> NetworkView:
         """Read the chain now; all waiters get this view too."""
-        view = await self._client.snapshot(self._run)
+        return self._hand_out(await self._reader.read())
+
+    async def recent(self) -> NetworkView:
+        """Return a view that is good enough for waiting: at most some seconds old."""
+        return self._hand_out(await self._reader.newest())
+
+    def expect_change(self) -> None:
+        """Let the next view be a fresh one: an act of ours has landed."""
+        self._reader.expect_change()
+
+    def _hand_out(self, view: NetworkView) -> NetworkView:
         self._num_failures = self._num_gone = 0
         self._latest = view
         waiting, self._next = self._next, None
@@ -91,8 +110,8 @@ class ChainWatcher:
         return waiting.result()
 
     async def until(self, holds: Callable[[NetworkView], bool]) -> NetworkView:
-        """Return the first view for which `holds` is true, beginning with a fresh one."""
-        view = await self.look()
+        """Return the first view for which `holds` is true, beginning with a recent one."""
+        view = await self.recent()
         while not holds(view):
             view = await self.next()
         return view
@@ -105,7 +124,7 @@ class ChainWatcher:
         while True:
             await self._runtime.wait()
             try:
-                await self.look()
+                await self.recent()
             except RPC_FAILURES as error:
                 self._num_failures += 1
                 self._check_gone(error)

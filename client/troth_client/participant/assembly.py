@@ -6,6 +6,7 @@ Never: opens a socket or reads a command line; `process.py` and the simulation d
 Next: `../member.py`, `supervisor.py`.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from troth_client.model.llama import Llama
 from troth_client.model.weights import build, weight_views
 from troth_client.network.chain import Identity, RunChain
 from troth_client.network.fee_funds import FeeFunds
+from troth_client.network.reading import LeanReader, Reader
 from troth_client.network.submissions import Submissions
 from troth_client.network.watch import ChainWatcher
 from troth_client.runtime.base import Runtime
@@ -48,6 +50,7 @@ from troth_client.telemetry.events import EventSink
 from troth_client.transport.base import Transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.subscription import RunPushes
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.view import RunView
@@ -74,7 +77,8 @@ class Ports:
     """The ports of a member: chain, transport, events, time, and the work that it computes.
 
     `trains` and `judges` may replace the honest work; cheats use them. `hubs` are this machine's
-    own, beside those of the run's config.
+    own, beside those of the run's config. With `pushes` the chain is read sparingly; without, every
+    look reads everything.
     """
 
     chain: CoordinatorClient
@@ -85,6 +89,7 @@ class Ports:
     trains: Callable[[HonestWork], TrainerWork] = as_trainer
     judges: Callable[[HonestWitnessWork], WitnessWork] = as_witness
     hubs: tuple[str, ...] = ()
+    pushes: RunPushes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,10 @@ def joined(member: Member, index: ParticipantIndex) -> Member:
 
 def _run_chain(view: RunView, identity: Identity, genesis_hash: Digest, ports: Ports) -> RunChain:
     at = RunAddresses.of(view, ports.chain.program_id)
-    watch = ChainWatcher(ports.chain, at.run, ports.runtime, ports.events)
+    reader: Reader | None = None
+    if ports.pushes is not None:
+        reader = LeanReader(ports.chain, at.run, ports.pushes, time.monotonic)
+    watch = ChainWatcher(ports.chain, at.run, ports.runtime, ports.events, reader)
     funds = FeeFunds(ports.chain.pricing.policy.send_cap)
     made = RunChain(ports.chain, at, genesis_hash, identity, watch, ports.runtime, ports.events)
     return replace(made, funds=funds)

@@ -123,7 +123,7 @@ async def settle_seeds(chain: RunChain, view: NetworkView) -> None:
 
 async def due_seeds(chain: RunChain, view: NetworkView) -> list[RoundView]:
     """Return the oldest rounds whose seed can be frozen, or retargeted, now."""
-    found = await chain.read_rounds(pending_seeds(view)[:MAX_SEEDS])
+    found = await chain.rounds_of(view, pending_seeds(view)[:MAX_SEEDS])
     return [round_ for round_ in found if round_ is not None and view.slot > round_.seed_slot]
 
 

@@ -70,6 +70,8 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.chain.operations import Owner
+from troth_coordinator.chain.sharing import SharingRpc
+from troth_coordinator.chain.subscription import RunPushes, websocket_url
 from troth_coordinator.rules.ids import Digest, ParticipantIndex
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
@@ -77,7 +79,7 @@ from troth_coordinator.rules.view import NetworkView, RunView
 
 T = TypeVar("T")
 
-FUNDING_POLLS = 25
+FUNDING_POLLS = 150
 """How many polls of the chain pass between two checks of the session key's balance and stake."""
 
 
@@ -120,9 +122,11 @@ async def participate(
         stack.enter_context(as_events(events))
         opened = FailoverRpc.over(settings.rpc_urls, RpcEvents(events))
         rpc = await stack.enter_async_context(opened)
+        policy = SendPolicy(poll_seconds=settings.poll_seconds)
         chain = CoordinatorClient(
             rpc,
-            policy=SendPolicy(poll_seconds=settings.poll_seconds),
+            policy=policy,
+            sends_by=SharingRpc(rpc, policy.poll_seconds),
             priority=settings.priority,
             on_cap=partial(report_cap, events),
         )
@@ -137,7 +141,9 @@ async def participate(
         threads = settings.num_threads or os.cpu_count()
         hashers = stack.enter_context(ThreadPoolExecutor(threads, "hash"))
         runtime = ProcessRuntime(settings.poll_seconds)
-        ports = wrap(Ports(chain, transport, store, runtime, events, hubs=settings.hubs))
+        pushes = stack.enter_context(_pushes(settings, owner.at.run))
+        made = Ports(chain, transport, store, runtime, events, hubs=settings.hubs, pushes=pushes)
+        ports = wrap(made)
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
         member = await _assemble(settings, run, genesis, identity, (ports, hashers))
         member.chain.funds.bound_by(settings.session_lamports)
@@ -147,6 +153,18 @@ async def participate(
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
         return _end(supervisor.member, settings, view)
+
+
+@contextlib.contextmanager
+def _pushes(settings: ParticipantSettings, run: Pubkey) -> Iterator[RunPushes]:
+    """Subscribe to the run inside the block, at the first RPC node that has websockets."""
+    urls = [websocket_url(url) for url in dict.fromkeys(settings.rpc_urls)]
+    pushes = RunPushes(urls, run)
+    following = asyncio.create_task(pushes.follow())
+    try:
+        yield pushes
+    finally:
+        following.cancel()
 
 
 async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) -> Supervisor:

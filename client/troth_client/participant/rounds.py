@@ -119,7 +119,7 @@ class _Phases:
 
     async def _turn(self) -> NetworkView | None:
         member = self._member
-        view, self._next_view = self._next_view or await member.chain.look(), None
+        view, self._next_view = self._next_view or await member.chain.recent(), None
         self.num_failures = 0
         if not self._stands(view):
             await self._wait()

@@ -17,11 +17,14 @@ from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.audits import is_ripe, now, run_clock
 from troth_coordinator.rules.eligibility import can_be_audited
-from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
+from troth_coordinator.rules.view import NetworkView, RoundView, RunView, SeedStatus
 
 REREAD_SLOTS = 16
-"""The chain is asked again after this many slots even if nothing seems to have changed: the RPC
-node that answered may have lagged behind the one that showed the run."""
+"""The chain is asked again after this many slots if the RPC node that answered lagged behind the
+one that showed the run."""
+RELIST_SLOTS = 1_500
+"""All audits are listed again after this many slots, whatever the counts say."""
+CASES = (AuditStage.ACCUSED, AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
 FORK_SLOTS = 64
 """A seed frozen this many slots ago is final; until then a fork may freeze another one."""
 PATIENCE_SLOTS = 8
@@ -41,8 +44,9 @@ class AuditTracker:
         self._reading = asyncio.Lock()
         self._view: NetworkView | None = None
         self._next: asyncio.Future[None] | None = None
-        self._seen: tuple[int, bytes] | None = None
-        self._next_look = 0
+        self._seen: frozenset[tuple[int, bytes]] = frozenset()
+        self._next_look = self._next_list = 0
+        self._bonds = 0
         self._audits: dict[AuditKey, AuditView] = {}
         self._rounds: dict[int, RoundView] = {}
         self._settled: set[int] = set()
@@ -56,11 +60,11 @@ class AuditTracker:
         """
         async with self._reading:
             seen = view.run.event_sequence, view.run.chain_hash
-            if seen != self._seen or view.slot >= self._next_look:
-                await self._read_rounds(view)
-                found = await self._chain.find_audits(self._at.run) if view.run.num_audits else []
-                self._report({audit.key: audit for audit in found})
-                self._seen, self._next_look = seen, view.slot + REREAD_SLOTS
+            if seen not in self._seen or view.slot >= self._next_look:
+                run, is_whole = await self._read(view)
+                self._next_look = view.slot + (RELIST_SLOTS if is_whole else REREAD_SLOTS)
+                # The answer may be newer than the view, which catches up later.
+                self._seen = frozenset({seen, (run.event_sequence, run.chain_hash)})
             self._rests = {about: end for about, end in self._rests.items() if end > view.slot}
             self._view = view
         waiting, self._next = self._next, None
@@ -145,8 +149,12 @@ class AuditTracker:
         self._rests[key, step] = until
 
     def landed(self, key: AuditKey, step: str, slot: int) -> None:
-        """Remember that a step of an audit landed: views up to its slot need not show it."""
+        """Remember that a step of an audit landed: the next refresh reads what it changed.
+
+        Views up to its slot need not show it.
+        """
         self._rests[key, step] = slot + 1
+        self._seen = frozenset()
 
     def may_try(self, key: AuditKey, step: str, view: NetworkView) -> bool:
         """Tell whether a step was not refused lately, and has not landed since the view."""
@@ -157,14 +165,71 @@ class AuditTracker:
         """The rounds of open audits: somebody may have to judge them."""
         return frozenset(round_ for round_, _target, _kind in self._audits)
 
-    async def _read_rounds(self, view: NetworkView) -> None:
-        run = view.run
-        oldest = max(0, run.round - run.params.ring + 1)
-        found = {r: self._rounds[r] for r in range(oldest, run.round) if r in self._settled}
-        unread = [r for r in range(oldest, run.round) if r not in found]
-        for round_ in await self._chain.read_rounds(self._at.run, unread) if unread else []:
-            if round_ is not None and is_ripe(round_):
-                found[round_.round] = round_
+    async def _read(self, view: NetworkView) -> tuple[RunView, bool]:
+        """Read the rounds and audits that may have changed, with Run. False: an RPC node lags.
+
+        An audit that has settled stays open for cases, hundreds of them in a long run. It changes
+        only with the bonds, or once its time is over; so these are listed only then, and whenever
+        the number of audits is not the expected one.
+        """
+        held = self._held(view)
+        oldest = max(0, view.run.round - view.run.params.ring + 1)
+        unread = [r for r in range(oldest, view.run.round) if r not in held]
+        unsure = self._unsure(view, held)
+        if unread or unsure:
+            run, rounds, audits = await self._chain.read_audited(self._at.run, unread, unsure)
+        else:
+            run, rounds, audits = view.run, [], []
+        found = {key: audit for key, audit in self._audits.items() if key not in unsure}
+        found |= {audit.key: audit for audit in audits if audit is not None}
+        if not run.num_audits:
+            found = {}
+        elif self._must_list(run, found, view.slot):
+            listed = await self._chain.find_audits(self._at.run)
+            found, self._next_list = {one.key: one for one in listed}, view.slot + RELIST_SLOTS
+        self._bonds = run.total_bonds
+        self._report(found)
+        read = {round_.round: round_ for round_ in rounds if round_ is not None}
+        self._take_rounds(held | read, view)
+        is_behind = run.event_sequence < view.run.event_sequence
+        return run, len(read) == len(unread) and not is_behind
+
+    def _held(self, view: NetworkView) -> dict[int, RoundView]:
+        """Return the rounds of the ring that need not be read: settled ones, and the view's."""
+        oldest = max(0, view.run.round - view.run.params.ring + 1)
+        settled = [r for r in self._settled if oldest <= r < view.run.round]
+        held = {r: self._rounds[r] for r in settled}
+        previous = view.previous_round
+        return held if previous is None else held | {previous.round: previous}
+
+    def _unsure(self, view: NetworkView, held: dict[int, RoundView]) -> list[AuditKey]:
+        """Return the audits that any event may have changed, or opened, or closed."""
+        clock = run_clock(view.run, view.slot)
+        known = [
+            audit.key
+            for audit in self._audits.values()
+            if audit.stage != AuditStage.SETTLED or clock > audit.stage_end
+        ]
+        opened = [
+            (round_.round, target, int(AuditKind.WORK))
+            for round_ in held.values()
+            if round_.round not in self._settled
+            for target in bitmap.indices_of(round_.audited)
+        ]
+        return [*known, *(key for key in opened if key not in self._audits)]
+
+    def _must_list(self, run: RunView, found: dict[AuditKey, AuditView], slot: int) -> bool:
+        """Tell whether an audit may have changed that was not read."""
+        stages = {key: audit.stage for key, audit in found.items()}
+        has_ended = any(
+            audit.stage in CASES and stages.get(key) not in CASES
+            for key, audit in self._audits.items()
+        )
+        is_other = run.num_audits != len(found) or run.total_bonds != self._bonds
+        return is_other or has_ended or slot >= self._next_list
+
+    def _take_rounds(self, rounds: dict[int, RoundView], view: NetworkView) -> None:
+        found = {r: round_ for r, round_ in rounds.items() if is_ripe(round_)}
         self._rounds = found
         # The last read comes after the last moment at which a fork may change the round.
         self._settled = {

@@ -29,7 +29,7 @@ async def gather(
     Ends when all committed ones are held or refused, or when it is time to attest with those that
     arrived. So a holder that hangs does not make us late.
     """
-    view = await chain.look()
+    view = await chain.recent()
     collection = _Collection(submissions, published.round)
     handing = _Handing(outboxes(submissions, published))
     try:
@@ -38,7 +38,7 @@ async def gather(
             handing.offer()
             await chain.runtime.wait([*collection.under_way, *handing.under_way])
             collection.take()
-            view = await chain.look()
+            view = await chain.recent()
             is_complete = collection.is_complete and not handing.is_owed
             if is_complete or _is_time(view, plan):
                 break

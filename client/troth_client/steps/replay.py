@@ -107,7 +107,7 @@ class Replay:
         past = self.state.replica.applied()
         if not past:
             return
-        accounts = await self.chain.read_rounds([closure.round for closure in past])
+        accounts = await self.chain.rounds_of(view, [closure.round for closure in past])
         for known, account in zip(past, accounts, strict=True):
             is_undone = known.round >= view.run.round
             is_closed = account is not None and bool(account.flags & RoundFlag.CLOSED)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
@@ -41,7 +42,7 @@ from troth_coordinator.chain.pricing import CapReport, Pricing
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, Account, BytesAt, Rpc
 from troth_coordinator.chain.sender import ConfirmedTransaction, Sender, SendPolicy, Sleeper
-from troth_coordinator.rules.audit_view import AuditView
+from troth_coordinator.rules.audit_view import AuditKey, AuditView
 from troth_coordinator.rules.ids import Slot
 from troth_coordinator.rules.view import (
     CheckpointView,
@@ -59,7 +60,7 @@ class CoordinatorClient:
 
     policy, sleeper: how patiently to send, and how to wait (seconds); tests step a chain there.
     priority: how much may be paid to come first, nothing by default. on_cap: told when the cap of
-    an epoch limits that.
+    an epoch limits that. sends_by: what the sender asks, if it is not `rpc`.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class CoordinatorClient:
         sleeper: Sleeper = asyncio.sleep,
         priority: PriorityPolicy | None = None,
         on_cap: CapReport | None = None,
+        sends_by: Rpc | None = None,
     ) -> None:
         codec = program_codec()
         self.rpc = rpc
@@ -81,7 +83,7 @@ class CoordinatorClient:
         reports = {} if on_cap is None else {"report": on_cap}
         self.pricing = Pricing(rpc, priority or PriorityPolicy(), **reports)
         self._sender = Sender(
-            rpc, codec, policy=self._policy, pricing=self.pricing, sleeper=sleeper
+            sends_by or rpc, codec, policy=self._policy, pricing=self.pricing, sleeper=sleeper
         )
         self._last_seen: dict[Pubkey, tuple[int, int]] = {}
 
@@ -97,14 +99,17 @@ class CoordinatorClient:
             found = f"an account of {account.owner} that is not executable"
             raise ForeignProgramError(str(self.program_id), found)
 
-    async def snapshot(self, run: Pubkey) -> NetworkView:
+    async def snapshot(self, run: Pubkey, round_hint: int | None = None) -> NetworkView:
         """Read a run, its roster, its round and the round before, all at one slot.
 
-        One getMultipleAccounts; a second one only where the round has moved on since the last
-        snapshot (or on the first). Raises AccountMissingError without such a run or roster.
+        One getMultipleAccounts; a second one only where the round is neither the hint nor, without
+        a hint, the one seen last (and on the first). Raises AccountMissingError without such a run
+        or roster.
         """
         if run not in self._last_seen:
             await self.read_run(run)
+        elif round_hint is not None:
+            self._last_seen[run] = (round_hint, self._last_seen[run][1])
         while True:
             round_, ring = self._last_seen[run]
             at = RunAddresses(run, ring, self.program_id)
@@ -123,6 +128,25 @@ class CoordinatorClient:
             round=self._round(keys[2], rounds[0], round_),
             previous_round=self._round(keys[3], rounds[1], round_ - 1),
         )
+
+    async def reread(self, known: NetworkView) -> NetworkView | None:
+        """Read Run and Round again, at one slot; None if more than these two may have changed.
+
+        Every instruction but a commit and an attestation leaves a trace in Run: the number of
+        events and their chained hash. Those two change the Round, presence in the roster, and the
+        quorum in Run.
+        """
+        run = Pubkey(known.run.address)
+        at = RunAddresses.of(known.run, self.program_id)
+        keys = [run, at.round(known.run.round)]
+        slot, (run_account, round_account) = await self.rpc.get_accounts(keys)
+        view = self._seen(run, run_account)
+        if replace(view, quorum_slot=known.run.quorum_slot) != known.run:
+            return None
+        round_ = self._round(keys[1], round_account, view.round)
+        if (round_ is None) != (known.round is None):
+            return None
+        return replace(known, slot=Slot(slot), run=view, round=round_)
 
     async def read_run(self, run: Pubkey) -> RunView:
         """Read a Run account; AccountMissingError if there is none."""
@@ -190,6 +214,35 @@ class CoordinatorClient:
             None if account is None else self._reader.audit(address, account)
             for address, account in zip(addresses, accounts, strict=True)
         ]
+
+    async def read_audited(
+        self, run: Pubkey, rounds: Sequence[int], keys: Sequence[AuditKey]
+    ) -> tuple[RunView, list[RoundView | None], list[AuditView | None]]:
+        """Read a run, and rounds and audits of it, at one slot; more than 99 in several calls."""
+        if run not in self._last_seen:
+            await self.read_run(run)
+        at = RunAddresses(run, self._last_seen[run][1], self.program_id)
+        addresses = [
+            *(at.round(round_) for round_ in rounds),
+            *(audit_address(run, *key, self.program_id) for key in keys),
+        ]
+        most = MAX_ACCOUNTS_PER_CALL - 1
+        accounts: list[Account | None] = []
+        for first in range(0, max(1, len(addresses)), most):
+            chosen = [run, *addresses[first : first + most]]
+            _slot, (run_account, *found) = await self.rpc.get_accounts(chosen)
+            accounts += found
+        return (
+            self._seen(run, run_account),
+            [
+                self._round(address, account, round_)
+                for address, account, round_ in zip(addresses, accounts, rounds, strict=False)
+            ],
+            [
+                None if account is None else self._reader.audit(address, account)
+                for address, account in list(zip(addresses, accounts, strict=True))[len(rounds) :]
+            ],
+        )
 
     async def find_audits(self, run: Pubkey) -> list[AuditView]:
         """Read all open audits and cases of a run, by round, target and kind."""

@@ -338,7 +338,9 @@ class CheckpointView:
 
 @dataclass(frozen=True, slots=True)
 class NetworkView:
-    """Everything a client acts on, read in one call at one slot.
+    """Everything a client acts on, as it was at one slot.
+
+    Between two reads `slot` may go on with the clock: then it is an estimate.
 
     `round` is the ring account of `run.round` where it holds that round (in Commit, Attest and
     Cooldown), `previous_round` that of `run.round - 1`; either is None where there is none.

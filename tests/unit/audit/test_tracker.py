@@ -4,19 +4,18 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.audit_driver import (
-    FROZEN_AT,
-    INDEX,
-    ROUND,
-    AuditDriver,
-    closed_round,
-    settle,
-    view_at,
-)
+from support.audit_driver import INDEX, AuditDriver, closed_round, settle
+from support.audit_node import FROZEN_AT, ROUND, view_at
 from support.audit_views import STAGE_END, audit_view
 from support.views import PARAMS
 
-from troth_client.state.audit_tracker import FORK_SLOTS, PATIENCE_SLOTS, REREAD_SLOTS, asked_for
+from troth_client.state.audit_tracker import (
+    FORK_SLOTS,
+    PATIENCE_SLOTS,
+    RELIST_SLOTS,
+    REREAD_SLOTS,
+    asked_for,
+)
 from troth_coordinator.chain.errors import RpcTimeoutError
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
@@ -37,24 +36,98 @@ def tracker(driver):
     return driver.tracker
 
 
-async def test_nothing_is_asked_while_nothing_seems_to_have_changed(driver, tracker):
-    for slot in range(FROZEN_AT + 1, FROZEN_AT + 1 + REREAD_SLOTS):
+async def test_nothing_is_asked_while_nothing_has_changed(driver, tracker):
+    driver.node.rounds = {number: closed_round(number) for number in range(ROUND + 2)}
+    for slot in range(FROZEN_AT + 1, FROZEN_AT + 1 + RELIST_SLOTS):
         await tracker.refresh(view_at(slot))
+    assert len(driver.node.asked) == 1
+    await tracker.refresh(view_at(FROZEN_AT + 1 + RELIST_SLOTS))
+    assert len(driver.node.asked) == 2
+
+
+async def test_a_node_that_lags_behind_the_view_is_asked_again_soon(driver, tracker):
+    driver.node.rounds = {number: closed_round(number) for number in range(ROUND + 2)}
+    driver.node.view = view_at(sequence=6)
+    for slot in range(FROZEN_AT + 1, FROZEN_AT + 1 + REREAD_SLOTS):
+        await tracker.refresh(view_at(slot, sequence=7))
+    assert len(driver.node.asked) == 1
+    await tracker.refresh(view_at(FROZEN_AT + 1 + REREAD_SLOTS, sequence=7))
+    assert len(driver.node.asked) == 2
+
+
+async def test_settled_audits_are_not_read_again_for_every_event(driver, tracker):
+    """They stay open for cases, hundreds of them in a long run."""
+    settled = audit_view(AuditStage.SETTLED, target=1)
+    driver.node.audits = [audit_view(), settled]
+    await tracker.refresh(view_at())
     assert driver.node.num_reads == 1
-    await tracker.refresh(view_at(FROZEN_AT + 1 + REREAD_SLOTS))
-    assert driver.node.num_reads == 2, "the node that answered may have lagged"
+    for sequence in range(2, 12):
+        await tracker.refresh(view_at(sequence=sequence))
+    assert driver.node.num_reads == 1
+    assert driver.node.asked_audits[-1] == [WORK]
+
+
+@pytest.mark.parametrize(
+    "event",
+    ["it closes", "a case opens about it", "another opens", "its time is over"],
+)
+async def test_what_happens_to_a_settled_audit_is_seen_at_once(driver, tracker, event):
+    settled = audit_view(AuditStage.SETTLED, target=1)
+    other = audit_view(AuditStage.ACCUSED, target=1)
+    driver.node.audits = [audit_view(), settled]
+    await tracker.refresh(view_at())
+    view = view_at(sequence=2)
+    if event == "it closes":
+        driver.node.audits = [audit_view()]
+    elif event == "a case opens about it":
+        driver.node.audits = [audit_view(), other]
+        driver.node.view = view_at(total_bonds=5)
+    elif event == "another opens":
+        driver.node.audits.append(audit_view(target=2))
+    else:
+        driver.node.audits = [audit_view(), other]
+        view = view_at(settled.stage_end + 1, sequence=2)
+    await tracker.refresh(view)
+    assert {audit.key: audit.stage for audit in tracker.audits(view_at())} == {
+        audit.key: audit.stage for audit in driver.node.audits
+    }
+
+
+async def test_when_a_case_ends_all_audits_are_listed(driver, tracker):
+    """Another may have opened at once, with the same bond."""
+    driver.node.audits = [
+        audit_view(AuditStage.CASE_REVEAL),
+        audit_view(AuditStage.SETTLED, target=1),
+    ]
+    await tracker.refresh(view_at())
+    driver.node.audits = [
+        audit_view(AuditStage.DECIDED),
+        audit_view(AuditStage.ACCUSED, target=1),
+    ]
+    await tracker.refresh(view_at(sequence=2))
+    assert tracker.find(ROUND, 1).stage is AuditStage.ACCUSED
+
+
+async def test_an_audit_that_the_round_shows_is_read_without_a_list(driver, tracker):
+    """Its address follows from the round before, which every view holds."""
+    driver.node.audits = [audit_view()]
+    await tracker.refresh(view_at())
+    driver.node.audits.append(audit_view(target=1, round=ROUND + 1))
+    before = closed_round(ROUND + 1, audited=0b10)
+    await tracker.refresh(replace(view_at(sequence=2), previous_round=before))
+    assert driver.node.num_reads == 1
+    assert tracker.find(ROUND + 1, 1) is not None
 
 
 async def test_every_event_of_the_run_is_a_reason_to_ask_also_on_another_fork(driver, tracker):
     await tracker.refresh(view_at())
     await tracker.refresh(view_at(sequence=2))
-    assert driver.node.num_reads == 2
+    assert len(driver.node.asked) == 2
     await tracker.refresh(view_at(sequence=2, chain_hash=b"f" * 32))
-    assert driver.node.num_reads == 3
+    assert len(driver.node.asked) == 3
 
 
 async def test_no_audit_is_looked_for_where_the_run_has_none(driver, tracker):
-    driver.node.audits = [audit_view()]
     view = view_at()
     await tracker.refresh(replace(view, run=replace(view.run, num_audits=0)))
     assert driver.node.num_reads == 0
@@ -236,7 +309,7 @@ async def test_every_task_that_waits_gets_the_next_view(driver, tracker):
     await tracker.refresh(later)
     for task in waiting:
         assert await task is later
-    assert driver.node.num_reads == 1
+    assert len(driver.node.asked) == 1
 
 
 async def test_a_search_that_ends_wakes_its_judge_before_the_next_look(driver, tracker):
@@ -263,9 +336,24 @@ async def test_a_look_that_fails_wakes_nobody_and_the_next_one_does(driver, trac
 async def test_two_refreshes_at_once_read_one_after_the_other(driver, tracker):
     """The task of audits and the task of rounds both refresh at the end of a run."""
     await asyncio.gather(tracker.refresh(view_at()), tracker.refresh(view_at()))
-    assert driver.node.num_reads == 1, "the second finds that nothing has changed"
+    assert len(driver.node.asked) == 1, "the second finds that nothing has changed"
 
 
 def test_a_view_is_asked_for_before_anything_was_read(driver):
     with pytest.raises(RuntimeError, match="refresh"):
         _ = driver.tracker.view
+
+
+async def test_our_own_step_is_read_once_and_not_again_when_the_view_catches_up(driver, tracker):
+    driver.node.rounds = {number: closed_round(number) for number in range(ROUND + 2)}
+    driver.node.audits = [audit_view()]
+    await tracker.refresh(view_at())
+    driver.node.view = view_at(sequence=2)
+    tracker.landed(WORK, "verdict_committed", FROZEN_AT + 1)
+    for slot in range(FROZEN_AT + 2, FROZEN_AT + 6):
+        await tracker.refresh(view_at(slot))
+    assert len(driver.node.asked) == 2
+    await tracker.refresh(view_at(FROZEN_AT + 6, sequence=2))
+    assert len(driver.node.asked) == 2
+    await tracker.refresh(view_at(FROZEN_AT + 7, sequence=3))
+    assert len(driver.node.asked) == 3

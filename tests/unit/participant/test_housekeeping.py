@@ -5,17 +5,8 @@ import gc
 from dataclasses import replace
 
 import pytest
-from support.audit_driver import (
-    AUDIT,
-    FROZEN_AT,
-    INDEX,
-    ROUND,
-    AuditDriver,
-    closed_round,
-    complaints,
-    settle,
-    view_at,
-)
+from support.audit_driver import AUDIT, INDEX, AuditDriver, closed_round, complaints, settle
+from support.audit_node import FROZEN_AT, ROUND, view_at
 from support.audit_views import audit_view
 from support.views import PARAMS, RUN_ADDRESS, round_view
 
@@ -219,10 +210,10 @@ async def test_the_run_is_moved_on_although_no_audit_can_be_read(driver):
     audits = driver.start(run_audits(driver.member))
     running = await begin(driver)
 
-    async def away(_run):
+    async def away(*_about):
         raise AWAY
 
-    driver.node.find_audits = away
+    driver.node.read_audited = away
     for slot in (LATE, LATE + 1):
         await driver.look(view_at(slot, phase=Phase.COMMIT))
     assert len(driver.named("cranked")) == 2

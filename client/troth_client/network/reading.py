@@ -1,0 +1,205 @@
+"""Reading the chain: a look reads everything, or only the accounts that can have changed.
+
+Owns: when the watcher asks an RPC node, for which accounts, and the slot in between.
+Never: sends, hands out views, or acts on a push: that only says when to read.
+Next: `watch.py`; `troth_coordinator/chain/subscription.py` for the pushes.
+
+    Run as it was      -> a commit or an attestation at most: only Run and Round are read
+    Run has changed    -> everything is read, at one slot
+    nothing was pushed -> read again after 5 s, or after 2 s where nobody pushes
+    in between         -> the view as it was, at the slot that the clock makes it
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.subscription import Mark, RunPushes, mark_of
+from troth_coordinator.rules.ids import Slot
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView
+
+PUSHED_SECONDS: Final = 4.5
+"""A view is at most so old where changes are pushed: no change is missed for longer."""
+POLLED_SECONDS: Final = 2.0
+"""The same where nobody pushes."""
+FIRST_SECONDS: Final = 1.0
+"""The same until the pace of slots is known."""
+LATE_SECONDS: Final = 2.0
+"""A push may come so long after a look that showed the change."""
+HEED_SECONDS: Final = 1.0
+"""A push that looks do not bear out (yet) is heeded no more often."""
+MAX_AHEAD_SLOTS: Final = 16
+"""A push from so far ahead of the looks is no honest one."""
+PACE_SECONDS: Final = 2.0
+"""The pace of slots is measured over at least this time."""
+OPEN: Final = (Phase.COMMIT, Phase.ATTEST)
+"""Phases with many events that nobody waits for: those of audits."""
+
+
+class Reader(Protocol):
+    """The reads of a watcher."""
+
+    async def read(self) -> NetworkView:
+        """Read the chain now."""
+        ...
+
+    async def newest(self) -> NetworkView:
+        """Return the view that is good enough for waiting; read only if that is due."""
+        ...
+
+    def expect_change(self) -> None:
+        """Learn that an act of ours has landed, which the next view has to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeReader:
+    """Reads everything at each look."""
+
+    client: CoordinatorClient
+    run: Pubkey
+
+    async def read(self) -> NetworkView:
+        """Read everything."""
+        return await self.client.snapshot(self.run)
+
+    async def newest(self) -> NetworkView:
+        """Read everything."""
+        return await self.read()
+
+    def expect_change(self) -> None:
+        """Do nothing: every look reads everything."""
+
+
+class LeanReader:
+    """Reads as little as possible; see the module docstring for the rule. clock: in seconds."""
+
+    def __init__(
+        self,
+        client: CoordinatorClient,
+        run: Pubkey,
+        pushes: RunPushes,
+        clock: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._run = run
+        self._pushes = pushes
+        self._clock = clock
+        self._view: NetworkView | None = None
+        self._read_at = 0.0
+        self._num_acts = self._num_shown = 0
+        self._unpushed: tuple[float, Mark] | None = None
+        self._heeded_at = 0.0
+        self._pace = _Pace()
+
+    async def read(self) -> NetworkView:
+        """Read Run and Round; everything where Run has changed, or a push says so."""
+        known, num_acts = self._view, self._num_acts
+        view: NetworkView | None = None
+        mark = None if known is None else self._pushed(known)
+        if known is not None and (mark is None or _is_quorum(mark, known)):
+            view = await self._client.reread(known)
+        if view is None:
+            hint = None if mark is None else mark.round
+            view = await self._client.snapshot(self._run, hint)
+        self._num_shown = num_acts
+        self._compare(known, view)
+        self._view, self._read_at = view, self._clock()
+        self._pace.observe(self._read_at, view.slot)
+        return view
+
+    async def newest(self) -> NetworkView:
+        """Return the last view at the slot of now, or read if that is due."""
+        known = self._view
+        if known is None or self._is_due(known):
+            return await self.read()
+        return replace(known, slot=self._pace.slot(self._clock()))
+
+    def expect_change(self) -> None:
+        """Read at the next look."""
+        self._num_acts += 1
+
+    def _is_due(self, known: NetworkView) -> bool:
+        now = self._clock()
+        if self._num_acts > self._num_shown or now - self._read_at >= self._patience():
+            return True
+        mark = self._pushed(known)
+        if mark is None or now - self._heeded_at < HEED_SECONDS:
+            return False
+        is_awaited = mark.edge != mark_of(known.run, known.slot).edge
+        if not is_awaited and known.run.phase in OPEN:
+            return False
+        self._heeded_at = now
+        return True
+
+    def _patience(self) -> float:
+        if not self._pace.is_known:
+            return FIRST_SECONDS
+        return PUSHED_SECONDS if self._pushes.is_live else POLLED_SECONDS
+
+    def _pushed(self, known: NetworkView) -> Mark | None:
+        """Return the newest mark if the view does not show it yet."""
+        mark = self._pushes.newest
+        if mark is None or mark.slot < known.slot:
+            return None
+        return None if mark == mark_of(known.run, mark.slot) else mark
+
+    def _compare(self, known: NetworkView | None, view: NetworkView) -> None:
+        """Drop pushes that did not say what happened, or said what did not."""
+        now, mark = self._clock(), self._pushes.newest
+        shown = mark_of(view.run, view.slot)
+        if mark is not None and mark.slot > view.slot + MAX_AHEAD_SLOTS:
+            self._pushes.distrust()
+        if not self._pushes.is_live or (self._unpushed and _has_come(mark, self._unpushed[1])):
+            self._unpushed = None
+        if self._unpushed is not None and now - self._unpushed[0] >= LATE_SECONDS:
+            self._unpushed = None
+            self._pushes.distrust()
+        has_changed = known is not None and shown != mark_of(known.run, view.slot)
+        if has_changed and self._pushes.is_live and not _has_come(mark, shown):
+            self._unpushed = self._unpushed or (now, shown)
+
+
+def _has_come(mark: Mark | None, shown: Mark) -> bool:
+    """Tell whether the newest push is as new as what a look has shown."""
+    if mark is None:
+        return False
+    is_same = mark == replace(shown, slot=mark.slot)
+    return is_same or mark.slot >= shown.slot or mark.event_sequence > shown.event_sequence
+
+
+def _is_quorum(mark: Mark, known: NetworkView) -> bool:
+    """Tell whether a mark differs from a view in the quorum only, which the reread shows, too."""
+    run = replace(known.run, quorum_slot=mark.quorum_slot)
+    return mark == mark_of(run, mark.slot)
+
+
+class _Pace:
+    """The slot of now, from the slots that were read and the clock."""
+
+    def __init__(self) -> None:
+        self._anchor: tuple[float, int] | None = None
+        self._last = (0.0, 0)
+        self._slots_per_second: float | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether two reads lie far enough apart to tell."""
+        return self._slots_per_second is not None
+
+    def observe(self, now: float, slot: int) -> None:
+        """Take note of a slot that was read."""
+        self._last = (now, slot)
+        if self._anchor is None or slot < self._anchor[1]:
+            self._anchor = (now, slot)
+        elif now - self._anchor[0] >= PACE_SECONDS:
+            self._slots_per_second = (slot - self._anchor[1]) / (now - self._anchor[0])
+            self._anchor = (now, slot)
+
+    def slot(self, now: float) -> Slot:
+        """Return the slot that was read last, and those that have passed since at that pace."""
+        at, slot = self._last
+        return Slot(slot + int((now - at) * (self._slots_per_second or 0.0)))

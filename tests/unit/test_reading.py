@@ -1,0 +1,260 @@
+"""Looks read little and never too late, on a clock that the test moves."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from solders.pubkey import Pubkey
+from support.views import network, round_view, run_view
+
+from troth_client.network.reading import (
+    FIRST_SECONDS,
+    HEED_SECONDS,
+    LATE_SECONDS,
+    MAX_AHEAD_SLOTS,
+    PUSHED_SECONDS,
+    LeanReader,
+)
+from troth_coordinator.chain.subscription import Mark, mark_of
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView
+
+TICK_SECONDS = 0.4
+"""A slot, and the time between two looks of the watcher."""
+
+
+@dataclass
+class Pushes:
+    """The newest push, as the test writes it."""
+
+    newest: Mark | None = None
+    is_live: bool = True
+    num_dropped: int = 0
+
+    def distrust(self) -> None:
+        self.newest, self.is_live = None, False
+        self.num_dropped += 1
+
+
+@dataclass
+class Node:
+    """A chain whose Run may be changed, and the clock of its slots."""
+
+    run: Any = field(
+        default_factory=lambda: run_view(round=3, phase=Phase.COMMIT, event_sequence=7)
+    )
+    round: Any = field(default_factory=lambda: round_view(round=3))
+    seconds: float = 100.0
+    slots_per_second: float = 1 / TICK_SECONDS
+    lag_slots: int = 0
+    reads: list[str] = field(default_factory=list)
+    hints: list[int | None] = field(default_factory=list)
+
+    @property
+    def slot(self) -> int:
+        return int(1_000 + (self.seconds - 100.0) * self.slots_per_second + 1e-9) - self.lag_slots
+
+    async def snapshot(self, _run: Pubkey, round_hint: int | None = None) -> NetworkView:
+        self.reads.append("all")
+        self.hints.append(round_hint)
+        view = network(slot=self.slot, run=self.run)
+        return replace(view, round=self.round, previous_round=None)
+
+    async def reread(self, known: NetworkView) -> NetworkView | None:
+        self.reads.append("round")
+        if replace(self.run, quorum_slot=known.run.quorum_slot) != known.run:
+            return None
+        return replace(known, slot=self.slot, run=self.run, round=self.round)
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.node, self.pushes = Node(), Pushes()
+        client: Any = self.node
+        pushes: Any = self.pushes
+        self.reader = LeanReader(client, Pubkey.default(), pushes, lambda: self.node.seconds)
+
+    async def steady(self) -> "Bench":
+        """Read until the pace of slots is known."""
+        await self.pass_seconds(5 * FIRST_SECONDS)
+        await self.reader.read()
+        self.node.reads.clear()
+        return self
+
+    async def pass_seconds(self, seconds: float) -> list[NetworkView]:
+        """Let the watcher ask for the newest view as often as it does."""
+        views = []
+        for _ in range(round(seconds / TICK_SECONDS)):
+            self.node.seconds += TICK_SECONDS
+            views.append(await self.reader.newest())
+        return views
+
+    def change(self, *, is_pushed: bool = True, **fields: Any) -> None:
+        """Let something happen on chain."""
+        self.node.run = replace(
+            self.node.run, event_sequence=self.node.run.event_sequence + 1, **fields
+        )
+        if is_pushed:
+            self.pushes.newest = mark_of(self.node.run, self.node.slot)
+
+
+@pytest.fixture
+async def bench() -> Bench:
+    return await Bench().steady()
+
+
+async def test_a_quiet_minute_is_a_read_of_run_and_round_every_five_seconds(bench):
+    views = await bench.pass_seconds(60)
+    assert bench.node.reads == ["round"] * 12
+    assert len(views) == 150
+
+
+async def test_nobody_waits_longer_for_a_change_that_is_not_pushed(bench):
+    await bench.pass_seconds(1)
+    bench.change(is_pushed=False, round=4)
+    views = await bench.pass_seconds(5)
+    assert views[-1].run.round == 4
+
+
+async def test_without_pushes_a_minute_is_a_read_every_two_seconds(bench):
+    bench.pushes.is_live = False
+    await bench.pass_seconds(60)
+    assert bench.node.reads == ["round"] * 30
+
+
+async def test_slots_go_on_between_reads(bench):
+    views = await bench.pass_seconds(4)
+    assert bench.node.reads == []
+    ahead = [view.slot - (1_013 + number) for number, view in enumerate(views)]
+    assert set(ahead) <= {-1, 0, 1}
+    assert [view.slot for view in views] == sorted(view.slot for view in views)
+
+
+async def test_slots_stand_still_with_the_chain(bench):
+    await bench.pass_seconds(PUSHED_SECONDS + TICK_SECONDS)
+    bench.node.slots_per_second = 0.0
+    bench.node.lag_slots = -1_030
+    await bench.pass_seconds(2 * PUSHED_SECONDS + 2 * TICK_SECONDS)
+    slots = {view.slot for view in await bench.pass_seconds(2)}
+    assert slots == {2_030}
+
+
+async def test_the_edge_of_a_phase_is_read_at_once_when_it_is_pushed(bench):
+    bench.change(phase=Phase.ATTEST, phase_start_slot=1_020)
+    (view,) = await bench.pass_seconds(TICK_SECONDS)
+    assert view.run.phase == Phase.ATTEST
+    assert bench.node.reads == ["all"]
+
+
+async def test_a_quorum_is_read_at_once_and_only_run_and_round(bench):
+    bench.node.run = replace(bench.node.run, quorum_slot=1_020)
+    bench.pushes.newest = mark_of(bench.node.run, bench.node.slot)
+    (view,) = await bench.pass_seconds(TICK_SECONDS)
+    assert view.run.quorum_slot == 1_020
+    assert bench.node.reads == ["round"]
+
+
+async def test_a_new_round_that_is_pushed_is_asked_for_by_its_number(bench):
+    bench.change(round=4)
+    await bench.pass_seconds(TICK_SECONDS)
+    assert bench.node.hints[-1] == 4
+
+
+async def test_events_of_audits_wait_for_the_next_read(bench):
+    await bench.pass_seconds(1.2)
+    for _ in range(3):
+        bench.change()
+        await bench.pass_seconds(TICK_SECONDS)
+    assert bench.node.reads == []
+    views = await bench.pass_seconds(5)
+    assert bench.node.reads == ["all"]
+    assert views[-1].run.event_sequence == 10
+
+
+async def test_while_no_round_is_open_every_event_is_awaited(bench):
+    bench.change(phase=Phase.WARMUP, phase_start_slot=1_020)
+    await bench.pass_seconds(HEED_SECONDS + TICK_SECONDS)
+    bench.node.reads.clear()
+    bench.change()
+    await bench.pass_seconds(TICK_SECONDS)
+    assert bench.node.reads == ["all"]
+
+
+async def test_our_own_act_is_looked_for_at_once(bench):
+    bench.change(is_pushed=False)
+    bench.reader.expect_change()
+    (view,) = await bench.pass_seconds(TICK_SECONDS)
+    assert view.run.event_sequence == 8
+    assert bench.node.reads == ["round", "all"]
+
+
+async def test_whoever_acts_now_reads_now(bench):
+    bench.node.round = round_view(round=3, committed=0b11)
+    assert (await bench.reader.newest()).round.committed != 0b11
+    assert (await bench.reader.read()).round.committed == 0b11
+
+
+async def test_a_silent_subscription_is_dropped(bench):
+    """It was live and took the subscription, then said nothing of what happened."""
+    bench.change(is_pushed=False, round=4)
+    await bench.pass_seconds(5)
+    assert bench.pushes.num_dropped == 0
+    await bench.pass_seconds(5)
+    assert bench.pushes.num_dropped == 1
+    bench.node.reads.clear()
+    await bench.pass_seconds(10)
+    assert len(bench.node.reads) == 5
+
+
+async def test_a_push_that_is_only_late_is_no_silence(bench):
+    bench.change(is_pushed=False, round=4)
+    await bench.reader.read()
+    await bench.pass_seconds(LATE_SECONDS / 2)
+    bench.pushes.newest = mark_of(bench.node.run, bench.node.slot)
+    await bench.pass_seconds(4 * PUSHED_SECONDS)
+    assert bench.pushes.num_dropped == 0
+
+
+async def test_pushes_of_a_change_that_no_look_shows_cost_a_read_a_second(bench):
+    mark = mark_of(bench.node.run, 0)
+    for _ in range(25):
+        edge = (mark.edge[0] + 1, *mark.edge[1:])
+        bench.pushes.newest = Mark(bench.node.slot + 8, edge, 99)
+        await bench.pass_seconds(TICK_SECONDS)
+    assert len(bench.node.reads) <= 10
+
+
+async def test_a_push_from_the_future_ends_the_subscription(bench):
+    mark = mark_of(bench.node.run, 0)
+    bench.pushes.newest = Mark(bench.node.slot + MAX_AHEAD_SLOTS + 10, (9, *mark.edge[1:]), 99)
+    await bench.pass_seconds(TICK_SECONDS)
+    assert bench.pushes.num_dropped == 1
+
+
+async def test_a_push_from_the_past_is_no_reason_to_look(bench):
+    mark = mark_of(bench.node.run, 0)
+    bench.pushes.newest = Mark(900, (1, *mark.edge[1:]), 3)
+    await bench.pass_seconds(2)
+    assert bench.node.reads == []
+
+
+async def test_what_the_node_cannot_say_is_asked_again_at_the_next_look(bench):
+    """The view does not go on by itself while the node is away."""
+    reread, bench.node.reread = bench.node.reread, None
+    bench.reader.expect_change()
+    for _ in range(2):
+        with pytest.raises(TypeError):
+            await bench.pass_seconds(TICK_SECONDS)
+    bench.node.reread = reread
+    await bench.pass_seconds(TICK_SECONDS)
+    assert bench.node.reads == ["round"]
+
+
+async def test_looks_that_are_a_moment_ahead_of_each_push_end_no_subscription(bench):
+    """The socket and the looks are two connections: either may be the first."""
+    for round_ in range(4, 10):
+        bench.change(is_pushed=False, round=round_)
+        await bench.reader.read()
+        bench.pushes.newest = mark_of(bench.node.run, bench.node.slot)
+        await bench.pass_seconds(PUSHED_SECONDS)
+    assert bench.pushes.num_dropped == 0
