@@ -57,7 +57,9 @@ async def test_a_verdict_is_revealed_before_the_weights_are_read(run_factory):
     Hiding a committed verdict is the dearest fault of all. The reveal needs the file with the salt
     and nothing else, so it is sent first: fay is paid like the others. Threat T46.
     """
-    run = await run_factory.create(10, **JUDGED | {"verdict_commit_slots": 2 * SLOTS})
+    # Fay's own payload may be drawn meanwhile, and openings come after the weights.
+    windows = {"verdict_commit_slots": 2 * SLOTS, "openings_slots": 3 * SLOTS}
+    run = await run_factory.create(10, **JUDGED | windows)
     death = mortal(run, "fay", "verdict_committed")
     await start_members(run, SIX)
     fay, tale = member(run, "fay"), Chronicle(run)
