@@ -23,19 +23,12 @@ INTERRUPTED = interrupts.EXIT_CODE
 def main() -> int:
     """Run the command that the process was started with."""
     interrupts.end_at_once()
-    _keep_libraries_quiet()
+    from troth_client.telemetry.library_logs import keep_libraries_quiet
+
+    keep_libraries_quiet(sys.stderr)
     code = run(sys.argv[1:])
     interrupts.ignore()
     return code
-
-
-def _keep_libraries_quiet() -> None:
-    """Let libraries warn in one line each: asyncio would print tracebacks, even at our exit."""
-    import logging
-
-    from troth_client.telemetry.library_logs import LineHandler
-
-    logging.getLogger().addHandler(LineHandler(sys.stderr))
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -21,6 +21,7 @@ from troth_client.round import run_round
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
 from troth_coordinator.chain.errors import RpcDisagreementError
+from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
 from troth_coordinator.rules.ids import RoundIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import PRESENT
@@ -32,8 +33,9 @@ MOST_RECOVERIES = 2
 """How often a participant goes on from the same checkpoint before it gives up."""
 DISAGREEMENT_SLOTS = 25
 """How long a participant waits before it asks RPC nodes again that disagreed."""
-STRANGE_LOOKS = 3
-"""How many looks in a row must show that our place is taken or barred: one may be a bad answer."""
+STRANGE_SLOTS = 2 * MAX_LAG_SLOTS
+"""For so long every look must show that our place is taken or barred, before that is believed: an
+RPC node that lags shows a time before we joined."""
 
 
 async def begin(member: Member) -> None:
@@ -99,7 +101,7 @@ class _Phases:
         self._is_short = False
         self._next_view: NetworkView | None = None
         self._recovered: Counter[RoundIndex] = Counter()
-        self._num_strange = 0
+        self._strange_slot: int | None = None
         self.num_failures = 0
 
     async def turn(self) -> NetworkView | None:
@@ -146,15 +148,18 @@ class _Phases:
         return None
 
     def _stands(self, view: NetworkView) -> bool:
-        """Tell whether our entry is ours; raise once several looks in a row say that it is not."""
+        """Tell whether our entry is ours; raise once every look for long says that it is not."""
+        chain = self._member.chain
         try:
-            check_standing(self._member.chain, view)
+            check_standing(chain, view)
         except (ReplacedError, BarredError):
-            self._num_strange += 1
-            if self._num_strange == STRANGE_LOOKS:
+            if self._strange_slot is None:
+                self._strange_slot = view.slot
+            if view.slot - self._strange_slot >= STRANGE_SLOTS:
                 raise
+            chain.watch.expect_change()  # a view from before we joined is not shown again
             return False
-        self._num_strange = 0
+        self._strange_slot = None
         return True
 
     async def _wait(self) -> None:

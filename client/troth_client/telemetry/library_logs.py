@@ -7,6 +7,7 @@ Next: `participant/process.py`, which wraps a participant; `troth_cli/main.py` f
 
 import contextlib
 import logging
+import sys
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -40,6 +41,23 @@ class LineHandler(logging.Handler):
             with contextlib.suppress(OSError, ValueError):
                 self._stream.write(f"warning: {record.name}: {summary(record)}\n")
                 self._stream.flush()
+
+
+def keep_libraries_quiet(stream: TextIO) -> None:
+    """Let libraries warn on the stream in one line each, from now on.
+
+    Errors of destructors come through it, too. Python prints those with a traceback, and Ctrl-C in
+    the middle of a constructor leaves a half-made object behind.
+    """
+    logging.getLogger().addHandler(LineHandler(stream))
+    sys.unraisablehook = _log_unraisable
+
+
+def _log_unraisable(found: "sys.UnraisableHookArgs") -> None:
+    where = getattr(found.object, "__qualname__", type(found.object).__qualname__)
+    error = found.exc_value
+    about = None if error is None else (type(error), error, error.__traceback__)
+    logging.getLogger("python").warning("ignored in %s", where, exc_info=about)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from troth_client.telemetry.library_logs import as_events
 
 FORGETTING = """
 import asyncio, sys
-from troth_cli import main
+from troth_client.telemetry.library_logs import keep_libraries_quiet
 
 async def work():
     async def fail():
@@ -24,7 +24,7 @@ async def work():
     asyncio.create_task(fail())
     await asyncio.sleep(0.01)
 
-main._keep_libraries_quiet()
+keep_libraries_quiet(sys.stderr)
 asyncio.run(work())
 """
 
@@ -44,6 +44,27 @@ def test_an_error_that_nobody_awaited_is_one_line_or_none(error, shown):
     command = [sys.executable, "-c", FORGETTING.format(error=error)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stderr == shown
+
+
+HALF_MADE = """
+import sys
+from troth_client.telemetry.library_logs import keep_libraries_quiet
+
+class Loop:
+    def __del__(self):
+        self.socket.close()
+
+keep_libraries_quiet(sys.stderr)
+Loop()
+"""
+
+
+def test_an_error_of_a_destructor_is_one_line():
+    """Ctrl-C in the middle of a constructor leaves a half-made object behind."""
+    command = [sys.executable, "-c", HALF_MADE]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    missing = "AttributeError: 'Loop' object has no attribute 'socket'"
+    assert done.stderr == f"warning: python: ignored in Loop.__del__ ({missing})\n"
 
 
 async def test_in_a_participant_it_is_an_event(capfd):
