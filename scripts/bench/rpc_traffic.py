@@ -28,6 +28,7 @@ from troth_client.telemetry.event_log import EventLog
 from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.chain.priority import DEFAULT_POLICY, PriorityPolicy
 from troth_coordinator.rules.settings import RunSettings
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.fleet import Fleet, preload
@@ -58,6 +59,7 @@ PURPOSES = {
     "getSignatureStatuses": "sends",
     "getBlockHeight": "sends",
     "getTransaction": "sends",
+    "getRecentPrioritizationFees": "sends",
 }
 """The purpose of each method; rounds that audits read count as looks."""
 
@@ -239,7 +241,12 @@ def _participants(
         SlowParticipant(
             replace(
                 process,
-                settings=replace(process.settings, rpc_urls=(line.http.url,), poll_seconds=0.4),
+                settings=replace(
+                    process.settings,
+                    rpc_urls=(line.http.url,),
+                    poll_seconds=0.4,
+                    priority=PriorityPolicy.parse(DEFAULT_POLICY),
+                ),
             ),
             seconds,
         )

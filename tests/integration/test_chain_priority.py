@@ -12,10 +12,16 @@ from solders.transaction import VersionedTransaction
 from support.chain import SOL, World, key
 from support.faulty_rpc import Faults, always, first
 from support.fields import assert_fields
+from support.hostile_rpc import HostileServer, http, reply
 
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
-from troth_coordinator.chain.errors import BlockhashExpiredError, InsufficientFundsError
+from troth_coordinator.chain.errors import (
+    BlockhashExpiredError,
+    InsufficientFundsError,
+    MalformedReplyError,
+)
 from troth_coordinator.chain.failover import FailoverRpc
+from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.priority import FULL_WINDOW, EpochLamports, PriorityPolicy
 from troth_localnet.fees import priority_fee, unit_price
 
@@ -36,6 +42,7 @@ class Window:
     world: World
     end: int
     is_due: bool = True
+    wants_record: bool = True
     states: list = field(default_factory=list)
 
     @property
@@ -150,6 +157,20 @@ async def test_a_rush_that_nobody_foresaw_is_outbid_before_the_window_closes():
     assert world.epoch.held == 0
 
 
+async def test_without_its_record_a_send_costs_what_the_attempt_that_landed_had_offered():
+    world = paying("percentile:50", faults=Faults(forget=always))
+    world.chain.advance(150)
+    alice = world.wallet("alice")
+    world.rush(2_000_000)
+    before = world.balance(alice.pubkey())
+    window = Window(world, world.chain.slot + WINDOW, wants_record=False)
+    sent = await world.client.send([pay(alice)], [alice], window)
+    assert len({lamports for _, lamports in world.offered}) > 2
+    assert sent.fee_lamports == before - world.balance(alice.pubkey()) - SOL
+    assert not sent.is_complete
+    assert "forget" not in world.faults.num_calls
+
+
 async def test_a_rush_above_the_cap_is_not_paid():
     world = paying("percentile:50", cap=1_000, slots_per_sleep=5)
     alice = world.wallet("alice")
@@ -206,3 +227,15 @@ async def test_of_several_nodes_another_one_knows_the_fees():
     other.rush(5_000, slots=3)
     nodes = FailoverRpc({"one": world.rpc, "two": other.rpc})
     assert (await nodes.recent_fees([BOB]))[-1] == 5_000
+
+
+@pytest.mark.parametrize("fee", [-1, 2**64, 1.5, True, "7", None, 10**400])
+async def test_a_fee_that_is_no_price_is_malformed(fee):
+    """A price below nothing cannot be signed: it would end whoever asks."""
+    fees = [{"slot": 5, "prioritizationFee": fee}]
+    async with (
+        HostileServer(lambda request: http(reply(fees, request))) as server,
+        HttpRpc(server.url) as rpc,
+    ):
+        with pytest.raises(MalformedReplyError):
+            await rpc.recent_fees([BOB])

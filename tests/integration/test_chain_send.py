@@ -1,5 +1,7 @@
 """Sending against a chain that loses, delays and repeats: one effect, and a clear word."""
 
+from dataclasses import dataclass
+
 import pytest
 from solders.account import Account
 from solders.pubkey import Pubkey
@@ -204,6 +206,28 @@ async def test_a_record_that_never_comes():
     assert sent.fee_lamports == 5_000
     assert sent.compute_units == 0
     assert sent.events == ()
+
+
+@dataclass
+class Bystander:
+    """Follows a send and needs no record of it."""
+
+    is_due: bool = True
+    window_left: int | None = None
+    wants_record: bool = False
+
+    def waiting(self, _state):
+        pass
+
+
+async def test_a_failure_on_chain_is_named_also_where_nobody_wants_the_record():
+    world = World()
+    authority = await world.create()
+    world.faults.raw = always
+    step = make.init_round(authority.at, authority.key.pubkey(), 3)
+    with pytest.raises(ProgramRefusedError) as caught:
+        await world.client.send([step], [authority.key], Bystander())
+    assert caught.value.name == "AccountAlreadyExists"
 
 
 async def test_a_record_that_comes_late():

@@ -13,6 +13,7 @@ import typer
 from troth_cli.options import AsOwner, From, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Facts, Grid, Output
+from troth_coordinator.chain.priority import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -88,7 +89,7 @@ class WitnessOptions(AsOwner):
             help="none, fixed:N (micro-lamports per compute unit), or percentile:P of what others "
             "lately paid to write the same accounts. More near a deadline.",
         ),
-    ] = "percentile:75"
+    ] = DEFAULT_POLICY
     priority_cap_sol: Annotated[
         str,
         typer.Option(

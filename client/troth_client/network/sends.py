@@ -42,6 +42,7 @@ class Follower:
     due: Due = field(default_factory=Due)
     view: Callable[[], NetworkView] | None = None
     last: SendState | None = None
+    wants_record: bool = field(default=False, init=False)
 
     @property
     def is_due(self) -> bool:

@@ -34,6 +34,8 @@ DRY_SLOTS = 64
 """A refill takes some seconds: only a key that stays dry for so long is given up."""
 LOOK_SLOTS = 16
 """The balance is read so often while it is too low, beside once a round."""
+IDLE_SLOTS = 900
+"""It is read so often where no round comes."""
 LEAVE_LAMPORTS = 2 * FEE_PER_SIGNATURE_LAMPORTS
 """Leaving takes the owner's signature, and the session's where that pays."""
 
@@ -79,7 +81,7 @@ class Payer:
     def _is_time(self, view: NetworkView) -> bool:
         if view.run.round != self._read_round:
             return True
-        pause = DRY_SLOTS if self._dry_slot is None else LOOK_SLOTS
+        pause = IDLE_SLOTS if self._dry_slot is None else LOOK_SLOTS
         return view.slot >= self._read_slot + pause
 
     async def _look(self, view: NetworkView) -> None:

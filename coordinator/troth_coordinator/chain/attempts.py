@@ -38,7 +38,13 @@ class SendWatch(Protocol):
 
     `window_left`: thousandths of the time in which it must land, None where there is no such time.
     With one it is signed anew for a higher price: a second landing must change nothing.
+    `wants_record`: the follower needs the events of the transaction, or its units.
     """
+
+    @property
+    def wants_record(self) -> bool:
+        """Asked once it has landed."""
+        ...
 
     @property
     def window_left(self) -> int | None:
@@ -59,6 +65,7 @@ class Alone:
 
     is_due = True
     window_left = None
+    wants_record = True
 
     def waiting(self, state: SendState) -> None:
         """Tell nobody."""

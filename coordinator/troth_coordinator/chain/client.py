@@ -81,7 +81,7 @@ class CoordinatorClient:
         self._reader = program_reader()
         self._events = EventReader(codec)
         reports = {} if on_cap is None else {"report": on_cap}
-        self.pricing = Pricing(rpc, priority or PriorityPolicy(), **reports)
+        self.pricing = Pricing(sends_by or rpc, priority or PriorityPolicy(), **reports)
         self._sender = Sender(
             sends_by or rpc, codec, policy=self._policy, pricing=self.pricing, sleeper=sleeper
         )

@@ -224,7 +224,7 @@ class HttpRpc:
         return await self._ask(
             "getRecentPrioritizationFees",
             lambda: self._provider.make_request_unparsed(asked),  # type: ignore[arg-type]
-            lambda text: [int(one["prioritizationFee"]) for one in json.loads(text)["result"]],
+            lambda text: [_fee(one["prioritizationFee"]) for one in json.loads(text)["result"]],
         )
 
     async def genesis_hash(self) -> bytes:
@@ -363,6 +363,12 @@ def _raise_rpc_error(name: str, method: str, text: str) -> None:
     if code in _LIMITED_CODES:
         raise RpcLimitedError(name, f"error {code}: {message}")
     raise RpcRefusedError(method, code if isinstance(code, int) else 0, message)
+
+
+def _fee(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**64:
+        raise TypeError(f"expected a price of 64 bits, found {value!r:.80}")
+    return value
 
 
 def _simulation(value: Mapping[str, object]) -> Simulation:

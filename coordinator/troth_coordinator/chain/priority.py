@@ -31,6 +31,8 @@ RAISE: Final = 4
 LAST_LEVEL: Final = 3
 PER_TRANSACTION_LAMPORTS: Final = 100_000
 PER_EPOCH_LAMPORTS: Final = 10_000_000
+DEFAULT_POLICY: Final = "percentile:75"
+"""The policy of `troth join` where none is named."""
 MAX_PRICE: Final = 2**64 - 1
 """The instruction that names the price holds 64 bits."""
 

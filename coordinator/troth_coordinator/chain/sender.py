@@ -59,9 +59,9 @@ _SEAL = object()
 class ConfirmedTransaction:
     """Proof that a transaction landed and succeeded at `confirmed`; only Sender makes it.
 
-    events: those of the program, in order. is_complete: False when the node had
-    no record, or one without inner calls: then events are missing. Without a record the fee is
-    the base fee and compute_units 0.
+    events: those of the program, in order. is_complete: False when nobody wanted the record, or
+    the node had none, or one without inner calls: then events are missing. Without a record
+    compute_units is 0, and the fee is what the chain charges for the signature that landed.
     """
 
     signature: Signature
@@ -315,15 +315,18 @@ class Sender:
     async def _confirmed(
         self, attempts: Attempts, signature: Signature, status: Status
     ) -> ConfirmedTransaction:
-        record = await self._record(signature)
+        priority = attempts.held.get(signature)
+        is_asked = attempts.watch.wants_record or priority is None or status.failure is not None
+        record = await self._record(signature) if is_asked else None
         if status.failure is not None:
             logs = () if record is None else record.logs
             failed = TransactionRejectedError(status.failure, logs)
             raise self._sorted(attempts, failed, landed=True)
+        base_fee = FEE_PER_SIGNATURE_LAMPORTS * attempts.signed.num_signatures
         base = ConfirmedTransaction(
             signature=signature,
             slot=status.slot,
-            fee_lamports=FEE_PER_SIGNATURE_LAMPORTS * attempts.signed.num_signatures,
+            fee_lamports=base_fee + (priority or 0),
             compute_units=0,
             events=(),
             is_complete=False,

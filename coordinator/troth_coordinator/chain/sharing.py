@@ -1,7 +1,7 @@
 """`SharingRpc`: what several sends ask of a node, asked once.
 
-Owns: one blockhash for all sends of some seconds, and one poll for the statuses of all that are
-under way.
+Owns: one blockhash and the recent fees for all sends of some seconds, and one poll for the statuses
+of all that are under way.
 Never: repeats or judges; all else is passed on.
 Next: sender.py, which asks; failover.py, which is asked.
 """
@@ -29,6 +29,8 @@ from troth_coordinator.chain.rpc import (
 HASH_POLLS: Final = 40
 """A blockhash is used for so many polls: a quarter of its life at public slot time."""
 HEIGHT_POLLS: Final = 10
+FEE_POLLS: Final = 64
+"""Recent fees are those of the last 150 slots: an answer is used for less than half of that."""
 STATUS_POLLS: Final = 2
 """A node is asked about a transaction every so many polls; the first time one poll after it was
 sent, because a public network needs two slots."""
@@ -70,6 +72,7 @@ class SharingRpc:
         self._clock = clock
         self._blockhash = _Kept[tuple[Hash, int]](HASH_POLLS * poll_seconds, clock)
         self._height = _Kept[int](HEIGHT_POLLS * poll_seconds, clock)
+        self._fees = _Kept[list[int]](FEE_POLLS * poll_seconds, clock)
         self._gap_seconds = STATUS_POLLS * poll_seconds
         self._forget_seconds = FORGET_POLLS * poll_seconds
         self._under_way: dict[Signature, _Watched] = {}
@@ -149,8 +152,11 @@ class SharingRpc:
         return await self._rpc.simulate(raw)
 
     async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
-        """See Rpc.recent_fees."""
-        return await self._rpc.recent_fees(accounts)
+        """See Rpc.recent_fees; some polls old, and perhaps those of another send's accounts.
+
+        All sends of a participant write to the same run, for which everybody competes.
+        """
+        return await self._fees.get(lambda: self._rpc.recent_fees(accounts))
 
     async def transaction(self, signature: Signature) -> TransactionRecord | None:
         """See Rpc.transaction."""

@@ -10,7 +10,13 @@ from solders.signature import Signature
 from troth_coordinator.chain.errors import RpcTimeoutError, TransactionRejectedError
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.chain.rpc import Status
-from troth_coordinator.chain.sharing import FORGET_POLLS, HASH_POLLS, HEIGHT_POLLS, SharingRpc
+from troth_coordinator.chain.sharing import (
+    FEE_POLLS,
+    FORGET_POLLS,
+    HASH_POLLS,
+    HEIGHT_POLLS,
+    SharingRpc,
+)
 
 POLL = 0.5
 LANDED = Status(7, None, "confirmed")
@@ -30,6 +36,7 @@ class Node:
     failure: Exception | None = None
     num_hashes: int = 0
     num_heights: int = 0
+    num_fees: int = 0
     asked: list[list[Signature]] = field(default_factory=list)
     histories: list[list[Signature]] = field(default_factory=list)
 
@@ -40,6 +47,10 @@ class Node:
     async def block_height(self) -> int:
         self.num_heights += 1
         return self.num_heights
+
+    async def recent_fees(self, accounts: Any) -> list[int]:
+        self.num_fees += 1
+        return [self.num_fees]
 
     async def send(self, raw: bytes, *, skip_preflight: bool = False) -> Signature:
         if self.failure is not None:
@@ -101,6 +112,12 @@ async def test_the_height_is_shared_too(node, rpc):
     assert [await rpc.block_height() for _ in range(3)] == [1, 1, 1]
     node.seconds += HEIGHT_POLLS * POLL
     assert await rpc.block_height() == 2
+
+
+async def test_sends_of_some_seconds_share_the_recent_fees(node, rpc):
+    assert [await rpc.recent_fees([]) for _ in range(3)] == [[1]] * 3
+    node.seconds += FEE_POLLS * POLL
+    assert await rpc.recent_fees([]) == [2]
 
 
 async def test_one_poll_serves_all_sends_under_way(node, rpc):
