@@ -90,3 +90,17 @@ def test_every_reason_is_told_at_once(bench):
     assert levels["config"] == levels["balance"] == levels["place"] == "refused"
     assert by_name(error["checks"])["place"]["kind"] == "NotAdmitted"
     assert bench.balance("poor") == SOL // 5
+
+
+def test_nothing_is_fetched_for_a_join_that_the_chain_refuses(bench):
+    """Nobody serves the data: a fetch would last a minute and have an error of its own."""
+    run = bench.create()
+    bench.key("dry", 0.2)
+    arguments = list(strict(bench, run, "dry"))
+    at = arguments.index("--data")
+    del arguments[at : at + 2]
+    error = bench.cli.refused(*arguments)
+    assert refused_check(error, "balance")["kind"] == "FundsError"
+    assert list(by_name(error["checks"])) == [one for one in CHECKS if one != "data"]
+    state = arguments[arguments.index("--state") + 1]
+    assert not (state / "data").exists()

@@ -6,7 +6,7 @@ Next: `join_checks.py` for the checks; `take_part.py` for the rest of a join.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -16,9 +16,16 @@ from solders.pubkey import Pubkey
 from troth_cli.connection import connect
 from troth_cli.view.output import Report
 from troth_cli.workflows.announce import check_announced
-from troth_cli.workflows.checks import Row, run_checks
+from troth_cli.workflows.checks import CheckResult, Row, run_checks
 from troth_cli.workflows.join import ROLES, JoinRequest
-from troth_cli.workflows.join_checks import CHECKS, RETURN_CHECKS, Newcomer, checked_stake
+from troth_cli.workflows.join_checks import (
+    CHECKS,
+    DATA,
+    RETURN_CHECKS,
+    Newcomer,
+    checked_stake,
+    data_result,
+)
 from troth_cli.workflows.probes import (
     STATED_SLOT_MICROS,
     SlotTime,
@@ -83,9 +90,23 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
             tempo=tempo,
             report=report,
         )
-        rows = await run_checks(RETURN_CHECKS if is_member else CHECKS, newcomer)
+        checks = RETURN_CHECKS if is_member else CHECKS
+        if request.fetches_data:
+            checks = [one for one in checks if one[0] != DATA]
+        rows = await run_checks(checks, newcomer)
         holders = () if is_member else await endpoints(client, view)
     return Looked(rows, view, is_member, stake, newcomer.tempo, holders, is_guarded)
+
+
+async def with_data(looked: Looked, request: JoinRequest, report: Report) -> Looked:
+    """Return what was seen with the check of the data that was fetched; a member needs none."""
+    if looked.is_member:
+        return looked
+
+    async def check(about: JoinRequest) -> CheckResult:
+        return data_result(about, report)
+
+    return replace(looked, rows=[*looked.rows, *await run_checks([(DATA, check)], request)])
 
 
 async def endpoints(client: CoordinatorClient, view: NetworkView) -> tuple[str, ...]:

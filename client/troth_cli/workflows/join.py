@@ -1,6 +1,7 @@
 """`troth join` before the participant starts: what is checked without PyTorch.
 
-Owns: the checks of flags and files, and the order: flags, chain and members, then the machine.
+Owns: the checks of flags and files, and the order: flags, chain and members, the data where it is
+fetched, then the machine.
 Never: imports torch; `take_part.py` does, after it prints a line.
 Next: `join_checks.py` for what is asked of chain and members; `take_part.py`.
 """
@@ -82,16 +83,19 @@ def join(request: JoinRequest, output: Output) -> Joined:
     and JoinRefusedError with the table of checks. Raises KeyboardInterrupt after a second signal.
     """
     listen = check(request)
-    if request.fetches_data or not request.config.data.manifest_hash:
-        from troth_cli.workflows.run_files import bring_files
+    from troth_cli.workflows.approach import approach, with_data
+    from troth_cli.workflows.run_files import bring_config, bring_data
 
-        request = bring_files(request, output)
+    request = bring_config(request, output)
     session = session_key(request.state, output)
-    from troth_cli.workflows.approach import approach
-
     with output.progress("data", in_bytes=False) as report:
         looked = asyncio.run(approach(request, session, report))
     stop_if_refused(looked.rows, request, output)
+    if request.fetches_data:
+        bring_data(request, output)
+        with output.progress("data", in_bytes=False) as report:
+            looked = asyncio.run(with_data(looked, request, report))
+        stop_if_refused(looked.rows, request, output)
     with output.loading():
         from troth_cli.workflows.take_part import take_part
     return take_part(request, session, listen, output, looked)

@@ -91,10 +91,14 @@ async def check_config(newcomer: Newcomer) -> CheckResult:
 
 async def check_data(newcomer: Newcomer) -> CheckResult:
     """Hash every training shard; name those that are missing or differ."""
-    request = newcomer.request
+    return data_result(newcomer.request, newcomer.report)
+
+
+def data_result(request: "JoinRequest", report: Report) -> CheckResult:
+    """Hash every training shard. Raises ManifestError."""
     manifest = load_manifest(request.data, request.config.manifest_digest())
     with TokenData(request.data, manifest) as data:
-        faults = data.faults(lambda done, total: newcomer.report(done, total, "shards"))
+        faults = data.faults(lambda done, total: report(done, total, "shards"))
     total = len(manifest.train)
     if faults:
         return _bad_shards(faults, total)
@@ -261,10 +265,12 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
+DATA: Final = "data"
+"""The check that comes last where the data has to be fetched."""
 CHECKS: Final[Registry[Newcomer]] = (
     ("program", check_program),
     ("config", check_config),
-    ("data", check_data),
+    (DATA, check_data),
     ("balance", check_balance),
     ("place", check_place),
     ("weights", check_weights),

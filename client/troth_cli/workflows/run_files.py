@@ -9,10 +9,10 @@ import asyncio
 import contextlib
 import shutil
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from solders.pubkey import Pubkey
 
@@ -43,6 +43,8 @@ from troth_coordinator.rules.view import RunView
 
 if TYPE_CHECKING:
     from troth_cli.workflows.join import JoinRequest
+
+Found = TypeVar("Found")
 
 PATIENCE_SECONDS: Final = 60
 """So long a fetch goes on without a byte from anybody."""
@@ -75,32 +77,47 @@ async def fetch_run(
             return Fetched(config, manifest, await _fetch_shards(source, data, shards))
 
 
-def bring_files(request: "JoinRequest", output: Output) -> "JoinRequest":
-    """Return the request with config and data of the run, fetched where the user named none.
+def bring_config(request: "JoinRequest", output: Output) -> "JoinRequest":
+    """Return the request with the config of the run, fetched where the user named none.
+
+    It is one small file. Raises as `fetch_run` does.
+    """
+    if request.config.data.manifest_hash:
+        return request
+
+    async def work(source: Source, view: RunView) -> RunConfig:
+        return await fetch_config(source, request.state, view.config_hash)
+
+    return replace(request, config=_bring(request, output, work))
+
+
+def bring_data(request: "JoinRequest", output: Output) -> None:
+    """Fetch manifest, tokenizer and shards: gigabytes, so cheap checks come first.
 
     Only the shards are fetched that may be trained on until the run ends, those of the next rounds
     first. Raises as `fetch_run` does.
     """
-    has_config = bool(request.config.data.manifest_hash)
-    if has_config and not request.fetches_data:
-        return request
 
-    async def work(report: Report) -> RunConfig:
+    async def work(source: Source, view: RunView) -> None:
+        await _bring_data(source, request.data, view, request.config)
+
+    _bring(request, output, work)
+
+
+def _bring(
+    request: "JoinRequest", output: Output, work: Callable[[Source, RunView], Awaitable[Found]]
+) -> Found:
+    """Do a fetch from members, hubs and those that the user named."""
+
+    async def fetch(report: Report) -> Found:
         async with connect(request.rpc_urls) as client:
             view = await client.read_run(request.run)
-            if has_config:
-                check_config(view, request.config)
             others = (*request.data_from, *request.hubs)
             async with _source(client, view, others, report) as source:
-                config = request.config
-                if not has_config:
-                    config = await fetch_config(source, request.state, view.config_hash)
-                if request.fetches_data:
-                    await _bring_data(source, request.data, view, config)
-                return config
+                return await work(source, view)
 
     with output.progress("fetching the run's files") as report:
-        return replace(request, config=asyncio.run(work(report)))
+        return asyncio.run(fetch(report))
 
 
 async def _bring_data(source: Source, folder: Path, view: RunView, config: RunConfig) -> None:
