@@ -22,7 +22,7 @@ from troth_coordinator.chain.errors import (
     TransactionFailedError,
     TransactionRejectedError,
 )
-from troth_coordinator.chain.failover import FailoverRpc
+from troth_coordinator.chain.unhurried import UnhurriedRpc
 
 Result = TypeVar("Result")
 
@@ -34,11 +34,11 @@ _UPGRADEABLE_BYTES: Final = 36
 async def connect(urls: str | Sequence[str]) -> AsyncIterator[CoordinatorClient]:
     """Yield a client whose network has the program, over one address or several.
 
-    Raises RpcError (no node, or no Solana node at the address) and ProgramIdError. If a transaction
-    fails in a way that our program never does, and the code is another's, raises
-    ForeignProgramError.
+    A node that asks to wait is waited for. Raises RpcError (no node, or no Solana node at the
+    address) and ProgramIdError. If a transaction fails in a way that our program never does, and
+    the code is another's, raises ForeignProgramError.
     """
-    async with FailoverRpc.over([urls] if isinstance(urls, str) else urls) as rpc:
+    async with UnhurriedRpc.over([urls] if isinstance(urls, str) else urls) as rpc:
         client = CoordinatorClient(rpc)
         await client.check_program()
         try:

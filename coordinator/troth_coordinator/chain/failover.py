@@ -64,9 +64,9 @@ MAX_SENT: Final = 256
 """Transactions that are recognised when they are sent again."""
 _SIGNATURE_BYTES: Final = 65
 
-_T = TypeVar("_T")
-_Request = Callable[[Rpc], Awaitable[_T]]
-_Judge = Callable[[Node, _T], str]
+Answer = TypeVar("Answer")
+Request = Callable[[Rpc], Awaitable[Answer]]
+Judge = Callable[[Node, Answer], str]
 
 
 class FailoverRpc:
@@ -229,17 +229,17 @@ class FailoverRpc:
 
     async def _ask(
         self,
-        request: _Request[_T],
-        judge: _Judge[_T] | None = None,
+        request: Request[Answer],
+        judge: Judge[Answer] | None = None,
         limit: float = SILENT_SECONDS,
-    ) -> _T:
+    ) -> Answer:
         """Return the first good answer; else one that is behind or strange; else raise."""
         nodes = self._health.candidates()
         if not nodes:
             raise self._health.resting_error()
         self._check_others(nodes[0])
         limit = min(limit, ALL_SILENT_SECONDS / max(1, len(nodes) - 1))
-        doubtful: list[tuple[Node, str, _T]] = []
+        doubtful: list[tuple[Node, str, Answer]] = []
         failure: ChainError | None = None
         for position, node in enumerate(nodes):
             if position > 0 and node is nodes[position - 1] and not _is_broken(failure):
@@ -275,7 +275,7 @@ class FailoverRpc:
             self._health.failed(node, error)
         return error
 
-    def _least_doubtful(self, doubtful: list[tuple[Node, str, _T]]) -> _T:
+    def _least_doubtful(self, doubtful: list[tuple[Node, str, Answer]]) -> Answer:
         """Nobody has a better answer: the chain stands still, or the only node is behind."""
         _node, _what, answer = max(doubtful, key=lambda one: one[0].slot)
         for one, what, _answer in doubtful:
@@ -284,8 +284,8 @@ class FailoverRpc:
         return answer
 
     async def _attempt(
-        self, node: Node, request: _Request[_T], limit: float, *, is_last: bool
-    ) -> _T:
+        self, node: Node, request: Request[Answer], limit: float, *, is_last: bool
+    ) -> Answer:
         """Ask one node. Silence is reported after the limit, and ends the attempt unless last."""
         self._health.asking(node)
         asking = asyncio.ensure_future(request(node.rpc))
@@ -302,11 +302,11 @@ class FailoverRpc:
                 asking.cancel()
                 asking.add_done_callback(_forget)
 
-    async def _ask_all(self, request: _Request[_T]) -> list[_T | BaseException]:
+    async def _ask_all(self, request: Request[Answer]) -> list[Answer | BaseException]:
         """Ask every node that does not rest; return answers and errors."""
         nodes = [node for node in self._health.nodes if node.rest_until is None]
 
-        async def one(node: Node) -> _T:
+        async def one(node: Node) -> Answer:
             try:
                 answer = await self._attempt(node, request, SILENT_SECONDS, is_last=False)
             except (RpcError, TransactionRejectedError) as error:
@@ -316,7 +316,7 @@ class FailoverRpc:
 
         return await asyncio.gather(*(one(node) for node in nodes), return_exceptions=True)
 
-    async def _tell_all(self, request: _Request[_T]) -> _T:
+    async def _tell_all(self, request: Request[Answer]) -> Answer:
         """Return the first answer in the order of nodes; one that takes it is enough."""
         failure: ChainError | None = None
         for outcome in await self._ask_all(request):
@@ -390,6 +390,6 @@ def _is_broken(failure: ChainError | None) -> bool:
     return failure is None or type(failure) in (RpcUnreachableError, MalformedReplyError)
 
 
-def _forget(asking: asyncio.Future[_T]) -> None:
+def _forget(asking: asyncio.Future[Answer]) -> None:
     if not asking.cancelled():
         asking.exception()

@@ -77,6 +77,7 @@ class Node:
     since: float | None = None
     reported_at: float | None = None
     what: str = ""
+    is_limiting: bool = False
 
 
 def node_name(url: str) -> str:
@@ -142,6 +143,7 @@ class NodeHealth:
         rest *= self.random.uniform(0.5, 1.0)
         node.rest_until = now + rest
         node.retry_at = now + min(rest, RETRY_SECONDS)
+        node.is_limiting = isinstance(error, RpcLimitedError)
         if isinstance(error, RpcLimitedError):
             wanted = rest if error.retry_after_seconds is None else error.retry_after_seconds
             node.rest_until = node.retry_at = now + min(max(wanted, rest), LONGEST_LIMIT_SECONDS)
@@ -188,7 +190,10 @@ class NodeHealth:
         """Return the error of a call for which no node may be asked now."""
         node = min(self.nodes, key=lambda node: node.retry_at)
         left = max(0.0, node.retry_at - self.clock())
-        return RpcUnreachableError(node.name, f"{node.what}; it is asked again in {left:.1f} s")
+        what = f"{node.what}; it is asked again in {left:.1f} s"
+        if node.is_limiting:
+            return RpcLimitedError(node.name, what, left)
+        return RpcUnreachableError(node.name, what)
 
     def _best(self) -> int:
         """Return the newest slot that counts: with three nodes, one alone cannot outrun all."""
