@@ -13,8 +13,10 @@ from troth_client.network.reading import (
     LATE_SECONDS,
     MAX_AHEAD_SLOTS,
     PUSHED_SECONDS,
+    STRANGE_LOOKS,
     LeanReader,
 )
+from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.subscription import Mark, mark_of
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -132,11 +134,31 @@ async def test_slots_go_on_between_reads(bench):
 
 async def test_slots_stand_still_with_the_chain(bench):
     await bench.pass_seconds(PUSHED_SECONDS + TICK_SECONDS)
-    bench.node.slots_per_second = 0.0
-    bench.node.lag_slots = -1_030
+    slot = bench.node.slot
+    bench.node.slots_per_second, bench.node.lag_slots = 0.0, 1_000 - slot
     await bench.pass_seconds(2 * PUSHED_SECONDS + 2 * TICK_SECONDS)
     slots = {view.slot for view in await bench.pass_seconds(2)}
-    assert slots == {2_030}
+    assert slots == {slot}
+
+
+async def test_a_slot_that_a_node_made_up_is_no_answer(bench):
+    """At a slot of the future every window is over, and evidence would be thrown away."""
+    bench.node.lag_slots = -1_000
+    for _ in range(STRANGE_LOOKS - 1):
+        with pytest.raises(MalformedReplyError, match="slot 20"):
+            await bench.reader.read()
+    bench.node.lag_slots = 0
+    assert (await bench.reader.read()).slot == bench.node.slot
+
+
+async def test_after_a_sleep_the_third_read_is_believed(bench):
+    bench.node.seconds += 1.0
+    bench.node.lag_slots = -9_000
+    for _ in range(STRANGE_LOOKS - 1):
+        with pytest.raises(MalformedReplyError):
+            await bench.reader.read()
+    assert (await bench.reader.read()).slot == bench.node.slot
+    assert (await bench.pass_seconds(20))[-1].slot == pytest.approx(bench.node.slot, abs=1)
 
 
 async def test_the_edge_of_a_phase_is_read_at_once_when_it_is_pushed(bench):

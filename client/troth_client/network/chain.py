@@ -24,6 +24,7 @@ from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 from troth_coordinator.chain.errors import InsufficientFundsError
+from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex
 from troth_coordinator.rules.view import NetworkView, ParticipantView, RoundFlag, RoundView
@@ -178,7 +179,8 @@ class RunChain:
                 continue
             view = upcoming.result()
             # An RPC node that lags shows the moment before the one that made the send due.
-            if view.slot >= since and not is_useful(view):
+            lags = 0 < since - view.slot <= MAX_LAG_SLOTS
+            if not lags and not is_useful(view):
                 due.is_due = False
                 task.add_done_callback(self._report_send)
                 return None

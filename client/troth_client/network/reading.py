@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.subscription import Mark, RunPushes, mark_of
 from troth_coordinator.rules.ids import Slot
 from troth_coordinator.rules.phase import Phase
@@ -36,6 +37,10 @@ MAX_AHEAD_SLOTS: Final = 16
 """A push from so far ahead of the looks is no honest one."""
 PACE_SECONDS: Final = 2.0
 """The pace of slots is measured over at least this time."""
+MAX_JUMP_SLOTS: Final = 64
+"""So many slots more than four times the pace are no honest answer."""
+STRANGE_LOOKS: Final = 3
+"""How many reads in a row must show a jump: one may be a bad answer, a sleep is none."""
 OPEN: Final = (Phase.COMMIT, Phase.ATTEST)
 """Phases with many events that nobody waits for: those of audits."""
 
@@ -93,6 +98,7 @@ class LeanReader:
         self._num_acts = self._num_shown = 0
         self._unpushed: tuple[float, Mark] | None = None
         self._heeded_at = 0.0
+        self._num_strange = 0
         self._pace = _Pace()
 
     async def read(self) -> NetworkView:
@@ -105,11 +111,21 @@ class LeanReader:
         if view is None:
             hint = None if mark is None else mark.round
             view = await self._client.snapshot(self._run, hint)
+        self._check_slot(view.slot)
         self._num_shown = num_acts
         self._compare(known, view)
         self._view, self._read_at = view, self._clock()
         self._pace.observe(self._read_at, view.slot)
         return view
+
+    def _check_slot(self, slot: int) -> None:
+        """Raise MalformedReplyError for a slot from the future: at it, all windows are over."""
+        latest = self._pace.latest(self._clock())
+        self._num_strange = self._num_strange + 1 if latest is not None and slot > latest else 0
+        if 0 < self._num_strange < STRANGE_LOOKS:
+            raise MalformedReplyError("getMultipleAccounts", f"slot {slot}, {latest} at most")
+        if self._num_strange:
+            self._num_strange, self._pace = 0, _Pace()
 
     async def newest(self) -> NetworkView:
         """Return the last view at the slot of now, or read if that is due."""
@@ -198,6 +214,13 @@ class _Pace:
         elif now - self._anchor[0] >= PACE_SECONDS:
             self._slots_per_second = (slot - self._anchor[1]) / (now - self._anchor[0])
             self._anchor = (now, slot)
+
+    def latest(self, now: float) -> int | None:
+        """Return the last slot that can be now; None while the pace is unknown."""
+        if self._slots_per_second is None:
+            return None
+        at, slot = self._last
+        return slot + MAX_JUMP_SLOTS + int(4 * (now - at) * max(1.0, self._slots_per_second))
 
     def slot(self, now: float) -> Slot:
         """Return the slot that was read last, and those that have passed since at that pace."""

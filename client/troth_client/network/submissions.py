@@ -175,7 +175,7 @@ class Submissions:
         if unknown:
             await self._read_endpoints(view, unknown)
         oldest = min((self.read_at.setdefault(i, view.slot) for i in owners), default=view.slot)
-        if view.slot - oldest >= REREAD_SLOTS:
+        if abs(view.slot - oldest) >= REREAD_SLOTS:
             try:
                 await self._read_endpoints(view, owners)
             except RPC_FAILURES as error:

@@ -67,7 +67,7 @@ class _House:
 
     def crank(self, view: NetworkView) -> None:
         """Move the run on: seeds, and the transition that is due."""
-        if view.slot <= self._cranked_slot:
+        if view.slot == self._cranked_slot:
             return
         self._cranked_slot = view.slot
         if self._checkpoints.is_due(view):
@@ -84,7 +84,7 @@ class _House:
 
     def move_audits(self, view: NetworkView) -> None:
         """Move audits on, and forget what they no longer ask for."""
-        if view.slot <= self._moved_slot:
+        if view.slot == self._moved_slot:
             return
         self._moved_slot = view.slot
         tidy(self._audits, view)

@@ -22,7 +22,8 @@ from troth_client.network.errors import FeesSpentError
 from troth_client.network.fee_funds import UNSPENDABLE_LAMPORTS, Rank
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.telemetry.events import EventSink
-from troth_coordinator.chain.errors import TransactionError
+from troth_coordinator.chain.agreement import check_end
+from troth_coordinator.chain.errors import AccountMissingError, TransactionError
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.chain.priority import EpochLamports
 from troth_coordinator.chain.transactions import FEE_PER_SIGNATURE_LAMPORTS
@@ -34,6 +35,8 @@ DRY_SLOTS = 64
 """A refill takes some seconds: only a key that stays dry for so long is given up."""
 LOOK_SLOTS = 16
 """The balance is read so often while it is too low, beside once a round."""
+DRY_LOOKS = 3
+"""So many looks must have shown it dry before."""
 IDLE_SLOTS = 900
 """It is read so often where no round comes."""
 LEAVE_LAMPORTS = 2 * FEE_PER_SIGNATURE_LAMPORTS
@@ -55,6 +58,8 @@ class Payer:
     _read_slot: int = field(default=-1, init=False)
     _read_round: int = field(default=-1, init=False)
     _dry_slot: int | None = field(default=None, init=False)
+    _num_dry: int = field(default=0, init=False)
+    _was_there: bool = field(default=False, init=False)
     _warned: int = field(default=WARN_ROUNDS[0] + 1, init=False)
 
     async def watch(self) -> NoReturn:
@@ -88,14 +93,22 @@ class Payer:
         chain = self.member.chain
         balance = await chain.client.balance(chain.payer)
         self._read_slot, self._read_round = view.slot, view.run.round
+        if balance:
+            self._was_there = True
+        elif self._was_there:
+            # An account that pays keeps its rent: one that has vanished is a bad answer.
+            raise AccountMissingError("session", str(chain.payer))
         chain.funds.read(balance, view.run.round)
         self._report()
         if chain.funds.rounds_left:
-            self._dry_slot, self.is_spent = None, False
+            self._dry_slot, self._num_dry, self.is_spent = None, 0, False
             return
         if self._dry_slot is None:
             self._dry_slot = view.slot
-        if view.slot >= self._dry_slot + DRY_SLOTS:
+        self._num_dry += 1
+        # One false slot must not make the time of a refill pass at once.
+        if view.slot >= self._dry_slot + DRY_SLOTS and self._num_dry > DRY_LOOKS:
+            await check_end(chain.client, chain.at.run, chain.identity.owner)
             await self._give_up(view)
 
     def _report(self) -> None:

@@ -20,6 +20,7 @@ from troth_client.participant.membership import (
 from troth_client.round import run_round
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
+from troth_coordinator.chain.agreement import check_end
 from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
 from troth_coordinator.rules.ids import RoundIndex
@@ -102,6 +103,7 @@ class _Phases:
         self._next_view: NetworkView | None = None
         self._recovered: Counter[RoundIndex] = Counter()
         self._strange_slot: int | None = None
+        self._is_ending = False
         self.num_failures = 0
 
     async def turn(self) -> NetworkView | None:
@@ -123,7 +125,7 @@ class _Phases:
         member = self._member
         view, self._next_view = self._next_view or await member.chain.recent(), None
         self.num_failures = 0
-        if not self._stands(view):
+        if not await self._stands(view):
             await self._wait()
             return None
         self._report_phase(view)
@@ -132,6 +134,10 @@ class _Phases:
 
     async def _act(self, view: NetworkView) -> NetworkView | None:
         member = self._member
+        is_ending = has_left(member.chain, view) or view.run.phase == Phase.FINISHED
+        if is_ending and not self._is_ending:
+            await self._compare_end()
+        self._is_ending = is_ending
         if has_left(member.chain, view):
             # We still owe openings and verdicts for our time as a member.
             if not await owes(member, view):
@@ -147,7 +153,7 @@ class _Phases:
         await self._wait()
         return None
 
-    def _stands(self, view: NetworkView) -> bool:
+    async def _stands(self, view: NetworkView) -> bool:
         """Tell whether our entry is ours; raise once every look for long says that it is not."""
         chain = self._member.chain
         try:
@@ -156,11 +162,17 @@ class _Phases:
             if self._strange_slot is None:
                 self._strange_slot = view.slot
             if view.slot - self._strange_slot >= STRANGE_SLOTS:
+                await self._compare_end()
                 raise
             chain.watch.expect_change()  # a view from before we joined is not shown again
             return False
         self._strange_slot = None
         return True
+
+    async def _compare_end(self) -> None:
+        """Raise RpcDisagreementError if another RPC node knows of no end: then we go on."""
+        chain = self._member.chain
+        await check_end(chain.client, chain.at.run, chain.identity.owner)
 
     async def _wait(self) -> None:
         self._next_view = await self._member.chain.watch.next()

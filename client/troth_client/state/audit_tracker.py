@@ -29,6 +29,8 @@ FORK_SLOTS = 64
 """A seed frozen this many slots ago is final; until then a fork may freeze another one."""
 PATIENCE_SLOTS = 8
 """A step that the program refused is not sent again for this many slots."""
+LONGEST_REST_SLOTS = 64
+"""A step that landed later than this after a view landed in a slot that somebody made up."""
 
 
 class AuditTracker:
@@ -158,7 +160,7 @@ class AuditTracker:
 
     def may_try(self, key: AuditKey, step: str, view: NetworkView) -> bool:
         """Tell whether a step was not refused lately, and has not landed since the view."""
-        return self._rests.get((key, step), 0) <= view.slot
+        return not 0 < self._rests.get((key, step), 0) - view.slot <= LONGEST_REST_SLOTS
 
     @property
     def held_rounds(self) -> frozenset[int]:

@@ -16,7 +16,9 @@ from solders.pubkey import Pubkey
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import AccountError, RpcDisagreementError, RpcError
 from troth_coordinator.chain.failover import FailoverRpc
-from troth_coordinator.rules.view import RoundFlag
+from troth_coordinator.rules.membership import index_of_owner
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import RoundFlag, Status
 
 Facts = Mapping[str, str]
 """Values by what they are. A fact that a node does not have (yet) is absent."""
@@ -62,6 +64,28 @@ async def check_roots(client: CoordinatorClient, run: Pubkey, round_: int) -> No
         if account is not None and account.flags & RoundFlag.CLOSED:
             found[f"the canonical root of round {round_}"] = account.canonical_root.hex()
         return found
+
+    await _compare(client, facts)
+
+
+async def check_end(client: CoordinatorClient, run: Pubkey, owner: Pubkey) -> None:
+    """Compare what ends a member: a run that is over, a place that is lost, a key that is dry.
+
+    Raises as above. Balances are those of the session key that has the place.
+    """
+
+    async def facts(one: CoordinatorClient) -> Facts:
+        view = await one.snapshot(run)
+        found = {f"whether run {run} has ended": str(view.run.phase == Phase.FINISHED)}
+        index = index_of_owner(view.entries, bytes(owner))
+        entry = None if index is None else view.entries[index]
+        is_gone = entry is None or entry.status in (Status.LEFT, Status.BARRED)
+        found[f"whether {owner} has its place in run {run}"] = str(not is_gone)
+        if entry is None:
+            return found
+        key = Pubkey(entry.session)
+        balance = str(await one.balance(key))
+        return found | {f"the session key of {owner}": str(key), f"the balance of {key}": balance}
 
     await _compare(client, facts)
 

@@ -33,6 +33,10 @@ STEADY_SECONDS: Final = 30.0
 """A node that failed this long ago is as good as one that never failed."""
 MAX_LAG_SLOTS: Final = 16
 """A node may be so many slots behind the best. Healthy public nodes differ by fewer than five."""
+FAR_SLOTS: Final = 9_000
+"""No node is an hour ahead of another that moves: one that lags so much does not answer."""
+MOVING_SECONDS: Final = 45.0
+"""A node whose slot has grown within this time moves."""
 FROZEN_SECONDS: Final = 5.0
 """A node that shows one slot for so long is frozen, or the chain stands still."""
 CHECK_SECONDS: Final = 15.0
@@ -180,6 +184,8 @@ class NodeHealth:
         if slot > before or slot < before - MAX_LAG_SLOTS:
             node.moved_at = now
         node.slot = slot
+        if self._is_far(node):
+            return f"slot {slot}, more than {FAR_SLOTS} ahead of what others show"
         if slot + MAX_LAG_SLOTS < best:
             return f"slot {slot}, {best - slot} behind slot {best}, which was shown before"
         if slot <= before and now - node.moved_at >= FROZEN_SECONDS:
@@ -198,7 +204,15 @@ class NodeHealth:
     def _best(self) -> int:
         """Return the newest slot that counts: with three nodes, one alone cannot outrun all."""
         slots = sorted((node.slot for node in self.nodes), reverse=True)
-        return slots[1] if len(slots) > 2 else slots[0]
+        if len(slots) > 2:
+            return slots[1]
+        return max((node.slot for node in self.nodes if not self._is_far(node)), default=slots[0])
+
+    def _is_far(self, node: Node) -> bool:
+        """Tell whether a node is so far ahead of one that moves that it makes up its slots."""
+        since = self.clock() - MOVING_SECONDS
+        others = [one.slot for one in self.nodes if one is not node and one.moved_at >= since]
+        return max(others, default=-1) >= 0 and node.slot > max(others) + FAR_SLOTS
 
     def _meanwhile(self, node: Node) -> str:
         other = next((n for n in self.nodes if n is not node and n.rest_until is None), None)

@@ -246,6 +246,8 @@ async def test_what_landed_is_not_sent_again_at_a_look_from_before(driver, track
     assert not tracker.may_try(WORK, "audit_opened", view_at(FROZEN_AT + 1))
     assert tracker.may_try(WORK, "openings_posted", view_at(FROZEN_AT + 1))
     assert tracker.may_try(WORK, "audit_opened", view_at(FROZEN_AT + 2)), "a fork may undo it"
+    tracker.landed(WORK, "verdict_revealed", 10**18)
+    assert tracker.may_try(WORK, "verdict_revealed", view_at(FROZEN_AT + 1)), "a made-up slot"
 
 
 async def test_changes_are_told_and_nothing_twice(driver, tracker):

@@ -205,6 +205,13 @@ async def test_many_looks_in_one_slot_are_one_draw(driver):
     assert driver.submissions.random.num_draws == 4
 
 
+async def test_a_look_at_a_slot_that_a_node_made_up_ends_no_housekeeping(driver):
+    await begin(driver)
+    await see(driver, view_at(10**18, phase=Phase.COMMIT))
+    await see(driver, view_at(LATE, phase=Phase.COMMIT))
+    assert len(driver.named("cranked")) == 2
+
+
 async def test_the_run_is_moved_on_although_no_audit_can_be_read(driver):
     """A node that refuses only the long read of audits must not stop the rounds."""
     audits = driver.start(run_audits(driver.member))

@@ -1,0 +1,159 @@
+"""Whole runs in which the first of two RPC nodes lies: nobody ends, leaves, or loses stake."""
+
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import pytest
+from support import fake_time
+from support.rpc_nodes import Read, Weather
+from support.runs import (
+    NO_AUDITS,
+    RunFactory,
+    assert_finished,
+    events_of,
+    included,
+    member,
+    raise_failures,
+    start_members,
+    until_round,
+)
+
+from troth_client.network.rpc_events import RpcEvents
+from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
+from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES
+from troth_coordinator.chain.failover import FailoverRpc
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import Status
+
+LAYOUT = program_layout()
+SLOT_SECONDS = 0.4
+NAMES = ("ada", "bob", "cyd")
+LASTS_SLOTS = 90
+NUM_ROUNDS = 10
+
+
+def written(kind, at, value):
+    """Show other bytes at a place of every account of a kind."""
+
+    def alter(account):
+        if account is None or len(account.data) != LAYOUT.accounts[kind].size:
+            return account
+        place = at(account.data)
+        data = account.data[:place] + value + account.data[place + len(value) :]
+        return replace(account, data=data)
+
+    return alter
+
+
+def run_field(name, value, size):
+    place = DISCRIMINATOR_BYTES + LAYOUT.field("Run", name).offset
+    return written("Run", lambda _data: place, value.to_bytes(size, "little"))
+
+
+def entry_field(owner, name, value):
+    """Show another value in the entry of an owner."""
+    step = LAYOUT.field("Entry", name).offset - LAYOUT.field("Entry", "owner").offset
+    return written("Roster", lambda data: data.index(bytes(owner)) + step, value)
+
+
+def finished(one):
+    return run_field("phase", Phase.FINISHED, 1)
+
+
+def left(one):
+    return entry_field(one.owner.pubkey(), "status", bytes([Status.LEFT]))
+
+
+def barred(one):
+    return entry_field(one.owner.pubkey(), "status", bytes([Status.BARRED]))
+
+
+def replaced(one):
+    return entry_field(one.owner.pubkey(), "session", bytes(32))
+
+
+def poor(one):
+    """No system account has anything to spend."""
+
+    def alter(account):
+        is_wallet = account is not None and not account.data
+        return replace(account, lamports=890_880) if is_wallet else account
+
+    return alter
+
+
+def vanished(one):
+    """No system account is there."""
+    return lambda account: None if account is not None and not account.data else account
+
+
+LIES = {one.__name__: one for one in (finished, left, barred, replaced, poor, vanished)}
+
+
+@dataclass
+class Story:
+    """The nodes of a run's members; those of the first member lie for some slots."""
+
+    factory: RunFactory
+    num_nodes: int
+    nodes: dict[str, list[Weather]] = field(default_factory=dict)
+
+    def wrap(self, one, ports):
+        names = [f"node-{number}" for number in range(self.num_nodes)]
+        self.nodes[one.name] = [Weather(name, self.run.rpc) for name in names]
+        rpc = FailoverRpc(
+            {node.name: node for node in self.nodes[one.name]},
+            report=RpcEvents(one.events),
+            clock=lambda: self.run.chain.slot * SLOT_SECONDS + fake_time.now(),
+            random=Random(one.name),
+        )
+        client = CoordinatorClient(rpc, policy=SendPolicy(SLOT_SECONDS), sleeper=self.sleep)
+        return replace(ports, chain=client)
+
+    async def sleep(self, _seconds):
+        await self.run.runtime.wait()
+
+    def on_slot(self, slot):
+        if slot == self.first + LASTS_SLOTS:
+            self.nodes["ada"][0].heal()
+
+    async def play(self, alter_of):
+        try:
+            self.run = await self.factory.create(NUM_ROUNDS, **NO_AUDITS)
+            self.run.wrap = self.wrap
+            await start_members(self.run, NAMES)
+            await until_round(self.run, 3)
+            self.first = self.run.chain.slot
+            self.run.on_slot.append(self.on_slot)
+            self.nodes["ada"][0].alter = alter_of(member(self.run, "ada"))
+            await self.run.finish()
+            raise_failures(self.run)
+            return self.run, (await assert_finished(self.run)).entries[:3]
+        finally:
+            await self.factory.close()
+
+
+def per_account(alter):
+    def read(found: Read) -> Read:
+        return found[0], [alter(account) for account in found[1]]
+
+    return read
+
+
+@pytest.fixture
+def play(data, tmp_path):
+    def begin(num_nodes, alter_of):
+        return fake_time.run(Story(RunFactory(data, tmp_path), num_nodes).play(alter_of))
+
+    return begin
+
+
+@pytest.mark.long(reason="a whole run of ten rounds for each of six lies")
+@pytest.mark.parametrize("lie", LIES)
+def test_what_one_of_two_nodes_says_alone_ends_nobody(play, lie):
+    run, entries = play(2, lambda one: per_account(LIES[lie](one)))
+    assert not {entry.status for entry in entries} & {Status.LEFT, Status.BARRED, Status.JAILED}
+    assert {entry.stake for entry in entries} == {run.settings.chain.min_stake_lamports}
+    assert not events_of(run, "ada", "leaving")
+    assert 0 in included(run, "bob")[NUM_ROUNDS - 1], "it takes part again"
