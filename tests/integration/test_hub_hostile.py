@@ -151,3 +151,12 @@ async def test_metrics_count_what_was_answered(tmp_path):
         assert f"troth_hub_received_bytes_total {len(DATA)}" in lines
         assert f"troth_hub_sent_bytes_total {len(DATA)}" in lines
         assert f"troth_hub_round_bytes {len(DATA)}" in lines
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"])
+async def test_a_proxy_on_this_machine_shows_nobody_the_metrics(tmp_path, name):
+    """To the hub, all who come through it are callers on this machine."""
+    async with Hub(tmp_path) as hub:
+        assert await hub.read("/metrics") is not None
+        async with hub.session.get(f"{hub.url}/metrics", headers={name: "127.0.0.1"}) as answer:
+            assert answer.status == 404

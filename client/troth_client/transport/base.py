@@ -46,6 +46,8 @@ OF_STATES = frozenset({BlobKind.PIECES, BlobKind.PIECE})
 """Kinds of blobs that weights travel as; shards of tokens travel as pieces too."""
 OF_RUN = frozenset({BlobKind.CONFIG, BlobKind.MANIFEST, BlobKind.TOKENIZER})
 """Kinds of blobs that are a file of a run. Only a bound of their size is known before."""
+OF_FILES = OF_RUN | {BlobKind.PIECE}
+"""Kinds of blobs that others may push into the files of a run."""
 SHOWN = OF_STATES | OF_RUN | {BlobKind.OPENINGS}
 """Kinds of blobs that are shown from a place of their own, and that the blob cache never keeps."""
 

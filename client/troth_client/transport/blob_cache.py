@@ -14,7 +14,7 @@ from typing import Protocol
 from troth_attestation.errors import AttestationError
 from troth_client.errors import ClientError
 from troth_client.transport.base import (
-    OF_RUN,
+    OF_FILES,
     OF_STATES,
     SHOWN,
     BlobId,
@@ -25,8 +25,6 @@ from troth_client.transport.base import (
     StatePieces,
 )
 from troth_client.transport.errors import BlobRefusedError, NotReleasedError
-
-_OF_FILES = OF_RUN | {BlobKind.PIECE}
 
 
 class Blobs(Protocol):
@@ -134,7 +132,7 @@ class BlobCache:
         """
         if blob.kind is BlobKind.OPENINGS and self._openings is not None:
             self._openings.accept(blob.key, data)
-        elif blob.kind in _OF_FILES and self._files is not None:
+        elif blob.kind in OF_FILES and self._files is not None:
             self._files.accept(blob.kind, blob.key, data)
         else:
             self.keep(blob, data)
@@ -264,7 +262,7 @@ def _openings_root(address: str) -> bytes | None:
 def _of_files(address: str) -> BlobId | None:
     """Return the id of a file of a run or of a piece; None for another kind of blob."""
     kind, _, key = address.partition("/")
-    return BlobId(0, BlobKind(kind), bytes.fromhex(key)) if kind in _OF_FILES else None
+    return BlobId(0, BlobKind(kind), bytes.fromhex(key)) if kind in OF_FILES else None
 
 
 def _is_of_state(address: str) -> bool:

@@ -13,10 +13,11 @@ A caller that asks with `Expect: 100-continue` sends the body only if it is want
 """
 
 import asyncio
+import contextlib
 import errno
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from troth_client.runtime.files import DiskFullError
-from troth_client.transport.base import BlobKind
+from troth_client.transport.base import OF_FILES, BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
 from troth_client.transport.exchange import Patience
@@ -40,6 +41,7 @@ _MAX_PUSHES = 8
 _MAX_READS = 64
 _METHODS = frozenset({"GET", "HEAD", "POST"})
 _MOST_SIZES = 8
+_PROXY_HEADERS = ("Forwarded", "Via", "X-Forwarded-For", "X-Real-IP")
 _ADDRESS = re.compile(rf"{PATH}((?:{'|'.join(BlobKind)})/[0-9a-f]{{64}})")
 _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 
@@ -51,6 +53,14 @@ class Tally:
     answers: Counter[tuple[str, int]] = field(default_factory=Counter)
     num_received: int = 0
     num_sent: int = 0
+
+
+@dataclass(slots=True)
+class _Shared:
+    """Bytes that are read from the disk once for all who ask for them at the same time."""
+
+    data: asyncio.Task[bytes | None]
+    num_callers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,7 @@ class BlobServer:
         self._patience = patience
         self._pushes = Places(_MAX_PUSHES)
         self._reads = Places(_MAX_READS)
+        self._shared: dict[str, _Shared] = {}
         self._guard: _BoundedServer | None = None
         self._listener: asyncio.Server | None = None
 
@@ -138,14 +149,32 @@ class BlobServer:
             return answer
         if request.method in ("GET", "HEAD"):
             caller, give_up = _caller(request)
-            async with self._reads.wait(caller, give_up):
-                return await self._give(request, found[1])
+            async with self._reads.wait(caller, give_up), self._served(found[1]) as data:
+                return web.Response(status=404) if data is None else await self._give(request, data)
         return web.Response(status=405, headers={"Allow": "GET, HEAD, POST"})
 
-    async def _give(self, request: web.BaseRequest, address: str) -> web.StreamResponse:
-        data = await asyncio.to_thread(self._cache.served, address)
-        if data is None:
-            return web.Response(status=404)
+    @contextlib.asynccontextmanager
+    async def _served(self, address: str) -> AsyncIterator[bytes | None]:
+        """Yield the bytes at an address; however many callers read them, they lie here once."""
+        one = self._shared.get(address)
+        if one is None:
+            reading = asyncio.create_task(asyncio.to_thread(self._cache.served, address))
+            one = self._shared[address] = _Shared(reading)
+            reading.add_done_callback(lambda _: self._forget(address))
+        one.num_callers += 1
+        try:
+            yield await asyncio.shield(one.data)
+        finally:
+            one.num_callers -= 1
+            self._forget(address)
+
+    def _forget(self, address: str) -> None:
+        """Let go of bytes that nobody asks for now; what is lacking is looked for anew."""
+        one = self._shared.get(address)
+        if one is not None and one.data.done() and not (one.num_callers and _found(one.data)):
+            del self._shared[address]
+
+    async def _give(self, request: web.BaseRequest, data: bytes) -> web.StreamResponse:
         span = _range(request.headers.get("Range", ""), len(data))
         if not span:
             return web.Response(status=416, headers={"Content-Range": f"bytes */{len(data)}"})
@@ -157,10 +186,11 @@ class BlobServer:
         if answer.status == 206:
             answer.headers["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{len(data)}"
         try:
-            async with asyncio.timeout(self._patience.attempt_seconds(len(part))):
+            pace = _Pace(self._patience)
+            async with pace.limit:
                 await answer.prepare(request)
                 if request.method == "GET":
-                    await _send(answer, part)
+                    await _send(answer, part, pace)
                 await answer.write_eof()
             self.tally.num_sent += len(part)
         except TimeoutError:  # the caller stopped reading: a polite close would wait for it
@@ -169,6 +199,12 @@ class BlobServer:
         return answer
 
     async def _take(self, request: web.BaseRequest, address: str) -> web.Response:
+        with self._pushes.hold(*_caller(request)) as has_place:
+            if not has_place:
+                return web.Response(status=503, text="busy")
+            return await self._push(request, address)
+
+    async def _push(self, request: web.BaseRequest, address: str) -> web.Response:
         if await asyncio.to_thread(self._cache.is_known, address):
             return web.Response(status=200)
         sizes, size = self._cache.welcome(address), request.content_length
@@ -177,23 +213,24 @@ class BlobServer:
         if size is None or size not in sizes:
             wanted = " or ".join(map(str, sorted(sizes))) if len(sizes) < _MOST_SIZES else "less"
             return web.Response(status=413, text=f"expected Content-Length {wanted}")
-        with self._pushes.hold(*_caller(request)) as has_place:
-            if not has_place:
-                return web.Response(status=503, text="busy")
-            quota = self._extras.quota
-            if quota is not None and not quota.take(_caller(request)[0], size):
-                return web.Response(status=429, text="too many bytes from this address")
-            return web.Response(status=await self._receive(request, address, size))
+        quota = self._extras.quota
+        if quota is not None and not quota.take(_caller(request)[0], size):
+            return web.Response(status=429, text="too many bytes from this address")
+        return web.Response(status=await self._receive(request, address, size))
 
     async def _receive(self, request: web.BaseRequest, address: str, size: int) -> int:
         """Read, check and keep a push; returns the status."""
         try:
-            async with asyncio.timeout(self._patience.attempt_seconds(size)):
+            pace = _Pace(self._patience)
+            async with pace.limit:
                 await _ask_for_body(request)
-                data = await request.content.readexactly(size)
+                data = await _body(request, size, pace)
             self.tally.num_received += size
             blob = await asyncio.to_thread(self._cache.judge, address, data)
-            self._cache.accept(blob, data)
+            if blob.kind in OF_FILES:  # flushed to the disk, which takes its time
+                await asyncio.to_thread(self._cache.accept, blob, data)
+            else:
+                self._cache.accept(blob, data)
         except BlobRefusedError:
             return 422
         except (TimeoutError, asyncio.IncompleteReadError):
@@ -201,6 +238,22 @@ class BlobServer:
         except DiskFullError:
             return 507
         return 201
+
+
+class _Pace:
+    """A `limit` that grows as bytes move: whoever is slower than the floor is cut off early."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._began = asyncio.get_running_loop().time()
+        self._num_bytes = 0
+        self.limit = asyncio.timeout(patience.attempt_seconds(0))
+
+    def moved(self, num_bytes: int) -> None:
+        """Note that so many more bytes came or went."""
+        self._num_bytes += num_bytes
+        if not self.limit.expired():
+            self.limit.reschedule(self._began + self._patience.attempt_seconds(self._num_bytes))
 
 
 class _BoundedServer(web.Server):
@@ -238,7 +291,9 @@ def _caller(request: web.BaseRequest) -> tuple[str, Callable[[], None]]:
 
 
 def _is_local(request: web.BaseRequest) -> bool:
-    return is_loopback(request.remote or "")
+    """Tell whether the caller is on this machine, and speaks for nobody else, as a proxy does."""
+    is_passed_on = any(name in request.headers for name in _PROXY_HEADERS)
+    return is_loopback(request.remote or "") and not is_passed_on
 
 
 def _nothing() -> None:
@@ -261,6 +316,23 @@ async def _ask_for_body(request: web.BaseRequest) -> None:
         request.writer.output_size = 0  # the answer itself begins after this line
 
 
-async def _send(answer: web.StreamResponse, data: memoryview) -> None:
+def _found(reading: "asyncio.Task[bytes | None]") -> bool:
+    return not reading.cancelled() and reading.exception() is None and reading.result() is not None
+
+
+async def _body(request: web.BaseRequest, size: int, pace: _Pace) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        chunk = await request.content.read(size - len(data))
+        if not chunk:
+            raise asyncio.IncompleteReadError(bytes(data), size)
+        data += chunk
+        pace.moved(len(chunk))
+    return bytes(data)
+
+
+async def _send(answer: web.StreamResponse, data: memoryview, pace: _Pace) -> None:
     for first in range(0, len(data), _CHUNK_BYTES):
-        await answer.write(data[first : first + _CHUNK_BYTES])
+        chunk = data[first : first + _CHUNK_BYTES]
+        await answer.write(chunk)
+        pace.moved(len(chunk))
