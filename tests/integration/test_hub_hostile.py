@@ -1,21 +1,29 @@
 """A hub takes bytes from strangers. Each test says what one of them does to it."""
 
 import asyncio
+import contextlib
+from dataclasses import replace
 
 import aiohttp
 import pytest
-from support import blobs
+from support import blobs, disks
+from support.headers import HEADER, SEED
+from support.views import BALLOT, network, round_view, run_view
 
+from troth_attestation import header as headers
 from troth_attestation.openings import openings_root
+from troth_client.hub.follow import Follower
 from troth_client.hub.keeping import MAX_SET_BYTES, KeptSets
 from troth_client.hub.metrics import metrics
 from troth_client.runtime.files import DiskFullError
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.bounded import BoundedBlobs
+from troth_client.transport.errors import BlobRefusedError
 from troth_client.transport.exchange import Patience
 from troth_client.transport.quota import Quota
 from troth_client.transport.server import BlobServer, Extras
+from troth_coordinator.rules.phase import Phase
 
 BLOB, DATA = blobs.payload(leaves=40)
 SET = b"an opening set" * 1000
@@ -160,3 +168,60 @@ async def test_a_proxy_on_this_machine_shows_nobody_the_metrics(tmp_path, name):
         assert await hub.read("/metrics") is not None
         async with hub.session.get(f"{hub.url}/metrics", headers={name: "127.0.0.1"}) as answer:
             assert answer.status == 404
+
+
+async def test_a_full_disk_is_no_reason_to_keep_rounds_in_memory(tmp_path):
+    """The bound of the folder is larger than the disk: then the disk is the bound."""
+    payload, data = blobs.payload(round_=1, leaves=1024)
+    with disks.small_disk(tmp_path / "disk", "2900k") as disk:
+        kept = BoundedBlobs(disk, 10**9)
+        kept.put(payload, data)
+        other, more = blobs.payload(round_=1, leaves=1024, seed=1)
+        with pytest.raises(DiskFullError, match="free"):
+            kept.put(other, more)
+        assert kept.get(other.address) is None
+        newer, newest = blobs.payload(round_=2, leaves=1024, seed=2)
+        kept.put(newer, newest)  # in place of the older round
+        assert kept.get(newer.address) == newest
+        assert kept.get(payload.address) is None
+
+
+async def test_large_sets_of_one_keep_nobody_elses_out(tmp_path):
+    """A trainer may post the root of any bytes: 64 MiB of them, for each of its audits."""
+    large, small = [bytes([at]) * 4000 for at in range(2)], [bytes([at]) * 900 for at in range(4)]
+    roots = {openings_root(one): one for one in [*large, *small]}
+    sets = KeptSets(tmp_path, 8000)
+    sets.want(roots)
+    for root, data in roots.items():
+        sets.accept(root, data)
+        assert sets.num_bytes <= 8000
+    assert [len(one) for root, one in roots.items() if sets.shown(root)] == [4000, *[900] * 4]
+    with pytest.raises(DiskFullError, match="--max-gb"):
+        sets.accept(next(iter(roots)), large[0])  # no larger set than its own gives way
+
+
+class NoAudits:
+    """A tracker without audits."""
+
+    async def refresh(self, _view):
+        """There is nothing to read."""
+
+    def audits(self, _view):
+        return []
+
+
+@pytest.mark.parametrize(("num_bytes", "is_kept"), [(250, True), (251, False)])
+async def test_a_payload_has_its_trainers_part_of_the_hubs_room(tmp_path, num_bytes, is_kept):
+    """Two payloads of half the room were a round without the others', and without older rounds."""
+    signed = replace(HEADER, payload_bytes=num_bytes)
+    data = headers.encode(signed) + headers.sign(signed, SEED)
+    address = headers.header_hash(signed)
+    round_ = round_view({0: replace(BALLOT, header_hash=address)}, committed=0b1111, round=205)
+    view = network(run=run_view(round=205, phase=Phase.ATTEST), round_=round_)
+    cache = BlobCache(BoundedBlobs(tmp_path, 2000))
+    follower = Follower(None, None, cache, KeptSets(tmp_path / "sets", 1), NoAudits(), 1, 1000)
+    await follower.take(view)
+    with contextlib.nullcontext() if is_kept else pytest.raises(BlobRefusedError, match="--max-gb"):
+        cache.judge(f"header/{address.hex()}", data)
+    payload = BlobId(HEADER.round, BlobKind.PAYLOAD, HEADER.payload_root)
+    assert list(cache.welcome(payload.address)) == ([num_bytes] if is_kept else [])

@@ -134,7 +134,8 @@ async def test_pushes_of_known_bytes_need_a_place_too(blocked):
 
         pushes = [asyncio.create_task(push()) for _ in range(20)]
         async with asyncio.timeout(5):
-            done = [await one for _, one in zip(range(12), asyncio.as_completed(pushes))]  # noqa: B905
+            answers = asyncio.as_completed(pushes)
+            done = [await next(answers) for _ in range(12)]
         assert done == [503] * 12
         sets.go.set()
         assert sorted(await asyncio.gather(*pushes)) == [200] * 8 + [503] * 12

@@ -4,8 +4,13 @@ Owns: the limit. Never: fills a real disk. Next: `runtime/files.py` for the erro
 """
 
 import contextlib
+import os
 import resource
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 
 @contextlib.contextmanager
@@ -17,3 +22,16 @@ def no_file_beyond(num_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path]:
+    """Make the folder a disk of its own, like `16m`; skip the test where we may not mount one."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -6,6 +6,7 @@ Next: `process.py`, which looks again and again; `../network/expecting.py`.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from solders.pubkey import Pubkey
 
@@ -17,6 +18,7 @@ from troth_client.network.expecting import expect_submissions, is_commit_over
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.transport.blob_cache import BlobCache
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView
@@ -24,7 +26,10 @@ from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView
 
 @dataclass(slots=True)
 class Follower:
-    """A hub's knowledge of one run. `keep_rounds` are served; older ones are forgotten."""
+    """A hub's knowledge of one run. `keep_rounds` are served; older ones are forgotten.
+
+    `round_bytes` bounds the payloads of one round. Each of its trainers has an equal part.
+    """
 
     client: CoordinatorClient
     run: Pubkey
@@ -32,14 +37,15 @@ class Follower:
     sets: KeptSets
     tracker: AuditTracker
     keep_rounds: int
-    max_payload_bytes: int
+    round_bytes: int
     expected: set[int] = field(default_factory=set)
 
     async def take(self, view: NetworkView) -> None:
         """Accept what this view names, and forget what it does not any more. Raises RpcError."""
         for round_ in await self._rounds(view):
             self.cache.release(round_.round)
-            expect_submissions(self.cache, round_, self._check_header)
+            share = self.round_bytes // max(1, bitmap.count(round_.committed))
+            expect_submissions(self.cache, round_, partial(_check_header, share))
             self.expected.add(round_.round)
         oldest = max(0, view.run.round - self.keep_rounds + 1)
         self.cache.drop_before(oldest)
@@ -69,13 +75,14 @@ class Follower:
                 found.append(round_)
         return found
 
-    def _check_header(self, _index: int, header: Header, signature: bytes) -> None:
-        """Check what the commitment on chain leaves open: the signature. Bound the payload."""
-        headers.verify_signature(header, signature)
-        if not 0 < header.payload_bytes <= self.max_payload_bytes:
-            raise HeaderFieldError(
-                "payload_bytes",
-                f"1 to {self.max_payload_bytes}",
-                str(header.payload_bytes),
-                "a hub keeps no larger payloads",
-            )
+
+def _check_header(max_bytes: int, _index: int, header: Header, signature: bytes) -> None:
+    """Check what the commitment on chain leaves open: the signature. Bound the payload."""
+    headers.verify_signature(header, signature)
+    if not 0 < header.payload_bytes <= max_bytes:
+        raise HeaderFieldError(
+            "payload_bytes",
+            f"1 to {max_bytes}, a trainer's part of the hub's room",
+            str(header.payload_bytes),
+            "give the hub more room with --max-gb",
+        )

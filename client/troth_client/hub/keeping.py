@@ -68,6 +68,7 @@ class KeptSets:
     def accept(self, root: bytes, data: bytes) -> None:
         """Keep and show a pushed set that passed. Raises BlobRefusedError, DiskFullError."""
         self.judge(root, data)
+        self._make_room(len(data))
         if self.num_bytes + len(data) > self._max_bytes:
             raise DiskFullError(
                 f"room for an opening set of {len(data)} bytes",
@@ -76,6 +77,19 @@ class KeptSets:
             )
         atomic_write(self._path(root), [data], durable=False)
         self._sizes[root] = len(data)
+
+    def _make_room(self, num_bytes: int) -> None:
+        """Forget larger sets that take more than an equal part of the room, the largest first.
+
+        So nobody's large sets keep the others' out.
+        """
+        share = self._max_bytes // max(1, len(self._wanted))
+        while self.num_bytes + num_bytes > self._max_bytes:
+            root, size = max(self._sizes.items(), key=lambda item: item[1], default=(b"", 0))
+            if size <= max(share, num_bytes):
+                return
+            del self._sizes[root]
+            self._path(root).unlink(missing_ok=True)
 
     def _path(self, root: bytes) -> Path:
         return self._folder / root.hex()

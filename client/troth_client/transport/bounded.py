@@ -4,11 +4,16 @@ Owns: the size of the folder, and which round makes room. Never: decides what is
 Next: `files.py`, whose layout this is; `blob_cache.py`, which is built over it.
 """
 
+import shutil
 from pathlib import Path
+from typing import Final
 
 from troth_client.runtime.files import DiskFullError
 from troth_client.transport.base import BlobId
 from troth_client.transport.files import FolderBlobs
+
+SPARE_BYTES: Final = 2**20
+"""So much of the disk stays free: names and folders take room as well."""
 
 
 class BoundedBlobs:
@@ -32,18 +37,31 @@ class BoundedBlobs:
         return sum(sum(sizes.values()) for sizes in self._sizes.values())
 
     def put(self, blob: BlobId, data: bytes) -> None:
-        """Keep bytes, after earlier rounds gave way. Raises DiskFullError if that is not enough."""
-        while self.num_bytes + len(data) > self._max_bytes:
+        """Keep bytes, after earlier rounds gave way. Raises DiskFullError if that is not enough.
+
+        The disk itself may be fuller than the bound says: what it cannot take is not kept at all,
+        for a hub is not there to hold it in memory.
+        """
+        while not self._has_room(len(data)):
             oldest = min(self._sizes, default=blob.round)
             if oldest >= blob.round:
                 raise DiskFullError(
                     f"room for {len(data)} bytes of round {blob.round}",
-                    f"{self.num_bytes} of {self._max_bytes} bytes in use",
-                    "Give the hub more room with --max-gb.",
+                    f"{self.num_bytes} of {self._max_bytes} bytes in use, {self._free} free",
+                    "Free some space, or give the hub more room with --max-gb.",
                 )
             self.drop_before(oldest + 1)
         self._blobs.put(blob, data)
         self._sizes.setdefault(blob.round, {})[blob.address] = len(data)
+
+    @property
+    def _free(self) -> int:
+        return shutil.disk_usage(self._blobs.folder).free
+
+    def _has_room(self, num_bytes: int) -> bool:
+        return (
+            self.num_bytes + num_bytes <= self._max_bytes and num_bytes + SPARE_BYTES <= self._free
+        )
 
     def get(self, address: str) -> bytes | None:
         """Return bytes, whether served or not."""
