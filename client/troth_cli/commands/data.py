@@ -225,6 +225,7 @@ def serve(options: ServeOptions, output: Output) -> None:
     from troth_cli.workflows.join import split_listen
     from troth_cli.workflows.run_files import kept_files
     from troth_cli.workflows.run_files import serve as until_stopped
+    from troth_coordinator.chain.clusters import public_name
 
     run = address(options.run_address, "RUN")
     listen = split_listen(options.listen)
@@ -233,7 +234,10 @@ def serve(options: ServeOptions, output: Output) -> None:
     async def work() -> str:
         async with connect(options.rpc) as client:
             view = await client.read_run(run)
-        return await until_stopped(kept_files(view, options.data, config), listen, output)
+            genesis_hash = await client.rpc.genesis_hash()
+        is_guarded = public_name(genesis_hash) is not None
+        kept = kept_files(view, options.data, config)
+        return await until_stopped(kept, listen, output, is_guarded=is_guarded)
 
     values = {"run": str(run), "endpoint": run_async(work())}
     output.result(values, Facts(list(values.items())))

@@ -235,19 +235,22 @@ def require_pushed(pushed: Sequence[Pushed]) -> None:
             )
 
 
-async def serve(kept: KeptFiles, listen: tuple[str, int], output: Output) -> str:
+async def serve(
+    kept: KeptFiles, listen: tuple[str, int], output: Output, *, is_guarded: bool
+) -> str:
     """Serve the files, and take those that the run names, until SIGINT or SIGTERM.
 
-    Returns the address. Raises EndpointInUseError, EndpointError.
+    Returns the address. Raises EndpointInUseError, EndpointError, FolderInUseError.
     """
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    if kept.data is not None:
-        await asyncio.to_thread(kept.data.take_up)
-    transport = http_transport(*listen)
+    transport = http_transport(*listen, is_guarded=is_guarded)
     transport.show_files(kept)
-    async with transport:
-        output.note(f"serving at {transport.endpoint}")
-        await stopped.wait()
+    with FolderLock(kept.folder):
+        if kept.data is not None:
+            await asyncio.to_thread(kept.data.take_up)
+        async with transport:
+            output.note(f"serving at {transport.endpoint}")
+            await stopped.wait()
     return transport.endpoint

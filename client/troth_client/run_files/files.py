@@ -7,6 +7,7 @@ Next: `transport/blob_cache.py`, which serves what `shown` returns; `folder.py`.
     <folder>/config.json, manifest.json, tokenizer.json      canonical bytes, whole or absent
 """
 
+import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
@@ -44,6 +45,7 @@ class KeptFiles:
     def __init__(self, folder: Path, config_hash: bytes, manifest_hash: bytes) -> None:
         """Show what is in the folder, if it is this run's. Raises OSError for unreadable files."""
         self.folder = folder
+        self._accepting = threading.Lock()
         self._config = BlobId(0, BlobKind.CONFIG, config_hash)
         self._manifest = BlobId(0, BlobKind.MANIFEST, manifest_hash)
         self._config_bytes: bytes | None = None
@@ -98,9 +100,11 @@ class KeptFiles:
         return range(1, LIMITS[kind] + 1) if key == self._key(kind) else ()
 
     def accept(self, kind: BlobKind, key: bytes, data: bytes) -> None:
-        """Keep bytes that have this key. Raises BlobRefusedError, DiskFullError."""
+        """Keep bytes that have this key; slow, for a thread. BlobRefusedError, DiskFullError."""
         try:
-            self._accept(kind, key, data)
+            with self._accepting:  # two of one file would write one temporary file
+                if kind is BlobKind.PIECE or not self.has(kind, key):
+                    self._accept(kind, key, data)
         except (RunFileError, ManifestError) as error:
             raise BlobRefusedError(error.expected, error.found, error.next_step) from error
 

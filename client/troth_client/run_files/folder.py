@@ -117,13 +117,14 @@ class DataFolder:
             missing = self._missing.get(piece.shard.file, set())
             if piece.number not in missing:
                 return
+            if self._has_size(piece.shard):  # another process was faster
+                self._note_missing(piece.shard, [])
+                return
             with explain_full_disk(self.folder / piece.shard.file):
                 _write(self._draft(piece.shard), data, piece.offset)
-                if len(missing) == 1:
-                    self._finish(piece.shard)
-            missing.remove(piece.number)
-            if not missing:
-                del self._missing[piece.shard.file]
+                missing.remove(piece.number)
+                if not missing:
+                    self._complete(piece.shard)
 
     def _lacks(self, piece: ShardPiece) -> bool:
         return piece.number in self._missing.get(piece.shard.file, ())
@@ -138,11 +139,15 @@ class DataFolder:
             return
         if is_whole or (path.is_file() and not draft.exists()):
             path.replace(draft)
-        wrong = self._wrong(shard, draft)
+        with explain_full_disk(path):
+            self._complete(shard)
+
+    def _complete(self, shard: ShardEntry) -> None:
+        """Make a shard of its draft if all pieces are there now, whoever else wrote into it."""
+        wrong = self._wrong(shard, self._draft(shard))
         self._note_missing(shard, wrong)
         if not wrong:
-            with explain_full_disk(path):
-                self._finish(shard)
+            self._finish(shard)
 
     def _note_missing(self, shard: ShardEntry, numbers: list[int]) -> None:
         self._missing.pop(shard.file, None)

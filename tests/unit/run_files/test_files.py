@@ -243,3 +243,15 @@ def test_a_run_that_ends_soon_does_not_need_every_shard(run):
     found = {one.file for one in needed_shards(run.manifest, view, short)}
     assert found == wanted
     assert len(found) < len(run.manifest.train)
+
+
+def test_a_run_that_would_draw_for_ever_is_looked_at_for_seconds_only(run, monkeypatch):
+    """Its creator names a shard that no draw meets, and more rounds than anybody counts."""
+    monkeypatch.setattr("troth_client.run_files.order.MOST_DRAWS", 100)
+    tiny = run.manifest.train[0].model_copy(update={"file": "tiny.bin", "tokens": 0})
+    manifest = run.manifest.model_copy(update={"train": (*run.manifest.train, tiny)})
+    schedule = run.config.schedule.model_copy(update={"rounds": 2**31 - 1})
+    config = run.config.model_copy(update={"schedule": schedule})
+    found = needed_shards(manifest, run_view(round=0, cursor=0), config)
+    assert found[-1] == tiny
+    assert len(found) == len(manifest.train)
