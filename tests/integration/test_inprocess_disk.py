@@ -1,10 +1,9 @@
 """A member whose disk becomes full goes on training, and says so."""
 
-import os
 import shutil
-import subprocess
 
 import pytest
+from support.disks import small_disk
 from support.runs import (
     NO_AUDITS,
     assert_finished,
@@ -16,6 +15,8 @@ from support.runs import (
     until_round,
 )
 
+from troth_client.runtime.files import DiskFullError
+
 ROUNDS = 20
 FULL_AT = 13
 """From here on each round forgets as many momentums as it adds."""
@@ -25,13 +26,8 @@ LEFT = 12_000
 
 @pytest.fixture
 def disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a small disk")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with small_disk(tmp_path / "disk", "16m") as folder:
+        yield folder
 
 
 def fill(folder):
@@ -58,3 +54,32 @@ async def test_a_full_disk_costs_no_round(run_factory, disk):
     assert (
         bob.here.state.store.weight_rounds() != member(run, "ada").here.state.store.weight_rounds()
     )
+
+
+async def test_what_a_member_can_spare_gives_way_to_what_must_be_on_the_disk(run_factory):
+    """Bytes of others and older weights go; our own payloads, and the newest weights, stay."""
+    run = await run_factory.create(ROUNDS, **NO_AUDITS, keep_rounds=3, ring=8, checkpoint_every=4)
+    await start_members(run, ["ada", "bob"])
+    with time_stopped(run):
+        await until_round(run, FULL_AT, is_stopped=True)
+        bob = member(run, "bob").here
+        store, transport = bob.state.store, bob.submissions.transport
+        kept, own = store.weight_rounds(), store.submission_rounds()
+        others = [store.peer_indices(round_) for round_ in own]
+        assert len(kept) > 2
+        assert any(others)
+        with pytest.raises(DiskFullError):
+            store.room.write(never)
+        assert store.weight_rounds() == kept[-2:]
+        assert store.submission_rounds() == own
+        assert not any(store.peer_indices(round_) for round_ in own)
+        assert [len(transport._cache.own(round_)) for round_ in own[:-1]] == [2] * (len(own) - 1)
+        served = {one.split("/")[0] for one in transport._cache._blobs._blobs}
+        assert served == {"header", "payload"}
+        assert len(transport._cache._blobs._blobs) <= 2 * len(own) + 2
+    await run.finish()
+    await assert_finished(run)
+
+
+def never():
+    raise DiskFullError("room", "none", "")

@@ -26,6 +26,7 @@ from troth_cli.workflows.join import ROLES, Joined, JoinRequest, stop_if_refused
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate
 from troth_client.errors import ClientError
 from troth_client.model.device import Device, choose_device
+from troth_client.participant.assembly import Ports
 from troth_client.participant.measuring import Measured, measure_machine
 from troth_client.participant.process import ParticipantEnd, participate
 from troth_client.participant.settings import ParticipantSettings
@@ -141,8 +142,13 @@ def _participate(
 ) -> ParticipantEnd:
     rotation = Rotation(removing=partial(keep_duties, request.state))
     log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
+
+    def spare_log(ports: Ports) -> Ports:
+        ports.store.room.add(log.drop_older)
+        return ports
+
     try:
-        return asyncio.run(participate(settings, EventPrinter(log, output)))
+        return asyncio.run(participate(settings, EventPrinter(log, output), spare_log))
     except asyncio.CancelledError:
         # The second signal cancels what is under way.
         raise KeyboardInterrupt from None

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -166,6 +167,8 @@ def assemble(
     )
     ports.transport.show_states(state.states)
     _resume(member, view, stored)
+    ports.store.room.add(partial(_drop_blobs, member.submissions, ports.store))
+    ports.store.room.add(ports.store.drop_old_weights)
     return member
 
 
@@ -226,9 +229,11 @@ def _audit_state(chain: RunChain, config: RunConfig, ports: Ports) -> AuditState
         ports.events.emit("file_damaged", reason=str(error))
 
     return AuditState(
-        openings=OpeningsStore(store.folder / "openings"),
+        openings=OpeningsStore(store.folder / "openings", store.room),
         kept=KeptWeights(store, config.config_hash()),
-        verdicts=VerdictStore(store.folder / "verdicts", store.salt_key, damaged, store.durable),
+        verdicts=VerdictStore(
+            store.folder / "verdicts", store.salt_key, damaged, store.durable, store.room
+        ),
         tracker=AuditTracker(ports.chain, chain.at, ports.runtime, ports.events),
     )
 
@@ -262,13 +267,26 @@ def _resume(member: Member, view: RunView, stored: WeightState | None) -> None:
             # The process stopped before the submission was whole on disk: M is unchanged, and the
             # round is made again.
             state.residual.proposal = None
-    own = [state.store.load_submission(round_) for round_ in state.store.submission_rounds()]
-    for submission in own:
-        if submission is not None:
-            member.submissions.hold(submission)
+    _hold_own(member.submissions, state.store)
     # Rounds before the replica's are closed on chain: their Commit phases have ended.
     if state.replica.round > 0:
         member.submissions.transport.release(RoundIndex(state.replica.round - 1))
+
+
+def _hold_own(submissions: Submissions, store: Store) -> None:
+    for round_ in store.submission_rounds():
+        submission = store.load_submission(round_)
+        if submission is not None:
+            submissions.hold(submission)
+
+
+def _drop_blobs(submissions: Submissions, store: Store) -> None:
+    """Forget the bytes of closed rounds that others have, too; our own we hold again.
+
+    Those that the disk cannot take any more are held in memory.
+    """
+    submissions.transport.drop_before(max(store.submission_rounds(), default=0))
+    _hold_own(submissions, store)
 
 
 def _check_genesis(state: RoundState, view: RunView) -> None:

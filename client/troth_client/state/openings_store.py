@@ -23,6 +23,7 @@ from troth_attestation import openings
 from troth_attestation.errors import OpeningError, OpeningNotFiniteError
 from troth_attestation.openings import Residual, Sampled
 from troth_client.runtime.files import DiskFullError, atomic_write, remove_temporaries
+from troth_client.storage.room import Room
 from troth_client.transport.base import BlobId, BlobKind, Transport
 from troth_client.transport.errors import BlobRefusedError
 from troth_coordinator.rules.ids import Digest
@@ -51,11 +52,15 @@ class Wanted:
 class OpeningsStore:
     """Opening sets of one run by round and target, served through `Transport.show`."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open or make the folder; the store beside it keeps other processes out."""
+    def __init__(self, folder: Path, room: Room | None = None) -> None:
+        """Open or make the folder; the store beside it keeps other processes out.
+
+        `room` is that store's.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         remove_temporaries(folder)
         self._folder = folder
+        self._room = room or Room()
         self._roots: dict[tuple[int, int], Digest] = {}
         self._wanted: tuple[Wanted, ...] = ()
         for path in folder.iterdir():
@@ -71,7 +76,7 @@ class OpeningsStore:
         """
         data = openings.encode(sampled, after, before)
         root = openings.openings_root(data)
-        self.keep(sampled, root, data, durable=True)
+        self._room.write(lambda: self.keep(sampled, root, data, durable=True))
         return root
 
     async def fetch(

@@ -16,6 +16,7 @@ from troth_attestation.cases import Vote
 from troth_attestation.sketch import Sketch, sketch_hash
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_client.runtime.files import make_private, remove_temporaries
+from troth_client.storage.room import Room
 from troth_client.storage.sealed import DamagedFileError, Record, read_record, write_record
 from troth_coordinator.rules.hashing import H, u8, u16, u64
 from troth_coordinator.rules.ids import Digest
@@ -77,14 +78,16 @@ class VerdictStore:
         salt_key: bytes,
         on_damaged: Callable[[DamagedFileError], None],
         durable: bool = True,
+        room: Room | None = None,
     ) -> None:
-        """Open or make the folder; `salt_key` is the store's, `durable` as there."""
+        """Open or make the folder; `salt_key` and `room` are the store's, `durable` as there."""
         make_private(folder)
         remove_temporaries(folder)
         self._folder = folder
         self._salt_key = salt_key
         self._report = on_damaged
         self._durable = durable
+        self._room = room or Room()
         matches = (_NAME.match(path.name) for path in folder.iterdir())
         self._duties = {
             Duty(int(match[2]), int(match[3]), int(match[4]), match[1] == "juror")
@@ -134,8 +137,8 @@ class VerdictStore:
         known = self.find(entry.duty)
         if known is not None:
             return known
-        path = self._folder / entry.duty.file_name
-        write_record(path, _to_record(entry), self._durable, is_secret=True)
+        path, record = self._folder / entry.duty.file_name, _to_record(entry)
+        self._room.write(lambda: write_record(path, record, self._durable, is_secret=True))
         self._duties.add(entry.duty)
         return entry
 

@@ -12,8 +12,9 @@ Next: `entries.py`; `steps/commit.py` saves a submission, `steps/settle.py` save
 Promises. A save that raises or is killed changed nothing. One's own submission and momentum are on
 the disk (`durable`), whole, when their save returns. A file that does not verify is reported and
 counts as absent: loading the newest weights or residual goes on to the one before it. On a full
-disk the copies of others' payloads are dropped first. Weights and copies for which there is no room
-even then are reported and left out: training needs neither. One process at a time.
+disk the copies of others' payloads are dropped first; for one's own work `room` drops more. Weights
+and copies for which there is no room are reported and left out: training needs neither. One process
+at a time.
 """
 
 import json
@@ -33,6 +34,7 @@ from troth_client.runtime.files import (
 )
 from troth_client.storage.entries import Identity, ResidualEntry, Submission, WeightState
 from troth_client.storage.errors import StoreConflictError, StoreIdentityError
+from troth_client.storage.room import Room
 from troth_client.storage.sealed import (
     DamagedFileError,
     Record,
@@ -78,6 +80,8 @@ class Store(Closable):
         """
         self._folder = folder
         self._report = report
+        self.room = Room(report)
+        self.room.add(self._drop_peers)
         self._durable = durable
         folder.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
         self._lock = FolderLock(folder)
@@ -214,11 +218,17 @@ class Store(Closable):
             if kind == "weights" and r > round_:
                 path.unlink(missing_ok=True)
 
+    def drop_old_weights(self) -> None:
+        """Forget all weights but the newest two: others have older ones, or replay makes them."""
+        for round_ in self.weight_rounds()[:-2]:
+            self._path("weights", round_).unlink(missing_ok=True)
+
     def save_dispute(self, round_: int, canonical: bytes, own: bytes) -> None:
         """Keep the evidence of a root that exact replay contradicts, until the user removes it."""
         values = {"round": round_, "canonical": canonical.hex(), "own": own.hex()}
         text = json.dumps(values, indent=2, sort_keys=True)
-        atomic_write(self.dispute_file, [text.encode(), b"\n"], self._durable)
+        chunks = [text.encode(), b"\n"]
+        self.room.write(lambda: atomic_write(self.dispute_file, chunks, self._durable))
 
     @property
     def dispute_file(self) -> Path:
@@ -270,22 +280,19 @@ class Store(Closable):
         It is secret: before its commit has closed, anybody could copy it.
         """
         path = self._path(kind, round_)
-        try:
-            write_record(path, _named(path, record), self._durable, is_secret=True)
-        except DiskFullError as error:
-            self._make_room(error)
-            write_record(path, _named(path, record), self._durable, is_secret=True)
+        named = _named(path, record)
+        self.room.write(lambda: write_record(path, named, self._durable, is_secret=True))
 
     def _write_spare(self, path: Path, record: Record, durable: bool) -> None:
         """Write what training can do without; a full disk is reported, and the record left out."""
         try:
             write_record(path, _named(path, record), durable)
         except DiskFullError as error:
-            self._make_room(error)
+            self._report(error)
+            self._drop_peers()
 
-    def _make_room(self, error: DiskFullError) -> None:
-        """Report a full disk, and drop the copies of payloads: their makers still have them."""
-        self._report(error)
+    def _drop_peers(self) -> None:
+        """Drop the copies of payloads: their makers still have them."""
         for kind, _, _, path in self._names():
             if kind == "peer":
                 path.unlink(missing_ok=True)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from troth_client.errors import ClientError
 from troth_client.runtime.files import Closable
 from troth_client.telemetry.events import Event, JsonValue
 
@@ -72,6 +73,13 @@ class EventLog(Closable):
             self._num_lost = 0
         if self._num_lost or not self._write(event, fields):
             self._num_lost += 1
+
+    def drop_older(self) -> None:
+        """Remove the older files, as rotation would; what cannot be removed stays."""
+        for number, path in older_files(self._path):
+            with contextlib.suppress(OSError, ClientError):
+                self._rotation.removing(number, path)
+                path.unlink()
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""
