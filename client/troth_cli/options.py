@@ -40,7 +40,8 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="URL",
-        help="Somebody who has the run's files, asked beside its members; may be repeated.",
+        help="Somebody who has the run's files, or an object store like s3://bucket/prefix, asked"
+        " beside its members; may be repeated.",
     ),
 ]
 

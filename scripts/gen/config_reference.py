@@ -107,6 +107,7 @@ MEANINGS = {
     "judge.agreement_audits": "Honest audits in which calibration found no false alarm.",
     "judge.calibrated": "Whether `troth calibrate` proposed these bounds for this model.",
     "network.hubs": "Hubs to push to and fetch from, like `https://hub.example:9000`.",
+    "network.stores": "Object stores to push to and fetch from, like `s3://bucket/prefix`.",
     "hints.precision": "Format in which this machine trains.",
     "hints.device": "auto, cpu, cuda, cuda:N or mps.",
 }

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 from support.runs import WINDOWS, Chronicle, assert_conserved, included, member, until_round
+from support.stores import BUCKET, FIXTURES, aim_at
 
 from troth_attestation.quorum import AuditOutcome
 from troth_simulation.hub import SimulatedHub
 
+(s3,) = FIXTURES
 REACHED = ("anna", "bob", "carl")
 OUTBOUND = ("dora", "emma", "fred")
 HUB = "hub"
@@ -65,15 +67,20 @@ async def test_three_of_six_accept_no_connection_for_sixty_rounds(run_factory):
     await assert_nobody_lost(run, chronicle, 60)
 
 
-async def start_with_hub(run_factory, tmp_path, rounds, listening):
-    """A run whose members know one hub; only `listening` can be reached otherwise."""
+async def start_with(run_factory, rounds, listening, **relays):
+    """A run whose members know these hubs or stores; only `listening` is reached otherwise."""
     run = await run_factory.create(rounds, **HALF)
-    run.wrap = lambda _member, ports: replace(ports, hubs=(HUB,))
+    run.wrap = lambda _member, ports: replace(ports, **relays)
     chronicle = Chronicle(run)
-    hub = SimulatedHub(run, HUB, tmp_path / "hub")
-    hub.start()
     for name in (*REACHED, *OUTBOUND):
         await run.add(name, listens=name in listening)
+    return run, chronicle
+
+
+async def start_with_hub(run_factory, tmp_path, rounds, listening):
+    run, chronicle = await start_with(run_factory, rounds, listening, hubs=(HUB,))
+    hub = SimulatedHub(run, HUB, tmp_path / "hub")
+    hub.start()
     for one in run.members:
         await run.start(one)
     return run, chronicle, hub
@@ -84,6 +91,26 @@ async def test_nobody_accepts_a_connection_and_a_hub_is_enough(run_factory, tmp_
     await run.finish()
     await hub.stop()
     await assert_nobody_lost(run, chronicle, 8)
+
+
+async def play_over_store(run_factory, store):
+    run, chronicle = await start_with(run_factory, 8, listening=(), stores=(store,))
+    for one in run.members:
+        await run.start(one)
+    await run.finish()
+    await assert_nobody_lost(run, chronicle, 8)
+
+
+async def test_nobody_accepts_a_connection_and_a_store_is_enough(run_factory, tmp_path):
+    await play_over_store(run_factory, f"file://{tmp_path}/store")
+    kinds = {path.name for path in (tmp_path / "store").iterdir()}
+    assert kinds == {"header", "payload", "openings"}
+
+
+@pytest.mark.long(reason="the same with an S3 server that is another program")
+async def test_nobody_accepts_a_connection_and_a_bucket_is_enough(run_factory, s3, monkeypatch):
+    aim_at(monkeypatch, s3)
+    await play_over_store(run_factory, f"{BUCKET}/run")
 
 
 @pytest.mark.long(reason="a second whole run with a hub")

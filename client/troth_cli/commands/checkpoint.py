@@ -5,8 +5,8 @@ compare them with the chain.
 Next: `../workflows/checkpoint.py`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -69,6 +69,15 @@ class FetchOptions(OfRun):
         Path, typer.Option("--out", metavar="DIR", help="Folder for the checkpoint; a new one.")
     ]
     round: Round = None
+    weights_from: Annotated[
+        list[str],
+        typer.Option(
+            "--from",
+            metavar="URL",
+            help="Somebody who has the weights, or an object store, asked beside the members and"
+            " those of the config; may be repeated.",
+        ),
+    ] = field(default_factory=list)
     patience: Patience = PATIENCE_SECONDS
 
 
@@ -177,15 +186,23 @@ def fetch(options: FetchOptions, output: Output) -> None:
     from troth_cli.connection import connect, run_async
     from troth_cli.view.checkpoint import facts, origin_values
     from troth_client.checkpoint.exporting import Origin
+    from troth_client.transport.endpoint import check_holder
 
     run = address(options.run_address, "RUN")
+    for holder in options.weights_from:
+        check_holder(holder)
     config = _needed(_config(options.config))
     out = options.out.absolute()
 
     async def work() -> None:
         async with connect(options.rpc) as client:
             done = await _fetch(
-                client, (run, options.round), config, lambda _: out, options.patience, output
+                client,
+                (run, options.round, options.weights_from),
+                config,
+                lambda _: out,
+                options.patience,
+                output,
             )
         values = origin_values(Origin.of(done.folder.manifest), options.out)
         values |= {"num_bytes": done.folder.pieces.num_bytes, "fetched_bytes": done.num_bytes}
@@ -252,7 +269,7 @@ def export(options: ExportOptions, output: Output) -> None:
     async def fetch_first(client: "CoordinatorClient", run: "Pubkey") -> Path:
         done = await _fetch(
             client,
-            (run, options.round),
+            (run, options.round, ()),
             _needed(config),
             lambda round_: workflow.fetch_folder(out, round_),
             options.patience,
@@ -273,22 +290,22 @@ def export(options: ExportOptions, output: Output) -> None:
 
 async def _fetch(
     client: "CoordinatorClient",
-    which: tuple["Pubkey", int | None],
+    which: tuple["Pubkey", int | None, Sequence[str]],
     config: "RunConfig",
     folder_of: Callable[[int], Path],
     patience: int,
     output: Output,
 ) -> "Fetched":
-    """Fetch a checkpoint of a run (address, round or None) into the folder for its round."""
+    """Fetch a checkpoint of a run (address, round or None, others to ask) into its folder."""
     from troth_cli.workflows.checkpoint import check_config, committed
     from troth_cli.workflows.checkpoint_fetch import Members, fetch_checkpoint
 
-    run, round_ = which
+    run, round_, others = which
     view = await client.read_run(run)
     check_config(view, config)
     wanted = await committed(client, view, round_)
     output.note(f"Fetching the weights of round {wanted.round}, root {wanted.root.hex()}.")
-    members = Members(client, run, patience)
+    members = Members(client, run, patience, (*others, *config.network.holders))
     with output.progress("fetching") as report:
         return await fetch_checkpoint(members, wanted, config, folder_of(wanted.round), report)
 

@@ -109,7 +109,9 @@ class PushOptions(OfRun):
     to: Annotated[
         list[str],
         typer.Option(
-            "--to", metavar="URL", help="A holder that takes the run's files; may be repeated."
+            "--to",
+            metavar="URL",
+            help="A holder, or an object store, that takes the run's files; may be repeated.",
         ),
     ]
 

@@ -128,6 +128,15 @@ class WitnessOptions(AsOwner):
             "--hub", metavar="URL", help="A hub beside those of the config; may be repeated."
         ),
     ] = field(default_factory=list)
+    store: Annotated[
+        list[str],
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="An object store beside those of the config, like s3://bucket/prefix; may be"
+            " repeated. Credentials to write are taken from the environment.",
+        ),
+    ] = field(default_factory=list)
     allow_private: Annotated[
         bool,
         typer.Option(
@@ -223,6 +232,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         only_checks=options.check,
         is_agreed=options.yes,
         hubs=tuple(options.hub),
+        stores=tuple(options.store),
         allow_private=options.allow_private,
         fetches_data=options.data is None,
         data_from=tuple(options.data_from),

@@ -59,7 +59,8 @@ class CreateOptions(Networked):
         typer.Option(
             "--push-to",
             metavar="URL",
-            help="A holder that takes config, manifest and tokenizer; may be repeated.",
+            help="A holder or object store that takes config, manifest and tokenizer; may be"
+            " repeated.",
         ),
     ] = field(default_factory=list)
     out: Annotated[

@@ -39,7 +39,6 @@ from troth_client.errors import ClientError
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.operations import Owner
-from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.view import NetworkView
 
@@ -77,7 +76,7 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
         tempo, weights = _UNMEASURED, _NOTHING
         if not is_member:  # a member that comes back may have a window to meet
             tempo, weights = await asyncio.gather(
-                _tempo(client, view), _weights(client, view, request.config)
+                _tempo(client, view), _weights(client, view, request)
             )
         newcomer = Newcomer(
             request=request,
@@ -121,9 +120,10 @@ async def _tempo(client: CoordinatorClient, view: NetworkView) -> Tempo:
 
 
 async def _weights(
-    client: CoordinatorClient, view: NetworkView, config: RunConfig
+    client: CoordinatorClient, view: NetworkView, request: JoinRequest
 ) -> WeightsProbe | ClientError:
+    own = (*request.hubs, *request.stores)
     try:
-        return await probe_weights(client, view, config)
+        return await probe_weights(client, view, request.config, own)
     except ClientError as error:
         return error

@@ -8,6 +8,7 @@ Never: trusts a member, listens, or serves anything. Next: `troth_client/checkpo
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -34,6 +35,7 @@ from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import TEMPORARY_SUFFIX
 from troth_client.telemetry.events import JsonValue
 from troth_client.transport.base import Transport
+from troth_client.transport.endpoint import is_store
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_reader
 from troth_client.transport.parallel import Source
@@ -56,22 +58,35 @@ class Fetched:
 
 
 class Members:
-    """The members of a run to fetch from. After `seconds` without progress it is vain to go on."""
+    """The members of a run to fetch from. After `seconds` without progress it is vain to go on.
 
-    def __init__(self, client: CoordinatorClient, run: Pubkey, seconds: float) -> None:
+    `others`, like hubs and object stores, are asked beside them.
+    """
+
+    def __init__(
+        self, client: CoordinatorClient, run: Pubkey, seconds: float, others: Sequence[str] = ()
+    ) -> None:
         self.program = str(client.program_id)
         self._client = client
         self._run = run
         self._seconds = seconds
+        self._others = others
         self._known: list[str] = []
         self._read_at: float | None = None
         self._last = time.monotonic()
 
     async def holders(self) -> list[str]:
-        """Return the endpoints of all who have not left, asking the chain from time to time."""
+        """Return the others, and the endpoints of all who have not left.
+
+        Asks the chain from time to time.
+        """
+        await self._look()
+        return list(dict.fromkeys([*self._others, *self._known]))
+
+    async def _look(self) -> None:
         now = time.monotonic()
         if self._read_at is not None and now - self._read_at <= REREAD_SECONDS:
-            return self._known
+            return
         try:
             self._known = await self._read()
         except RpcError:
@@ -80,12 +95,13 @@ class Members:
             # Those from before may do, and the next try asks again.
         else:
             self._read_at = now
-        return self._known
 
     async def transport(self) -> Exchange:
         """Return a transport, not started, that connects to public addresses on public clusters."""
         genesis_hash = await self._client.rpc.genesis_hash()
-        return http_reader(is_guarded=public_name(genesis_hash) is not None)
+        transport = http_reader(is_guarded=public_name(genesis_hash) is not None)
+        transport.use_stores(filter(is_store, self._others))
+        return transport
 
     def source(self, transport: Transport, report: Report) -> Source:
         """Return these members as the source of a fetch."""
@@ -104,7 +120,7 @@ class Members:
         view = await self._client.snapshot(self._run)
         owners = [Pubkey(one.owner) for one in view.entries if one.status not in GONE]
         found = await self._client.read_participants(self._run, owners) if owners else []
-        return list(dict.fromkeys(one.endpoint for one in found if one and one.endpoint))
+        return [one.endpoint for one in found if one and one.endpoint]
 
 
 class _Bar:

@@ -146,7 +146,7 @@ async def _reference(
     from troth_cli.workflows.checkpoint_fetch import Members, fetch_piece_list
     from troth_client.checkpoint.errors import CheckpointGoneError
 
-    members = Members(client, Pubkey(wanted.run), NAMING_SECONDS)
+    members = Members(client, Pubkey(wanted.run), NAMING_SECONDS, config.network.holders)
     try:
         return await fetch_piece_list(members, wanted, trainable_shapes(config.model))
     except CheckpointGoneError:

@@ -23,7 +23,14 @@ from troth_cli.workflows.checks import Row, refusals, rows_json
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import PRIVATE_FOLDER_MODE, FolderLock
-from troth_client.transport.endpoint import HOLDER, HUB, NOWHERE, OWN, check_endpoint
+from troth_client.transport.endpoint import (
+    HUB,
+    NOWHERE,
+    OWN,
+    check_endpoint,
+    check_holder,
+    check_store,
+)
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
@@ -62,6 +69,7 @@ class JoinRequest:
     only_checks: bool = False
     is_agreed: bool = False
     hubs: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
     allow_private: bool = False
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
@@ -147,12 +155,14 @@ def check(request: JoinRequest) -> tuple[str, int]:
         )
     for hub in request.hubs:
         check_endpoint(hub, HUB)
+    for store in request.stores:
+        check_store(store)
     device_kind(request.device)
     if not request.fetches_data:
         bound = request.config.data.manifest_hash
         load_manifest(request.data, bytes.fromhex(bound) if bound else None)
     for holder in request.data_from:
-        check_endpoint(holder, HOLDER)
+        check_holder(holder)
     # Only a test: the store takes the lock later, but no stake should move without it.
     request.state.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
     FolderLock(request.state).close()

@@ -7,7 +7,7 @@ Next: `checkpoint_fetch.py` for the members.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -101,16 +101,21 @@ async def measure_round(client: CoordinatorClient, view: NetworkView) -> Fractio
 
 
 async def probe_weights(
-    client: CoordinatorClient, view: NetworkView, config: RunConfig, clock: Clock = time.monotonic
+    client: CoordinatorClient,
+    view: NetworkView,
+    config: RunConfig,
+    others: Sequence[str] = (),
+    clock: Clock = time.monotonic,
 ) -> WeightsProbe:
-    """Ask the members for the newest checkpoint's list and one piece.
+    """Ask the members, and others, for the newest checkpoint's list and one piece.
 
     Raises CheckpointGoneError where nobody has the list.
     """
     wanted = newest_state(view.run)
     if wanted.round == 0:
         return WeightsProbe(0, 0, 0.0, 0)
-    members = Members(client, Pubkey(view.run.address), WEIGHTS_SECONDS)
+    others = (*config.network.holders, *others)
+    members = Members(client, Pubkey(view.run.address), WEIGHTS_SECONDS, others)
     async with await members.transport() as transport:
         source = members.source(transport, lambda _done, _total, _note: None)
         pieces = await fetch_list(source, wanted, trainable_shapes(config.model))

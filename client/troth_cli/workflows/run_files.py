@@ -33,7 +33,7 @@ from troth_client.run_files.folder import DataFolder
 from troth_client.run_files.order import needed_shards
 from troth_client.run_files.push import Pushed, push_files
 from troth_client.runtime.files import FolderLock
-from troth_client.transport.endpoint import HOLDER, check_endpoint
+from troth_client.transport.endpoint import check_holder, is_store
 from troth_client.transport.http import http_reader, http_transport
 from troth_client.transport.parallel import Source
 from troth_coordinator.chain.client import CoordinatorClient
@@ -67,9 +67,11 @@ async def fetch_run(
     Whole shards are hashed again. `others` are asked beside the members. Raises RunFilesGoneError,
     OtherFilesError, ManifestError, FolderInUseError, DiskSpaceError, DiskFullError.
     """
-    async with _source(client, view, others, report) as source:
-        with FolderLock(folder):
+    with FolderLock(folder):
+        async with _source(client, view, others, report) as source:
             config = await fetch_config(source, folder, view.config_hash)
+        others = (*others, *config.network.holders)
+        async with _source(client, view, others, report) as source:
             manifest = await fetch_manifest(source, folder, view.manifest_hash)
             await fetch_tokenizer(source, folder, manifest)
             data = await asyncio.to_thread(_taken_up, folder, manifest, is_checked=True)
@@ -112,7 +114,8 @@ def _bring(
     async def fetch(report: Report) -> Found:
         async with connect(request.rpc_urls) as client:
             view = await client.read_run(request.run)
-            others = (*request.data_from, *request.hubs)
+            own = (*request.data_from, *request.hubs, *request.stores)
+            others = (*own, *request.config.network.holders)
             async with _source(client, view, others, report) as source:
                 return await work(source, view)
 
@@ -152,12 +155,11 @@ async def _source(
     client: CoordinatorClient, view: RunView, others: Sequence[str], report: Report
 ) -> AsyncIterator[Source]:
     """Yield the members of a run, and others, as the source of a fetch."""
-    members = Members(client, Pubkey(view.address), PATIENCE_SECONDS)
-
+    members = Members(client, Pubkey(view.address), PATIENCE_SECONDS, others)
     known: list[str] = []
 
     async def holders() -> list[str]:
-        known[:] = dict.fromkeys([*others, *await members.holders()])
+        known[:] = await members.holders()
         return known
 
     def is_vain() -> bool:
@@ -190,6 +192,7 @@ async def push(
     found = []
     async with http_reader() as transport:
         transport.show_files(kept)
+        transport.use_stores(filter(is_store, holders))
         for holder in holders:
 
             def step(num_bytes: int, holder: str = holder) -> None:
@@ -220,7 +223,7 @@ async def publish_files(
 def check_holders(urls: Sequence[str]) -> None:
     """Raise EndpointError unless these are addresses of holders."""
     for url in urls:
-        check_endpoint(url, HOLDER)
+        check_holder(url)
 
 
 def require_pushed(pushed: Sequence[Pushed]) -> None:

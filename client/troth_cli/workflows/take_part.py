@@ -273,5 +273,6 @@ def _settings(
         priority=request.priority,
         num_threads=request.num_threads,
         hubs=request.hubs,
+        stores=request.stores,
         allow_private=request.allow_private,
     )

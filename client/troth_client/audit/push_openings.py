@@ -5,10 +5,9 @@ that nobody can reach from outside is judged like any other, and one that dies a
 Never: makes a set (`show_openings.py`) or checks one (`state/openings_store.py`).
 Next: `participant/audits.py`, which runs one task of this for each set; protocol section 7.
 
-The target pushes to the seats, later to the jurors, to hubs, and until two further members have
-the set.
-Seats and jurors that have the set pass it on to each other. A holder that refuses, or is not
-reached, is asked again after a pause that doubles.
+The target pushes to the seats, later to the jurors, to hubs and stores, and until two
+further members have the set. Seats and jurors that have the set pass it on to each other. A holder
+that refuses, or is not reached, is asked again after a pause that doubles.
 """
 
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView
 
 Taker = int | str
-"""A taker of a set: a participant by its index, or a hub by its address."""
+"""A taker of a set: a participant by its index, or a hub or store by its address."""
 NUM_SPARES = 2
 """How many members without a place in the audit keep its set."""
 PASS_ON_SLOTS = 8

@@ -44,8 +44,8 @@ REREAD_SLOTS = 64
 class Submissions:
     """The submissions of a run as one participant holds, fetches and serves them.
 
-    `random` orders the holders. `relays` are hubs: they are asked, and pushed to, beside the
-    members. `endpoints_of` caches the owner and address of each index,
+    `random` orders the holders. `relays` are hubs and object stores: they are asked, and pushed to,
+    beside the members. `endpoints_of` caches the owner and address of each index,
     `read_at` the slot at which it was read.
     """
 

@@ -77,9 +77,9 @@ def as_witness(honest: HonestWitnessWork) -> WitnessWork:
 class Ports:
     """The ports of a member: chain, transport, events, time, and the work that it computes.
 
-    `trains` and `judges` may replace the honest work; cheats use them. `hubs` are this machine's
-    own, beside those of the run's config. With `pushes` the chain is read sparingly; without, every
-    look reads everything.
+    `trains` and `judges` may replace the honest work; cheats use them. `hubs` and `stores` are
+    this machine's own, beside those of the run's config. With `pushes` the chain is read sparingly;
+    without, every look reads everything.
     """
 
     chain: CoordinatorClient
@@ -90,6 +90,7 @@ class Ports:
     trains: Callable[[HonestWork], TrainerWork] = as_trainer
     judges: Callable[[HonestWitnessWork], WitnessWork] = as_witness
     hubs: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
     pushes: RunPushes | None = None
 
 
@@ -152,7 +153,8 @@ def assemble(
     genesis = initial_weights(view.address, config.model) if stored is None else stored.tensors
     model = build(config.model, genesis, resources.device.torch)
     state = _round_state(view, config, model, ports, resources)
-    relays = tuple(dict.fromkeys((*config.network.hubs, *ports.hubs)))
+    ports.transport.use_stores((*config.network.stores, *ports.stores))
+    relays = tuple(dict.fromkeys((*config.network.holders, *ports.hubs, *ports.stores)))
     submissions = Submissions(chain, state, ports.transport, resources.random, relays)
     member = Member(
         chain=chain,

@@ -13,7 +13,7 @@ import random
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -143,7 +143,7 @@ async def participate(
         runtime = ProcessRuntime(settings.poll_seconds)
         pushes = stack.enter_context(_pushes(settings, owner.at.run))
         made = Ports(chain, transport, store, runtime, events, hubs=settings.hubs, pushes=pushes)
-        ports = wrap(made)
+        ports = wrap(replace(made, stores=settings.stores))
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
         member = await _assemble(settings, run, genesis, identity, (ports, hashers))
         member.chain.funds.bound_by(settings.session_lamports)

@@ -26,8 +26,8 @@ class ParticipantSettings:
     `stake_lamports` is the deposit at join, 0 for the least one. Where a fine takes the stake below
     what this participant must keep, one process adds up to `top_up_lamports` in all.
     `priority` says how much may be paid to land sooner.
-    `hubs` are asked and served beside those of the config. On a public cluster only public
-    addresses are connected to, unless `allow_private`.
+    `hubs` and `stores` are asked and served beside those of the config. On a public cluster
+    only public addresses are connected to, unless `allow_private`.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     """
 
@@ -51,4 +51,5 @@ class ParticipantSettings:
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     num_threads: int | None = None
     hubs: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
     allow_private: bool = False

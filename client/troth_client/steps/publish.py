@@ -16,7 +16,7 @@ from troth_client.network.submissions import Submissions
 from troth_client.state.records import Published, RoundPlan
 from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
-from troth_client.transport.errors import HolderRefusedError
+from troth_client.transport.errors import HolderClosedError, HolderRefusedError
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.view import NetworkView, RoundView
 
@@ -71,16 +71,21 @@ class Outbox:
         return self._may_be_taken and not self.is_empty
 
     async def offer(self) -> None:
-        """Offer it to as many as are missing; a holder that refuses goes to the end of the line."""
+        """Offer it to as many as are missing; a holder that refuses goes to the end of the line.
+
+        One that takes nothing from us is asked no more.
+        """
         offered = self._waiting[: self._num_missing]
         results = await self._transport.push(self._round, offered)
         taken = {result.holder for result in results if result.error is None}
-        self._may_be_taken = any(isinstance(r.error, HolderRefusedError) for r in results)
-        refused = [holder for holder in offered if holder not in taken]
-        self._waiting = self._waiting[len(offered) :] + refused
-        self._num_missing -= len(taken)
+        closed = {r.holder for r in results if isinstance(r.error, HolderClosedError)}
+        refused = {r.holder for r in results if isinstance(r.error, HolderRefusedError)} - closed
+        self._may_be_taken = bool(refused)
+        again = [holder for holder in offered if holder not in taken | closed]
+        self._waiting = self._waiting[len(offered) :] + again
+        self._num_missing = min(self._num_missing - len(taken), len(self._waiting))
         self.num_taken += len(taken)
-        if self.is_empty:
+        if self.is_empty and self.num_taken:
             self._events.emit("published", round=self._round)
 
 

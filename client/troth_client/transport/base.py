@@ -185,6 +185,12 @@ class Transport(Protocol):
     def show_files(self, files: RunFiles) -> None:
         """Serve the files of the run too: those of `files`, which also says what may be pushed."""
 
+    def use_stores(self, urls: Iterable[str]) -> None:
+        """Take these addresses for object stores, which holders may name from now on.
+
+        All others are endpoints, whatever they look like.
+        """
+
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes from anybody; they are checked like fetched ones."""
 

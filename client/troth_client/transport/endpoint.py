@@ -5,6 +5,7 @@ address at once.
 Next: `http.py`, which serves and calls them.
 """
 
+import re
 from typing import Final
 
 from yarl import URL
@@ -19,6 +20,8 @@ NOWHERE: Final = "none"
 HOLDER: Final = "Name the address of somebody who has the files, like http://host:7000."
 OWN: Final = "Name the address where others reach you, like http://203.0.113.7:9000."
 HUB: Final = "Name the address of a hub, like https://hub.example:9000."
+STORE: Final = "Name a bucket, and a prefix if you like: s3://bucket/prefix."
+_STORE = re.compile(r"(?:(?:s3|gs|az)://[a-z0-9][a-z0-9._-]*|file://)(?:/[A-Za-z0-9._/-]*)?")
 
 
 def check_endpoint(endpoint: str, next_step: str = ANOTHER) -> URL:
@@ -45,6 +48,32 @@ def check_endpoint(endpoint: str, next_step: str = ANOTHER) -> URL:
         expected = "an endpoint with a host name or address"
         raise EndpointError(expected, repr(endpoint), next_step)
     return url.origin()
+
+
+def check_store(url: str) -> None:
+    """Raise EndpointError unless this is the address of an object store, or of a folder as one.
+
+    It has no credentials in it: those are in the environment, where no log repeats them.
+    """
+    if not _STORE.fullmatch(url) or url == "file://" or ".." in url:
+        expected = "s3://, gs:// or az:// with a bucket, or file:// with a folder; no @, ? or #"
+        # A refused address may hold a secret, so the error does not repeat it.
+        raise EndpointError(expected, f"{url.partition(':')[0]!r} and something else", STORE)
+    if len(url) > MAX_ENDPOINT_BYTES:
+        raise EndpointError(f"at most {MAX_ENDPOINT_BYTES} bytes", f"{len(url)}", STORE)
+
+
+def check_holder(url: str) -> None:
+    """Raise EndpointError unless this is somebody to fetch from: an endpoint or an object store."""
+    if is_store(url):
+        check_store(url)
+    else:
+        check_endpoint(url, HOLDER)
+
+
+def is_store(url: str) -> bool:
+    """Return whether an address has the scheme of an object store."""
+    return url.startswith(("s3:", "gs:", "az:", "file:"))
 
 
 def _is_host(host: str) -> bool:

@@ -15,6 +15,7 @@ Next: `exchange.py`, which turns all holders' failures into one FetchError.
             ├── HolderLacksError        it does not have it (yet)
             ├── HolderUnreachableError  no connection
             ├── HolderRefusedError      it does not take a push: not expected, or too busy
+            │   └── HolderClosedError       it takes nothing from us, now or later
             ├── HolderSilentError       it stalled or was too slow
             ├── HolderTruncatedError    it stopped early; what came is kept for the next one
             └── HolderLiedError         wrong size, wrong bytes, or not HTTP as agreed
@@ -57,6 +58,10 @@ class HolderUnreachableError(HolderError):
 
 class HolderRefusedError(HolderError):
     """The holder did not take what was pushed."""
+
+
+class HolderClosedError(HolderRefusedError):
+    """The holder takes no pushes from us."""
 
 
 class HolderSilentError(HolderError):

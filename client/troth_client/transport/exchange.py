@@ -38,6 +38,7 @@ from troth_client.transport.errors import (
     HolderTruncatedError,
 )
 from troth_client.transport.scores import HolderScores
+from troth_client.transport.store import StoreWire
 from troth_client.transport.wire import Partial, Wire
 
 T = TypeVar("T")
@@ -68,6 +69,7 @@ class Exchange:
         self.scores = HolderScores()
         self._cache = cache
         self._wire = wire
+        self._stores: dict[str, StoreWire] = {}
         self._patience = patience or Patience()
         self._slots = asyncio.Semaphore(self._patience.parallel)
         self._endpoint = ""
@@ -110,6 +112,10 @@ class Exchange:
     def show_files(self, files: RunFiles) -> None:
         """Serve the files of the run too; see `Transport.show_files`."""
         self._cache.show_files(files)
+
+    def use_stores(self, urls: Iterable[str]) -> None:
+        """Take these addresses for object stores; see `Transport.use_stores`."""
+        self._stores |= dict.fromkeys(urls, StoreWire(self._patience.grace_seconds))
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes; see `Transport.expect`."""
@@ -159,7 +165,7 @@ class Exchange:
             limit = self._patience.attempt_seconds(part.num_bytes)
             try:
                 async with asyncio.timeout(limit):
-                    await self._wire.read(holder, blob, part)
+                    await self._wire_to(holder).read(holder, blob, part)
             except TimeoutError as error:
                 raise HolderSilentError(
                     f"{part.num_bytes} bytes within {limit:.1f} s",
@@ -172,6 +178,10 @@ class Exchange:
             )
         data = bytes(part.data)
         return data, await self._judged(blob, data, check)
+
+    def _wire_to(self, holder: str) -> Wire:
+        # Not by its scheme: a member may announce any text as its endpoint.
+        return self._stores.get(holder, self._wire)
 
     async def _judged(self, blob: BlobId, data: bytes, check: Check[T]) -> T:
         if len(data) <= self._patience.inline_bytes:
@@ -191,7 +201,7 @@ class Exchange:
         try:
             for blob, data in blobs:
                 async with self._slots, asyncio.timeout(self._patience.attempt_seconds(len(data))):
-                    await self._wire.write(holder, blob, data)
+                    await self._wire_to(holder).write(holder, blob, data)
                 accepted += 1
         except TimeoutError:
             silent = HolderSilentError("an answer to a push", "none in time", "Serving instead.")

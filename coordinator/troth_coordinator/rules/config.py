@@ -41,6 +41,9 @@ PAIRS: Final = (
 """Keys of the judge: work is ok up to the first, and counts as a mismatch beyond the second."""
 
 HubUrl = Annotated[str, Field(max_length=96, pattern=r"^https?://[!-~]+$")]
+StoreUrl = Annotated[
+    str, Field(max_length=96, pattern=r"^(s3|gs|az)://[a-z0-9][a-z0-9._-]*(/[A-Za-z0-9._/-]*)?$")
+]
 HexDigest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
 
 
@@ -214,10 +217,17 @@ class JudgeSection(FrozenModel):
 class NetworkSection(FrozenModel):
     """Where bytes of the run may be had beside its members; nobody has to be asked or trusted.
 
-    Hubs are the http(s) addresses of `troth hub`. Bytes from them are checked like all others.
+    Hubs are the http(s) addresses of `troth hub`, stores are buckets with a prefix. Bytes from them
+    are checked like all others.
     """
 
     hubs: Annotated[tuple[HubUrl, ...], Field(max_length=8, strict=False)] = ()
+    stores: Annotated[tuple[StoreUrl, ...], Field(max_length=8, strict=False)] = ()
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """The addresses of all of them."""
+        return (*self.hubs, *self.stores)
 
 
 class RunConfig(FrozenModel):

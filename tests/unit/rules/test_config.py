@@ -64,6 +64,7 @@ OTHER = {
     "judge.agreement_audits": 2_995,
     "judge.calibrated": True,
     "network.hubs": ["https://hub.example:9000"],
+    "network.stores": ["s3://bucket/run-1"],
 }
 
 
@@ -106,7 +107,7 @@ def test_the_canonical_json_is_sorted_dense_ascii_without_floats():
     assert BOUND.config_hash().hex() == PINNED
 
 
-PINNED = "c0a0fe36eef93a69d83c56e94057d538854f6d0fd27463745a173c561a7fd429"
+PINNED = "bee9698763c13626688bd8e1085df1d159ba70c3635bc36cd77d50131f96c9ec"
 
 
 def test_a_config_without_data_has_no_hash():
@@ -161,6 +162,11 @@ def test_contradictions(key, value, message):
         ("network.hubs", ["http://" + "a" * 90]),
         ("network.hubs", ["http://a"] * 9),
         ("network.hubs", [b"http://a"]),
+        ("network.stores", ["https://bucket.s3.amazonaws.com"]),
+        ("network.stores", ["s3://key:secret@bucket"]),
+        ("network.stores", ["s3://bucket/?endpoint=http://10.0.0.1"]),
+        ("network.stores", ["file:///srv/troth"]),
+        ("network.stores", ["s3://a"] * 9),
     ],
 )
 def test_values_are_never_coerced(key, value):

@@ -1,0 +1,154 @@
+"""Object stores as holders: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`.
+
+Owns: the name of an object, `<prefix>/<kind>/<hex>`, and the error for each kind of failure.
+Never: believes an object, which may be any bytes of any size, or shows what the library says: that
+may hold a signed address. Credentials come from the environment under the names of `obstore`.
+Without them nothing is signed, and public objects can still be read. The library follows redirects
+of the provider, or of the endpoint in the environment: no stranger names either.
+Next: `exchange.py`, which asks stores like all other holders and checks what they send.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from troth_client.transport.base import BlobId
+from troth_client.transport.blob_cache import BlobCache
+from troth_client.transport.errors import (
+    HolderClosedError,
+    HolderError,
+    HolderLacksError,
+    HolderLiedError,
+    HolderSilentError,
+    HolderTruncatedError,
+    HolderUnreachableError,
+)
+from troth_client.transport.wire import Partial
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_CHUNK_BYTES = 64 * 1024
+_NEXT = "Asking another holder."
+_CONNECT = timedelta(seconds=3)
+_LONGEST = timedelta(days=1)  # the limits of `Patience` end a request long before
+CREDENTIALS: Final = {
+    "s3": ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"),
+    "gs": ("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_SERVICE_ACCOUNT_PATH"),
+    "az": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_KEY", "AZURE_CLIENT_SECRET"),
+}
+"""By scheme, the names in the environment of which one must be set to write there."""
+
+
+class StoreWire:
+    """Reads and writes object stores. It listens nowhere."""
+
+    def __init__(self, grace_seconds: float) -> None:
+        self._grace_seconds = grace_seconds
+        self._opened: dict[str, ObjectStore] = {}
+
+    async def start(self, cache: BlobCache) -> str:
+        """Nothing to start: a store serves by itself."""
+        del cache
+        return ""
+
+    async def stop(self) -> None:
+        """Nothing to stop: connections end with their requests."""
+
+    async def read(self, holder: str, blob: BlobId, into: Partial) -> None:
+        """Append the missing bytes; HolderError names what the store did instead."""
+        import obstore  # noqa: PLC0415  only who uses a store waits for it
+
+        have = len(into.data)
+        with self._named(holder, HolderLacksError):
+            store = self._open(holder)
+            async with asyncio.timeout(self._grace_seconds):
+                options: Any = {"range": {"offset": have}} if have else {}
+                found = await obstore.get_async(store, blob.address, options=options)
+        _check_size(holder, found.meta["size"], into)
+        if found.range != (have, found.meta["size"]):
+            raise HolderLiedError(f"{holder} to send from byte {have}", f"{found.range}", _NEXT)
+        chunks = aiter(found.stream(min_chunk_size=_CHUNK_BYTES))
+        while True:
+            with self._named(holder, HolderLacksError, HolderTruncatedError):
+                async with asyncio.timeout(self._grace_seconds):
+                    chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            into.append(holder, bytes(chunk))
+
+    async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
+        """Put an object, unless these bytes are there; other ones are replaced.
+
+        Raises HolderClosedError without credentials that may write.
+        """
+        import obstore  # noqa: PLC0415
+
+        if not may_write(holder):
+            raise HolderClosedError("credentials in the environment", "none", "Pushing elsewhere.")
+        if await self._holds(holder, blob, data):
+            return
+        with self._named(holder, HolderClosedError):
+            await obstore.put_async(self._open(holder), blob.address, data, use_multipart=False)
+
+    async def _holds(self, holder: str, blob: BlobId, data: bytes) -> bool:
+        found = Partial(len(data))
+        with contextlib.suppress(HolderError):
+            await self.read(holder, blob, found)
+        return found.data == data
+
+    def _open(self, url: str) -> "ObjectStore":
+        if url not in self._opened:
+            from obstore.store import from_url  # noqa: PLC0415
+
+            options: dict[str, Any] = {
+                "retry_config": {"max_retries": 0},  # another holder is the retry
+                "client_options": {
+                    "connect_timeout": _CONNECT,
+                    "timeout": _LONGEST,
+                    # Options take the place of what the library reads from the environment.
+                    "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true",
+                },
+            }
+            if url.startswith("file:"):
+                options = {"mkdir": True}
+            elif not may_write(url):
+                options["skip_signature"] = True
+            self._opened[url] = from_url(url, **options)
+        return self._opened[url]
+
+    @contextlib.contextmanager
+    def _named(
+        self, holder: str, denied: type[HolderError], failed: type[HolderError] | None = None
+    ) -> Iterator[None]:
+        """Translate what the library raises; its own text may hold a secret, so it ends here."""
+        from obstore import exceptions  # noqa: PLC0415
+
+        try:
+            yield
+        except TimeoutError:
+            seconds = f"something within {self._grace_seconds:.1f} s"
+            raise HolderSilentError(f"{holder} to send {seconds}", "nothing", _NEXT) from None
+        except FileNotFoundError:
+            raise HolderLacksError(f"{holder} to have it", "no such object", _NEXT) from None
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
+            # Where nobody may list a bucket, an object that is missing looks like this, too.
+            raise denied(f"{holder} to let us", "permission denied", _NEXT) from None
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            kind = failed or HolderUnreachableError
+            raise kind(f"{holder} to answer", type(error).__name__, _NEXT) from None
+
+
+def may_write(url: str) -> bool:
+    """Return whether the environment has credentials for a store, or it is a folder."""
+    scheme = url.partition(":")[0]
+    return scheme == "file" or any(os.environ.get(name) for name in CREDENTIALS[scheme])
+
+
+def _check_size(holder: str, num_bytes: int, into: Partial) -> None:
+    """Judge the size of an object before its first byte."""
+    if not into.fits(num_bytes - len(into.data)):
+        raise HolderLiedError(f"{into.num_bytes} bytes at {holder}", f"{num_bytes}", _NEXT)
