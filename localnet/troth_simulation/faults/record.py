@@ -38,7 +38,7 @@ class PlayedFault:
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """A process that ended though nobody killed it, and the kinds of faults that it had then."""
+    """A process that ended though nobody killed it, and the kinds of faults that it had lately."""
 
     member: int
     slot: int

@@ -173,11 +173,20 @@ class Soak:
         for member, code in enumerate(self._ground.fleet.exit_codes()):
             if code is None or member in killed or member in self._again:
                 continue
-            during = tuple(o.fault.kind for o in self._lasting() if o.fault.member == member)
+            during = self._kinds_near(member, view.run.round)
             reason = _last_words(self._ground.stations[member].log)
             end = ProcessEnd(member, view.slot, view.run.round, code, reason, during)
             self._record.ends.append(end)
             self._again[member] = view.slot + _START_AGAIN_SLOTS
+
+    def _kinds_near(self, member: int, round_: int) -> tuple[Kind, ...]:
+        """Return the kinds of faults that a member has, or had until the round before.
+
+        A process needs some slots to end, and by then the fault that ends it may be over.
+        """
+        own = (one for one in self._record.played if one.fault.member == member)
+        near = (o for o in own if o.last_round is None or o.last_round >= round_ - 1)
+        return tuple(dict.fromkeys(one.fault.kind for one in near))
 
     def _all_back(self, view: NetworkView) -> bool:
         """Tell whether every member is active, and is in the newest round that closed."""
