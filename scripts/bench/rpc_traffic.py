@@ -222,8 +222,8 @@ async def measure(options: TrafficOptions, num_rounds: int, seconds: float) -> M
         created = await create_run(options, client, EventList())
         lines = [await Line.open(stack, chain) for _ in options.plans]
         fleet = Fleet(take_part, _participants(options, created, lines, seconds))
-        with _ending(fleet):
-            reached = _Rounds(client, created)
+        with ending(fleet):
+            reached = Rounds(client, created)
             first = await reached.wait(lambda run: run > 0)
             for line in lines:
                 line.forget()
@@ -254,7 +254,7 @@ def _participants(
     ]
 
 
-class _Rounds:
+class Rounds:
     """The open round of the run, as the chain shows it."""
 
     def __init__(self, client: CoordinatorClient, created: DemoRun) -> None:
@@ -287,7 +287,7 @@ def _averages(lines: Sequence[Line], num_rounds: int, took: float) -> Measured:
 
 
 @contextmanager
-def _ending(fleet: Fleet[SlowParticipant]) -> Iterator[None]:
+def ending(fleet: Fleet[SlowParticipant]) -> Iterator[None]:
     """Start the fleet; kill it at the end: nobody waits for a round."""
     fleet.start()
     try:

@@ -132,7 +132,7 @@ async def _lined_up(
 ) -> tuple[list[ParticipantProcess], list[Station]]:
     """Return processes that reach the node and each other through proxies, and their stations."""
     processes, stations = [], []
-    ports = _free_ports()
+    ports = free_ports()
     outside = "127.0.0.1" if network is None else network.host
     direct = participant_processes(options, created, rpc_url)
     for number, (process, one) in enumerate(zip(direct, created.participants, strict=True)):
@@ -164,7 +164,7 @@ def _ending(fleet: AnyFleet) -> Iterator[AnyFleet]:
                 fleet.kill(index)
 
 
-def _free_ports() -> Iterator[int]:
+def free_ports() -> Iterator[int]:
     """Yield ports of loopback that are free now."""
     first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     draw = random.SystemRandom()
