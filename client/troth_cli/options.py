@@ -45,6 +45,18 @@ From = Annotated[
     ),
 ]
 
+Hubs = Annotated[
+    list[str],
+    typer.Option("--hub", metavar="URL", help="A hub beside those of the config; may be repeated."),
+]
+AllowPrivate = Annotated[
+    bool,
+    typer.Option(
+        "--allow-private",
+        help="Connect to private addresses of others, also on a public cluster.",
+    ),
+]
+
 
 def split_addresses(given: list[str]) -> list[str]:
     """Return the addresses, where one text may hold several with commas between them."""

@@ -164,7 +164,7 @@ def fetched(stored):
     (out / "manifest.json").unlink()
     spoil(out / "model-00001-of-00001.safetensors", NORM)
     out.rename(out.with_name("fetched.part"))
-    again = stored.bench.cli.ok(*stored.of_run("fetch", "--config", stored.config, "--out", out))
+    again = stored.bench.cli.ok(*stored.of_run("fetch", "--out", out))
     assert f"fetched bytes  {piece.num_bytes}\n" in again.out
     assert first["root"] in again.out
     assert "fetching" in again.err
@@ -227,7 +227,7 @@ def exported(stored, folder):
     told = ("checkpoint", "export", stored.run, "--out", from_run, "--rpc", stored.bench.rpc)
     tokenizer = stored.bench.folder / "tokenizer.json"
     tokenizer.write_text("{}")
-    told += ("--config", stored.config, "--tokenizer", tokenizer)
+    told += ("--tokenizer", tokenizer)
     assert stored.json(*told)["has_tokenizer"] is True
     assert bytes_of(load_file(from_run / "model.safetensors")) == bytes_of(load_file(model))
     assert (from_run / "tokenizer.json").read_text() == "{}"
@@ -308,6 +308,9 @@ def nobody_serves(stored, folder):
     told = ("--config", stored.config, "--out", out, "--patience", 1)
     error = stored.refused(*stored.of_run("fetch", *told))
     assert error["kind"] == "CheckpointGoneError"
+    assert not out.exists()
+    error = stored.refused(*stored.of_run("fetch", *told[2:]))
+    assert error["kind"] == "RunFilesGoneError"
     assert not out.exists()
     bare = stored.bench.folder / "bare.safetensors"
     tensors = load_file(folder / "model-00001-of-00001.safetensors")

@@ -5,21 +5,21 @@ compare them with the chain.
 Next: `../workflows/checkpoint.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import Networked, OfRun, command
+from troth_cli.options import AllowPrivate, From, Networked, OfRun, command
 from troth_cli.view.amounts import address
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
     from solders.pubkey import Pubkey
 
-    from troth_cli.workflows.checkpoint_fetch import Fetched
+    from troth_cli.workflows.checkpoint_fetch import Fetched, Members
     from troth_cli.workflows.checkpoint_verify import Verified
     from troth_coordinator.chain.client import CoordinatorClient
     from troth_coordinator.rules.config import RunConfig
@@ -69,16 +69,9 @@ class FetchOptions(OfRun):
         Path, typer.Option("--out", metavar="DIR", help="Folder for the checkpoint; a new one.")
     ]
     round: Round = None
-    weights_from: Annotated[
-        list[str],
-        typer.Option(
-            "--from",
-            metavar="URL",
-            help="Somebody who has the weights, or an object store, asked beside the members and"
-            " those of the config; may be repeated.",
-        ),
-    ] = field(default_factory=list)
     patience: Patience = PATIENCE_SECONDS
+    data_from: From = field(default_factory=list)
+    allow_private: AllowPrivate = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +120,8 @@ class ExportOptions(Networked):
         typer.Option("--data", metavar="DIR", help="Data set of the run, for its tokenizer."),
     ] = None
     patience: Patience = PATIENCE_SECONDS
+    data_from: From = field(default_factory=list)
+    allow_private: AllowPrivate = False
 
 
 @command(GROUP, "list", OfRun)
@@ -179,31 +174,24 @@ def show(options: ShowOptions, output: Output) -> None:
 def fetch(options: FetchOptions, output: Output) -> None:
     """Fetch a checkpoint from the members of a run, each piece checked under the root on chain.
 
-    Give the run's config file with --config. Nobody has to be trusted: a wrong piece is refused,
-    and another member is asked for it. After an interruption the same command goes on with what is
-    there. This command serves nothing and needs no key.
+    Without --config the run's config comes from them as well. Nobody has to be trusted: a wrong
+    piece is refused, and another member is asked for it. After an interruption the same command
+    goes on with what is there. This command serves nothing and needs no key.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.view.checkpoint import facts, origin_values
+    from troth_cli.workflows.run_files import check_holders
     from troth_client.checkpoint.exporting import Origin
-    from troth_client.transport.endpoint import check_holder
 
     run = address(options.run_address, "RUN")
-    for holder in options.weights_from:
-        check_holder(holder)
-    config = _needed(_config(options.config))
+    check_holders(options.data_from)
+    config = _config(options.config)
     out = options.out.absolute()
 
     async def work() -> None:
         async with connect(options.rpc) as client:
-            done = await _fetch(
-                client,
-                (run, options.round, options.weights_from),
-                config,
-                lambda _: out,
-                options.patience,
-                output,
-            )
+            members = _members(client, run, options)
+            done = await _fetch(client, members, options.round, config, lambda _: out, output)
         values = origin_values(Origin.of(done.folder.manifest), options.out)
         values |= {"num_bytes": done.folder.pieces.num_bytes, "fetched_bytes": done.num_bytes}
         output.result(values, facts(values))
@@ -241,7 +229,7 @@ def verify(options: VerifyOptions, output: Output) -> None:
 def export(options: ExportOptions, output: Output) -> None:
     """Write verified weights as a folder that transformers loads, with a model card.
 
-    From a run (give its --config) the checkpoint is fetched first, into DIR.checkpoint-N beside the
+    From a run the checkpoint is fetched first, into DIR.checkpoint-N beside the
     result, which is removed at the end. Nothing is written before the root of the weights is that
     on chain.
     """
@@ -250,7 +238,9 @@ def export(options: ExportOptions, output: Output) -> None:
     from troth_cli.workflows import checkpoint_export as workflow
     from troth_cli.workflows.checkpoint_verify import Claim, open_weights
     from troth_cli.workflows.checkpoint_verify import verify as check
+    from troth_cli.workflows.run_files import check_holders
 
+    check_holders(options.data_from)
     out, config = options.out.absolute(), _config(options.config)
     source = Path(options.source)
     run = None if source.exists() else address(options.source, "RUN|DIR")
@@ -267,14 +257,12 @@ def export(options: ExportOptions, output: Output) -> None:
             return await check(client, held), fetched
 
     async def fetch_first(client: "CoordinatorClient", run: "Pubkey") -> Path:
-        done = await _fetch(
-            client,
-            (run, options.round, ()),
-            _needed(config),
-            lambda round_: workflow.fetch_folder(out, round_),
-            options.patience,
-            output,
-        )
+        members = _members(client, run, options)
+
+        def folder_of(round_: int) -> Path:
+            return workflow.fetch_folder(out, round_)
+
+        done = await _fetch(client, members, options.round, config, folder_of, output)
         return done.folder.path
 
     verified, fetched = run_async(work())
@@ -288,24 +276,36 @@ def export(options: ExportOptions, output: Output) -> None:
     output.result(values, facts(values), done)
 
 
+def _members(
+    client: "CoordinatorClient", run: "Pubkey", options: FetchOptions | ExportOptions
+) -> "Members":
+    from troth_cli.workflows.checkpoint_fetch import Members
+
+    private = options.allow_private
+    return Members(client, run, options.patience, options.data_from, allow_private=private)
+
+
 async def _fetch(
     client: "CoordinatorClient",
-    which: tuple["Pubkey", int | None, Sequence[str]],
-    config: "RunConfig",
+    members: "Members",
+    round_: int | None,
+    config: "RunConfig | None",
     folder_of: Callable[[int], Path],
-    patience: int,
     output: Output,
 ) -> "Fetched":
-    """Fetch a checkpoint of a run (address, round or None, others to ask) into its folder."""
+    """Fetch a checkpoint of a round, else the newest, into the folder for its round."""
     from troth_cli.workflows.checkpoint import check_config, committed
-    from troth_cli.workflows.checkpoint_fetch import Members, fetch_checkpoint
+    from troth_cli.workflows.checkpoint_fetch import fetch_checkpoint
+    from troth_cli.workflows.run_files import read_config
 
-    run, round_, others = which
-    view = await client.read_run(run)
+    view = await client.read_run(members.run)
+    if config is None:
+        with output.progress("fetching the run's config") as report:
+            config = await read_config(members, view, report)
     check_config(view, config)
+    members.ask_also(config.network.holders)
     wanted = await committed(client, view, round_)
     output.note(f"Fetching the weights of round {wanted.round}, root {wanted.root.hex()}.")
-    members = Members(client, run, patience, (*others, *config.network.holders))
     with output.progress("fetching") as report:
         return await fetch_checkpoint(members, wanted, config, folder_of(wanted.round), report)
 
@@ -318,17 +318,3 @@ def _config(files: list[Path]) -> "RunConfig | None":
         return None
     config = run_settings(files).config
     return config if config.data.manifest_hash else None
-
-
-def _needed(config: "RunConfig | None") -> "RunConfig":
-    """Return the config, or raise InputError: the shapes of the tensors follow from it."""
-    from troth_cli.errors import InputError
-
-    if config is None:
-        raise InputError(
-            "the config file that the run's creator handed out",
-            "none that names its data set",
-            "Add --config FILE.",
-            "--config",
-        )
-    return config

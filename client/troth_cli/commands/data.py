@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import Common, From, OfRun, command
+from troth_cli.options import AllowPrivate, Common, From, OfRun, command
 from troth_cli.view.amounts import address
 from troth_cli.view.output import Facts, Grid, Output
 
@@ -99,6 +99,7 @@ class FetchOptions(OfRun):
         typer.Option("--out", metavar="DIR", help="Folder for the files; new, or this run's."),
     ]
     data_from: From = field(default_factory=list)
+    allow_private: AllowPrivate = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +162,8 @@ def fetch(options: FetchOptions, output: Output) -> None:
     another holder is asked. After an interruption the same command goes on with what is there.
     """
     from troth_cli.connection import connect, run_async
-    from troth_cli.workflows.run_files import check_holders, fetch_run
+    from troth_cli.workflows.checkpoint_fetch import Members
+    from troth_cli.workflows.run_files import PATIENCE_SECONDS, check_holders, fetch_run
 
     run = address(options.run_address, "RUN")
     check_holders(options.data_from)
@@ -169,8 +171,15 @@ def fetch(options: FetchOptions, output: Output) -> None:
     async def work() -> "Fetched":
         async with connect(options.rpc) as client:
             view = await client.read_run(run)
+            members = Members(
+                client,
+                run,
+                PATIENCE_SECONDS,
+                options.data_from,
+                allow_private=options.allow_private,
+            )
             with output.progress("fetching") as report:
-                return await fetch_run(client, view, options.out, options.data_from, report)
+                return await fetch_run(members, view, options.out, report)
 
     done = run_async(work())
     facts = {

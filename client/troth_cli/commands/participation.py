@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import AsOwner, From, command
+from troth_cli.options import AllowPrivate, AsOwner, From, Hubs, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Facts, Grid, Output
 from troth_coordinator.chain.priority import DEFAULT_POLICY
@@ -122,12 +122,7 @@ class WitnessOptions(AsOwner):
             "More than the limit is reported, and nothing is added.",
         ),
     ] = "0"
-    hub: Annotated[
-        list[str],
-        typer.Option(
-            "--hub", metavar="URL", help="A hub beside those of the config; may be repeated."
-        ),
-    ] = field(default_factory=list)
+    hub: Hubs = field(default_factory=list)
     store: Annotated[
         list[str],
         typer.Option(
@@ -137,13 +132,7 @@ class WitnessOptions(AsOwner):
             " repeated. Credentials to write are taken from the environment.",
         ),
     ] = field(default_factory=list)
-    allow_private: Annotated[
-        bool,
-        typer.Option(
-            "--allow-private",
-            help="Connect to private addresses of others, also on a public cluster.",
-        ),
-    ] = False
+    allow_private: AllowPrivate = False
     threads: Annotated[
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),

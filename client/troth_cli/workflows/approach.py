@@ -124,6 +124,7 @@ async def _weights(
 ) -> WeightsProbe | ClientError:
     own = (*request.hubs, *request.stores)
     try:
-        return await probe_weights(client, view, request.config, own)
+        private = request.allow_private
+        return await probe_weights(client, view, request.config, own, allow_private=private)
     except ClientError as error:
         return error

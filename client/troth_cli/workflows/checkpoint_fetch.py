@@ -58,27 +58,38 @@ class Fetched:
 
 
 class Members:
-    """The members of a run to fetch from. After `seconds` without progress it is vain to go on.
+    """The members of a run to fetch from, and `others`, like hubs and object stores.
 
-    `others`, like hubs and object stores, are asked beside them.
+    After `seconds` without progress it is vain to go on.
     """
 
     def __init__(
-        self, client: CoordinatorClient, run: Pubkey, seconds: float, others: Sequence[str] = ()
+        self,
+        client: CoordinatorClient,
+        run: Pubkey,
+        seconds: float,
+        others: Sequence[str] = (),
+        *,
+        allow_private: bool = False,
     ) -> None:
         self.program = str(client.program_id)
         self._client = client
-        self._run = run
+        self.run = run
         self._seconds = seconds
-        self._others = others
+        self._others = tuple(others)
+        self._allow_private = allow_private
         self._known: list[str] = []
         self._read_at: float | None = None
         self._last = time.monotonic()
 
+    def ask_also(self, others: Sequence[str]) -> None:
+        """Ask these too, from the next transport on: the config may name more holders."""
+        self._others = (*self._others, *others)
+
     async def holders(self) -> list[str]:
         """Return the others, and the endpoints of all who have not left.
 
-        Asks the chain from time to time.
+        The chain is asked from time to time.
         """
         await self._look()
         return list(dict.fromkeys([*self._others, *self._known]))
@@ -97,9 +108,13 @@ class Members:
             self._read_at = now
 
     async def transport(self) -> Exchange:
-        """Return a transport, not started, that connects to public addresses on public clusters."""
+        """Return a transport, not started.
+
+        On public clusters it connects to public addresses only, unless the user allows others.
+        """
         genesis_hash = await self._client.rpc.genesis_hash()
-        transport = http_reader(is_guarded=public_name(genesis_hash) is not None)
+        is_public = public_name(genesis_hash) is not None
+        transport = http_reader(is_guarded=is_public and not self._allow_private)
         transport.use_stores(filter(is_store, self._others))
         return transport
 
@@ -117,9 +132,9 @@ class Members:
         return time.monotonic() - self._last >= self._seconds
 
     async def _read(self) -> list[str]:
-        view = await self._client.snapshot(self._run)
+        view = await self._client.snapshot(self.run)
         owners = [Pubkey(one.owner) for one in view.entries if one.status not in GONE]
-        found = await self._client.read_participants(self._run, owners) if owners else []
+        found = await self._client.read_participants(self.run, owners) if owners else []
         return [one.endpoint for one in found if one and one.endpoint]
 
 

@@ -106,6 +106,8 @@ async def probe_weights(
     config: RunConfig,
     others: Sequence[str] = (),
     clock: Clock = time.monotonic,
+    *,
+    allow_private: bool = False,
 ) -> WeightsProbe:
     """Ask the members, and others, for the newest checkpoint's list and one piece.
 
@@ -114,8 +116,9 @@ async def probe_weights(
     wanted = newest_state(view.run)
     if wanted.round == 0:
         return WeightsProbe(0, 0, 0.0, 0)
+    run = Pubkey(view.run.address)
     others = (*config.network.holders, *others)
-    members = Members(client, Pubkey(view.run.address), WEIGHTS_SECONDS, others)
+    members = Members(client, run, WEIGHTS_SECONDS, others, allow_private=allow_private)
     async with await members.transport() as transport:
         source = members.source(transport, lambda _done, _total, _note: None)
         pieces = await fetch_list(source, wanted, trainable_shapes(config.model))

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from solders.pubkey import Pubkey
-
 from troth_cli.connection import connect
 from troth_cli.errors import DiskSpaceError, PushError
 from troth_cli.view.output import Output, Report
@@ -24,9 +22,11 @@ from troth_cli.workflows.checkpoint_fetch import Members
 from troth_client.data.manifest import Manifest, ShardEntry
 from troth_client.run_files.fetch import (
     fetch_config,
+    fetch_config_bytes,
     fetch_manifest,
     fetch_shards,
     fetch_tokenizer,
+    parse_config,
 )
 from troth_client.run_files.files import KeptFiles
 from troth_client.run_files.folder import DataFolder
@@ -36,7 +36,6 @@ from troth_client.runtime.files import FolderLock
 from troth_client.transport.endpoint import check_holder, is_store
 from troth_client.transport.http import http_reader, http_transport
 from troth_client.transport.parallel import Source
-from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import RunView
@@ -59,19 +58,17 @@ class Fetched:
     num_bytes: int
 
 
-async def fetch_run(
-    client: CoordinatorClient, view: RunView, folder: Path, others: Sequence[str], report: Report
-) -> Fetched:
+async def fetch_run(members: Members, view: RunView, folder: Path, report: Report) -> Fetched:
     """Bring everything that the run names into a folder, or what it lacks of that.
 
-    Whole shards are hashed again. `others` are asked beside the members. Raises RunFilesGoneError,
+    Whole shards are hashed again. Raises RunFilesGoneError,
     OtherFilesError, ManifestError, FolderInUseError, DiskSpaceError, DiskFullError.
     """
     with FolderLock(folder):
-        async with _source(client, view, others, report) as source:
+        async with _source(members, report) as source:
             config = await fetch_config(source, folder, view.config_hash)
-        others = (*others, *config.network.holders)
-        async with _source(client, view, others, report) as source:
+        members.ask_also(config.network.holders)
+        async with _source(members, report) as source:
             manifest = await fetch_manifest(source, folder, view.manifest_hash)
             await fetch_tokenizer(source, folder, manifest)
             data = await asyncio.to_thread(_taken_up, folder, manifest, is_checked=True)
@@ -91,6 +88,12 @@ def bring_config(request: "JoinRequest", output: Output) -> "JoinRequest":
         return await fetch_config(source, request.state, view.config_hash)
 
     return replace(request, config=_bring(request, output, work))
+
+
+async def read_config(members: Members, view: RunView, report: Report) -> RunConfig:
+    """Return the run's config from whoever has it. Raises RunFilesGoneError, RunFileError."""
+    async with _source(members, report) as source:
+        return parse_config(await fetch_config_bytes(source, view.config_hash))
 
 
 def bring_data(request: "JoinRequest", output: Output) -> None:
@@ -115,8 +118,14 @@ def _bring(
         async with connect(request.rpc_urls) as client:
             view = await client.read_run(request.run)
             own = (*request.data_from, *request.hubs, *request.stores)
-            others = (*own, *request.config.network.holders)
-            async with _source(client, view, others, report) as source:
+            members = Members(
+                client,
+                request.run,
+                PATIENCE_SECONDS,
+                (*own, *request.config.network.holders),
+                allow_private=request.allow_private,
+            )
+            async with _source(members, report) as source:
                 return await work(source, view)
 
     with output.progress("fetching the run's files") as report:
@@ -151,11 +160,8 @@ async def _fetch_shards(source: Source, data: DataFolder, shards: Sequence[Shard
 
 
 @contextlib.asynccontextmanager
-async def _source(
-    client: CoordinatorClient, view: RunView, others: Sequence[str], report: Report
-) -> AsyncIterator[Source]:
-    """Yield the members of a run, and others, as the source of a fetch."""
-    members = Members(client, Pubkey(view.address), PATIENCE_SECONDS, others)
+async def _source(members: Members, report: Report) -> AsyncIterator[Source]:
+    """Yield the members of a run as the source of a fetch, which is vain without any."""
     known: list[str] = []
 
     async def holders() -> list[str]:

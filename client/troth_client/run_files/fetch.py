@@ -39,10 +39,15 @@ async def fetch_config(source: Source, folder: Path, config_hash: bytes) -> RunC
     kept = read_file(folder / CONFIG_FILE, LIMITS[BlobKind.CONFIG])
     if kept is not None and wanted.matches(kept):
         return parse_config(kept)
-    data = await _whole(source, wanted, "the run's config")
+    data = await fetch_config_bytes(source, config_hash)
     config = parse_config(data)
     _write(folder / CONFIG_FILE, data)
     return config
+
+
+async def fetch_config_bytes(source: Source, config_hash: bytes) -> bytes:
+    """Return the bytes with this hash, whatever they say. Raises RunFilesGoneError."""
+    return await _whole(source, BlobId(0, BlobKind.CONFIG, config_hash), "the run's config")
 
 
 def parse_config(data: bytes) -> RunConfig:

@@ -64,7 +64,7 @@ JOIN = ("join", RUN, "--data", "no-data")
         ((*JOIN, "--key", "key"), "no such file"),
         (("witness", RUN, "--data", "no-data", "--key", "no-key"), "key file missing"),
         (("checkpoint", "verify", "key"), "safetensors header"),
-        (("checkpoint", "fetch", RUN, "--out", "x"), "--config"),
+        (("checkpoint", "fetch", RUN, "--out", "x", "--from", "ftp://x"), "ftp://x"),
         (("checkpoint", "export", RUN, "--out", "key"), "a new or empty folder"),
         (("demo", "--cheat", "kind"), "kind"),
         (("demo", "--out", "key"), "a new or empty folder"),
