@@ -1,4 +1,4 @@
-"""Whom a fetch of the command line asks, and at which addresses."""
+"""The holders that a fetch of the command line asks, and the addresses that it may connect to."""
 
 import pytest
 from solders.hash import Hash
