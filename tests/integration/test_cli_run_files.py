@@ -51,3 +51,23 @@ def test_strangers_join_with_the_address_alone_and_train(bench, started):
         (shard,) = folder.glob("train-*.bin")
         assert shard.read_bytes() == (bench.data / shard.name).read_bytes()
         assert not list(folder.glob("validation-*")), "nobody trains on these"
+
+
+@pytest.mark.long(reason="two more processes; the parts are in make test")
+def test_strangers_need_a_bucket_and_nobody_who_listens(bench, started):
+    """Config, data, payloads: all of it goes over one store."""
+    store = f"file://{bench.folder}/store"
+    run = bench.create(*SLOW, *UNSAMPLED, "schedule.rounds=4", "schedule.warmup_rounds=0")
+    files = ("--data", bench.data, "--config", bench.folder / "run.toml", "--to", store)
+    pushed = bench.cli.json(*bench.of_run("data", "push", run=run), *files)
+    (at_store,) = pushed["holders"]
+    assert at_store["refused"] == 0
+    outbound = ("--listen", "none", "--store", store)
+    both = [started((*bare(bench, run, key), *outbound), key) for key in "ab"]
+    for process in both:
+        code, values = process.end()
+        assert code == 0, process.notes()
+        assert values["round"] == 4
+    for key in "ab":
+        log = (bench.folder / f"state-{key}" / "events.jsonl").read_text().splitlines()
+        assert [json.loads(line)["event"] for line in log].count("trained") == 4

@@ -1,5 +1,7 @@
 """Late is fine: newcomers and long absent members come back over the newest checkpoint."""
 
+from dataclasses import replace
+
 import pytest
 from support.event_fields import number
 from support.ports import Wrapped, refused_by
@@ -57,6 +59,21 @@ async def test_a_joiner_at_round_20_of_40(run_factory):
     await join_late(run, "dan", 20)
     await run.finish()
     await assert_late(run, "dan", 20)
+    assert events_of(run, "dan", "restoring")[0]["round"] == 10
+
+
+async def test_a_joiner_that_reaches_nobody_takes_the_weights_from_a_store(run_factory, tmp_path):
+    """Nobody listens; the members have put the checkpoint into a folder that all know."""
+    store = f"file://{tmp_path}/store"
+    run = await run_factory.create(24, **QUIET)
+    run.wrap = lambda _member, ports: replace(ports, stores=(store,))
+    for name in ("ada", "bob", "cyd"):
+        await run.add(name, listens=False)
+    for one in run.members:
+        await run.start(one)
+    await join_late(run, "dan", 18)
+    await run.finish()
+    await assert_late(run, "dan", 18)
     assert events_of(run, "dan", "restoring")[0]["round"] == 10
 
 

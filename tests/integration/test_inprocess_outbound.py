@@ -100,7 +100,7 @@ async def play_over_store(run_factory, store):
 async def test_nobody_accepts_a_connection_and_a_store_is_enough(run_factory, tmp_path):
     await play_over_store(run_factory, f"file://{tmp_path}/store")
     kinds = {path.name for path in (tmp_path / "store").iterdir()}
-    assert kinds == {"header", "payload", "openings"}
+    assert kinds >= {"header", "payload", "openings"}
 
 
 @pytest.mark.long(reason="the same with an S3 server that is another program")

@@ -7,8 +7,14 @@ import httpx
 import pytest
 from support import blobs
 from support.holders import Hostile, hang, says
+from support.run_files import make_run
 from support.stores import BUCKET, FIXTURES, KEYS, aim_at
 
+from troth_client.run_files.fetch import fetch_config, fetch_manifest, fetch_shards
+from troth_client.run_files.folder import DataFolder
+from troth_client.run_files.push import push_files
+from troth_client.runtime.base import ProcessRuntime
+from troth_client.telemetry.events import EventList
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.endpoint import check_store
 from troth_client.transport.errors import (
@@ -20,6 +26,7 @@ from troth_client.transport.errors import (
 )
 from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_reader, http_transport
+from troth_client.transport.parallel import Source
 from troth_client.transport.store import StoreWire
 from troth_client.transport.wire import Partial
 
@@ -126,6 +133,29 @@ async def test_a_file_of_unknown_size_is_read_up_to_its_bound(s3, monkeypatch):
     assert part.data == b"{}"
     with pytest.raises(HolderLiedError):
         await StoreWire(5).read(PREFIX, blob, Partial(1, is_exact=False))
+
+
+async def test_the_files_of_a_run_travel_over_a_store(s3, monkeypatch, tmp_path):
+    aim_at(monkeypatch, s3)
+    run = make_run(tmp_path / "data")
+    async with reader() as giver, reader() as taker:
+        giver.show_files(run.kept())
+        pushed = await push_files(giver, run.kept(), PREFIX, lambda _: None)
+        assert pushed.refused == []
+        assert pushed.error is None
+
+        async def holders():
+            return [PREFIX]
+
+        source = Source(taker, ProcessRuntime(0.0), EventList(), holders, lambda: True)
+        folder = tmp_path / "fetched"
+        assert await fetch_config(source, folder, run.config.config_hash()) == run.config
+        manifest = await fetch_manifest(source, folder, run.manifest.hash)
+        data = DataFolder(folder, manifest)
+        data.take_up()
+        await fetch_shards(source, data, manifest.train)
+    for shard in run.manifest.train:
+        assert (folder / shard.file).read_bytes() == (run.folder / shard.file).read_bytes()
 
 
 async def test_what_is_not_there_is_lacked_and_costs_no_rank(s3, monkeypatch):

@@ -1,17 +1,21 @@
 """Checkpoints of a member: made in the background when the chain has stored a root, and announced.
 
-Owns: when to make one, and the announcement. Never: delays a round: the weights of a round are on
-disk before the round begins, and a thread makes files of them.
+Owns: when to make one, the announcement, and the copies for hubs and stores.
+Never: delays a round: the weights of a round are on disk before the round begins, and a thread
+makes files of them.
 Next: `checkpoint/making.py`; `housekeeping.py` calls this once a slot.
 """
 
 from troth_attestation.committed import CommittedState, newest_state
 from troth_attestation.errors import PieceListError
+from troth_attestation.pieces import PieceList
 from troth_client.checkpoint.errors import CheckpointError
 from troth_client.checkpoint.folder import CheckpointFolder
 from troth_client.checkpoint.making import make_checkpoint
 from troth_client.member import Member
+from troth_client.run_files.push import Pushed, offer, offer_pieces
 from troth_client.runtime.files import DiskFullError, FolderInUseError
+from troth_client.transport.base import BlobId, BlobKind
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules.view import NetworkView
@@ -58,6 +62,19 @@ class Checkpoints:
             "checkpoint_made", round=wanted.round, root=wanted.root.hex(), seconds=took
         )
         await self._announce(wanted, folder)
+        await self._hand_out(folder.pieces)
+
+    async def _hand_out(self, pieces: PieceList) -> None:
+        """Offer the weights to each hub and store, so that latecomers need to reach no member."""
+        submissions = self._member.submissions
+        hashes = sorted({piece.hash for piece in pieces.pieces()})
+        submissions.random.shuffle(hashes)  # members that begin together share the work
+        for relay in submissions.relays:
+            pushed = Pushed(relay)
+            listed = BlobId(pieces.state.round, BlobKind.PIECES, pieces.root)
+            await offer(submissions.transport, listed, pushed)
+            if pushed.num_accepted:
+                await offer_pieces(submissions.transport, hashes, pushed)
 
     async def _announce(self, wanted: CommittedState, folder: CheckpointFolder) -> None:
         """Say on chain that we hold it: a hint for people, which costs one fee."""

@@ -6,12 +6,11 @@ Next: `files.py`, which says what is here; `transport/exchange.py`, which offers
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from troth_client.run_files.files import KeptFiles
-from troth_client.run_files.folder import ShardPiece
 from troth_client.transport.base import BlobId, BlobKind, Transport
 from troth_client.transport.errors import HolderError, HolderRefusedError
 
@@ -44,22 +43,26 @@ async def push_files(
     """
     pushed = Pushed(holder)
     for one in kept.files():  # in this order: the manifest says which shards are wanted
-        await _offer(transport, one, pushed)
+        await offer(transport, one, pushed)
     if not with_shards or kept.data is None:
         return pushed
     pieces = kept.data.here()
     for first in range(0, len(pieces), AT_A_TIME):
         batch = pieces[first : first + AT_A_TIME]
-        await asyncio.gather(*(_offer(transport, _of(one), pushed) for one in batch))
+        await offer_pieces(transport, [one.hash for one in batch], pushed)
         report(sum(one.num_bytes for one in batch))
     return pushed
 
 
-def _of(piece: ShardPiece) -> BlobId:
-    return BlobId(0, BlobKind.PIECE, piece.hash)
+async def offer_pieces(transport: Transport, hashes: Sequence[bytes], pushed: Pushed) -> None:
+    """Offer pieces that `transport` shows to the holder, some at a time."""
+    for first in range(0, len(hashes), AT_A_TIME):
+        batch = (BlobId(0, BlobKind.PIECE, one) for one in hashes[first : first + AT_A_TIME])
+        await asyncio.gather(*(offer(transport, one, pushed) for one in batch))
 
 
-async def _offer(transport: Transport, offered: BlobId, pushed: Pushed) -> None:
+async def offer(transport: Transport, offered: BlobId, pushed: Pushed) -> None:
+    """Offer one file or piece to the holder, and again where it was not reached."""
     for _ in range(TRIES):
         if pushed.error is not None:
             return

@@ -206,7 +206,7 @@ class Transport(Protocol):
         ...
 
     async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
-        """Offer an opening set or a run's file that we show to all these holders at once.
+        """Offer an opening set, weights or a file that we show to all these holders at once.
 
         Best effort: failures are in the results. A holder that has it already has accepted it.
         Returns nothing if we do not show it.

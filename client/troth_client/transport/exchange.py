@@ -136,7 +136,7 @@ class Exchange:
         return tuple(await asyncio.gather(*(self._push_all(h, blobs) for h in others)))
 
     async def offer(self, blob: BlobId, holders: Sequence[str]) -> tuple[PushResult, ...]:
-        """Offer an opening set or a file that we show to holders; see `Transport.offer`."""
+        """Offer an opening set, weights or a file to holders; see `Transport.offer`."""
         data = self._cache.served(blob.address)
         if data is None:
             return ()
