@@ -58,7 +58,8 @@ def entry_field(owner, name, value):
 
 
 def finished(one):
-    return run_field("phase", Phase.FINISHED, 1)
+    is_over, long_ago = run_field("phase", Phase.FINISHED, 1), run_field("finished_slot", 1, 8)
+    return lambda account: is_over(long_ago(account))
 
 
 def left(one):
@@ -120,7 +121,7 @@ class Story:
 
     async def play(self, alter_of):
         try:
-            self.run = await self.factory.create(NUM_ROUNDS, **NO_AUDITS)
+            self.run = await self.factory.create(NUM_ROUNDS, **NO_AUDITS, case_slots=20)
             self.run.wrap = self.wrap
             await start_members(self.run, NAMES)
             await until_round(self.run, 3)

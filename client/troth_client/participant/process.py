@@ -44,6 +44,7 @@ from troth_client.participant.payer import report_cap
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
 from troth_client.participant.settings import ParticipantSettings
+from troth_client.participant.spent import keep_spent
 from troth_client.participant.stake_keeping import StakeKeeping
 from troth_client.participant.supervisor import Supervisor
 from troth_client.run_files.files import member_files
@@ -138,6 +139,7 @@ async def participate(
         transport = await stack.enter_async_context(opening)
         transport.show_files(member_files(settings.data, settings.config))
         store = stack.enter_context(_open_store(settings, owner, events))
+        keep_spent(settings.state, chain.pricing.epoch)
         threads = settings.num_threads or os.cpu_count()
         hashers = stack.enter_context(ThreadPoolExecutor(threads, "hash"))
         runtime = ProcessRuntime(settings.poll_seconds)
@@ -152,7 +154,7 @@ async def participate(
             await announce(owner, announced, transport.endpoint, events)
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
-        return _end(supervisor.member, settings, view)
+        return conclude(supervisor.member, settings, view)
 
 
 @contextlib.contextmanager
@@ -354,13 +356,17 @@ async def _interruptible(member: Member, work: Callable[[], Awaitable[T]]) -> T:
             loop.remove_signal_handler(number)
 
 
-def _end(member: Member, settings: ParticipantSettings, view: NetworkView) -> ParticipantEnd:
-    """Export the weights of a finished run and say where the participant stands."""
+def conclude(member: Member, settings: ParticipantSettings, view: NetworkView) -> ParticipantEnd:
+    """Export the weights of a finished run and say where the participant stands.
+
+    A member that left, or stopped early, holds older weights than the run ended with: those are
+    not exported. `troth checkpoint fetch` brings the others.
+    """
     is_finished = view.run.phase == Phase.FINISHED
     replica = member.state.replica
     root = replica.root()
     weights: Path | None = None
-    if is_finished:
+    if is_finished and (replica.round, root) == (view.run.root_round, view.run.root):
         weights = settings.state / "weights"
         export_state(weights, _origin(member, settings), replica.arrays(), _tokenizer(settings))
     entry = view.entries[member.chain.index]

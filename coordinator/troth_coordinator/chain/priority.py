@@ -13,7 +13,7 @@ Next: pricing.py, which asks a node for recent fees; sender.py, which signs with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -131,14 +131,22 @@ def lamports_of(price: int, units: int) -> int:
     return -(-price * units // MICRO)
 
 
+def _forget(_epoch: EpochLamports) -> None:
+    return
+
+
 @dataclass(slots=True)
 class EpochLamports:
-    """The lamports for priority of one epoch: what was paid, and what sends under way may cost."""
+    """The lamports for priority of one epoch: what was paid, and what sends under way may cost.
+
+    on_paid: told whenever something was paid.
+    """
 
     cap: int
     epoch: int = -1
     spent: int = 0
     held: int = 0
+    on_paid: Callable[[EpochLamports], None] = _forget
 
     @property
     def left(self) -> int:
@@ -158,3 +166,5 @@ class EpochLamports:
         """Release what was set aside, and count what was paid of it."""
         self.held -= held
         self.spent += paid
+        if paid:
+            self.on_paid(self)
