@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 from support.demos import read_chain, roots_by_round
@@ -47,6 +48,34 @@ def test_a_chain_that_stands_still_is_reported_and_waited_for(tmp_path, chain):
         assert chain.rpc_url.startswith(trouble["node"])
         assert trouble["what"].startswith("no answer")
         assert trouble["meanwhile"]
+
+
+@pytest.mark.long(reason="two processes whose chain is killed and started again")
+def test_a_chain_that_is_started_again_on_its_ledger_fines_nobody(tmp_path):
+    """Slots stand still meanwhile, so no window passes; members wait and go on."""
+    options = EmbeddedOptions(slot_milliseconds=SLOT, ledger=tmp_path / "ledger")
+    with EmbeddedLauncher(options) as chain:
+        start_chain(chain, EventList())
+        made = quiet(tmp_path / "run", num_trainers=2, num_rounds=6)
+        with Participants(made, chain) as participants:
+            names = participants.options.names
+            participants.wait_for_round(names[0], 2)
+            port = int(chain.rpc_url.rsplit(":", 1)[1])
+            os.kill(chain.pid, signal.SIGKILL)
+            for name in names:
+                participants.wait_for(name, has("rpc_trouble"))
+            chain.stop()
+            chain.options = replace(options, port=port)
+            start_chain(chain, EventList())
+            assert [participants.wait_for_exit(index) for index in range(2)] == [0, 0]
+
+        run, _rounds = asyncio.run(read_chain(chain, participants.created.run))
+        assert run.phase == Phase.FINISHED
+        roots = [roots_by_round(participants.options.folder, name) for name in names]
+        assert [one[5] for one in roots] == [run.root.hex()] * 2
+        assert list(roots[0]) == list(range(6))
+        least = participants.options.settings().chain.min_stake_lamports
+        assert run.total_stake == 2 * least
 
 
 def has(kind):
