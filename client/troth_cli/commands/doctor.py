@@ -4,13 +4,13 @@ Owns: options, the exit code and printing. Never: checks; `../workflows/doctor.p
 Next: `../workflows/doctor.py`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import Networked, command
+from troth_cli.options import Hubs, Networked, command
 from troth_cli.settings import use_config_files
 from troth_cli.view.output import Output
 
@@ -51,6 +51,7 @@ class DoctorOptions(Networked):
         str,
         typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
     ] = "auto"
+    hub: Hubs = field(default_factory=list)
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +65,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     Asks the RPC node (latency, lag, limits, version, slots), looks at key, balance and disk, and
     tests the device. With RUN it also counts the rounds that the balance pays for. With the run's
     config file it fetches a piece of the weights from each holder, and times a payload and a
-    judgement against the run's windows and the judge's bounds.
+    judgement against the run's windows and the judge's bounds. Each hub is asked for a payload.
 
     The exit code is 0 without a problem, 1 with one, 2 for options that cannot be understood.
     Nothing is sent to the chain.
@@ -74,6 +75,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     from troth_cli.workflows.checks import rows_json
     from troth_cli.workflows.doctor import examine, has_problem
     from troth_cli.workflows.doctor_network import Question
+    from troth_cli.workflows.run_files import check_holders
     from troth_client.model.device_kind import device_kind
     from troth_client.model.errors import DeviceError
 
@@ -81,6 +83,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
         device_kind(options.device)
     except DeviceError as error:
         raise typer.BadParameter(str(error)) from error
+    check_holders(options.hub)
     files, run = _named(options)
     rows = examine(
         Question(
@@ -90,6 +93,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
             key=options.key,
             state=options.state,
             device=options.device,
+            hubs=tuple(options.hub),
         ),
         output,
     )

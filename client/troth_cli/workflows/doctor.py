@@ -175,5 +175,5 @@ async def _membership(
         tempo = Tempo(tempo.slot, await measure_round(client, view))
     except ChainError as error:
         return None, [Row("run", refusal(error))]
-    member = Membership(client, view, tempo, question.config, owner)
+    member = Membership(client, view, tempo, question.config, owner, question.hubs)
     return member, await run_checks(RUN_CHECKS, member)

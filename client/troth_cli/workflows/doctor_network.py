@@ -19,6 +19,7 @@ from troth_cli.view.amounts import sol
 from troth_cli.workflows.approach import endpoints
 from troth_cli.workflows.checkpoint_fetch import Members, fetch_piece_list
 from troth_cli.workflows.checks import CheckResult, Level, Registry, untested
+from troth_cli.workflows.hub_checks import check_hubs
 from troth_cli.workflows.join_checks import FEE_RESERVE_LAMPORTS
 from troth_cli.workflows.probes import (
     STATED_SLOT_MICROS,
@@ -62,6 +63,7 @@ class Question:
     key: Path | None
     state: Path
     device: str
+    hubs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,13 @@ class Membership:
     tempo: Tempo
     config: RunConfig | None
     owner: Pubkey | None
+    named_hubs: tuple[str, ...] = ()
+
+    @property
+    def hubs(self) -> tuple[str, ...]:
+        """The hubs of the config, and those that the user named."""
+        known = () if self.config is None else self.config.network.hubs
+        return tuple(dict.fromkeys((*known, *self.named_hubs)))
 
     @property
     def index(self) -> int | None:
@@ -256,8 +265,8 @@ async def check_holders(member: Membership) -> CheckResult:
 
 
 async def check_reach(member: Membership) -> CheckResult:
-    """Say whether members can connect to this machine; one that cannot be reached still works."""
-    holders = await endpoints(member.client, member.view)
+    """Say whether members and hubs connect to this machine; one that is not reached still works."""
+    holders = (*member.hubs, *await endpoints(member.client, member.view))
     is_guarded = public_name(await member.client.rpc.genesis_hash()) is not None
     found = reach_result(await ask_holders(holders, is_guarded=is_guarded))
     return replace(found, level=Level.WARNING) if found.level is Level.REFUSED else found
@@ -274,5 +283,6 @@ RUN_CHECKS: Final[Registry[Membership]] = (
     ("config", check_run_config),
     ("fees", check_rounds_paid),
     ("holders", check_holders),
+    ("hubs", check_hubs),
     ("reach", check_reach),
 )

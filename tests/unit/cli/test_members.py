@@ -1,4 +1,4 @@
-"""The holders that a fetch of the command line asks, and the addresses that it may connect to."""
+"""Members of a run to fetch from: which of their addresses are connected to."""
 
 import pytest
 from solders.hash import Hash
