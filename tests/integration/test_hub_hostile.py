@@ -8,19 +8,23 @@ import aiohttp
 import pytest
 from support import blobs, disks
 from support.headers import HEADER, SEED
+from support.run_files import make_run
 from support.views import BALLOT, network, round_view, run_view
 
 from troth_attestation import header as headers
 from troth_attestation.openings import openings_root
 from troth_client.hub.follow import Follower
-from troth_client.hub.keeping import MAX_SET_BYTES, KeptSets
+from troth_client.hub.keeping import MAX_SET_BYTES, BoundedFiles, KeptSets
 from troth_client.hub.metrics import metrics
+from troth_client.run_files.files import LIMITS
+from troth_client.run_files.push import push_files
 from troth_client.runtime.files import DiskFullError
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.bounded import BoundedBlobs
 from troth_client.transport.errors import BlobRefusedError
 from troth_client.transport.exchange import Patience
+from troth_client.transport.http import http_reader
 from troth_client.transport.quota import Quota
 from troth_client.transport.server import BlobServer, Extras
 from troth_coordinator.rules.phase import Phase
@@ -35,11 +39,13 @@ ROOM = 10 * len(DATA)
 class Hub:
     """The server and the folders of a hub, without a chain."""
 
-    def __init__(self, folder, quota_bytes=ROOM, max_bytes=ROOM):
+    def __init__(self, folder, quota_bytes=ROOM, max_bytes=ROOM, files=None):
         self.blobs = BoundedBlobs(folder, max_bytes)
         self.sets = KeptSets(folder / "sets", max_bytes)
         self.cache, self.quota = BlobCache(self.blobs), Quota(quota_bytes)
         self.cache.show(self.sets)
+        if files is not None:
+            self.cache.show_files(files)
         self.cache.release(BLOB.round)
         pages = {
             "/metrics": lambda: metrics(self.server.tally, {"round_bytes": self.blobs.num_bytes})
@@ -225,3 +231,38 @@ async def test_a_payload_has_its_trainers_part_of_the_hubs_room(tmp_path, num_by
         cache.judge(f"header/{address.hex()}", data)
     payload = BlobId(HEADER.round, BlobKind.PAYLOAD, HEADER.payload_root)
     assert list(cache.welcome(payload.address)) == ([num_bytes] if is_kept else [])
+
+
+@pytest.mark.parametrize(("is_small", "num_refused"), [(True, 0), (False, 6)])
+async def test_the_files_of_the_run_are_kept_if_there_is_room(tmp_path, is_small, num_refused):
+    """A data set that is too large is refused before a byte of it is sent."""
+    run = make_run(tmp_path / "data")
+    hashes = run.config.config_hash(), run.manifest.hash
+    small = sum(LIMITS.values())
+    room = small + 2**22 if is_small else small + 2**20
+    files = BoundedFiles(tmp_path / "hub" / "files", hashes, room)
+    async with (
+        Hub(tmp_path / "hub", 2**30, files=files) as hub,
+        http_reader() as giver,
+        http_reader() as taker,
+    ):
+        giver.show_files(run.kept())
+        pushed = await push_files(giver, run.kept(), hub.url, lambda _: None)
+        assert pushed.error is None
+        assert len(pushed.refused) == num_refused
+        config = BlobId(0, BlobKind.CONFIG, run.config.config_hash())
+        found = await taker.fetch(config, [hub.url], LIMITS[BlobKind.CONFIG], bytes)
+        assert found == run.config.canonical_json()
+    again = BoundedFiles(tmp_path / "hub" / "files", hashes, room)
+    shards = (*run.manifest.train, *run.manifest.validation)
+    assert len(again.data.missing(shards)) == num_refused
+
+
+async def test_files_of_another_run_are_not_kept(tmp_path):
+    run = make_run(tmp_path / "data")
+    files = BoundedFiles(tmp_path / "hub" / "files", (bytes(32), bytes(32)), 2**30)
+    async with Hub(tmp_path / "hub", 2**30, files=files) as hub, http_reader() as giver:
+        giver.show_files(run.kept())
+        pushed = await push_files(giver, run.kept(), hub.url, lambda _: None)
+        assert pushed.num_accepted == 0
+    assert not (tmp_path / "hub" / "files").exists()

@@ -1,6 +1,7 @@
-"""The opening sets that a hub keeps, in a folder that never grows beyond a bound.
+"""The opening sets and run files that a hub keeps, in folders that never grow beyond a bound.
 
-Owns: one file for each set, under its root. Never: decides which sets are wanted.
+Owns: one file for each set, under its root; whether there is room for a run's data.
+Never: decides which sets are wanted.
 Next: `follow.py`, which reads that from the chain; `transport/bounded.py` for bytes of rounds.
 """
 
@@ -10,7 +11,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from troth_attestation.openings import openings_root
+from troth_client.run_files.files import LIMITS, KeptFiles
 from troth_client.runtime.files import DiskFullError, atomic_write, remove_temporaries
+from troth_client.transport.base import BlobKind
 from troth_client.transport.errors import BlobRefusedError
 
 MAX_SET_BYTES = 64 * 2**20
@@ -93,3 +96,27 @@ class KeptSets:
 
     def _path(self, root: bytes) -> Path:
         return self._folder / root.hex()
+
+
+class BoundedFiles(KeptFiles):
+    """The files of the run, of at most `max_bytes`; no part of a larger data set is taken."""
+
+    def __init__(self, folder: Path, hashes: tuple[bytes, bytes], max_bytes: int) -> None:
+        """Show what lies here; `hashes` are those of config and manifest on chain."""
+        super().__init__(folder, *hashes)
+        self._max_bytes = max_bytes
+        if self.data is not None:
+            self.data.take_up()
+
+    def welcome(self, kind: BlobKind, key: bytes) -> Collection[int]:
+        """Return the sizes of what is named by the run, not here yet, and not too large."""
+        if kind is BlobKind.PIECE and not self._has_room():
+            return ()
+        return super().welcome(kind, key)
+
+    def _has_room(self) -> bool:
+        if self.data is None:
+            return False
+        manifest = self.data.manifest
+        shards = (*manifest.train, *manifest.validation)
+        return sum(LIMITS.values()) + sum(map(manifest.num_bytes, shards)) <= self._max_bytes

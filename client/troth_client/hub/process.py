@@ -14,7 +14,7 @@ from pathlib import Path
 from solders.pubkey import Pubkey
 
 from troth_client.hub.follow import Follower
-from troth_client.hub.keeping import KeptSets
+from troth_client.hub.keeping import BoundedFiles, KeptSets
 from troth_client.hub.metrics import metrics
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import ProcessRuntime
@@ -31,8 +31,8 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.rules.view import NetworkView
 
-SETS_SHARE = 4
-"""One part of so many of the folder's bound is for opening sets."""
+SHARES = 4
+"""One part of so many of the folder's bound is for opening sets, and one for the run's data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +78,20 @@ class _Hub:
         *,
         is_guarded: bool,
     ) -> None:
-        for_sets = settings.max_bytes // SETS_SHARE
-        for_rounds = settings.max_bytes - for_sets
+        share = settings.max_bytes // SHARES
+        for_rounds = settings.max_bytes - 2 * share
         self.round = view.run.round
         self._settings = settings
         self._client = client
         self._events = events
         self._kept = BoundedBlobs(settings.folder, for_rounds)
-        self._sets = KeptSets(settings.folder / "sets", for_sets)
+        self._sets = KeptSets(settings.folder / "sets", share)
+        hashes = view.run.config_hash, view.run.manifest_hash
+        files = BoundedFiles(settings.folder / "files", hashes, share)
         self._quota = Quota(settings.quota_bytes)
         cache = BlobCache(self._kept)
         cache.show(self._sets)
+        cache.show_files(files)
         at = RunAddresses.of(view.run, client.program_id)
         tracker = AuditTracker(client, at, ProcessRuntime(settings.poll_seconds), events)
         self._follower = Follower(
