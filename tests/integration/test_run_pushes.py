@@ -184,6 +184,17 @@ async def test_a_push_that_cannot_be_read_ends_the_connection(text):
         assert pushes.newest.slot == 6
 
 
+async def test_a_flood_of_pushes_ends_the_connection():
+    """Each costs a moment of the loop that the sends and the rounds wait for."""
+    texts = [push(5, bytes(160))] * (5 * subscription.MAX_PUSHES_PER_SECOND)
+    async with (
+        node(*texts) as flooding,
+        node(push(6, bytes(160))) as honest,
+        followed(flooding, honest) as pushes,
+    ):
+        await until(lambda: pushes.newest and pushes.newest.slot == 6)
+
+
 async def test_a_push_older_than_the_last_changes_nothing():
     texts = push(9, bytes(160)), push(7, b"\1" * 160), push(10, bytes(160))
     async with node(*texts) as url, followed(url) as pushes:

@@ -36,6 +36,8 @@ LONGEST_PAUSE_SECONDS: Final = 300.0
 GOOD_SECONDS: Final = 120.0
 """After a connection that was good for so long, the pauses begin anew."""
 MAX_MESSAGE_BYTES: Final = 64 * 1024
+MAX_PUSHES_PER_SECOND: Final = 200
+"""An account changes once a slot on a public chain, and some ten times a second on a local one."""
 _FAULTS: Final = (
     aiohttp.ClientError,
     OSError,
@@ -147,7 +149,14 @@ class RunPushes:
             ) as socket,
         ):
             await socket.send_str(self._request())
+            clock = asyncio.get_running_loop().time
+            left, counted_at = MAX_PUSHES_PER_SECOND, clock()
             async for message in socket:
+                left -= 1
+                if clock() - counted_at >= 1.0:
+                    left, counted_at = MAX_PUSHES_PER_SECOND, clock()
+                if left < 0:
+                    raise ValueError(f"more than {MAX_PUSHES_PER_SECOND} pushes in a second")
                 if message.type is not aiohttp.WSMsgType.TEXT:
                     raise ValueError(f"expected text, found {message.type!r}")
                 self._take(json.loads(message.data))
