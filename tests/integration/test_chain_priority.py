@@ -206,6 +206,23 @@ async def test_the_cap_of_an_epoch_is_told_once_and_sends_go_on_without_priority
     assert world.offered[-1][1] == world.epoch.spent > 9_000
 
 
+async def test_fees_that_a_node_makes_up_leave_half_of_the_cap_for_what_is_late():
+    world = paying("percentile:75", cap=10_000, epoch_cap=60_000)
+    alice = world.wallet("alice")
+
+    async def made_up(_accounts):
+        return [10**18] * 150
+
+    world.rpc.recent_fees = made_up
+    for _ in range(6):
+        await world.client.send([pay(alice)], [alice])
+    assert 0 < world.epoch.spent <= 30_000
+    assert world.offered[-1][1] == 0 < world.offered[0][1]
+    world.rush(100)
+    await world.client.send([pay(alice)], [alice], Window(world, world.chain.slot + WINDOW // 4))
+    assert world.offered[-1][1] > 0
+
+
 async def test_what_is_refused_costs_no_priority():
     world = paying("fixed:1000")
     alice = world.wallet("alice", lamports=SOL // 100)

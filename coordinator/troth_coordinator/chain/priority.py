@@ -94,10 +94,13 @@ class PriorityPolicy:
     def price(self, base: int, level: int, units: int, lamports_left: int) -> int:
         """Return the price of each of `units` compute units; see the module for the levels.
 
-        It never falls as the level grows. Its lamports exceed neither cap nor `lamports_left`.
+        It never falls as the level grows. Its lamports exceed neither cap nor `lamports_left`, half
+        of which stays for sends that are late: a node may make up what others pay.
         """
         if self.kind is PriorityKind.NONE:
             return 0
+        if level == 0 and self.kind is PriorityKind.PERCENTILE:
+            lamports_left -= self.epoch_cap_lamports // 2
         allowed = min(self.cap_lamports, lamports_left)
         most = min(max(0, allowed) * MICRO // max(1, units), MAX_PRICE)
         if level >= LAST_LEVEL:
