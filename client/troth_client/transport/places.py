@@ -118,7 +118,9 @@ class Places:
 
     def _wake(self) -> None:
         """Let the waiter go on whose address has the fewest places."""
-        waiter = min(self._waiting, key=lambda one: self._held[one.caller], default=None)
+        # One that was cancelled just now is still listed, and would take the place with it.
+        waiting = [one for one in self._waiting if not one.free.done()]
+        waiter = min(waiting, key=lambda one: self._held[one.caller], default=None)
         if waiter is not None:
             del self._waiting[waiter]
             waiter.free.set_result(None)

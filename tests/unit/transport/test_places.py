@@ -86,6 +86,18 @@ async def test_a_waiter_that_is_cancelled_loses_nobody_a_place():
     assert waiting[0].cancelled()
 
 
+async def test_a_place_that_is_given_back_as_its_next_taker_is_cancelled_goes_to_another():
+    """Somebody closes all its connections at once, some that had a place and some that waited."""
+    ended = Ended()
+    places, (only,) = filled(1, ended)
+    waiting = [asyncio.create_task(places.wait(GREEDY, ended.by("")).__aenter__()) for _ in "ab"]
+    await asyncio.sleep(0)
+    waiting[0].cancel()  # it is listed until it runs
+    places.leave(only)
+    await asyncio.wait_for(waiting[1], 5)
+    assert waiting[0].cancelled()
+
+
 @pytest.mark.parametrize(
     ("peer", "caller"),
     [
