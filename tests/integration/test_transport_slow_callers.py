@@ -18,6 +18,7 @@ FLOOR = 2**20
 SLOW = Patience(grace_seconds=0.3, floor_bytes_per_second=FLOOR)
 LARGE, LARGE_DATA = blobs.payload(leaves=32 * 1024, seed=5)
 """32 MiB, for which the slowest honest caller has half a minute."""
+SMALL, SMALL_DATA = blobs.payload()
 SET = b"an opening set"
 SET_BLOB = BlobId(0, BlobKind.OPENINGS, openings_root(SET))
 
@@ -139,3 +140,27 @@ async def test_pushes_of_known_bytes_need_a_place_too(blocked):
         assert done == [503] * 12
         sets.go.set()
         assert sorted(await asyncio.gather(*pushes)) == [200] * 8 + [503] * 12
+
+
+async def test_names_that_nobody_answers_for_hold_up_nothing_else(ours, monkeypatch):
+    """Members may announce them. Each look-up kept one of the threads that we serve from."""
+    answer, look_up = threading.Event(), socket.getaddrinfo
+
+    def slow(host, *more, **named):
+        if host.endswith(".example"):
+            assert answer.wait(30)
+        return look_up("127.0.0.1", *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    ours.hold(SMALL, SMALL_DATA)
+    holders = [f"http://h{at}.example:9" for at in range(20)]
+    async with http_transport("127.0.0.1", 0) as other, aiohttp.ClientSession() as session:
+        fetches = (other.fetch(LARGE, [one], len(LARGE_DATA), bytes) for one in holders)
+        asked = [asyncio.create_task(one) for one in fetches]
+        try:
+            honest = session.get(f"{ours.endpoint}/v1/{SMALL.address}")
+            found = await asyncio.wait_for(honest, 5)
+            assert await found.read() == SMALL_DATA
+        finally:
+            answer.set()
+            await asyncio.gather(*asked, return_exceptions=True)

@@ -28,6 +28,7 @@ from troth_client.transport.errors import (
 from troth_client.transport.exchange import Exchange, Patience
 from troth_client.transport.files import FolderBlobs
 from troth_client.transport.guard import public_socket
+from troth_client.transport.names import Names
 from troth_client.transport.server import PATH, BlobServer, Extras
 from troth_client.transport.wire import Partial
 
@@ -69,7 +70,7 @@ class HttpWire:
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             connector=aiohttp.TCPConnector(
-                limit=64, limit_per_host=8, socket_factory=self._make_socket
+                limit=64, limit_per_host=8, socket_factory=self._make_socket, resolver=Names()
             ),
             timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=_CONNECT_SECONDS, sock_read=self._patience.grace_seconds

@@ -22,6 +22,7 @@ from yarl import URL
 from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.errors import EndpointError, EndpointInUseError
 from troth_client.transport.guard import is_public, public_socket
+from troth_client.transport.names import Names
 from troth_client.transport.places import Places, caller_of
 
 ROUTE: Final = re.compile(r"/v1/reach/(\d{4,5})")
@@ -108,7 +109,7 @@ async def _offered(token: bytes, host: str, port: int) -> AsyncIterator[int]:
 def _session(is_guarded: bool) -> aiohttp.ClientSession:
     make_socket = public_socket if is_guarded else None
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(socket_factory=make_socket),
+        connector=aiohttp.TCPConnector(socket_factory=make_socket, resolver=Names()),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS),
         trust_env=False,
