@@ -27,6 +27,8 @@ from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventList
+from troth_client.transport.exchange import Exchange
+from troth_client.transport.files import FolderBlobs
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_coordinator import artifacts
 from troth_coordinator.chain.addresses import RunAddresses, run_address
@@ -82,7 +84,8 @@ class InProcessRun:
     """A chain with one run on it. Use `create`, then `add` members, `start` them, `finish`.
 
     `wrap` may replace the ports of a started member: tests use it to kill a member or to let it
-    lie. `on_slot` is called at each new slot.
+    lie. `on_slot` is called at each new slot. With `has_blob_folders` the bytes that members hold
+    for others lie in their folders, as those of a process do; otherwise in memory.
     """
 
     settings: RunSettings
@@ -99,6 +102,7 @@ class InProcessRun:
     members: list[SimulatedMember] = field(default_factory=list)
     on_slot: list[Callable[[int], None]] = field(default_factory=list)
     wrap: Callable[[SimulatedMember, Ports], Ports] = field(default=lambda _member, ports: ports)
+    has_blob_folders: bool = False
 
     @classmethod
     async def create(
@@ -164,8 +168,8 @@ class InProcessRun:
 
         A member that was stopped or killed resumes from its folder.
         """
-        transport = memory_transport(self.network, member.name, listens=member.listens)
         store = self._open_store(member)
+        transport = self._open_transport(member)
         client = CoordinatorClient(self.rpc, sleeper=_no_wait)
         ports = self.wrap(member, Ports(client, transport, store, self.runtime, member.events))
         genesis = Digest(bytes(await self.rpc.genesis_hash()))
@@ -257,6 +261,10 @@ class InProcessRun:
             return H("troth:draw", u64(self.seed), identity.owner)[:num_bytes]
 
         return Store(member.folder, identity, report, durable=False, draw=draw)
+
+    def _open_transport(self, member: SimulatedMember) -> Exchange:
+        blobs = FolderBlobs(member.folder / "blobs") if self.has_blob_folders else None
+        return memory_transport(self.network, member.name, listens=member.listens, blobs=blobs)
 
     def _advance(self) -> None:
         self.chain.advance(1)

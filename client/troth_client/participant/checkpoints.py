@@ -26,12 +26,12 @@ class Checkpoints:
 
     def __init__(self, member: Member) -> None:
         self._member = member
-        self._tried: set[tuple[int, bytes]] = set()
+        self._tried: tuple[int, bytes] | None = None
 
     def is_due(self, view: NetworkView) -> bool:
         """Tell whether the newest checkpoint is not here, and its weights are on disk."""
         wanted, state = newest_state(view.run), self._member.state
-        if wanted.round == 0 or (wanted.round, wanted.root) in self._tried:
+        if wanted.round == 0 or (wanted.round, wanted.root) == self._tried:
             return False
         here = state.states.checkpoint(wanted.round)
         is_here = here is not None and here.pieces.root == wanted.root
@@ -40,7 +40,7 @@ class Checkpoints:
     async def make(self, view: NetworkView) -> None:
         """Write the newest checkpoint, show it to others, and announce it."""
         wanted, state = newest_state(view.run), self._member.state
-        self._tried.add((wanted.round, wanted.root))
+        self._tried = (wanted.round, wanted.root)
         began = state.runtime.seconds()
         try:
             folder = await state.runtime.compute(

@@ -115,7 +115,7 @@ class _Phases:
             return await self._turn()
         except LaggingError as error:
             newest = self._member.chain.watch.latest.run.root_round
-            self._recovered[newest] += 1
+            self._recovered = Counter({newest: self._recovered[newest] + 1})
             if self._recovered[newest] > MOST_RECOVERIES:
                 raise
             await self._member.replay.recover(error)

@@ -9,7 +9,7 @@ import sys
 
 from troth_client.runtime.files import DiskFullError
 from troth_client.transport.base import BlobId
-from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
+from troth_client.transport.blob_cache import BlobCache, Blobs, MemoryBlobs
 from troth_client.transport.errors import (
     BlobRefusedError,
     EndpointInUseError,
@@ -111,7 +111,9 @@ class MemoryWire:
             raise HolderRefusedError(f"{holder} to take it", f"{error}", "Serving.") from error
 
 
-def memory_transport(network: MemoryNetwork, endpoint: str, *, listens: bool = True) -> Exchange:
-    """Make a transport of a whole run inside one process."""
+def memory_transport(
+    network: MemoryNetwork, endpoint: str, *, listens: bool = True, blobs: Blobs | None = None
+) -> Exchange:
+    """Make a transport of a whole run inside one process; without `blobs` it holds them itself."""
     wire = MemoryWire(network, endpoint, listens=listens)
-    return Exchange(BlobCache(MemoryBlobs()), wire, ONE_THREAD)
+    return Exchange(BlobCache(blobs or MemoryBlobs()), wire, ONE_THREAD)

@@ -18,6 +18,9 @@ _FAILURE = 2.0
 _SLOW = 1.0
 _MOST = 64.0
 _FORGIVENESS = 0.5
+_FORGOTTEN = 0.25
+MOST_HOLDERS = 1_024
+"""Beyond so many faulty holders the one that was noted longest ago is forgotten."""
 
 
 class HolderScores:
@@ -32,19 +35,27 @@ class HolderScores:
 
     def delivered(self, holder: str) -> None:
         """Note a delivery that passed all checks."""
-        self._faults[holder] = self.faults(holder) * _FORGIVENESS
+        self._note(holder, self.faults(holder) * _FORGIVENESS)
 
     def failed(self, holder: str, error: HolderError) -> None:
         """Note a failure; not to have something yet is none, nor is to refuse a push."""
         if isinstance(error, HolderLacksError | HolderRefusedError):
             return
         cost = _LIE if isinstance(error, HolderLiedError) else _FAILURE
-        self._faults[holder] = min(_MOST, self.faults(holder) + cost)
+        self._note(holder, self.faults(holder) + cost)
 
     def was_slow(self, holder: str) -> None:
         """Note that another holder, asked later or beside it, delivered first."""
-        self._faults[holder] = min(_MOST, self.faults(holder) + _SLOW)
+        self._note(holder, self.faults(holder) + _SLOW)
 
     def ranked(self, holders: Iterable[str]) -> list[str]:
         """Return the holders without repetition, best first, else in the given order."""
         return sorted(dict.fromkeys(holders), key=self.faults)
+
+    def _note(self, holder: str, faults: float) -> None:
+        """Keep the number; endpoints change, and a long run must not remember all of them."""
+        self._faults.pop(holder, None)
+        if faults >= _FORGOTTEN:
+            self._faults[holder] = min(_MOST, faults)
+        if len(self._faults) > MOST_HOLDERS:
+            del self._faults[next(iter(self._faults))]

@@ -16,7 +16,7 @@ from troth_client.transport.errors import (
 from troth_client.transport.files import FolderBlobs, folder_transport
 from troth_client.transport.http import http_transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
-from troth_client.transport.scores import HolderScores
+from troth_client.transport.scores import MOST_HOLDERS, HolderScores
 from troth_client.transport.wire import Partial
 
 
@@ -37,6 +37,18 @@ def test_scores_put_liars_last_and_forgive_slowly():
     for _ in range(100):
         scores.failed("liar", HolderLiedError("", "", ""))
     assert scores.faults("liar") == 64  # a handful of deliveries is enough to come back
+
+
+def test_scores_of_endpoints_that_came_and_went_are_forgotten():
+    scores = HolderScores()
+    for number in range(MOST_HOLDERS + 1):
+        scores.failed(str(number), HolderSilentError("", "", ""))
+    assert scores.faults("0") == 0
+    assert scores.faults("1") > 0
+    for _ in range(4):
+        scores.delivered("1")
+    scores.failed("another", HolderSilentError("", "", ""))
+    assert scores.faults("2") > 0, "one that delivers again needs no place"
 
 
 def test_a_partial_never_holds_more_than_its_size():
