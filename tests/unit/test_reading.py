@@ -11,8 +11,8 @@ from troth_client.network.reading import (
     FIRST_SECONDS,
     HEED_SECONDS,
     LATE_SECONDS,
+    LONGEST_SECONDS,
     MAX_AHEAD_SLOTS,
-    PUSHED_SECONDS,
     STRANGE_LOOKS,
     LeanReader,
 )
@@ -105,16 +105,25 @@ async def bench() -> Bench:
     return await Bench().steady()
 
 
-async def test_a_quiet_minute_is_a_read_of_run_and_round_every_five_seconds(bench):
+async def test_a_quiet_minute_is_a_read_of_run_and_round_every_eighteen_slots(bench):
     views = await bench.pass_seconds(60)
-    assert bench.node.reads == ["round"] * 12
+    assert bench.node.reads == ["round"] * 8
     assert len(views) == 150
+
+
+async def test_short_slots_are_read_more_often(bench):
+    """Windows count in slots: there, five seconds may be most of one."""
+    bench.node.slots_per_second = 10.0
+    await bench.pass_seconds(20)
+    bench.node.reads.clear()
+    await bench.pass_seconds(20)
+    assert bench.node.reads == ["round"] * 10
 
 
 async def test_nobody_waits_longer_for_a_change_that_is_not_pushed(bench):
     await bench.pass_seconds(1)
     bench.change(is_pushed=False, round=4)
-    views = await bench.pass_seconds(5)
+    views = await bench.pass_seconds(8)
     assert views[-1].run.round == 4
 
 
@@ -133,10 +142,10 @@ async def test_slots_go_on_between_reads(bench):
 
 
 async def test_slots_stand_still_with_the_chain(bench):
-    await bench.pass_seconds(PUSHED_SECONDS + TICK_SECONDS)
+    await bench.pass_seconds(LONGEST_SECONDS + TICK_SECONDS)
     slot = bench.node.slot
     bench.node.slots_per_second, bench.node.lag_slots = 0.0, 1_000 - slot
-    await bench.pass_seconds(2 * PUSHED_SECONDS + 2 * TICK_SECONDS)
+    await bench.pass_seconds(2 * LONGEST_SECONDS + 2 * TICK_SECONDS)
     slots = {view.slot for view in await bench.pass_seconds(2)}
     assert slots == {slot}
 
@@ -188,7 +197,7 @@ async def test_events_of_audits_wait_for_the_next_read(bench):
         bench.change()
         await bench.pass_seconds(TICK_SECONDS)
     assert bench.node.reads == []
-    views = await bench.pass_seconds(5)
+    views = await bench.pass_seconds(8)
     assert bench.node.reads == ["all"]
     assert views[-1].run.event_sequence == 10
 
@@ -219,9 +228,9 @@ async def test_whoever_acts_now_reads_now(bench):
 async def test_a_silent_subscription_is_dropped(bench):
     """It was live and took the subscription, then said nothing of what happened."""
     bench.change(is_pushed=False, round=4)
-    await bench.pass_seconds(5)
+    await bench.pass_seconds(8)
     assert bench.pushes.num_dropped == 0
-    await bench.pass_seconds(5)
+    await bench.pass_seconds(8)
     assert bench.pushes.num_dropped == 1
     bench.node.reads.clear()
     await bench.pass_seconds(10)
@@ -233,7 +242,7 @@ async def test_a_push_that_is_only_late_is_no_silence(bench):
     await bench.reader.read()
     await bench.pass_seconds(LATE_SECONDS / 2)
     bench.pushes.newest = mark_of(bench.node.run, bench.node.slot)
-    await bench.pass_seconds(4 * PUSHED_SECONDS)
+    await bench.pass_seconds(4 * LONGEST_SECONDS)
     assert bench.pushes.num_dropped == 0
 
 
@@ -278,5 +287,5 @@ async def test_looks_that_are_a_moment_ahead_of_each_push_end_no_subscription(be
         bench.change(is_pushed=False, round=round_)
         await bench.reader.read()
         bench.pushes.newest = mark_of(bench.node.run, bench.node.slot)
-        await bench.pass_seconds(PUSHED_SECONDS)
+        await bench.pass_seconds(LONGEST_SECONDS)
     assert bench.pushes.num_dropped == 0

@@ -6,12 +6,13 @@ Next: `watch.py`; `troth_coordinator/chain/subscription.py` for the pushes.
 
     Run as it was      -> a commit or an attestation at most: only Run and Round are read
     Run has changed    -> everything is read, at one slot
-    nothing was pushed -> read again after 5 s, or after 2 s where nobody pushes
+    nothing was pushed -> read again after 18 slots, or after 2 s where nobody pushes
     in between         -> the view as it was, at the slot that the clock makes it
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final, Protocol
 
 from solders.pubkey import Pubkey
@@ -23,10 +24,12 @@ from troth_coordinator.rules.ids import Slot
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
-PUSHED_SECONDS: Final = 4.5
+PUSHED_SLOTS: Final = 18
 """A view is at most so old where changes are pushed: no change is missed for longer."""
 POLLED_SECONDS: Final = 2.0
-"""The same where nobody pushes."""
+"""The same where nobody pushes; 18 slots that are shorter count as so long, too."""
+LONGEST_SECONDS: Final = 7.5
+"""A view is never older, however long a slot is."""
 FIRST_SECONDS: Final = 1.0
 """The same until the pace of slots is known."""
 LATE_SECONDS: Final = 2.0
@@ -154,7 +157,9 @@ class LeanReader:
     def _patience(self) -> float:
         if not self._pace.is_known:
             return FIRST_SECONDS
-        return PUSHED_SECONDS if self._pushes.is_live else POLLED_SECONDS
+        if not self._pushes.is_live:
+            return POLLED_SECONDS
+        return min(LONGEST_SECONDS, max(POLLED_SECONDS, self._pace.seconds(PUSHED_SLOTS)))
 
     def _pushed(self, known: NetworkView) -> Mark | None:
         """Return the newest mark if the view does not show it yet."""
@@ -221,6 +226,10 @@ class _Pace:
             return None
         at, slot = self._last
         return slot + MAX_JUMP_SLOTS + int(4 * (now - at) * max(1.0, self._slots_per_second))
+
+    def seconds(self, num_slots: int) -> float:
+        """Return how long so many slots take; without end where the chain stands still."""
+        return num_slots / self._slots_per_second if self._slots_per_second else inf
 
     def slot(self, now: float) -> Slot:
         """Return the slot that was read last, and those that have passed since at that pace."""

@@ -26,8 +26,8 @@ from troth_coordinator.chain.rpc import (
     TransactionRecord,
 )
 
-HASH_POLLS: Final = 40
-"""A blockhash is used for so many polls: a quarter of its life at public slot time."""
+HASH_POLLS: Final = 60
+"""A blockhash is used for so many polls: two fifths of its life at public slot time."""
 HEIGHT_POLLS: Final = 10
 FEE_POLLS: Final = 64
 """Recent fees are those of the last 150 slots: an answer is used for less than half of that."""
