@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from troth_client.run_files.fetch import fetch_config, fetch_manifest, fetch_sha
 from troth_client.run_files.folder import DataFolder
 from troth_client.run_files.push import push_files
 from troth_client.runtime.base import ProcessRuntime
+from troth_client.steps.publish import Outbox
 from troth_client.telemetry.events import EventList
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.endpoint import check_store
@@ -230,6 +232,23 @@ async def test_credentials_that_may_not_write_close_the_store_for_us(monkeypatch
             await StoreWire(5).write(PREFIX, BLOB, DATA)
     assert "verysecret" not in str(found.value)
     assert found.value.__cause__ is None
+
+
+async def test_who_may_not_write_offers_a_payload_once_and_waits_for_nothing(monkeypatch):
+    """Else a trainer without credentials would be late in each round."""
+    aim_at(monkeypatch, "http://127.0.0.1:9", writes=False)
+    events = EventList()
+    async with http_transport("127.0.0.1", 0) as giver:
+        giver.use_stores([PREFIX])
+        giver.hold(BLOB, DATA)
+        giver.release(5)
+        ours = SimpleNamespace(transport=giver, state=SimpleNamespace(events=events))
+        box = Outbox(ours, 5, [PREFIX], 1)
+        await box.offer()
+        assert giver.scores.faults(PREFIX) == 0, "it is read as before"
+    assert box.is_empty
+    assert not box.may_be_taken
+    assert not events.named("published")
 
 
 async def test_an_endpoint_on_chain_is_never_taken_for_a_store(tmp_path):
