@@ -27,7 +27,7 @@ from troth_coordinator.chain.errors import AccountMissingError, TransactionError
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.chain.priority import EpochLamports
 from troth_coordinator.chain.transactions import FEE_PER_SIGNATURE_LAMPORTS
-from troth_coordinator.rules.view import EntryFlag, NetworkView, Status
+from troth_coordinator.rules.view import EntryFlag, EntryView, NetworkView, Status
 
 WARN_ROUNDS = (20, 10, 5, 2, 1)
 """A warning is given once at each of these numbers of rounds that are left."""
@@ -77,8 +77,7 @@ class Payer:
     def spent(self) -> FeesSpentError:
         """Return the error that a participant ends with when its fees are used up."""
         chain = self.member.chain
-        entry = chain.watch.latest.entries[chain.index]
-        has_left = entry.status == Status.LEFT or bool(entry.flags & EntryFlag.LEAVING)
+        has_left = _has_left(chain.watch.latest.entries[chain.index])
         return FeesSpentError(
             str(chain.payer), chain.funds.spendable or 0, chain.funds.round_lamports, has_left
         )
@@ -86,7 +85,7 @@ class Payer:
     def _is_time(self, view: NetworkView) -> bool:
         if view.run.round != self._read_round:
             return True
-        pause = IDLE_SLOTS if self._dry_slot is None else LOOK_SLOTS
+        pause = IDLE_SLOTS if self.member.chain.funds.rounds_left else LOOK_SLOTS
         return view.slot >= self._read_slot + pause
 
     async def _look(self, view: NetworkView) -> None:
@@ -101,7 +100,9 @@ class Payer:
         chain.funds.read(balance, view.run.round)
         self._report()
         if chain.funds.rounds_left:
-            self._dry_slot, self._num_dry, self.is_spent = None, 0, False
+            self._dry_slot, self._num_dry = None, 0
+            # A member that left for it says so at the end, although rent comes back then.
+            self.is_spent = self.is_spent and _has_left(view.entries[chain.index])
             return
         if self._dry_slot is None:
             self._dry_slot = view.slot
@@ -143,7 +144,7 @@ class Payer:
         if not self.is_spent:
             self.is_spent = True
             chain.events.emit("fees_spent", spendable=chain.funds.spendable)
-        if entry.status == Status.LEFT or entry.flags & EntryFlag.LEAVING:
+        if _has_left(entry):
             return  # the rounds end by themselves once nothing is owed
         has_left = entry.status == Status.ACTIVE and await self._leave(view)
         if has_left:
@@ -181,3 +182,7 @@ class Payer:
         reveals = sum(one.what == "reveal" for one in owed)
         needed = LEAVE_LAMPORTS + reveals * FEE_PER_SIGNATURE_LAMPORTS
         return chain.payer if (chain.funds.spendable or 0) >= needed else None
+
+
+def _has_left(entry: EntryView) -> bool:
+    return entry.status == Status.LEFT or bool(entry.flags & EntryFlag.LEAVING)
