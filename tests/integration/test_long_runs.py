@@ -33,9 +33,9 @@ async def test_disk_objects_and_entries_stand_still_after_the_longest_window(dat
     create = partial(InProcessRun.create, settings, TokenData(folder, manifest), tmp_path / "run")
     samples = await thousand_rounds.play(create, 4, 2, lambda _sample: None)
     assert len(samples) == ROUNDS // 2
-    last = samples[-1]
-    for kind in ("weights", "residual", "peer", "openings", "verdicts", "blobs", "checkpoints"):
-        assert last.disk[kind] > 0, f"{kind} lie in the folders"
-    assert last.disk["hub"] > 0
-    assert last.entries["AuditTracker._rounds"] > 0
+    late = samples[len(samples) // 2 :]
+    kinds = ("weights", "residual", "peer", "openings", "verdicts", "blobs", "checkpoints", "hub")
+    for kind in kinds:
+        assert any(one.disk.get(kind) for one in late), f"{kind} lie in the folders"
+    assert late[-1].entries["AuditTracker._rounds"] > 0
     assert list(thousand_rounds.growth(samples, 1.2)) == []

@@ -190,10 +190,9 @@ class Exchange:
 
     async def _push_all(self, holder: str, blobs: Sequence[tuple[BlobId, bytes]]) -> PushResult:
         result = await self._pushed(holder, blobs)
+        # A holder that takes bytes may still lie to those who read: only reads make up for faults.
         if result.error is not None:
             self.scores.failed(holder, result.error)
-        elif result.num_accepted:
-            self.scores.delivered(holder)
         return result
 
     async def _pushed(self, holder: str, blobs: Sequence[tuple[BlobId, bytes]]) -> PushResult:

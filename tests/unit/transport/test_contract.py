@@ -10,6 +10,7 @@ from troth_client.transport.errors import (
     BlobRefusedError,
     FetchError,
     HolderError,
+    HolderLiedError,
     HolderUnreachableError,
     NotReleasedError,
 )
@@ -193,7 +194,10 @@ async def test_a_push_reaches_a_holder_that_expects_it(make):
         middle.expect(blob, len(data), bytes)
 
     middle.expect(signed, len(signed_data), then_the_payload)
+    giver.scores.failed(middle.endpoint, HolderLiedError("", "", ""))
+    before = giver.scores.faults(middle.endpoint)
     (result,) = await giver.push(5, [middle.endpoint, giver.endpoint])
+    assert giver.scores.faults(middle.endpoint) == before, "to take a push makes up for no lie"
     assert result.holder == middle.endpoint
     assert result.num_accepted == 2
     assert result.error is None
