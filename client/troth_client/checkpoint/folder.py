@@ -32,7 +32,8 @@ from troth_client.runtime.files import (
     FolderInUseError,
     atomic_write,
     explain_full_disk,
-    flush_folder,
+    flush,
+    write_at,
 )
 
 MANIFEST_FILE = "manifest.json"
@@ -129,7 +130,7 @@ class Draft(Closable):
             for shard in shards:
                 with explain_full_disk(self._folder / shard.file):
                     os.ftruncate(self._files[shard.file], shard.num_bytes)
-                    _write(self._files[shard.file], shard.header, 0)
+                    write_at(self._files[shard.file], shard.header, 0)
         except BaseException:
             self.close()
             raise
@@ -149,7 +150,7 @@ class Draft(Closable):
         """Write the bytes of a piece, which the caller has checked. Raises DiskFullError."""
         shard, offset = self._places[piece.tensor]
         with self._use, explain_full_disk(self._folder / shard.file):
-            _write(self._file(shard), data, offset + piece.offset)
+            write_at(self._file(shard), data, offset + piece.offset)
 
     def finish(self, manifest: CheckpointManifest) -> CheckpointFolder:
         """Make the filled draft the checkpoint: flushed, then renamed.
@@ -167,7 +168,7 @@ class Draft(Closable):
         except FileNotFoundError as error:
             raise _damaged(self._folder, "the pieces of a checkpoint", error.strerror) from error
         self.close()  # only now: the lock holds until nobody finds a draft to open any more
-        flush_folder(self._path.parent)
+        flush(self._path.parent)
         return CheckpointFolder(self._path, manifest, self.pieces)
 
     def drop(self) -> None:
@@ -255,14 +256,6 @@ def _locked(file: Path) -> int:
             "Wait until it has ended, then try again.",
         )
     return handle
-
-
-def _write(handle: int, data: bytes | memoryview, offset: int) -> None:
-    """Write all the bytes: where a disk fills up, the system may take only some of them."""
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(handle, view, offset)
-        view, offset = view[written:], offset + written
 
 
 def _places(pieces: PieceList) -> dict[str, tuple[Shard, int]]:

@@ -30,7 +30,7 @@ from troth_client.data.manifest import (
 )
 from troth_client.data.sources import Piece, Source
 from troth_client.data.tokens import Tokenizer, Tokens
-from troth_client.runtime.files import FolderLock, atomic_write, explain_full_disk, flush_folder
+from troth_client.runtime.files import FolderLock, atomic_write, explain_full_disk, flush
 from troth_client.storage.sealed import Array, DamagedFileError, Record, read_record, write_record
 
 ORIGIN_FILE = "origin.json"
@@ -83,7 +83,7 @@ def prepare(
             work.run(source, report or (lambda _: None))
             ready = work.finish()
             partial.rename(folder)
-            flush_folder(folder.parent)
+            flush(folder.parent)
         else:
             shutil.rmtree(partial)
     return ready

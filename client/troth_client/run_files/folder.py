@@ -17,7 +17,7 @@ from typing import Final
 
 from troth_attestation.pieces import piece_hash
 from troth_client.data.manifest import PIECE_BYTES, Manifest, ShardEntry
-from troth_client.runtime.files import OPEN_MODE, explain_full_disk, flush_folder
+from troth_client.runtime.files import OPEN_MODE, explain_full_disk, flush, write_at
 
 DRAFT_SUFFIX: Final = ".part"
 
@@ -121,10 +121,17 @@ class DataFolder:
                 self._note_missing(piece.shard, [])
                 return
             with explain_full_disk(self.folder / piece.shard.file):
-                _write(self._draft(piece.shard), data, piece.offset)
+                self._write(piece, data)
                 missing.remove(piece.number)
                 if not missing:
                     self._complete(piece.shard)
+
+    def _write(self, piece: ShardPiece, data: bytes) -> None:
+        handle = _open_draft(self._draft(piece.shard))
+        try:
+            write_at(handle, data, piece.offset)
+        finally:
+            os.close(handle)
 
     def _lacks(self, piece: ShardPiece) -> bool:
         return piece.number in self._missing.get(piece.shard.file, ())
@@ -166,9 +173,9 @@ class DataFolder:
     def _finish(self, shard: ShardEntry) -> None:
         draft, path = self._draft(shard), self._path(shard)
         os.truncate(draft, self.manifest.num_bytes(shard))
-        _flush(draft)
+        flush(draft)
         draft.replace(path)
-        flush_folder(self.folder)
+        flush(self.folder)
 
     def _path(self, shard: ShardEntry) -> Path:
         return self.folder / shard.file
@@ -188,24 +195,6 @@ def _read(path: Path, piece: ShardPiece) -> bytes | None:
     return data if len(data) == piece.num_bytes else None
 
 
-def _write(path: Path, data: bytes, offset: int) -> None:
-    """Write all the bytes: where a disk fills up, the system may take only some of them.
-
-    A draft that is a link is refused: it would lead out of the folder.
-    """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle, view = os.open(path, flags, OPEN_MODE), memoryview(data)
-    try:
-        while view:
-            written = os.pwrite(handle, view, offset)
-            view, offset = view[written:], offset + written
-    finally:
-        os.close(handle)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _open_draft(path: Path) -> int:
+    """Open a draft for writing. A link is refused: it would lead out of the folder."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, OPEN_MODE)

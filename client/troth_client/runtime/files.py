@@ -1,6 +1,6 @@
 """Files that are either whole or absent: atomic writes, durable renames, private files, locks.
 
-Owns: temporary file, its mode, fsync, rename, and the error for a full disk.
+Owns: temporary file, its mode, fsync, rename, bytes at an offset, the error for a full disk.
 Never: knows what is in a file. Two processes never write one folder: `FolderLock` sees to it.
 Next: `storage/store.py` (state of a participant) and `data/prepare.py` build on it.
 """
@@ -94,7 +94,7 @@ def atomic_stream(
             temporary.unlink()
         raise
     if durable:
-        flush_folder(path.parent)
+        flush(path.parent)
 
 
 def _new_file(path: Path, mode: int) -> IO[bytes]:
@@ -117,9 +117,17 @@ def make_private(folder: Path) -> None:
             folder.chmod(PRIVATE_FOLDER_MODE)
 
 
-def flush_folder(folder: Path) -> None:
-    """Make renames and removals inside a folder durable."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def write_at(handle: int, data: Chunk, offset: int) -> None:
+    """Write all the bytes: where a disk fills up, the system may take only some of them."""
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(handle, view, offset)
+        view, offset = view[written:], offset + written
+
+
+def flush(path: Path) -> None:
+    """Make the bytes of a file durable, or the renames and removals inside a folder."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
