@@ -1,10 +1,10 @@
 """`FailoverRpc`: the Rpc port over any number of nodes; one that fails is passed over.
 
-Owns: the order in which nodes are asked, and limits in seconds for one that is silent. It judges an
-answer by its slot and by what the accounts were before.
+Owns: the order in which nodes are asked, and limits in seconds for one that is silent.
 Never: sleeps. A call for which no node may be asked now fails at once, and the caller looks again.
 Nor does it compare what two nodes say; agreement.py does.
-Next: rpc_health.py for rests, limits and reports; http_rpc.py for one node.
+Next: rpc_health.py for rests, limits, slots and reports; known_accounts.py; http_rpc.py for one
+node.
 
     ask the first ready node -> silent for 1.5 s, broken, limited or behind: it rests, ask the next
     no node is ready         -> those that rest are asked again about once a second
@@ -35,6 +35,7 @@ from troth_coordinator.chain.errors import (
     TransactionRejectedError,
 )
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.chain.known_accounts import KnownAccounts
 from troth_coordinator.chain.rpc import (
     Account,
     BytesAt,
@@ -58,8 +59,6 @@ LONG_SILENT_SECONDS: Final = 4.0
 """The same for answers that may be megabytes."""
 ALL_SILENT_SECONDS: Final = 4.5
 """All nodes before the last may take so long together: the last is asked within five seconds."""
-MAX_KNOWN: Final = 4_096
-"""Accounts whose last good answer is remembered."""
 MAX_SENT: Final = 256
 """Transactions that are recognised when they are sent again."""
 _SIGNATURE_BYTES: Final = 65
@@ -91,7 +90,7 @@ class FailoverRpc:
             for name, rpc in nodes.items()
         ]
         self._health = NodeHealth(known, clock, random or Random(), report or Silent())
-        self._known: dict[Pubkey, tuple[Pubkey, int]] = {}
+        self._known = KnownAccounts()
         self._sent: dict[bytes, None] = {}
         self._checks: set[asyncio.Task[None]] = set()
         self._open = contextlib.AsyncExitStack()
@@ -150,10 +149,10 @@ class FailoverRpc:
         def judge(node: Node, found: tuple[int, list[Account | None]]) -> str:
             slot, accounts = found
             behind = self._health.complaint(node, slot)
-            return behind or self._strange(addresses, accounts)
+            return behind or self._known.complaint(addresses, accounts)
 
         slot, accounts = await self._ask(lambda rpc: rpc.get_accounts(addresses), judge)
-        self._remember(addresses, accounts)
+        self._known.remember(addresses, accounts)
         return slot, accounts
 
     async def get_program_accounts(
@@ -350,28 +349,6 @@ class FailoverRpc:
             self._health.failed(node, behind)
         else:
             self._health.answered(node)
-
-    def _strange(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> str:
-        """Say which account is gone, foreign or shorter than it was; "" for none."""
-        for address, account in zip(addresses, accounts, strict=False):
-            if address not in self._known:
-                continue
-            owner, num_bytes = self._known[address]
-            if account is None:
-                return f"no account at {address}, where there was one"
-            if account.owner != owner:
-                return f"account {address} of {account.owner}, which was of {owner}"
-            if len(account.data) < num_bytes:
-                return f"account {address} of {len(account.data)} bytes, which had {num_bytes}"
-        return ""
-
-    def _remember(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> None:
-        for address, account in zip(addresses, accounts, strict=False):
-            self._known.pop(address, None)
-            if account is not None:
-                self._known[address] = (account.owner, len(account.data))
-        while len(self._known) > MAX_KNOWN:
-            del self._known[next(iter(self._known))]
 
 
 def _weightier(one: ChainError | None, two: ChainError) -> ChainError:

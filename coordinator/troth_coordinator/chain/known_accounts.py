@@ -1,0 +1,47 @@
+"""Accounts as nodes last showed them: an answer that contradicts the past is a bad one.
+
+Owns: the bound of what is remembered. Never: holds account data, only owner and length.
+Next: failover.py, which asks the next node after a complaint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.rpc import Account
+
+MAX_KNOWN: Final = 4_096
+"""Accounts whose last good answer is remembered."""
+
+
+class KnownAccounts:
+    """Owner and length of each account, by its address."""
+
+    def __init__(self) -> None:
+        self._known: dict[Pubkey, tuple[Pubkey, int]] = {}
+
+    def complaint(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> str:
+        """Say which account is gone, foreign or shorter than it was; "" for none."""
+        for address, account in zip(addresses, accounts, strict=False):
+            if address not in self._known:
+                continue
+            owner, num_bytes = self._known[address]
+            if account is None:
+                return f"no account at {address}, where there was one"
+            if account.owner != owner:
+                return f"account {address} of {account.owner}, which was of {owner}"
+            if len(account.data) < num_bytes:
+                return f"account {address} of {len(account.data)} bytes, which had {num_bytes}"
+        return ""
+
+    def remember(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> None:
+        """Take a good answer, also that an account is gone for good."""
+        for address, account in zip(addresses, accounts, strict=False):
+            self._known.pop(address, None)
+            if account is not None:
+                self._known[address] = (account.owner, len(account.data))
+        while len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
