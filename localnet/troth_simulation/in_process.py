@@ -35,7 +35,7 @@ from troth_coordinator.chain.addresses import RunAddresses, run_address
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.instructions import RunTerms
 from troth_coordinator.chain.layouts import program_layout
-from troth_coordinator.chain.operations import Authority, Owner
+from troth_coordinator.chain.operations import Authority, JoinOffer, Owner
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.ids import Digest, ParticipantIndex
 from troth_coordinator.rules.settings import RunSettings
@@ -215,7 +215,7 @@ class InProcessRun:
         joining = Owner(self.client, self.at, member.owner)
         session = member.session.pubkey()
         endpoint = member.name if member.listens else ""
-        index, _ = await joining.join_run(session, int(roles), endpoint, 5 * SOL)
+        index, _ = await joining.join_run(JoinOffer(session, int(roles), endpoint, 5 * SOL))
         member.index = ParticipantIndex(index)
 
     async def stop(self, member: SimulatedMember) -> None:

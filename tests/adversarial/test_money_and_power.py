@@ -6,7 +6,7 @@ from support.program.rounds import SOL, RoundDriver, header_of, key, root_of
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.operations import Owner
+from troth_coordinator.chain.operations import JoinOffer, Owner
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import Status
 from troth_localnet.direct import DirectRpc
@@ -63,7 +63,9 @@ async def test_newcomers_pass_by_an_index_whose_rewards_have_not_vested():
     driver.chain.airdrop(newcomer.pubkey(), 10 * SOL)
     client = CoordinatorClient(DirectRpc(driver.chain), sleeper=no_wait)
     joining = Owner(client, driver.at, newcomer)
-    index, _sent = await joining.join_run(key("newcomer session").pubkey(), 3, "http://n")
+    index, _sent = await joining.join_run(
+        JoinOffer(key("newcomer session").pubkey(), 3, "http://n")
+    )
     assert index == 4
 
 

@@ -13,7 +13,7 @@ from troth_coordinator.chain.errors import (
     RpcUnreachableError,
 )
 from troth_coordinator.chain.http_rpc import HttpRpc
-from troth_coordinator.chain.operations import Authority, Crank, Owner
+from troth_coordinator.chain.operations import Authority, Crank, JoinOffer, Owner
 from troth_coordinator.chain.rpc import MAX_FEE_ACCOUNTS
 from troth_localnet.direct import DirectRpc
 from troth_localnet.rpc import RpcServer, ServerConfig
@@ -56,10 +56,13 @@ async def test_a_run_over_http():
         assert sent.fee_lamports == 5_000
         assert sent.compute_units > 0
         late = Owner(world.client, running.at, world.wallet("owner", "late"))
-        assert await late.foretell_join(key("session", "late").pubkey(), 3, "http://late") == 2
+        assert (
+            await late.foretell_join(JoinOffer(key("session", "late").pubkey(), 3, "http://late"))
+            == 2
+        )
         again, _session = running.peers[0]
         with pytest.raises(ProgramRefusedError) as caught:
-            await again.foretell_join(key("session", "late").pubkey(), 3, "http://late")
+            await again.foretell_join(JoinOffer(key("session", "late").pubkey(), 3, "http://late"))
         assert caught.value.name == "AlreadyJoined"
         (found,) = await world.client.find_runs()
         assert found.address == bytes(running.at.run)

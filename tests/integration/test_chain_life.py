@@ -17,7 +17,7 @@ from troth_coordinator.chain.errors import (
     RunFullError,
 )
 from troth_coordinator.chain.instructions import Manifest
-from troth_coordinator.chain.operations import Authority, Owner, Session
+from troth_coordinator.chain.operations import Authority, JoinOffer, Owner, Session
 from troth_coordinator.rules.params_view import Admission
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import SeedStatus, Status
@@ -118,7 +118,7 @@ async def test_joining_takes_the_lowest_free_index_and_funds_the_session():
     with pytest.raises(RunFullError, match="3 taken"):
         await world.join(at, "late")
     with pytest.raises(RunFullError):
-        await owner.join_run(session.key.pubkey(), 3, "http://again")
+        await owner.join_run(JoinOffer(session.key.pubkey(), 3, "http://again"))
 
 
 async def test_joining_twice():
@@ -126,7 +126,7 @@ async def test_joining_twice():
     at = (await world.create()).at
     owner, session = await world.join(at, "alice")
     with pytest.raises(ProgramRefusedError) as caught:
-        await owner.join_run(session.key.pubkey(), 3, "http://alice")
+        await owner.join_run(JoinOffer(session.key.pubkey(), 3, "http://alice"))
     assert caught.value.name == "AlreadyJoined"
     assert "leave" in caught.value.next_step
 
@@ -145,7 +145,7 @@ async def test_two_joiners_at_the_same_index_end_at_two():
         return await send(instructions, signers)
 
     world.client.send = alice_first
-    index, _sent = await bob.join_run(key("session", "bob").pubkey(), 3, "http://bob")
+    index, _sent = await bob.join_run(JoinOffer(key("session", "bob").pubkey(), 3, "http://bob"))
     assert index == 1
 
 

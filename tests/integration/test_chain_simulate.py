@@ -4,7 +4,7 @@ import pytest
 from support.chain import GENESIS_ROOT, SOL, World, key
 
 from troth_coordinator.chain.errors import InsufficientFundsError, ProgramRefusedError
-from troth_coordinator.chain.operations import Owner
+from troth_coordinator.chain.operations import JoinOffer, Owner
 from troth_coordinator.rules.view import Status
 
 
@@ -14,10 +14,10 @@ async def test_a_simulated_join_names_the_place_and_changes_nothing():
     await world.join(at, "alice")
     bob = Owner(world.client, at, world.wallet("owner", "bob"))
     before, session = world.balance(bob.key.pubkey()), key("session", "bob").pubkey()
-    assert await bob.foretell_join(session, 3, "http://bob", SOL, SOL) == 1
+    assert await bob.foretell_join(JoinOffer(session, 3, "http://bob", SOL, SOL)) == 1
     assert world.balance(bob.key.pubkey()) == before
     assert await world.client.read_participant(at.run, bob.key.pubkey()) is None
-    index, _sent = await bob.join_run(session, 3, "http://bob")
+    index, _sent = await bob.join_run(JoinOffer(session, 3, "http://bob"))
     assert index == 1
 
 
@@ -27,12 +27,12 @@ async def test_a_simulated_join_is_refused_by_name():
     alice = Owner(world.client, authority.at, world.wallet("owner", "alice"))
     session = key("session", "alice").pubkey()
     with pytest.raises(ProgramRefusedError) as caught:
-        await alice.foretell_join(session, 3, "http://alice")
+        await alice.foretell_join(JoinOffer(session, 3, "http://alice"))
     assert caught.value.name == "NotAdmitted"
     poor = Owner(world.client, authority.at, world.wallet("owner", "poor", lamports=SOL // 100))
     await authority.admit(poor.key.pubkey())
     with pytest.raises((InsufficientFundsError, ProgramRefusedError)) as caught:
-        await poor.foretell_join(session, 3, "http://poor")
+        await poor.foretell_join(JoinOffer(session, 3, "http://poor"))
     assert "nsufficient" in repr(caught.value)
 
 
@@ -52,5 +52,5 @@ async def test_an_owner_that_left_a_moment_ago_is_told_by_simulation():
     entries = (await world.client.snapshot(running.at.run)).entries
     assert entries[3].status == Status.LEFT
     with pytest.raises(ProgramRefusedError) as caught:
-        await owner.foretell_join(key("session", "new").pubkey(), 3, "http://again")
+        await owner.foretell_join(JoinOffer(key("session", "new").pubkey(), 3, "http://again"))
     assert caught.value.name == "AlreadyJoined"

@@ -20,7 +20,7 @@ from troth_coordinator.chain.errors import (
     ProgramRefusedError,
 )
 from troth_coordinator.chain.http_rpc import HttpRpc
-from troth_coordinator.chain.operations import Authority, Crank, Owner, Session
+from troth_coordinator.chain.operations import Authority, Crank, JoinOffer, Owner, Session
 from troth_coordinator.rules.phase import Phase
 from troth_localnet.validator import ValidatorLauncher, ValidatorOptions
 
@@ -65,7 +65,7 @@ async def test_a_round_on_a_real_validator(client):
     for number in range(2):
         owner = Owner(client, at, await funded(client, "owner", number))
         session = key("session", number)
-        index, sent = await owner.join_run(session.pubkey(), 3, f"http://{number}", SOL)
+        index, sent = await owner.join_run(JoinOffer(session.pubkey(), 3, f"http://{number}", SOL))
         assert sent.is_complete
         assert sent.events[0].name == "ParticipantJoined"
         peers.append((owner, Session(client, at, session, index)))

@@ -14,7 +14,7 @@ from troth_coordinator.chain.errors import ProgramMissingError, ProgramRefusedEr
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.instructions import RunTerms
 from troth_coordinator.chain.layouts import program_layout
-from troth_coordinator.chain.operations import Authority, Crank, Owner
+from troth_coordinator.chain.operations import Authority, Crank, JoinOffer, Owner
 from troth_coordinator.chain.sender import SendPolicy
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.phase import Phase
@@ -54,7 +54,7 @@ async def one_joins(client: CoordinatorClient) -> list[str]:
     run = Authority.create_at(client, authority, terms)
     sent = await run.create_run(terms, fund_lamports=SOL)
     index, joined = await Owner(client, run.at, owner).join_run(
-        session.pubkey(), 3, "http://a.b", SOL
+        JoinOffer(session.pubkey(), 3, "http://a.b", SOL)
     )
     assert index == 0
     with pytest.raises(ProgramRefusedError) as caught:

@@ -2,7 +2,7 @@
 
 from support.runs import NO_AUDITS, included, member, start_members, until_round
 
-from troth_client.participant.process import conclude
+from troth_client.participant.ending import conclude
 from troth_client.participant.settings import ParticipantSettings
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.phase import Phase

@@ -12,7 +12,7 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.instructions import RunTerms
 from troth_coordinator.chain.layouts import program_layout
-from troth_coordinator.chain.operations import Authority, Crank, Owner, Session
+from troth_coordinator.chain.operations import Authority, Crank, JoinOffer, Owner, Session
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.root import root_vote
 from troth_localnet.svm import Chain
@@ -73,7 +73,7 @@ class World:
     async def join(self, at: RunAddresses, name: object) -> tuple[Owner, Session]:
         owner = Owner(self.client, at, self.wallet("owner", name))
         session = key("session", name)
-        index, _sent = await owner.join_run(session.pubkey(), 3, f"http://{name}", SOL)
+        index, _sent = await owner.join_run(JoinOffer(session.pubkey(), 3, f"http://{name}", SOL))
         return owner, Session(self.client, at, session, index)
 
     async def start(self, num: int = 3, **changes: int | str) -> "Running":

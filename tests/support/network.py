@@ -30,7 +30,7 @@ from troth_coordinator import artifacts
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.layouts import program_layout
-from troth_coordinator.chain.operations import Crank, Owner, Session
+from troth_coordinator.chain.operations import Crank, JoinOffer, Owner, Session
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import void_allowed_from
 from troth_coordinator.rules.root import root_vote
@@ -133,7 +133,9 @@ class Bench:
                 for name in names:
                     self.key(name)
                     owner = Owner(client, at, self.keypair(name))
-                    await owner.join_run(self.session(name).pubkey(), 3, "http://x:1", SOL // 10)
+                    await owner.join_run(
+                        JoinOffer(self.session(name).pubkey(), 3, "http://x:1", SOL // 10)
+                    )
 
         run_async(work())
 

@@ -183,7 +183,7 @@ def open_(options: OpenOptions, output: Output) -> None:
             if options.yes:
                 values |= transaction_values(await challenger.accuse(claim))
         done = "The case is open." if options.yes else "Nothing was sent; add --yes to open it."
-        output.result(values, done, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
+        output.result(values, done, Facts.of(values))
 
     run_async(work())
 

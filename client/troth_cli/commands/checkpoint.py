@@ -14,13 +14,14 @@ import typer
 
 from troth_cli.options import AllowPrivate, From, Networked, OfRun, command
 from troth_cli.view.amounts import address
-from troth_cli.view.output import Output
+from troth_cli.view.output import Facts, Output
 
 if TYPE_CHECKING:
     from solders.pubkey import Pubkey
 
-    from troth_cli.workflows.checkpoint_fetch import Fetched, Members
+    from troth_cli.workflows.checkpoint_fetch import Fetched
     from troth_cli.workflows.checkpoint_verify import Verified
+    from troth_cli.workflows.members import Members
     from troth_coordinator.chain.client import CoordinatorClient
     from troth_coordinator.rules.config import RunConfig
 
@@ -179,7 +180,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
     goes on with what is there. This command serves nothing and needs no key.
     """
     from troth_cli.connection import connect, run_async
-    from troth_cli.view.checkpoint import facts, origin_values
+    from troth_cli.view.checkpoint import origin_values
     from troth_cli.workflows.run_files import check_holders
     from troth_client.checkpoint.exporting import Origin
 
@@ -194,7 +195,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
             done = await _fetch(client, members, options.round, config, lambda _: out, output)
         values = origin_values(Origin.of(done.folder.manifest), options.out)
         values |= {"num_bytes": done.folder.pieces.num_bytes, "fetched_bytes": done.num_bytes}
-        output.result(values, facts(values))
+        output.result(values, Facts.of(values))
 
     run_async(work())
 
@@ -208,7 +209,7 @@ def verify(options: VerifyOptions, output: Output) -> None:
     tensor that differs.
     """
     from troth_cli.connection import connect, run_async
-    from troth_cli.view.checkpoint import facts, origin_values
+    from troth_cli.view.checkpoint import origin_values
     from troth_cli.workflows.checkpoint_verify import Claim, open_weights
     from troth_cli.workflows.checkpoint_verify import verify as check
 
@@ -220,7 +221,7 @@ def verify(options: VerifyOptions, output: Output) -> None:
         async with connect(options.rpc) as client:
             verified = await check(client, held)
         values = origin_values(verified.origin, options.path)
-        output.result({**values, "is_verified": True}, facts(values), "PASS")
+        output.result({**values, "is_verified": True}, Facts.of(values), "PASS")
 
     run_async(work())
 
@@ -234,7 +235,7 @@ def export(options: ExportOptions, output: Output) -> None:
     on chain.
     """
     from troth_cli.connection import connect, run_async
-    from troth_cli.view.checkpoint import facts, origin_values
+    from troth_cli.view.checkpoint import origin_values
     from troth_cli.workflows import checkpoint_export as workflow
     from troth_cli.workflows.checkpoint_verify import Claim, open_weights
     from troth_cli.workflows.checkpoint_verify import verify as check
@@ -273,13 +274,13 @@ def export(options: ExportOptions, output: Output) -> None:
     values = origin_values(origin, options.out)
     values["has_tokenizer"] = tokenizer is not None
     done = f"Check it anywhere: troth checkpoint verify {options.out} --rpc {options.rpc[0]}"
-    output.result(values, facts(values), done)
+    output.result(values, Facts.of(values), done)
 
 
 def _members(
     client: "CoordinatorClient", run: "Pubkey", options: FetchOptions | ExportOptions
 ) -> "Members":
-    from troth_cli.workflows.checkpoint_fetch import Members
+    from troth_cli.workflows.members import Members
 
     private = options.allow_private
     return Members(client, run, options.patience, options.data_from, allow_private=private)

@@ -151,7 +151,7 @@ def prepare(options: DataOptions, output: Output) -> None:
         "num_shards": len(manifest.train) + len(manifest.validation),
         "seconds": seconds,
     }
-    output.result(facts, Facts([(k.replace("_", " "), v) for k, v in facts.items()]))
+    output.result(facts, Facts.of(facts))
 
 
 @command(GROUP, "fetch", FetchOptions)
@@ -162,7 +162,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
     another holder is asked. After an interruption the same command goes on with what is there.
     """
     from troth_cli.connection import connect, run_async
-    from troth_cli.workflows.checkpoint_fetch import Members
+    from troth_cli.workflows.members import Members
     from troth_cli.workflows.run_files import PATIENCE_SECONDS, check_holders, fetch_run
 
     run = address(options.run_address, "RUN")
@@ -190,7 +190,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
         "num_shards": len(done.manifest.train) + len(done.manifest.validation),
         "fetched_bytes": done.num_bytes,
     }
-    output.result(facts, Facts([(k.replace("_", " "), v) for k, v in facts.items()]))
+    output.result(facts, Facts.of(facts))
 
 
 @command(GROUP, "push", PushOptions)
@@ -251,7 +251,7 @@ def serve(options: ServeOptions, output: Output) -> None:
         return await until_stopped(kept, listen, output, is_guarded=is_guarded)
 
     values = {"run": str(run), "endpoint": run_async(work())}
-    output.result(values, Facts(list(values.items())))
+    output.result(values, Facts.of(values))
 
 
 def _source(options: DataOptions) -> "Source":

@@ -74,7 +74,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     from troth_cli.view.checks import checks_grid
     from troth_cli.workflows.checks import rows_json
     from troth_cli.workflows.doctor import examine, has_problem
-    from troth_cli.workflows.doctor_network import Question
+    from troth_cli.workflows.doctor_run import Question
     from troth_cli.workflows.run_files import check_holders
     from troth_client.model.device_kind import device_kind
     from troth_client.model.errors import DeviceError

@@ -6,16 +6,13 @@ Next: `troth_client/hub/process.py`.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from troth_cli.options import Networked, command
 from troth_cli.view.amounts import address
 from troth_cli.view.output import Output
-
-if TYPE_CHECKING:
-    from troth_client.telemetry.events import JsonValue
 
 _MB = 10**6
 _GB = 10**9
@@ -54,11 +51,12 @@ def register(app: typer.Typer) -> None:
 def hub(options: HubOptions, output: Output) -> None:
     """Relay payloads and opened tiles for the members of a run, until Ctrl-C or SIGTERM.
 
-    A hub has no key and is believed by nobody: it takes only bytes that the chain names, and who
-    asks it checks them. Put its address into [network] hubs of the config, or into --hub of join.
-    Callers on this machine read /metrics.
+    A hub has no key, and nobody has to trust it: it takes only bytes that the chain names, and
+    whoever asks it checks them. Put its address into [network] hubs of the config, or into --hub
+    of join. Callers on this machine read /metrics.
     """
     from troth_cli.connection import connect, run_async
+    from troth_cli.view.events import EventLines
     from troth_cli.workflows.join import split_listen
     from troth_client.hub.process import HubSettings, serve_hub
 
@@ -75,21 +73,6 @@ def hub(options: HubOptions, output: Output) -> None:
 
     async def work() -> None:
         async with connect(options.rpc) as client:
-            await serve_hub(settings, client, _Lines(output))
+            await serve_hub(settings, client, EventLines(output))
 
     run_async(work())
-
-
-class _Lines:
-    """Prints each event as a line; what repeats the last one is left out."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._last = ""
-
-    def emit(self, event: str, /, **fields: "JsonValue") -> None:
-        """Print one event."""
-        line = " ".join([event, *(f"{key}={value}" for key, value in fields.items())])
-        if line != self._last:
-            self._last = line
-            self._output.note(line)

@@ -95,7 +95,7 @@ def up(options: UpOptions, output: Output) -> None:
             "program_id": str(program),
             "kind": "validator" if options.validator else "embedded",
         }
-        output.result(values, Facts([(k.replace("_", " "), v) for k, v in values.items()]))
+        output.result(values, Facts.of(values))
         output.note("Running until Ctrl-C.")
         launcher.wait()
     except KeyboardInterrupt:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from troth_cli.view.output import Json
-    from troth_cli.workflows.join import JoinRequest
-    from troth_client.participant.process import ParticipantEnd
+    from troth_cli.workflows.join_request import JoinRequest
+    from troth_client.participant.ending import ParticipantEnd
     from troth_client.telemetry.duties import Duties
 
 
@@ -190,8 +190,9 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     from troth_cli.keyfiles import read_key
     from troth_cli.settings import run_settings
     from troth_cli.view.checks import checks_grid
-    from troth_cli.workflows import join as workflow
     from troth_cli.workflows.checks import rows_json
+    from troth_cli.workflows.join import join as take_part
+    from troth_cli.workflows.join_request import JoinRequest
     from troth_coordinator.chain.priority import PriorityPolicy
 
     run = address(options.run_address, "RUN")
@@ -201,7 +202,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     refill_lamports = lamports(options.refill_sol, "--refill-sol")
     stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
     state = options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}"
-    request = workflow.JoinRequest(
+    request = JoinRequest(
         rpc_urls=tuple(options.rpc),
         run=run,
         config=settings.config,
@@ -231,7 +232,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
             lamports(options.priority_epoch_cap_sol, "--priority-epoch-cap-sol"),
         ),
     )
-    joined = workflow.join(request, output)
+    joined = take_part(request, output)
     checks = rows_json(joined.rows)
     if joined.end is None:
         output.result({"run": str(run), "checks": checks}, checks_grid(joined.rows))
@@ -256,10 +257,10 @@ def _print_end(
         "weights": None if end.weights is None else str(end.weights),
         "state": str(request.state),
     }
-    blocks: list[Facts | Grid] = [Facts([(k.replace("_", " "), v) for k, v in shown.items()])]
+    blocks: list[Facts | Grid] = [Facts.of(shown)]
     values: dict[str, object] = {**shown, "checks": checks}
     if role != "trainer":
-        from troth_cli.workflows.take_part import duties_of
+        from troth_cli.workflows.kept_duties import duties_of
 
         duties = duties_of(request.state)
         values["duties"] = duties.to_json()

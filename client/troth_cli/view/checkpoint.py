@@ -120,11 +120,6 @@ def origin_values(origin: "Origin", path: Path) -> dict[str, Json]:
     }
 
 
-def facts(values: dict[str, Json]) -> Facts:
-    """Return values as labelled lines."""
-    return Facts([(name.replace("_", " "), value) for name, value in values.items()])
-
-
 def _account_values(one: CheckpointView, slot: int) -> dict[str, Json]:
     return {
         "round": one.round,

@@ -1,8 +1,8 @@
 """Results to stdout, everything else to stderr, for people or as one JSON object.
 
 Owns: the two forms of a result, warnings, notes and progress bars, none of which lets a control
-character through. Colours go away with NO_COLOR
-and where the output is no terminal (rich sees to both).
+character through. Colours go away with NO_COLOR and where the output is no terminal (rich sees to
+both).
 Never: decides what is printed.
 Next: `commands/`, whose functions receive one `Output` each.
 """
@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from troth_cli.interrupts import ending_at_once
 from troth_client.telemetry.printable import one_line, printable
@@ -36,6 +36,11 @@ class Facts:
 
     rows: Sequence[tuple[str, object]]
     title: str = ""
+
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> Self:
+        """Return values of a JSON object as they are; their names are the labels."""
+        return cls([(name.replace("_", " "), value) for name, value in values.items()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,11 @@ from fractions import Fraction
 from typing import Final
 
 from solders.keypair import Keypair
-from solders.pubkey import Pubkey
 
 from troth_cli.connection import connect
 from troth_cli.view.output import Report
 from troth_cli.workflows.announce import check_announced
 from troth_cli.workflows.checks import CheckResult, Row, run_checks
-from troth_cli.workflows.join import ROLES, JoinRequest
 from troth_cli.workflows.join_checks import (
     CHECKS,
     DATA,
@@ -26,6 +24,8 @@ from troth_cli.workflows.join_checks import (
     checked_stake,
     data_result,
 )
+from troth_cli.workflows.join_request import ROLES, JoinRequest
+from troth_cli.workflows.members import endpoints
 from troth_cli.workflows.probes import (
     STATED_SLOT_MICROS,
     SlotTime,
@@ -93,7 +93,7 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
         if request.fetches_data:
             checks = [one for one in checks if one[0] != DATA]
         rows = await run_checks(checks, newcomer)
-        holders = () if is_member else await endpoints(client, view)
+        holders = () if is_member else tuple(await endpoints(client, view))
     return Looked(rows, view, is_member, stake, newcomer.tempo, holders, is_guarded)
 
 
@@ -106,13 +106,6 @@ async def with_data(looked: Looked, request: JoinRequest, report: Report) -> Loo
         return data_result(about, report)
 
     return replace(looked, rows=[*looked.rows, *await run_checks([(DATA, check)], request)])
-
-
-async def endpoints(client: CoordinatorClient, view: NetworkView) -> tuple[str, ...]:
-    """Return the announced endpoints of those who have not left."""
-    owners = [Pubkey(one.owner) for one in view.entries if any(one.owner)]
-    found = await client.read_participants(Pubkey(view.run.address), owners) if owners else []
-    return tuple(dict.fromkeys(one.endpoint for one in found if one and one.endpoint))
 
 
 async def _tempo(client: CoordinatorClient, view: NetworkView) -> Tempo:

@@ -143,7 +143,8 @@ async def _reference(
     folder = held.folder
     if folder is not None and folder.pieces.root == wanted.root:
         return folder.pieces
-    from troth_cli.workflows.checkpoint_fetch import Members, fetch_piece_list
+    from troth_cli.workflows.checkpoint_fetch import fetch_piece_list
+    from troth_cli.workflows.members import Members
     from troth_client.checkpoint.errors import CheckpointGoneError
 
     members = Members(client, Pubkey(wanted.run), NAMING_SECONDS, config.network.holders)

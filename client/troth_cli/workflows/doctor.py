@@ -2,7 +2,7 @@
 
 Owns: the order of the checks, and which of them can be made with what was named.
 Never: changes anything but a file that it writes and removes to time the disk.
-Next: `doctor_network.py` for nodes and holders; `doctor_machine.py` for the device.
+Next: `doctor_rpc.py`, `doctor_run.py`, `doctor_machine.py` for the checks.
 """
 
 import asyncio
@@ -22,22 +22,15 @@ from troth_cli.errors import KeyFileError
 from troth_cli.keyfiles import read_key
 from troth_cli.view.output import Output
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusal, run_checks, untested
-from troth_cli.workflows.doctor_network import (
-    LINK_CHECKS,
-    RUN_CHECKS,
-    Link,
-    Membership,
-    Question,
-    check_latency,
-    check_owner_balance,
-)
+from troth_cli.workflows.doctor_rpc import LINK_CHECKS, Link, check_latency, check_owner_balance
+from troth_cli.workflows.doctor_run import RUN_CHECKS, Membership, Question
 from troth_cli.workflows.probes import measure_round, measure_slots
 from troth_cli.workflows.prospects import Tempo
 from troth_coordinator.chain.errors import ChainError
 from troth_coordinator.chain.http_rpc import HttpRpc
 
 PROBE_BYTES: Final = 8 << 20
-SLOW_BYTES_PER_SECOND: Final = 10_000_000
+SLOW_DISK_BYTES_PER_SECOND: Final = 10_000_000
 _NO_ROUND: Final = Fraction(1)
 NO_NODE: Final = "no node answers; see rpc"
 
@@ -128,7 +121,7 @@ def _disk(state: Path) -> CheckResult:
             probe.unlink()
     values = {"bytes_per_second": rate}
     found = f"{rate / 1e6:.0f} MB/s in {folder}"
-    if rate >= SLOW_BYTES_PER_SECOND:
+    if rate >= SLOW_DISK_BYTES_PER_SECOND:
         return CheckResult(Level.OK, found, values=values)
     advice = "Weights are written every round: use a faster disk."
     return CheckResult(Level.WARNING, found, "10 MB/s", advice, values=values)

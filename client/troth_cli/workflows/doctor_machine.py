@@ -7,7 +7,7 @@ them. Imports PyTorch: load it late. Next: `troth_client.participant.measuring`.
 import asyncio
 
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusal, run_checks
-from troth_cli.workflows.doctor_network import Membership, Question
+from troth_cli.workflows.doctor_run import Membership, Question
 from troth_cli.workflows.machine_checks import (
     CHECKS,
     REACH,
@@ -46,7 +46,7 @@ def examine_machine(question: Question, member: Membership | None) -> list[Row]:
 
 
 async def _not_here() -> None:
-    """Stand for the question about reachability, which `doctor_network.py` asks."""
+    """Stand for the question about reachability, which `doctor_run.py` asks."""
 
 
 def _known_answer(name: str) -> CheckResult:

@@ -2,42 +2,44 @@
 
 Owns: what is asked for, and the advice. Never: trusts a hub: the chain names the header's hash, and
 the header the payload's.
-Next: `doctor_network.py`, which lists the check.
+Next: `doctor_run.py`, which lists the check.
 """
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from solders.pubkey import Pubkey
 
 from troth_attestation import header as headers
 from troth_attestation.header import Header
-from troth_cli.workflows.checkpoint_fetch import Members
 from troth_cli.workflows.checks import CheckResult, Level, untested
+from troth_cli.workflows.members import Members
+from troth_cli.workflows.probes import SLOW_BYTES_PER_SECOND
 from troth_client.network.expecting import SIGNED_HEADER_BYTES
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError
+from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules import bitmap
-
-if TYPE_CHECKING:
-    from troth_cli.workflows.doctor_network import Membership
+from troth_coordinator.rules.view import NetworkView
 
 SECONDS: Final = 5.0
-SLOW_BYTES_PER_SECOND: Final = 256 * 1024
 _ROUNDS: Final = 4
 """So many closed rounds are looked at for one with a payload."""
 
 
-async def check_hubs(member: "Membership") -> CheckResult:
+async def hubs_result(
+    client: CoordinatorClient, view: NetworkView, hubs: Sequence[str]
+) -> CheckResult:
     """Fetch a payload of a closed round from each hub."""
-    if not member.hubs:
+    if not hubs:
         return untested("no hub: neither the config nor --hub names one")
-    wanted = await _included_header(member)
+    wanted = await _included_header(client, view)
     if wanted is None:
         return untested("no closed round has a payload yet")
-    members = Members(member.client, Pubkey(member.view.run.address), SECONDS)
-    tried = await asyncio.gather(*(_measured(members, hub, wanted) for hub in member.hubs))
+    members = Members(client, Pubkey(view.run.address), SECONDS)
+    tried = await asyncio.gather(*(_measured(members, hub, wanted) for hub in hubs))
     times = [one for one in tried if not isinstance(one, str)]
     silent = [one for one in tried if isinstance(one, str)]
     found = f"{len(times)} of {len(tried)} hubs"
@@ -49,15 +51,15 @@ async def check_hubs(member: "Membership") -> CheckResult:
     # A small payload says nothing about the line: a second is for the way there and back.
     if not silent and all(took <= 1 + size / SLOW_BYTES_PER_SECOND for size, took in times):
         return CheckResult(Level.OK, found, values=values)
-    advice = "Ask whoever runs it, or name another with --hub: members and hubs stand in for it."
+    advice = "Ask whoever runs it, or name another with --hub; members help out meanwhile."
     return CheckResult(Level.WARNING, found, "all of them", advice, values=values)
 
 
-async def _included_header(member: "Membership") -> BlobId | None:
+async def _included_header(client: CoordinatorClient, view: NetworkView) -> BlobId | None:
     """Return a header of the newest closed round that includes one."""
-    last = member.view.run.round
+    last = view.run.round
     rounds = range(max(0, last - _ROUNDS), last)
-    found = await member.client.read_rounds(Pubkey(member.view.run.address), list(rounds))
+    found = await client.read_rounds(Pubkey(view.run.address), list(rounds))
     for round_ in reversed([one for one in found if one is not None]):
         for index in bitmap.indices_of(round_.included):
             return BlobId(round_.round, BlobKind.HEADER, round_.ballots[index].header_hash)

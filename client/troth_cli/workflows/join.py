@@ -8,18 +8,18 @@ Next: `join_checks.py` for what is asked of chain and members; `take_part.py`.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from solders.keypair import Keypair
-from solders.pubkey import Pubkey
 
 from troth_cli.errors import InputError, JoinRefusedError
 from troth_cli.keyfiles import read_key, write_key
 from troth_cli.view.checks import checks_lines
 from troth_cli.view.output import Output
 from troth_cli.workflows.checks import Row, refusals, rows_json
+from troth_cli.workflows.join_request import ROLES, JoinRequest
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import PRIVATE_FOLDER_MODE, FolderLock
@@ -31,49 +31,11 @@ from troth_client.transport.endpoint import (
     check_holder,
     check_store,
 )
-from troth_coordinator.chain.priority import PriorityPolicy
-from troth_coordinator.rules.config import RunConfig
-from troth_coordinator.rules.view import Role
 
 if TYPE_CHECKING:
-    from troth_client.participant.process import ParticipantEnd
+    from troth_client.participant.ending import ParticipantEnd
 
-ROLES: Final = {
-    "trainer": Role.TRAINER,
-    "witness": Role.WITNESS,
-    "both": Role.TRAINER | Role.WITNESS,
-}
 SESSION_FILE: Final = "session.json"
-
-
-@dataclass(frozen=True, slots=True)
-class JoinRequest:
-    """The options of the command line, read but not yet checked against the run."""
-
-    rpc_urls: tuple[str, ...]
-    run: Pubkey
-    config: RunConfig
-    data: Path
-    state: Path
-    owner: Keypair
-    role: str
-    device: str
-    listen: str
-    endpoint: str
-    session_lamports: int
-    refill_lamports: int
-    stake_lamports: int | None
-    top_up_lamports: int
-    num_threads: int | None
-    goes_on_anyway: bool = False
-    only_checks: bool = False
-    is_agreed: bool = False
-    hubs: tuple[str, ...] = ()
-    stores: tuple[str, ...] = ()
-    allow_private: bool = False
-    fetches_data: bool = False
-    data_from: tuple[str, ...] = ()
-    priority: PriorityPolicy = field(default_factory=PriorityPolicy)
 
 
 @dataclass(frozen=True, slots=True)

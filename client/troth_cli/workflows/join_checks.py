@@ -7,7 +7,7 @@ Next: `machine_checks.py` for the device; `probes.py` for what was measured; `jo
 
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from solders.keypair import Keypair
 
@@ -15,6 +15,7 @@ from troth_cli.errors import FundsError, InputError
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Report
 from troth_cli.workflows.checks import CheckResult, Level, Registry, refusal, untested
+from troth_cli.workflows.join_request import JoinRequest
 from troth_cli.workflows.probes import WeightsProbe
 from troth_cli.workflows.prospects import Tempo
 from troth_client.compression.limits import tile_bits
@@ -25,13 +26,10 @@ from troth_client.errors import ClientError
 from troth_client.model.shapes import trainable_shapes
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import InsufficientFundsError, ProgramRefusedError
-from troth_coordinator.chain.operations import Owner
+from troth_coordinator.chain.operations import JoinOffer, Owner
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role
-
-if TYPE_CHECKING:
-    from troth_cli.workflows.join import JoinRequest
 
 FEE_RESERVE_LAMPORTS: Final = 10_000_000
 """The cost of joining beside stake and session: rent of the Participant account and fees."""
@@ -49,7 +47,7 @@ class Newcomer:
     `stake` is in lamports; `weights` is the error where nobody had them.
     """
 
-    request: "JoinRequest"
+    request: JoinRequest
     role: Role
     session: Keypair
     owner: Owner
@@ -94,7 +92,7 @@ async def check_data(newcomer: Newcomer) -> CheckResult:
     return data_result(newcomer.request, newcomer.report)
 
 
-def data_result(request: "JoinRequest", report: Report) -> CheckResult:
+def data_result(request: JoinRequest, report: Report) -> CheckResult:
     """Hash every training shard. Raises ManifestError."""
     manifest = load_manifest(request.data, request.config.manifest_digest())
     with TokenData(request.data, manifest) as data:
@@ -147,11 +145,13 @@ async def check_place(newcomer: Newcomer) -> CheckResult:
     params = newcomer.view.run.params
     try:
         index = await owner.foretell_join(
-            newcomer.session.pubkey(),
-            int(newcomer.role),
-            request.endpoint or PLACEHOLDER,
-            request.session_lamports,
-            newcomer.stake - params.min_stake_lamports,
+            JoinOffer(
+                newcomer.session.pubkey(),
+                int(newcomer.role),
+                request.endpoint or PLACEHOLDER,
+                request.session_lamports,
+                newcomer.stake - params.min_stake_lamports,
+            ),
         )
     except InsufficientFundsError:
         return untested(_POOR)

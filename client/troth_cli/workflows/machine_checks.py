@@ -7,12 +7,13 @@ Next: `join_checks.py` for what needs no device; `doctor.py`, which makes the sa
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Final
 
 from troth_attestation.verdict import VerdictKind
 from troth_cli.view.amounts import sol
-from troth_cli.workflows.checks import CheckResult, Level, Registry, refusal, untested
+from troth_cli.workflows.checks import Check, CheckResult, Level, Registry, refusal, untested
 from troth_cli.workflows.disk import check_disk
 from troth_cli.workflows.probes import SlotTime
 from troth_cli.workflows.prospects import Tempo, prospects
@@ -26,7 +27,7 @@ from troth_coordinator.rules.view import NetworkView, Role
 REACH: Final = "reach"
 HALF: Final = 2
 """Work should take half of its window at most: sending and a busy machine need the rest."""
-_NOT_MEASURED: Final = "nothing was measured; see device"
+_UNMEASURED: Final = untested("nothing was measured; see device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,84 +73,10 @@ def device_result(found: Measured | ClientError) -> CheckResult:
     return CheckResult(Level.OK, f"{found.device} passes the known-answer test")
 
 
-async def check_room(candidate: Candidate) -> CheckResult:
-    """Compare the disk with what the run may need."""
-    candidate.state.mkdir(parents=True, exist_ok=True)
-    warning = check_disk(candidate.state, candidate.config, candidate.view.run.params)
-    if warning:
-        return CheckResult(Level.WARNING, warning, "", "Free some space, or name another --state.")
-    return CheckResult(Level.OK, f"room for the whole run in {candidate.state}")
-
-
-async def check_memory(candidate: Candidate) -> CheckResult:
-    """Compare the memory of one payload and judgement with what this machine has."""
-    found = candidate.measured
-    if not isinstance(found, Measured):
-        return untested(_NOT_MEASURED)
-    pairs = [("memory", found.peak_bytes, found.room_bytes)]
-    if found.device_peak_bytes is not None and found.device_room_bytes is not None:
-        pairs.append((found.device, found.device_peak_bytes, found.device_room_bytes))
-    values = {"peak_bytes": found.peak_bytes, "room_bytes": found.room_bytes}
-    text = ", ".join(f"{_gb(room)} of {name}" for name, _peak, room in pairs)
-    needed = ", ".join(_gb(peak) for _name, peak, _room in pairs)
-    tight = [name for name, peak, room in pairs if 10 * peak > 9 * room]
-    advice = "Close other programs, or use a machine with more memory." if tight else ""
-    level = Level.WARNING if tight else Level.OK
-    return CheckResult(level, text, needed, advice, values=values)
-
-
-async def check_commit(candidate: Candidate) -> CheckResult:
-    """Compare a payload with the Commit phase."""
-    found = candidate.measured
-    if not isinstance(found, Measured):
-        return untested(_NOT_MEASURED)
-    if not candidate.role & Role.TRAINER:
-        return untested("a witness sends no payload")
-    slots = candidate.view.run.params.commit_slots
-    return _within("a payload", found.payload_seconds, candidate.tempo.slot, slots)
-
-
-async def check_verdict(candidate: Candidate) -> CheckResult:
-    """Compare a judgement with the window for verdicts, while this machine may be training."""
-    found = candidate.measured
-    if not isinstance(found, Measured):
-        return untested(_NOT_MEASURED)
-    if not candidate.role & Role.WITNESS:
-        return untested("a trainer takes no seat")
-    seconds = found.judgement_seconds
-    seconds += found.payload_seconds if candidate.role & Role.TRAINER else 0.0
-    slots = candidate.view.run.params.verdict_commit_slots
-    return _within("a judgement", seconds, candidate.tempo.slot, slots)
-
-
-async def check_jury(candidate: Candidate) -> CheckResult:
-    """Compare a juror's gradient, on one thread of the processor, with the jury's window."""
-    found = candidate.measured
-    if not isinstance(found, Measured):
-        return untested(_NOT_MEASURED)
-    if not candidate.role & Role.WITNESS:
-        return untested("a trainer sits in no jury")
-    slots = candidate.view.run.params.jury_commit_slots
-    return _within("a juror's gradient", found.jury_seconds, candidate.tempo.slot, slots)
-
-
-async def check_load(candidate: Candidate) -> CheckResult:
-    """Compare the work of an average round with the length of a round."""
-    found = candidate.measured
-    if not isinstance(found, Measured):
-        return untested(_NOT_MEASURED)
-    seats = float(candidate.earnings.seats)
-    work = found.payload_seconds if candidate.role & Role.TRAINER else 0.0
-    work += seats * found.judgement_seconds
-    params = candidate.view.run.params
-    slots = params.commit_slots + params.attest_slots
-    return _within(f"a round with {seats:.2g} judgements", work, candidate.tempo.slot, slots)
-
-
 def bounds_result(found: Measured | ClientError, config: RunConfig) -> CheckResult:
     """Tell whether the judge's bounds call honest work of this device ok, as measured."""
     if not isinstance(found, Measured):
-        return untested(_NOT_MEASURED)
+        return _UNMEASURED
     bound = config.judge.ok_bound_micro / 1e6
     text = f"honest work is {found.verdict.name.lower()}"
     if found.error is not None:
@@ -166,6 +93,81 @@ def bounds_result(found: Measured | ClientError, config: RunConfig) -> CheckResu
         can_go_on=True,
         values=values,
     )
+
+
+async def check_room(candidate: Candidate) -> CheckResult:
+    """Compare the disk with what the run may need."""
+    candidate.state.mkdir(parents=True, exist_ok=True)
+    warning = check_disk(candidate.state, candidate.config, candidate.view.run.params)
+    if warning:
+        return CheckResult(Level.WARNING, warning, "", "Free some space, or name another --state.")
+    return CheckResult(Level.OK, f"room for the whole run in {candidate.state}")
+
+
+def when_measured(compare: Callable[[Candidate, Measured], CheckResult]) -> Check[Candidate]:
+    """Make a check of what needs the measurements; it is not tested where there are none."""
+
+    @wraps(compare)
+    async def check(candidate: Candidate) -> CheckResult:
+        found = candidate.measured
+        return compare(candidate, found) if isinstance(found, Measured) else _UNMEASURED
+
+    return check
+
+
+@when_measured
+def check_memory(_candidate: Candidate, found: Measured) -> CheckResult:
+    """Compare the memory of one payload and judgement with what this machine has."""
+    pairs = [("memory", found.peak_bytes, found.room_bytes)]
+    if found.device_peak_bytes is not None and found.device_room_bytes is not None:
+        pairs.append((found.device, found.device_peak_bytes, found.device_room_bytes))
+    values = {"peak_bytes": found.peak_bytes, "room_bytes": found.room_bytes}
+    text = ", ".join(f"{_gb(room)} of {name}" for name, _peak, room in pairs)
+    needed = ", ".join(_gb(peak) for _name, peak, _room in pairs)
+    tight = [name for name, peak, room in pairs if 10 * peak > 9 * room]
+    advice = "Close other programs, or use a machine with more memory." if tight else ""
+    level = Level.WARNING if tight else Level.OK
+    return CheckResult(level, text, needed, advice, values=values)
+
+
+@when_measured
+def check_commit(candidate: Candidate, found: Measured) -> CheckResult:
+    """Compare a payload with the Commit phase."""
+    if not candidate.role & Role.TRAINER:
+        return untested("a witness sends no payload")
+    slots = candidate.view.run.params.commit_slots
+    return _within("a payload", found.payload_seconds, candidate.tempo.slot, slots)
+
+
+@when_measured
+def check_verdict(candidate: Candidate, found: Measured) -> CheckResult:
+    """Compare a judgement with the window for verdicts, while this machine may be training."""
+    if not candidate.role & Role.WITNESS:
+        return untested("a trainer takes no seat")
+    seconds = found.judgement_seconds
+    seconds += found.payload_seconds if candidate.role & Role.TRAINER else 0.0
+    slots = candidate.view.run.params.verdict_commit_slots
+    return _within("a judgement", seconds, candidate.tempo.slot, slots)
+
+
+@when_measured
+def check_jury(candidate: Candidate, found: Measured) -> CheckResult:
+    """Compare a juror's gradient, on one thread of the processor, with the jury's window."""
+    if not candidate.role & Role.WITNESS:
+        return untested("a trainer sits in no jury")
+    slots = candidate.view.run.params.jury_commit_slots
+    return _within("a juror's gradient", found.jury_seconds, candidate.tempo.slot, slots)
+
+
+@when_measured
+def check_load(candidate: Candidate, found: Measured) -> CheckResult:
+    """Compare the work of an average round with the length of a round."""
+    seats = float(candidate.earnings.seats)
+    work = found.payload_seconds if candidate.role & Role.TRAINER else 0.0
+    work += seats * found.judgement_seconds
+    params = candidate.view.run.params
+    slots = params.commit_slots + params.attest_slots
+    return _within(f"a round with {seats:.2g} judgements", work, candidate.tempo.slot, slots)
 
 
 async def check_reach(candidate: Candidate) -> CheckResult:

@@ -2,7 +2,7 @@
 
 Owns: the measurements over the network, each bounded in time and bytes.
 Never: judges what was measured; `join_checks.py` and `doctor.py` do.
-Next: `checkpoint_fetch.py` for the members.
+Next: `members.py`.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from solders.pubkey import Pubkey
 
 from troth_attestation.committed import newest_state
 from troth_attestation.pieces import Piece, PieceList
-from troth_cli.workflows.checkpoint_fetch import Members
+from troth_cli.workflows.members import Members
 from troth_client.checkpoint.fetch import fetch_list
 from troth_client.model.shapes import trainable_shapes
 from troth_client.transport.base import BlobId, BlobKind
@@ -35,6 +35,8 @@ POLL_SECONDS: Final = 0.2
 WEIGHTS_SECONDS: Final = 5.0
 """How long members are asked for the weights before they count as silent."""
 RECENT_ROUNDS: Final = 16
+SLOW_BYTES_PER_SECOND: Final = 256 * 1024
+"""A holder that sends fewer is slow."""
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]

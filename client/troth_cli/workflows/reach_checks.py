@@ -1,7 +1,7 @@
 """Whether others reach this machine: the question of join and doctor, and what its answer means.
 
 Owns: whom they ask, and the advice. Never: connects; `troth_client/transport/reach.py` does.
-Next: `machine_checks.py` and `doctor_network.py`, which list it.
+Next: `machine_checks.py` and `doctor_run.py`, which list it.
 """
 
 from collections.abc import Sequence

@@ -12,13 +12,14 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from troth_cli.connection import connect
 from troth_cli.errors import DiskSpaceError, PushError
 from troth_cli.view.output import Output, Report
 from troth_cli.workflows.checkpoint import check_config
-from troth_cli.workflows.checkpoint_fetch import Members
+from troth_cli.workflows.join_request import JoinRequest
+from troth_cli.workflows.members import Members
 from troth_client.data.manifest import Manifest, ShardEntry
 from troth_client.run_files.fetch import (
     fetch_config,
@@ -39,9 +40,6 @@ from troth_client.transport.parallel import Source
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import RunView
-
-if TYPE_CHECKING:
-    from troth_cli.workflows.join import JoinRequest
 
 Found = TypeVar("Found")
 
@@ -76,7 +74,7 @@ async def fetch_run(members: Members, view: RunView, folder: Path, report: Repor
             return Fetched(config, manifest, await _fetch_shards(source, data, shards))
 
 
-def bring_config(request: "JoinRequest", output: Output) -> "JoinRequest":
+def bring_config(request: JoinRequest, output: Output) -> JoinRequest:
     """Return the request with the config of the run, fetched where the user named none.
 
     It is one small file. Raises as `fetch_run` does.
@@ -96,7 +94,7 @@ async def read_config(members: Members, view: RunView, report: Report) -> RunCon
         return parse_config(await fetch_config_bytes(source, view.config_hash))
 
 
-def bring_data(request: "JoinRequest", output: Output) -> None:
+def bring_data(request: JoinRequest, output: Output) -> None:
     """Fetch manifest, tokenizer and shards: gigabytes, so cheap checks come first.
 
     Only the shards are fetched that may be trained on until the run ends, those of the next rounds
@@ -110,7 +108,7 @@ def bring_data(request: "JoinRequest", output: Output) -> None:
 
 
 def _bring(
-    request: "JoinRequest", output: Output, work: Callable[[Source, RunView], Awaitable[Found]]
+    request: JoinRequest, output: Output, work: Callable[[Source, RunView], Awaitable[Found]]
 ) -> Found:
     """Do a fetch from members, hubs and those that the user named."""
 

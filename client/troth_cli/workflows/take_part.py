@@ -1,16 +1,14 @@
-"""`troth join` once PyTorch is needed: the machine's checks, the participant, the terminal lines.
+"""`troth join` once PyTorch is needed: the machine's checks, the participant.
 
-Owns: measuring before the stake is asked for, the event log, and the choice of printed events.
+Owns: measuring before the stake is asked for, the event log, the question at the terminal.
 Never: a step of the protocol.
 Next: `machine_checks.py`; `troth_client.participant.process`.
 """
 
 import asyncio
-import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import torch
@@ -19,94 +17,27 @@ from solders.keypair import Keypair
 
 from troth_cli.view.amounts import sol
 from troth_cli.view.checks import checks_lines
+from troth_cli.view.events import OF_A_PARTICIPANT, EventLines
 from troth_cli.view.output import Output
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
-from troth_cli.workflows.join import ROLES, Joined, JoinRequest, stop_if_refused
+from troth_cli.workflows.join import Joined, stop_if_refused
+from troth_cli.workflows.join_request import ROLES, JoinRequest
+from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate
 from troth_client.errors import ClientError
 from troth_client.model.device import Device, choose_device
 from troth_client.participant.assembly import Ports
+from troth_client.participant.ending import ParticipantEnd
 from troth_client.participant.measuring import Measured, measure_machine
-from troth_client.participant.process import ParticipantEnd, participate
+from troth_client.participant.process import participate
 from troth_client.participant.settings import ParticipantSettings
-from troth_client.runtime.files import atomic_write
-from troth_client.telemetry.duties import Duties
-from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, EventTail, Rotation
-from troth_client.telemetry.events import JsonValue
-from troth_client.telemetry.printable import one_line
+from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
+from troth_client.telemetry.events import EventSinks
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.rules.oversight import oversight, warnings_of
 
-DUTIES_FILE: Final = "duties.json"
 _NOT_MEASURED: Final = ClientError("a newcomer", "a member", "Nothing to do.")
-PRINTED: Final = frozenset(
-    {
-        "joined",
-        "rpc_trouble",
-        "rpc_recovered",
-        "rpc_disagreement",
-        "send_waiting",
-        "send_late",
-        "send_failed",
-        "endpoint_differs",
-        "endpoint_set",
-        "fees_low",
-        "fees_spent",
-        "leaving",
-        "leave_failed",
-        "priority_cap_reached",
-        "session_refilled",
-        "session_refill_failed",
-        "resumed",
-        "phase",
-        "trained",
-        "round_closed",
-        "activated",
-        "judged",
-        "judged_case",
-        "audit_changed",
-        "openings_lost",
-        "stake_too_low",
-        "stake_topped_up",
-        "stake_top_up_failed",
-        "stop_requested",
-        "owed",
-        "lagging",
-        "recovering",
-        "restoring",
-        "fetching",
-        "fetched",
-        "replaying",
-        "arrived",
-        "root_differs",
-        "healing",
-        "healed",
-        "checkpoint_made",
-        "checkpoint_failed",
-        "file_damaged",
-        "disk_full",
-        "events_lost",
-        "ended",
-    }
-)
-
-
-class EventPrinter:
-    """An event sink: every event goes to the log file, a few also to the terminal."""
-
-    def __init__(self, log: EventLog, output: Output) -> None:
-        self._log = log
-        self._output = output
-        self._last = ""
-
-    def emit(self, event: str, /, **fields: JsonValue) -> None:
-        """Log an event and perhaps print it; an event that repeats the last one is not printed."""
-        self._log.emit(event, **fields)
-        line = " ".join([event, *(f"{k}={v}" for k, v in fields.items())])
-        if event in PRINTED and line != self._last:
-            self._last = line
-            self._output.note(one_line(line))
 
 
 def take_part(
@@ -143,12 +74,14 @@ def _participate(
     rotation = Rotation(removing=partial(keep_duties, request.state))
     log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
 
+    events = EventSinks(log, EventLines(output, OF_A_PARTICIPANT))
+
     def spare_log(ports: Ports) -> Ports:
         ports.store.room.add(log.drop_older)
         return ports
 
     try:
-        return asyncio.run(participate(settings, EventPrinter(log, output), spare_log))
+        return asyncio.run(participate(settings, events, spare_log))
     except asyncio.CancelledError:
         # The second signal cancels what is under way.
         raise KeyboardInterrupt from None
@@ -212,41 +145,6 @@ def _unused(request: JoinRequest, looked: Looked) -> Iterator[str]:
     """Yield a warning where an option for joining comes after it."""
     if looked.is_member and request.stake_lamports is not None:
         yield "--stake-sol is for joining, and this key has joined: troth stake top-up adds more."
-
-
-def duties_of(state: Path) -> Duties:
-    """Return a witness's duties from the logs in its state folder, removed ones included."""
-    last, duties = _kept_duties(state)
-    for event in EventTail(state / EVENTS_FILE, after=last).read():
-        duties.take(event)
-    return duties
-
-
-def keep_duties(state: Path, number: int, log: Path) -> None:
-    """Add the duties in an older log, which is about to be removed, to those kept.
-
-    The number of the last log that was added is written with the sums: a process that is killed in
-    between adds none twice.
-    """
-    last, duties = _kept_duties(state)
-    if number <= last:
-        return
-    for event in EventTail(log).read():
-        duties.take(event)
-    record = {"last_log": number, "duties": duties.to_record()}
-    atomic_write(state / DUTIES_FILE, [json.dumps(record).encode()])
-
-
-def _kept_duties(state: Path) -> tuple[int, Duties]:
-    """Return the number of the last removed log, and the sums up to it."""
-    try:
-        record = json.loads((state / DUTIES_FILE).read_bytes())
-        return int(record["last_log"]), Duties.from_record(record["duties"])
-    except FileNotFoundError:
-        return 0, Duties()
-    except (ValueError, TypeError, KeyError):
-        # Only a report at the end of `troth witness`: a damaged file costs what it held.
-        return 0, Duties()
 
 
 def _settings(

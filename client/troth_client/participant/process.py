@@ -1,9 +1,8 @@
 """One participant as a real process: HTTP transport, RPC, a state folder, signals.
 
-Owns: the arrival of a newcomer, joining or resuming on the announced port, the life of the ports,
-what a signal does, final weights.
+Owns: the order of a start, the life of the ports, what a signal does.
 Never: prints (events show what happens) or parses a command line.
-Next: `troth join` and the demo call `participate`; `session_funding.py`.
+Next: `joining.py` and `ending.py`; `troth join` and the demo call `participate`.
 """
 
 import asyncio
@@ -13,9 +12,8 @@ import random
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 import torch
@@ -23,11 +21,8 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from threadpoolctl import threadpool_limits
 
-from troth_client.checkpoint.exporting import Origin, export_state
-from troth_client.data.errors import ManifestError
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
-from troth_client.data.tokens import kept_tokenizer
 from troth_client.member import Member
 from troth_client.model.device import choose_device
 from troth_client.network.chain import OUTSIDE, Identity
@@ -40,6 +35,8 @@ from troth_client.participant.assembly import (
     early_parts,
     joined,
 )
+from troth_client.participant.ending import ParticipantEnd, conclude
+from troth_client.participant.joining import announce, join, known_place
 from troth_client.participant.payer import report_cap
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
@@ -66,33 +63,19 @@ from troth_coordinator.chain.errors import (
     BlockhashExpiredError,
     RpcDisagreementError,
     RpcError,
-    TransactionError,
     UnconfirmedError,
 )
 from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.chain.sharing import SharingRpc
 from troth_coordinator.chain.subscription import RunPushes, websocket_url
-from troth_coordinator.rules.ids import Digest, ParticipantIndex
-from troth_coordinator.rules.membership import index_of_owner
-from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import NetworkView, RunView
+from troth_coordinator.rules.ids import Digest
+from troth_coordinator.rules.view import RunView
 
 T = TypeVar("T")
 
 FUNDING_POLLS = 150
 """How many polls of the chain pass between two checks of the session key's balance and stake."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParticipantEnd:
-    """How taking part ended: the last view, the index, and where the weights lie if Finished."""
-
-    index: ParticipantIndex
-    round: int
-    root: Digest
-    is_finished: bool
-    weights: Path | None
 
 
 def unchanged(ports: Ports) -> Ports:
@@ -133,7 +116,7 @@ async def participate(
         )
         run = await _patiently(settings, partial(_checked_run, chain, settings))
         owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
-        known, announced = await _patiently(settings, partial(_known, owner))
+        known, announced = await _patiently(settings, partial(known_place, owner))
         genesis = Digest(await _patiently(settings, rpc.genesis_hash))
         opening = _open_transport(settings, announced, genesis)
         transport = await stack.enter_async_context(opening)
@@ -147,7 +130,9 @@ async def participate(
         made = Ports(chain, transport, store, runtime, events, hubs=settings.hubs, pushes=pushes)
         ports = wrap(replace(made, stores=settings.stores))
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
-        member = await _assemble(settings, run, genesis, identity, (ports, hashers))
+        early = early_parts(run, settings.config, identity, genesis, ports)
+        load = partial(_load, settings, run, early, ports, hashers)
+        member = await tell_while(early, lambda: asyncio.to_thread(load))
         member.chain.funds.bound_by(settings.session_lamports)
         supervisor = await _enter(owner, settings, member)
         if known is not None:
@@ -176,7 +161,7 @@ async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) ->
     is_late = chain.index == OUTSIDE and view.round > 0
     if is_late:
         await _interruptible(member, Supervisor(member).arrive)
-    joining = partial(_join, owner, settings, chain.identity.session, endpoint)
+    joining = partial(join, owner, settings, chain.identity.session, endpoint)
     index, fee = await _patiently(settings, joining)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
     return Supervisor(joined(member, index), has_arrived=is_late, owner=owner)
@@ -203,22 +188,6 @@ async def _checked_run(chain: CoordinatorClient, settings: ParticipantSettings) 
     await chain.check_program()
     await check_run(chain, run)
     return await chain.read_run(run)
-
-
-async def _assemble(
-    settings: ParticipantSettings,
-    run: RunView,
-    genesis: Digest,
-    identity: Identity,
-    parts: tuple[Ports, Executor],
-) -> Member:
-    ports, hashers = parts
-    early = early_parts(run, settings.config, identity, genesis, ports)
-
-    async def load() -> Member:
-        return await asyncio.to_thread(_load, settings, run, early, ports, hashers)
-
-    return await tell_while(early, load)
 
 
 def _load(
@@ -248,16 +217,6 @@ def _kept_funded(
             one.cancel()
 
 
-async def _known(owner: Owner) -> tuple[ParticipantIndex | None, str]:
-    """Return index and endpoint of an earlier join; None and "" for a newcomer."""
-    view = await owner.client.snapshot(owner.at.run)
-    known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
-    if known is None:
-        return None, ""
-    participant = await owner.client.read_participant(owner.at.run, owner.key.pubkey())
-    return known, "" if participant is None else participant.endpoint
-
-
 def _open_transport(settings: ParticipantSettings, announced: str, genesis_hash: bytes) -> Exchange:
     """Return the transport, not started, on the announced port.
 
@@ -275,45 +234,6 @@ def _open_transport(settings: ParticipantSettings, announced: str, genesis_hash:
     return http_transport(
         host, port, folder=blobs, advertised=settings.endpoint, is_guarded=is_guarded
     )
-
-
-async def announce(owner: Owner, announced: str, ours: str, events: EventSink) -> None:
-    """Change the announced endpoint where it is not ours; others read it within some slots.
-
-    A refusal ends nobody: payloads and openings are pushed, whatever the chain announces.
-    """
-    if announced == ours:
-        return
-    try:
-        sent = await owner.set_endpoint(ours)
-    except (TransactionError, RpcError) as error:
-        reason = (
-            f"others look for this participant at {announced or 'no address'}, not at"
-            f" {ours or 'none'}, and the change did not land ({error}); `troth set-endpoint` tries"
-            " it again"
-        )
-        events.emit("endpoint_differs", reason=reason)
-    else:
-        events.emit("endpoint_set", before=announced, endpoint=ours, fee=sent.fee_lamports)
-
-
-async def _join(
-    owner: Owner, settings: ParticipantSettings, session: Keypair, endpoint: str
-) -> tuple[ParticipantIndex, int]:
-    """Return our index (of an earlier join or a new one) and the fee in lamports."""
-    view = await owner.client.snapshot(owner.at.run)
-    known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
-    if known is None:
-        more = max(0, settings.stake_lamports - view.run.params.min_stake_lamports)
-        index, sent = await owner.join_run(
-            session.pubkey(), int(settings.role), endpoint, settings.session_lamports, more
-        )
-        return ParticipantIndex(index), sent.fee_lamports
-    entry = view.entries[known]
-    if bytes(session.pubkey()) in (entry.session, entry.next_session):
-        return known, 0
-    sent = await owner.set_session_key(session.pubkey(), settings.session_lamports)
-    return known, sent.fee_lamports
 
 
 def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) -> Store:
@@ -354,45 +274,3 @@ async def _interruptible(member: Member, work: Callable[[], Awaitable[T]]) -> T:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-
-
-def conclude(member: Member, settings: ParticipantSettings, view: NetworkView) -> ParticipantEnd:
-    """Export the weights of a finished run and say where the participant stands.
-
-    A member that left, or stopped early, holds older weights than the run ended with: those are
-    not exported. `troth checkpoint fetch` brings the others.
-    """
-    is_finished = view.run.phase == Phase.FINISHED
-    replica = member.state.replica
-    root = replica.root()
-    weights: Path | None = None
-    if is_finished and (replica.round, root) == (view.run.root_round, view.run.root):
-        weights = settings.state / "weights"
-        export_state(weights, _origin(member, settings), replica.arrays(), _tokenizer(settings))
-    entry = view.entries[member.chain.index]
-    member.chain.events.emit(
-        "ended",
-        rewards=entry.claimable + sum(entry.bucket_amount),
-        round=replica.round,
-        root=root.hex(),
-        finished=is_finished,
-        weights=None if weights is None else str(weights),
-    )
-    return ParticipantEnd(member.chain.index, replica.round, root, is_finished, weights)
-
-
-def _origin(member: Member, settings: ParticipantSettings) -> Origin:
-    replica, at = member.state.replica, member.chain.at
-    root = replica.root().hex()
-    return Origin(
-        str(at.program), str(at.run), replica.round, replica.cursor, root, settings.config
-    )
-
-
-def _tokenizer(settings: ParticipantSettings) -> Path | None:
-    """Return the tokenizer of the data set; None if it is not there any more, or a token a byte."""
-    try:
-        manifest = load_manifest(settings.data, settings.config.manifest_digest())
-        return kept_tokenizer(settings.data, manifest)
-    except (ManifestError, OSError):
-        return None

@@ -37,6 +37,18 @@ class EventList:
         return [record for record in self.events if record["event"] == event]
 
 
+class EventSinks:
+    """Hands each event to several sinks, in their order."""
+
+    def __init__(self, *sinks: EventSink) -> None:
+        self._sinks = sinks
+
+    def emit(self, event: str, /, **fields: JsonValue) -> None:
+        """Record one event everywhere."""
+        for sink in self._sinks:
+            sink.emit(event, **fields)
+
+
 def int_of(event: Event, key: str, default: int = 0) -> int:
     """Return a field that is a whole number, the default where it is anything else."""
     value = event.get(key)

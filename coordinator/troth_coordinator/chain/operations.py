@@ -42,14 +42,18 @@ _Attempt = Callable[[Sequence[Instruction], Sequence[Keypair]], Awaitable[T]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
-    """The arguments of `Owner.join_run`."""
+class JoinOffer:
+    """The terms on which an owner would join, wherever a place is free.
+
+    session_lamports are moved to the session key in the same transaction: it pays for its own
+    transactions. more_stake lamports are added to the least stake.
+    """
 
     session: Pubkey
     roles: int
     endpoint: str
-    session_lamports: int
-    more_stake: int
+    session_lamports: int = 0
+    more_stake: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,33 +146,16 @@ class Owner:
     at: RunAddresses
     key: Keypair
 
-    async def join_run(
-        self,
-        session: Pubkey,
-        roles: int,
-        endpoint: str,
-        session_lamports: int = 0,
-        more_stake: int = 0,
-    ) -> tuple[int, ConfirmedTransaction]:
+    async def join_run(self, offer: JoinOffer) -> tuple[int, ConfirmedTransaction]:
         """Deposit the stake at the lowest free index; returns that index.
 
-        session_lamports are moved to the session key in the same transaction: it pays for its own
-        transactions. more_stake lamports are added to the least stake. Raises RunFullError where no
-        index is free, and the program's refusals (AlreadyJoined, NotAdmitted, JoinClosed, ...).
+        Raises RunFullError where no index is free, and the program's refusals (AlreadyJoined,
+        NotAdmitted, JoinClosed, ...).
         """
-        offer = _Offer(session, roles, endpoint, session_lamports, more_stake)
         return await self._at_first_place(offer, self.client.send)
 
-    async def foretell_join(
-        self,
-        session: Pubkey,
-        roles: int,
-        endpoint: str,
-        session_lamports: int = 0,
-        more_stake: int = 0,
-    ) -> int:
+    async def foretell_join(self, offer: JoinOffer) -> int:
         """Return the index that `join_run` would get now, by simulation; raises as it would."""
-        offer = _Offer(session, roles, endpoint, session_lamports, more_stake)
         index, _none = await self._at_first_place(offer, self.client.simulate)
         return index
 
@@ -213,7 +200,7 @@ class Owner:
         owner = self.key.pubkey()
         return [transfer(TransferParams(from_pubkey=owner, to_pubkey=session, lamports=lamports))]
 
-    async def _at_first_place(self, offer: _Offer, attempt: _Attempt[T]) -> tuple[int, T]:
+    async def _at_first_place(self, offer: JoinOffer, attempt: _Attempt[T]) -> tuple[int, T]:
         """Send or simulate a join at each free index, until one is not taken."""
         view = await self.client.snapshot(self.at.run)
         owner = self.key.pubkey()

@@ -10,7 +10,7 @@ from support.views import BOTH, PARAMS, entry, network
 from troth_attestation.verdict import VerdictKind
 from troth_cli.workflows import machine_checks
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusals, run_checks
-from troth_cli.workflows.doctor_network import Link, check_lag
+from troth_cli.workflows.doctor_rpc import Link, check_lag
 from troth_cli.workflows.join_checks import Newcomer, check_time, check_weights
 from troth_cli.workflows.machine_checks import Candidate
 from troth_cli.workflows.probes import SlotTime, WeightsProbe, measure_slots

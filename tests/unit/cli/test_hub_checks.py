@@ -9,8 +9,7 @@ from support.views import BALLOT, network, round_view, run_view
 
 from troth_attestation import header as headers
 from troth_cli.workflows.checks import Level
-from troth_cli.workflows.doctor_network import Membership
-from troth_cli.workflows.hub_checks import check_hubs
+from troth_cli.workflows.doctor_run import Membership, check_hubs
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.http import http_transport
 from troth_coordinator.rules.config import RunConfig

@@ -5,7 +5,7 @@ from solders.hash import Hash
 from solders.pubkey import Pubkey
 from support import blobs
 
-from troth_cli.workflows.checkpoint_fetch import Members
+from troth_cli.workflows.members import Members
 from troth_client.transport.errors import FetchError
 from troth_client.transport.http import http_transport
 from troth_coordinator.chain.client import CoordinatorClient

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from troth_cli.failures import explain, show
+from troth_cli.view.events import OF_A_PARTICIPANT, EventLines
 from troth_cli.view.output import Facts, Grid, Output
-from troth_cli.workflows.take_part import EventPrinter
 from troth_client.errors import ClientError
 from troth_client.telemetry.board import Board
 from troth_client.telemetry.display import draw
 from troth_client.telemetry.event_log import EventLog
+from troth_client.telemetry.events import EventSinks
 from troth_client.telemetry.printable import one_line, printable
 from troth_coordinator.chain.errors import RpcTimeoutError
 
@@ -112,7 +113,8 @@ def test_a_traceback_asked_for(cli, monkeypatch, tmp_path):
 
 def test_events_on_the_terminal(output, streams, tmp_path):
     with EventLog.open(tmp_path / "events.jsonl") as log:
-        EventPrinter(log, output).emit("file_damaged", reason=HOSTILE)
+        printed = EventLines(output, OF_A_PARTICIPANT)
+        EventSinks(log, printed).emit("file_damaged", reason=HOSTILE)
     assert json.loads((tmp_path / "events.jsonl").read_text())["reason"] == HOSTILE
     assert len(streams[1].getvalue().splitlines()) == 1
     assert_harmless(streams[1].getvalue())

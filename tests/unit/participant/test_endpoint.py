@@ -11,7 +11,7 @@ from support.views import key
 from troth_cli.errors import InputError
 from troth_cli.workflows.announce import check_announced
 from troth_client.network.submissions import REREAD_SLOTS
-from troth_client.participant.process import announce
+from troth_client.participant.joining import announce
 from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.clusters import PUBLIC, public_name
 from troth_coordinator.chain.errors import ProgramRefusedError, RpcTimeoutError

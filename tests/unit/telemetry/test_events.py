@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from troth_cli.workflows.take_part import duties_of, keep_duties
+from troth_cli.workflows.kept_duties import duties_of, keep_duties
 from troth_client.telemetry.event_log import EventLog, EventTail, Rotation, older_files
 
 

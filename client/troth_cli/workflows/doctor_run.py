@@ -1,28 +1,26 @@
-"""The doctor's questions to RPC nodes and to the holders of a run's weights.
+"""The doctor's questions about one run: its config, the fees, the holders, whether they reach us.
 
-Owns: latency, lag, rate limits, versions, slots, balances, bandwidth.
-Never: loads PyTorch or sends a transaction. Next: `doctor.py`.
+Owns: the bandwidth of holders, and the rounds that a balance pays for.
+Never: loads PyTorch or sends a transaction.
+Next: `hub_checks.py` and `reach_checks.py` for two of the answers; `doctor.py`.
 """
 
 import asyncio
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 from solders.pubkey import Pubkey
 
 from troth_attestation.committed import newest_state
 from troth_cli.view.amounts import sol
-from troth_cli.workflows.approach import endpoints
-from troth_cli.workflows.checkpoint_fetch import Members, fetch_piece_list
+from troth_cli.workflows.checkpoint_fetch import fetch_piece_list
 from troth_cli.workflows.checks import CheckResult, Level, Registry, untested
-from troth_cli.workflows.hub_checks import check_hubs
+from troth_cli.workflows.hub_checks import hubs_result
 from troth_cli.workflows.join_checks import FEE_RESERVE_LAMPORTS
+from troth_cli.workflows.members import Members, endpoints
 from troth_cli.workflows.probes import (
-    STATED_SLOT_MICROS,
+    SLOW_BYTES_PER_SECOND,
     WEIGHTS_SECONDS,
     measure_holder,
 )
@@ -32,25 +30,13 @@ from troth_client.model.shapes import trainable_shapes
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
-from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.earnings import rounds_paid_for
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.view import NetworkView, Role
 
-NUM_TRIES: Final = 5
-BURST: Final = 10
-"""Requests at once: about what a participant asks in ten seconds."""
-SLOW_SECONDS: Final = 1.0
-LAG_SECONDS: Final = 30.0
-LAG_SLOTS: Final = 20
-OWN_TIME_SECONDS: Final = 86_400
-"""A chain whose clock is a day off keeps its own time: a local network."""
 FEW_ROUNDS: Final = 20
 MOST_HOLDERS: Final = 8
-SLOW_BYTES_PER_SECOND: Final = 256 * 1024
-CLOCK_ADDRESS: Final = Pubkey.from_string("SysvarC1ock11111111111111111111111111111111")
-_CLOCK_TIME: Final = slice(32, 40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +50,6 @@ class Question:
     state: Path
     device: str
     hubs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The RPC nodes, the first of which is asked by others checks; `wall` is the time of day."""
-
-    nodes: tuple[HttpRpc, ...]
-    tempo: Tempo | None
-    wall: Callable[[], float] = time.time
-
-    @property
-    def client(self) -> CoordinatorClient:
-        """A client at the first node."""
-        return CoordinatorClient(self.nodes[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,95 +79,6 @@ class Membership:
         """The role of the owner in the run; a newcomer's is both."""
         at = self.index
         return Role.TRAINER | Role.WITNESS if at is None else self.view.entries[at].roles
-
-
-async def check_latency(link: Link) -> CheckResult:
-    """Time a small request some times at every node."""
-    seconds = []
-    for node in link.nodes:
-        times = []
-        for _try in range(NUM_TRIES):
-            began = time.perf_counter()
-            await node.get_slot()
-            times.append(time.perf_counter() - began)
-        seconds.append(median(times))
-    slowest = max(seconds)
-    found = ", ".join(f"{one * 1e3:.0f} ms" for one in seconds)
-    values = {"seconds": slowest}
-    if slowest <= SLOW_SECONDS:
-        return CheckResult(Level.OK, found, f"{SLOW_SECONDS:g} s", values=values)
-    advice = "Choose a node nearby: commits and verdicts wait for it."
-    return CheckResult(Level.WARNING, found, f"at most {SLOW_SECONDS:g} s", advice, values=values)
-
-
-async def check_lag(link: Link) -> CheckResult:
-    """Compare the nodes with each other; a single one with the clock of this machine."""
-    if len(link.nodes) > 1:
-        slots = await asyncio.gather(*(node.get_slot() for node in link.nodes))
-        behind = max(slots) - min(slots)
-        return _lag(f"{behind} slots apart", f"at most {LAG_SLOTS}", behind <= LAG_SLOTS)
-    _slot, (account,) = await link.nodes[0].get_accounts([CLOCK_ADDRESS])
-    if account is None:
-        return untested("the chain has no clock")
-    behind_seconds = link.wall() - int.from_bytes(account.data[_CLOCK_TIME], "little", signed=True)
-    if abs(behind_seconds) > OWN_TIME_SECONDS:
-        return untested("the chain keeps its own time, like a local network")
-    needed = f"at most {LAG_SECONDS:g} s"
-    found = f"{behind_seconds:.0f} s behind the clock of this machine"
-    return _lag(found, needed, abs(behind_seconds) <= LAG_SECONDS)
-
-
-def _lag(found: str, needed: str, is_fine: bool) -> CheckResult:
-    advice = "" if is_fine else "Choose another node, and set the clock of this machine by NTP."
-    return CheckResult(Level.OK if is_fine else Level.WARNING, found, needed, advice)
-
-
-async def check_rate(link: Link) -> CheckResult:
-    """Send some small requests at once and count the refusals."""
-    asked = [node.get_slot() for node in link.nodes for _try in range(BURST)]
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    refused = [one for one in answers if isinstance(one, BaseException)]
-    found = f"{len(answers) - len(refused)} of {len(answers)} requests at once answered"
-    if not refused:
-        return CheckResult(Level.OK, found)
-    advice = f"A node with a higher limit, or a second --rpc ({refused[0]})."
-    return CheckResult(Level.WARNING, found, "all", advice)
-
-
-async def check_version(link: Link) -> CheckResult:
-    """Name the software of every node."""
-    return CheckResult(Level.OK, ", ".join([await node.version() for node in link.nodes]))
-
-
-async def check_slots(link: Link) -> CheckResult:
-    """Compare the measured length of a slot with the stated one."""
-    tempo = link.tempo
-    if tempo is None or not tempo.slot.is_measured:
-        return CheckResult(
-            Level.PROBLEM, "no new slot in some seconds", "slots that go on", "Choose another node."
-        )
-    values = {"slot_seconds": tempo.slot.seconds(1)}
-    found, needed = f"{tempo.slot.micros / 1e3:.0f} ms a slot", f"{STATED_SLOT_MICROS / 1e3:.0f} ms"
-    if 2 * tempo.slot.micros >= STATED_SLOT_MICROS and tempo.slot.micros <= 2 * STATED_SLOT_MICROS:
-        return CheckResult(Level.OK, found, needed, values=values)
-    advice = "Windows in slots are shorter or longer here than on a public network."
-    return CheckResult(Level.WARNING, found, needed, advice, values=values)
-
-
-async def check_program(link: Link) -> CheckResult:
-    """Check that the program is there."""
-    await link.client.check_program()
-    return CheckResult(Level.OK, str(link.client.program_id))
-
-
-async def check_owner_balance(client: CoordinatorClient, owner: Pubkey) -> CheckResult:
-    """Tell whether the owner can pay for anything."""
-    balance = await client.balance(owner)
-    values = {"lamports": balance}
-    if balance > 0:
-        return CheckResult(Level.OK, sol(balance), values=values)
-    advice = f"Send SOL to {owner} (on a local network: troth localnet airdrop {owner} 1)."
-    return CheckResult(Level.PROBLEM, sol(0), "stake, rent and fees", advice, values=values)
 
 
 async def check_run_config(member: Membership) -> CheckResult:
@@ -264,6 +147,11 @@ async def check_holders(member: Membership) -> CheckResult:
     return CheckResult(level, found, "", advice, values=values)
 
 
+async def check_hubs(member: Membership) -> CheckResult:
+    """Say whether the hubs send a payload, and how fast."""
+    return await hubs_result(member.client, member.view, member.hubs)
+
+
 async def check_reach(member: Membership) -> CheckResult:
     """Say whether members and hubs connect to this machine; one that is not reached still works."""
     holders = (*member.hubs, *await endpoints(member.client, member.view))
@@ -272,13 +160,6 @@ async def check_reach(member: Membership) -> CheckResult:
     return replace(found, level=Level.WARNING) if found.level is Level.REFUSED else found
 
 
-LINK_CHECKS: Final[Registry[Link]] = (
-    ("rpc lag", check_lag),
-    ("rpc rate", check_rate),
-    ("rpc version", check_version),
-    ("slots", check_slots),
-    ("program", check_program),
-)
 RUN_CHECKS: Final[Registry[Membership]] = (
     ("config", check_run_config),
     ("fees", check_rounds_paid),

@@ -1,0 +1,52 @@
+"""The request of `troth join`: the options of the command line, before anybody is asked.
+
+Owns: the record, and the names of roles. Never: checks a value; `join.py` does.
+Next: `join.py`, which passes it from step to step.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.priority import PriorityPolicy
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.view import Role
+
+ROLES: Final = {
+    "trainer": Role.TRAINER,
+    "witness": Role.WITNESS,
+    "both": Role.TRAINER | Role.WITNESS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """The options of the command line, read but not yet checked against the run."""
+
+    rpc_urls: tuple[str, ...]
+    run: Pubkey
+    config: RunConfig
+    data: Path
+    state: Path
+    owner: Keypair
+    role: str
+    device: str
+    listen: str
+    endpoint: str
+    session_lamports: int
+    refill_lamports: int
+    stake_lamports: int | None
+    top_up_lamports: int
+    num_threads: int | None
+    goes_on_anyway: bool = False
+    only_checks: bool = False
+    is_agreed: bool = False
+    hubs: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    allow_private: bool = False
+    fetches_data: bool = False
+    data_from: tuple[str, ...] = ()
+    priority: PriorityPolicy = field(default_factory=PriorityPolicy)

@@ -1,0 +1,66 @@
+"""The place of a participant on chain: found, taken, or announced anew.
+
+Owns: the deposit, a new session key of an earlier join, the announced endpoint.
+Never: fetches weights; a newcomer has them before it deposits.
+Next: `process.py`, which calls these in order; `arrival.py` for what comes before a deposit.
+"""
+
+from solders.keypair import Keypair
+
+from troth_client.participant.settings import ParticipantSettings
+from troth_client.telemetry.events import EventSink
+from troth_coordinator.chain.errors import RpcError, TransactionError
+from troth_coordinator.chain.operations import JoinOffer, Owner
+from troth_coordinator.rules.ids import ParticipantIndex
+from troth_coordinator.rules.membership import index_of_owner
+
+
+async def known_place(owner: Owner) -> tuple[ParticipantIndex | None, str]:
+    """Return index and endpoint of an earlier join; None and "" for a newcomer."""
+    view = await owner.client.snapshot(owner.at.run)
+    known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
+    if known is None:
+        return None, ""
+    participant = await owner.client.read_participant(owner.at.run, owner.key.pubkey())
+    return known, "" if participant is None else participant.endpoint
+
+
+async def join(
+    owner: Owner, settings: ParticipantSettings, session: Keypair, endpoint: str
+) -> tuple[ParticipantIndex, int]:
+    """Return our index (of an earlier join or a new one) and the fee in lamports."""
+    view = await owner.client.snapshot(owner.at.run)
+    known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
+    if known is None:
+        more = max(0, settings.stake_lamports - view.run.params.min_stake_lamports)
+        index, sent = await owner.join_run(
+            JoinOffer(
+                session.pubkey(), int(settings.role), endpoint, settings.session_lamports, more
+            )
+        )
+        return ParticipantIndex(index), sent.fee_lamports
+    entry = view.entries[known]
+    if bytes(session.pubkey()) in (entry.session, entry.next_session):
+        return known, 0
+    sent = await owner.set_session_key(session.pubkey(), settings.session_lamports)
+    return known, sent.fee_lamports
+
+
+async def announce(owner: Owner, announced: str, ours: str, events: EventSink) -> None:
+    """Change the announced endpoint where it is not ours; others read it within some slots.
+
+    A refusal ends nobody: payloads and openings are pushed, whatever the chain announces.
+    """
+    if announced == ours:
+        return
+    try:
+        sent = await owner.set_endpoint(ours)
+    except (TransactionError, RpcError) as error:
+        reason = (
+            f"others look for this participant at {announced or 'no address'}, not at"
+            f" {ours or 'none'}, and the change did not land ({error}); `troth set-endpoint` tries"
+            " it again"
+        )
+        events.emit("endpoint_differs", reason=reason)
+    else:
+        events.emit("endpoint_set", before=announced, endpoint=ours, fee=sent.fee_lamports)
