@@ -8,6 +8,7 @@ Next: sender.py, which asks; failover.py, which is asked.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, TypeVar
@@ -49,13 +50,15 @@ class _Kept(Generic[_T]):
         self._seconds, self._clock = seconds, clock
         self._answer: _T | None = None
         self._at = 0.0
+        self._asking = asyncio.Lock()
 
     async def get(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """Return the kept answer, or ask for a new one."""
-        now = self._clock()
-        if self._answer is None or now - self._at >= self._seconds:
-            self._answer, self._at = await ask(), now
-        return self._answer
+        """Return the kept answer, or ask for a new one; callers at the same time share it."""
+        async with self._asking:
+            now = self._clock()
+            if self._answer is None or now - self._at >= self._seconds:
+                self._answer, self._at = await ask(), now
+            return self._answer
 
     def drop(self) -> None:
         """Ask anew next time."""

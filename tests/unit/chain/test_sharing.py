@@ -1,5 +1,6 @@
 """Sends that ask a node for the same: one blockhash, one poll for all. The clock is the test's."""
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +43,7 @@ class Node:
 
     async def latest_blockhash(self) -> tuple[Hash, int]:
         self.num_hashes += 1
+        await asyncio.sleep(0)
         return Hash.from_bytes(bytes([self.num_hashes]) * 32), 150 + self.num_hashes
 
     async def block_height(self) -> int:
@@ -82,6 +84,12 @@ async def test_sends_of_some_seconds_share_a_blockhash(node, rpc):
     node.seconds += 0.2
     assert await rpc.latest_blockhash() != first
     assert node.num_hashes == 2
+
+
+async def test_sends_that_begin_together_ask_for_one_blockhash(node, rpc):
+    found = await asyncio.gather(*(rpc.latest_blockhash() for _ in range(4)))
+    assert node.num_hashes == 1
+    assert len(set(found)) == 1
 
 
 async def test_a_blockhash_that_is_refused_is_used_no_more(node, rpc):
