@@ -10,6 +10,7 @@ from support import blobs, disks
 from support.headers import HEADER, SEED
 from support.run_files import make_run
 from support.views import BALLOT, network, round_view, run_view
+from yarl import URL
 
 from troth_attestation import header as headers
 from troth_attestation.openings import openings_root
@@ -90,7 +91,7 @@ async def test_false_bytes_and_bytes_that_nobody_named_are_not_kept(tmp_path):
 async def test_a_huge_body_is_refused_before_it_is_read(tmp_path):
     async with Hub(tmp_path) as hub:
         hub.sets.want([ROOT])
-        port = int(hub.url.rsplit(":", 1)[1])
+        port = URL(hub.url).port
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = f"POST /v1/{SET_BLOB.address} HTTP/1.1\r\nHost: x\r\n"
         writer.write(f"{head}Content-Length: {MAX_SET_BYTES + 1}\r\n\r\n".encode())

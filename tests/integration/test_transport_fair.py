@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 from support import blobs
+from yarl import URL
 
 from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_transport
@@ -24,14 +25,10 @@ async def ours():
         yield one
 
 
-def port_of(transport):
-    return int(transport.endpoint.rsplit(":", 1)[1])
-
-
 @contextlib.asynccontextmanager
 async def flood(transport, num, said=b""):
     """So many connections from one address, which say something and then read nothing."""
-    port, opened = port_of(transport), []
+    port, opened = URL(transport.endpoint).port, []
     try:
         for _ in range(num):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**10)
@@ -49,7 +46,7 @@ async def honest_fetch(transport):
     """Fetch from another source address; return the bytes."""
     source = (HONEST, 0)
     reader, writer = await asyncio.open_connection(
-        "127.0.0.1", port_of(transport), local_addr=source
+        "127.0.0.1", URL(transport.endpoint).port, local_addr=source
     )
     request = f"GET /v1/{BLOB.address} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     writer.write(request.encode())
@@ -103,7 +100,7 @@ async def test_pushes_that_stall_block_no_push_from_elsewhere(ours):
     head = f"POST /v1/{wanted.address} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
     async with flood(ours, 20, head.encode()), asyncio.timeout(5):
         reader, writer = await asyncio.open_connection(
-            "127.0.0.1", port_of(ours), local_addr=(HONEST, 0)
+            "127.0.0.1", URL(ours.endpoint).port, local_addr=(HONEST, 0)
         )
         writer.write(head.encode() + data)
         assert b" 201 " in await reader.readuntil(b"\r\n\r\n")

@@ -7,6 +7,7 @@ import socket
 import aiohttp
 import pytest
 from support import blobs
+from yarl import URL
 
 from troth_client.transport import server
 from troth_client.transport.errors import EndpointError, EndpointInUseError
@@ -36,7 +37,7 @@ def url(transport, blob=BLOB):
 
 async def raw(transport, data):
     """Open a connection, send bytes, return what comes back until the server ends it."""
-    port = int(transport.endpoint.rsplit(":", 1)[1])
+    port = URL(transport.endpoint).port
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     try:
@@ -186,7 +187,7 @@ async def test_endless_headers_are_refused(ours):
 async def test_a_caller_that_stops_reading_is_cut_off(ours):
     large, data = blobs.payload(leaves=32 * 1024, seed=9)
     ours.hold(large, data)
-    port = int(ours.endpoint.rsplit(":", 1)[1])
+    port = URL(ours.endpoint).port
     with socket.create_connection(("127.0.0.1", port)) as lazy:
         lazy.setblocking(False)
         request = f"GET /v1/{large.address} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
@@ -215,7 +216,7 @@ async def test_connections_beyond_the_bound_are_ended_at_once(caller, monkeypatc
 
 async def test_a_port_in_use_is_named():
     async with http_transport("127.0.0.1", 0) as first:
-        port = int(first.endpoint.rsplit(":", 1)[1])
+        port = URL(first.endpoint).port
         with pytest.raises(EndpointInUseError, match=rf"127\.0\.0\.1:{port}.*another port"):
             async with http_transport("127.0.0.1", port):
                 pass

@@ -8,6 +8,7 @@ import threading
 import aiohttp
 import pytest
 from support import blobs
+from yarl import URL
 
 from troth_attestation.openings import openings_root
 from troth_client.transport.base import BlobId, BlobKind
@@ -55,10 +56,6 @@ async def blocked():
         sets.go.set()
 
 
-def port_of(transport):
-    return int(transport.endpoint.rsplit(":", 1)[1])
-
-
 async def until_cut_off(loop, connection):
     """Say something until the other side refuses to take more, and read nothing."""
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -70,7 +67,7 @@ async def until_cut_off(loop, connection):
 async def test_a_sender_that_stalls_in_a_long_body_is_cut_off_at_once(ours):
     """It would keep one of eight places for half a minute; eight such addresses kept all."""
     ours.expect(LARGE, len(LARGE_DATA), bytes)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(ours))
+    reader, writer = await asyncio.open_connection("127.0.0.1", URL(ours.endpoint).port)
     head = f"POST /v1/{LARGE.address} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(LARGE_DATA)}"
     writer.write(head.encode() + b"\r\n\r\n" + bytes(1000))
     async with asyncio.timeout(5):
@@ -84,7 +81,7 @@ async def test_a_reader_that_stalls_in_a_long_body_is_cut_off_at_once(ours):
     with socket.socket() as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         lazy.setblocking(False)
-        await loop.sock_connect(lazy, ("127.0.0.1", port_of(ours)))
+        await loop.sock_connect(lazy, ("127.0.0.1", URL(ours.endpoint).port))
         await loop.sock_sendall(lazy, f"GET /v1/{LARGE.address} HTTP/1.1\r\n\r\n".encode())
         async with asyncio.timeout(12):
             await until_cut_off(loop, lazy)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 from support import disks
-from support.run_files import Holders, make_run
+from support.run_files import Holders
 
 from troth_client.data.errors import ManifestError
 from troth_client.data.shards import TokenData
@@ -23,11 +23,6 @@ from troth_client.runtime.files import DiskFullError
 from troth_client.transport.base import BlobKind
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H, var
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("run") / "data")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import pytest
 from support.holders import Hostile, ok, says
-from support.run_files import Holders, make_run
+from support.run_files import Holders
 from support.views import run_view
 
 from troth_client.data.errors import ManifestError
@@ -21,11 +21,6 @@ from troth_client.transport.errors import HolderRefusedError, HolderUnreachableE
 from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_reader, http_transport
 from troth_coordinator.rules.assignment import SequenceOrder
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("run") / "data")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import threading
 
 import aiohttp
 import pytest
-from support.run_files import Counted, make_run
+from support.run_files import Counted
 
 from troth_cli.view.output import Output
 from troth_cli.workflows.run_files import serve
@@ -14,11 +14,6 @@ from troth_client.run_files.folder import DataFolder
 from troth_client.runtime.files import FolderInUseError, FolderLock
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.http import http_transport
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("run") / "data")
 
 
 def pieces_of(run):
