@@ -13,6 +13,7 @@ from troth_coordinator.chain.errors import (
     ProgramMissingError,
     RpcDisagreementError,
     RpcTimeoutError,
+    Said,
 )
 from troth_coordinator.rules.phase import Phase
 
@@ -162,7 +163,7 @@ async def test_a_finished_run_whose_account_is_gone_has_been_closed(driver, watc
 
 
 async def test_two_nodes_that_disagree_are_a_loud_event(driver, watch):
-    watch.report(RpcDisagreementError("the root of round 3", ("a", "1"), ("b", "2")))
+    watch.report(RpcDisagreementError("the root of round 3", Said("a", "1"), Said("b", "2")))
     (reported,) = driver.named("rpc_disagreement")
     assert "1, as a says" in reported["reason"]
     assert "2, as b says" in reported["reason"]

@@ -236,7 +236,7 @@ def serve(options: ServeOptions, output: Output) -> None:
     from troth_cli.workflows.join import split_listen
     from troth_cli.workflows.run_files import kept_files
     from troth_cli.workflows.run_files import serve as until_stopped
-    from troth_coordinator.chain.clusters import public_name
+    from troth_coordinator.chain.clusters import public_cluster
 
     run = address(options.run_address, "RUN")
     listen = split_listen(options.listen)
@@ -245,8 +245,7 @@ def serve(options: ServeOptions, output: Output) -> None:
     async def work() -> str:
         async with connect(options.rpc) as client:
             view = await client.read_run(run)
-            genesis_hash = await client.rpc.genesis_hash()
-        is_guarded = public_name(genesis_hash) is not None
+            is_guarded = await public_cluster(client.rpc) is not None
         kept = kept_files(view, options.data, config)
         return await until_stopped(kept, listen, output, is_guarded=is_guarded)
 

@@ -97,6 +97,7 @@ def set_endpoint(options: EndpointOptions, output: Output) -> None:
     """
     from troth_cli.workflows.announce import check_announced
     from troth_client.transport.endpoint import NOWHERE, OWN, check_endpoint
+    from troth_coordinator.chain.clusters import public_cluster
 
     endpoint = "" if options.endpoint == NOWHERE else options.endpoint
     if options.endpoint != NOWHERE:
@@ -104,7 +105,7 @@ def set_endpoint(options: EndpointOptions, output: Output) -> None:
     found = f"Others look for you at {endpoint} now." if endpoint else "Nobody looks for you now."
 
     async def announce(owner: "Owner") -> "ConfirmedTransaction":
-        await check_announced(owner.client, endpoint)
+        check_announced(endpoint, await public_cluster(owner.client.rpc))
         return await owner.set_endpoint(endpoint)
 
     as_owner(options, output, lambda _view: found, announce)

@@ -38,6 +38,7 @@ from troth_cli.workflows.prospects import Tempo
 from troth_client.errors import ClientError
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.clusters import public_cluster
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.view import NetworkView
@@ -69,7 +70,8 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
     """
     async with connect(request.rpc_urls) as client:
         view = await client.snapshot(request.run)
-        is_guarded = not request.allow_private and await check_announced(client, request.endpoint)
+        cluster = None if request.allow_private else await public_cluster(client.rpc)
+        check_announced(request.endpoint, cluster)
         is_member = index_of_owner(view.entries, bytes(request.owner.pubkey())) is not None
         least = view.run.params.min_stake_lamports
         stake = 0 if is_member else checked_stake(request.stake_lamports, least)
@@ -94,7 +96,7 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
             checks = [one for one in checks if one[0] != DATA]
         rows = await run_checks(checks, newcomer)
         holders = () if is_member else tuple(await endpoints(client, view))
-    return Looked(rows, view, is_member, stake, newcomer.tempo, holders, is_guarded)
+    return Looked(rows, view, is_member, stake, newcomer.tempo, holders, cluster is not None)
 
 
 async def with_data(looked: Looked, request: JoinRequest, report: Report) -> Looked:

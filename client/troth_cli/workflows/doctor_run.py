@@ -29,7 +29,7 @@ from troth_cli.workflows.reach_checks import ask_holders, reach_result
 from troth_client.model.shapes import trainable_shapes
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.clusters import public_name
+from troth_coordinator.chain.clusters import public_cluster
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.earnings import rounds_paid_for
 from troth_coordinator.rules.membership import index_of_owner
@@ -155,7 +155,7 @@ async def check_hubs(member: Membership) -> CheckResult:
 async def check_reach(member: Membership) -> CheckResult:
     """Say whether members and hubs connect to this machine; one that is not reached still works."""
     holders = (*member.hubs, *await endpoints(member.client, member.view))
-    is_guarded = public_name(await member.client.rpc.genesis_hash()) is not None
+    is_guarded = await public_cluster(member.client.rpc) is not None
     found = reach_result(await ask_holders(holders, is_guarded=is_guarded))
     return replace(found, level=Level.WARNING) if found.level is Level.REFUSED else found
 

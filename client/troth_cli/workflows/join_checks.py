@@ -34,7 +34,7 @@ from troth_coordinator.rules.view import NetworkView, Role
 FEE_RESERVE_LAMPORTS: Final = 10_000_000
 """The cost of joining beside stake and session: rent of the Participant account and fees."""
 PLACEHOLDER: Final = "http://0.0.0.0:65535"
-"""The endpoint of a simulated join, where the real one is known only once we listen."""
+"""The endpoint of a simulated join where the user names none: the real one is known later."""
 NAMED_SHARDS: Final = 3
 _POOR: Final = "the balance does not pay for a try; see balance"
 _TILE_VALUES: Final = 4096
@@ -190,7 +190,7 @@ async def check_weights(newcomer: Newcomer) -> CheckResult:
 
 
 async def check_time(newcomer: Newcomer) -> CheckResult:
-    """Compare the rounds in which joining is possible with those that the way there takes."""
+    """Compare the rounds in which joining is possible with those that fetch and replay take."""
     run = newcomer.view.run
     left = run.params.max_rounds - run.round
     to_join = run.params.join_until_round - run.round + 1

@@ -30,16 +30,22 @@ HALF: Final = 2
 _UNMEASURED: Final = untested("nothing was measured; see device")
 
 
+Measurement = Measured | ClientError | None
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A machine that may take part in a run; `measured` is the error where it could not."""
+    """A machine that may take part in a run.
+
+    `measured` is the error where that failed, None where nobody measured.
+    """
 
     state: Path
     config: RunConfig
     role: Role
     view: NetworkView
     tempo: Tempo
-    measured: Measured | ClientError
+    measured: Measurement
     reach: Callable[[], Awaitable[bool | None]]
     is_member: bool = False
 
@@ -59,8 +65,10 @@ async def check_bounds(candidate: Candidate) -> CheckResult:
     return bounds_result(candidate.measured, candidate.config)
 
 
-def device_result(found: Measured | ClientError) -> CheckResult:
+def device_result(found: Measurement) -> CheckResult:
     """Say what computes here, from what was measured."""
+    if found is None:
+        return _UNMEASURED
     if not isinstance(found, Measured):
         return refusal(found, can_go_on=False)
     if found.apply_reason:
@@ -73,7 +81,7 @@ def device_result(found: Measured | ClientError) -> CheckResult:
     return CheckResult(Level.OK, f"{found.device} passes the known-answer test")
 
 
-def bounds_result(found: Measured | ClientError, config: RunConfig) -> CheckResult:
+def bounds_result(found: Measurement, config: RunConfig) -> CheckResult:
     """Tell whether the judge's bounds call honest work of this device ok, as measured."""
     if not isinstance(found, Measured):
         return _UNMEASURED

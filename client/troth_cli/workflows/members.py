@@ -21,7 +21,7 @@ from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_reader
 from troth_client.transport.parallel import Source
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.clusters import public_name
+from troth_coordinator.chain.clusters import public_cluster
 from troth_coordinator.chain.errors import RpcError
 from troth_coordinator.rules.view import NetworkView
 
@@ -85,8 +85,7 @@ class Members:
 
         On public clusters it connects to public addresses only, unless the user allows others.
         """
-        genesis_hash = await self._client.rpc.genesis_hash()
-        is_public = public_name(genesis_hash) is not None
+        is_public = await public_cluster(self._client.rpc) is not None
         transport = http_reader(is_guarded=is_public and not self._allow_private)
         transport.use_stores(filter(is_store, self._others))
         return transport

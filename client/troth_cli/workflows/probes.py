@@ -29,12 +29,15 @@ from troth_coordinator.rules.view import NetworkView
 STATED_SLOT_MICROS: Final = 400_000
 """The length of a slot as Solana states it."""
 LEAST_SLOTS: Final = 8
+"""Slots are counted until so many have passed."""
 MOST_SECONDS: Final = 5.0
+"""But for no longer than this."""
 POLL_SECONDS: Final = 0.2
 """Between two looks at the slot: few enough for a node that counts requests."""
 WEIGHTS_SECONDS: Final = 5.0
 """How long members are asked for the weights before they count as silent."""
 RECENT_ROUNDS: Final = 16
+"""The length of a round is the average of so many."""
 SLOW_BYTES_PER_SECOND: Final = 256 * 1024
 """A holder that sends fewer is slow."""
 

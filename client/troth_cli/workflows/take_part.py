@@ -9,7 +9,6 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import Final
 
 import torch
 import typer
@@ -24,7 +23,7 @@ from troth_cli.workflows.checks import run_checks
 from troth_cli.workflows.join import Joined, stop_if_refused
 from troth_cli.workflows.join_request import ROLES, JoinRequest
 from troth_cli.workflows.kept_duties import keep_duties
-from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate
+from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
 from troth_client.errors import ClientError
 from troth_client.model.device import Device, choose_device
 from troth_client.participant.assembly import Ports
@@ -36,8 +35,6 @@ from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
 from troth_client.telemetry.events import EventSinks
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.rules.oversight import oversight, warnings_of
-
-_NOT_MEASURED: Final = ClientError("a newcomer", "a member", "Nothing to do.")
 
 
 def take_part(
@@ -97,7 +94,7 @@ def _candidate(
     output: Output,
 ) -> Candidate:
     """Measure this machine, unless it is a member's that comes back."""
-    measured: Measured | ClientError = _NOT_MEASURED
+    measured: Measurement = None
     if not looked.is_member:
         output.note("measuring a payload and a judgement on this machine…")
         measured = _measured(request, device)

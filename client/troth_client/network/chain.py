@@ -110,8 +110,8 @@ class RunChain:
     ) -> ConfirmedTransaction:
         """Send instructions in one transaction. Raises TransactionError, RpcError.
 
-        Raises InsufficientFundsError if that would leave too little for what matters
-        more (`fee_funds.py`).
+        Raises InsufficientFundsError if that would leave too little for what matters more
+        (`fee_funds.py`).
 
         `due` ends the repetitions of a send that is of no use any more, and says how much of its
         time is left. Where it says so, a second landing must change nothing. `is_in_view`: it
@@ -167,8 +167,8 @@ class RunChain:
 
         `left`: how much of the time in which it must land a view shows as left.
 
-        Returns None once it is not: an RPC node that swallows transactions holds up nobody. The
-        send then ends by itself, without repetitions, and reports what became of it.
+        Returns None once the send is of no use: an RPC node that swallows transactions holds up
+        nobody. The send then ends by itself, without repetitions, and reports its outcome.
         """
         due, since = Due(left=left), self.watch.slot
         task = self._begin_send(send(due))

@@ -23,7 +23,7 @@ SENDS_PER_ROUND = 2
 """A commit and an attestation: what a round costs at least."""
 
 FULL_SHARE = 8
-"""At most this share of a full key is kept to pay for priority."""
+"""At most one part in so many of a full key is kept to pay for priority."""
 MEASURED_ROUNDS = 64
 """The average is over about so many rounds: audits and congestion come and go."""
 OWED_ROUNDS = 3

@@ -25,25 +25,25 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 PUSHED_SLOTS: Final = 18
-"""A view is at most so old where changes are pushed: no change is missed for longer."""
+"""Where changes are pushed, a view is at most so old: no change is missed for longer."""
 POLLED_SECONDS: Final = 2.0
-"""The same where nobody pushes; 18 slots that are shorter count as so long, too."""
+"""Where nobody pushes, a view is at most so old. Elsewhere 18 slots count as no less than this."""
 LONGEST_SECONDS: Final = 7.5
-"""A view is never older, however long a slot is."""
+"""Elsewhere 18 slots count as no more than this."""
 FIRST_SECONDS: Final = 1.0
-"""The same until the pace of slots is known."""
+"""A view is at most so old until the pace of slots is known."""
 LATE_SECONDS: Final = 2.0
-"""A push may come so long after a look that showed the change."""
+"""A push may come so much later than a look that shows the same change."""
 HEED_SECONDS: Final = 1.0
-"""A push that looks do not bear out (yet) is heeded no more often."""
+"""A push that no look confirms (yet) leads to at most one look in this time."""
 MAX_AHEAD_SLOTS: Final = 16
-"""A push from so far ahead of the looks is no honest one."""
+"""A push whose slot is so far ahead of the looks counts as false."""
 PACE_SECONDS: Final = 2.0
 """The pace of slots is measured over at least this time."""
 MAX_JUMP_SLOTS: Final = 64
-"""So many slots more than four times the pace are no honest answer."""
+"""A look may be ahead of the last one by four times the pace, and so many slots."""
 STRANGE_LOOKS: Final = 3
-"""How many reads in a row must show a jump: one may be a bad answer, a sleep is none."""
+"""So many reads in a row must show a jump. One may be a bad answer; after a sleep all show it."""
 OPEN: Final = (Phase.COMMIT, Phase.ATTEST)
 """Phases with many events that nobody waits for: those of audits."""
 

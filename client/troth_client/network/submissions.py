@@ -45,8 +45,8 @@ class Submissions:
     """The submissions of a run as one participant holds, fetches and serves them.
 
     `random` orders the holders. `relays` are hubs and object stores: they are asked, and pushed to,
-    beside the members. `endpoints_of` caches the owner and address of each index,
-    `read_at` the slot at which it was read.
+    beside the members. `endpoints_of` caches the owner and address of each index, `read_at` the
+    slot at which it was read.
     """
 
     chain: RunChain
@@ -144,10 +144,8 @@ class Submissions:
     async def endpoints(self, view: NetworkView, first: int) -> list[str]:
         """Return whom to ask: `first`, then the relays, then all others.
 
-        Asks the chain about new owners.
-
-        A participant that has left is asked only for its own submissions, which it serves until
-        its last audit ends.
+        Asks the chain about new owners. A participant that has left is asked only for its own
+        submissions, which it serves until its last audit ends.
         """
         living = [
             index

@@ -45,8 +45,8 @@ class Supervisor:
 
         Returns the last view. When a stop was asked for, reports the audit duties that are left.
         Raises the error that ended a task: RootDisputeError, DisputedError, LaggingError,
-        TooSlowError, ReplacedError, BarredError; FeesSpentError when no
-        fees are left. RPC nodes that stay away end nothing.
+        TooSlowError, ReplacedError, BarredError; FeesSpentError when no fees are left. RPC nodes
+        that stay away end nothing.
         """
         member = self.member
         try:

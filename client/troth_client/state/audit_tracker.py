@@ -30,7 +30,7 @@ FORK_SLOTS = 64
 PATIENCE_SLOTS = 8
 """A step that the program refused is not sent again for this many slots."""
 LONGEST_REST_SLOTS = 64
-"""A step that landed later than this after a view landed in a slot that somebody made up."""
+"""A rest that ends later than this after a view is ignored: an RPC node made its slot up."""
 
 
 class AuditTracker:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.errors import AccountError, RpcDisagreementError, RpcError
+from troth_coordinator.chain.errors import AccountError, RpcDisagreementError, RpcError, Said
 from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
@@ -104,9 +104,10 @@ async def _compare(
         except (RpcError, AccountError, TimeoutError):
             return name, {}
 
-    known: dict[str, tuple[str, str]] = {}
+    known: dict[str, Said] = {}
     for name, facts in await asyncio.gather(*(ask(name) for name in rpc.nodes)):
         for fact, value in facts.items():
-            first = known.setdefault(fact, (name, value))
-            if first[1] != value:
-                raise RpcDisagreementError(fact, first, (name, value))
+            said = Said(name, value)
+            first = known.setdefault(fact, said)
+            if first.value != value:
+                raise RpcDisagreementError(fact, first, said)

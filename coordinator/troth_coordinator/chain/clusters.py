@@ -1,12 +1,14 @@
 """The public Solana clusters, by the hash of their first block.
 
-Owns: their three genesis hashes. Never: asks a node, or trusts the name that a node gives itself.
-Next: `client.py`, whose node says which cluster it belongs to.
+Owns: their three genesis hashes. Never: trusts the name that a node gives itself.
+Next: `rpc.py` for the node that is asked.
 """
 
 from typing import Final
 
 from solders.hash import Hash
+
+from troth_coordinator.chain.rpc import Rpc
 
 PUBLIC: Final = {
     "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d": "mainnet-beta",
@@ -19,3 +21,11 @@ PUBLIC: Final = {
 def public_name(genesis_hash: bytes) -> str | None:
     """Return the name of the public cluster with this genesis hash; None for a local cluster."""
     return PUBLIC.get(str(Hash.from_bytes(genesis_hash)))
+
+
+async def public_cluster(rpc: Rpc) -> str | None:
+    """Return the name of the public cluster that a node belongs to; None for a local cluster.
+
+    On a public one clients connect to public addresses only. Raises RpcError.
+    """
+    return public_name(await rpc.genesis_hash())

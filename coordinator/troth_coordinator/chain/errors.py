@@ -40,7 +40,7 @@ Next: program_errors.py maps a TransactionFailure to one of these; http_rpc.py r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Self, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.errors import SubjectError
@@ -140,14 +140,21 @@ class EventsMissingError(RpcError):
         self.signature = signature
 
 
+class Said(NamedTuple):
+    """The value of a fact, and the node that says so."""
+
+    node: str
+    value: str
+
+
 class RpcDisagreementError(RpcError):
     """Two nodes say different things about a fact that decides money or weights."""
 
-    def __init__(self, fact: str, first: tuple[str, str], second: tuple[str, str]) -> None:
+    def __init__(self, fact: str, first: Said, second: Said) -> None:
         super().__init__(
             fact,
-            f"{first[1]}, as {first[0]} says",
-            f"{second[1]}, as {second[0]} says",
+            f"{first.value}, as {first.node} says",
+            f"{second.value}, as {second.node} says",
             "one of the two nodes lies or serves another network: find out which, and leave it out",
         )
         self.fact = fact

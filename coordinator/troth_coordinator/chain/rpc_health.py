@@ -34,7 +34,7 @@ STEADY_SECONDS: Final = 30.0
 MAX_LAG_SLOTS: Final = 16
 """A node may be so many slots behind the best. Healthy public nodes differ by fewer than five."""
 FAR_SLOTS: Final = 9_000
-"""No node is an hour ahead of another that moves: one that lags so much does not answer."""
+"""An hour: a node that is so far ahead of another one that moves makes its slots up."""
 MOVING_SECONDS: Final = 45.0
 """A node whose slot has grown within this time moves."""
 FROZEN_SECONDS: Final = 5.0

@@ -13,7 +13,7 @@ from troth_cli.workflows.announce import check_announced
 from troth_client.network.submissions import REREAD_SLOTS
 from troth_client.participant.joining import announce
 from troth_client.telemetry.events import EventList
-from troth_coordinator.chain.clusters import PUBLIC, public_name
+from troth_coordinator.chain.clusters import PUBLIC, public_cluster
 from troth_coordinator.chain.errors import ProgramRefusedError, RpcTimeoutError
 
 OLD, NEW = "http://127.0.0.1:9000", "http://203.0.113.7:9000"
@@ -52,10 +52,9 @@ async def test_a_refusal_is_said_and_ends_nobody():
 
 
 class Node:
-    """A node of a cluster, as the client sees it."""
+    """A node of a cluster, as a client asks it which one that is."""
 
     def __init__(self, genesis):
-        self.rpc = self
         self._genesis = genesis
 
     async def genesis_hash(self):
@@ -64,6 +63,7 @@ class Node:
 
 @pytest.mark.parametrize("genesis", PUBLIC)
 async def test_a_private_address_is_not_announced_on_a_public_cluster(genesis):
+    cluster = await public_cluster(Node(genesis))
     for bad in (
         "http://127.0.0.1:9000",
         "http://10.0.0.1:1",
@@ -71,15 +71,15 @@ async def test_a_private_address_is_not_announced_on_a_public_cluster(genesis):
         "http://[::1]:1",
     ):
         with pytest.raises(InputError, match=PUBLIC[genesis]):
-            await check_announced(Node(genesis), bad)
+            check_announced(bad, cluster)
     for good in ("", "http://8.8.8.8:1", "http://troth.example:1"):
-        await check_announced(Node(genesis), good)
+        check_announced(good, cluster)
 
 
 async def test_on_a_local_cluster_any_address_is_announced():
-    local = str(Hash.default())
-    assert public_name(bytes(Hash.default())) is None
-    await check_announced(Node(local), "http://127.0.0.1:9000")
+    cluster = await public_cluster(Node(str(Hash.default())))
+    assert cluster is None
+    check_announced("http://127.0.0.1:9000", cluster)
 
 
 @pytest.fixture
