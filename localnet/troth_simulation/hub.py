@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from troth_client.hub.follow import Follower
-from troth_client.hub.keeping import KeptSets
+from troth_client.hub.keeping import BoundedFiles, KeptSets
+from troth_client.hub.states import KeptStates
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.telemetry.events import EventList
 from troth_client.transport.blob_cache import BlobCache
@@ -36,9 +37,21 @@ class SimulatedHub:
         self.cache = BlobCache(BoundedBlobs(self._folder, MAX_BYTES))
         sets = KeptSets(self._folder / "sets", MAX_BYTES)
         self.cache.show(sets)
-        tracker = AuditTracker(run.client, run.at, run.runtime, EventList())
+        config = run.settings.config
+        hashes = config.config_hash(), config.manifest_digest()
+        files = BoundedFiles(self._folder / "files", hashes, MAX_BYTES)
+        self.cache.show_files(files)
+        states = KeptStates(self._folder / "states", files, hashes[0], MAX_BYTES)
+        self.cache.show_states(states)
         follower = Follower(
-            run.client, run.at.run, self.cache, sets, tracker, KEEP_ROUNDS, MAX_BYTES
+            client=run.client,
+            run=run.at.run,
+            cache=self.cache,
+            sets=sets,
+            states=states,
+            tracker=AuditTracker(run.client, run.at, run.runtime, EventList()),
+            keep_rounds=KEEP_ROUNDS,
+            round_bytes=MAX_BYTES,
         )
         run.network.join(self.name, self.cache)
         self._task = run.runtime.start(self._follow(follower), self.name)

@@ -22,6 +22,7 @@ from troth_client.network.chain import OUTSIDE, Identity
 from troth_client.participant.assembly import Ports, Resources, assemble, early_parts, joined
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.supervisor import Supervisor
+from troth_client.run_files.files import member_files
 from troth_client.runtime.files import DiskFullError
 from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
@@ -170,6 +171,7 @@ class InProcessRun:
         """
         store = self._open_store(member)
         transport = self._open_transport(member)
+        transport.show_files(member_files(member.folder / "data", self.settings.config))
         client = CoordinatorClient(self.rpc, sleeper=_no_wait)
         ports = self.wrap(member, Ports(client, transport, store, self.runtime, member.events))
         genesis = Digest(bytes(await self.rpc.genesis_hash()))

@@ -6,6 +6,8 @@ import urllib.request
 import pytest
 from support.network import processes
 
+from troth_client.checkpoint.folder import CheckpointFolder
+
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.long(reason="three processes; the hub in one process is in make test"),
@@ -38,10 +40,17 @@ def metric(port, name):
     return int(next(line for line in lines if line.startswith(name)).rsplit(" ", 1)[1])
 
 
+def weights_of_round_four(bench, run, port):
+    """The members have ended, and accepted no connection before: only the hub has the weights."""
+    out = bench.folder / "weights"
+    where = ("--rpc", bench.rpc, "--from", f"http://127.0.0.1:{port}", "--out", out)
+    bench.cli.json("checkpoint", "fetch", run, "--round", 4, *where)
+    assert CheckpointFolder.open(out).manifest.round == 4
+
+
 def test_two_members_that_listen_nowhere_train_over_a_hub_that_is_killed(bench, begin):
-    run = bench.create(
-        *PATIENT, *UNSAMPLED, f"schedule.rounds={ROUNDS}", "schedule.warmup_rounds=0"
-    )
+    rounds = (f"schedule.rounds={ROUNDS}", "schedule.warmup_rounds=0", "chain.checkpoint_every=2")
+    run = bench.create(*PATIENT, *UNSAMPLED, *rounds)
     hub = begin(hub_arguments(bench, run), "hub")
     port = port_of(hub)
     outbound = ("--listen", "none", "--hub", f"http://127.0.0.1:{port}")
@@ -58,6 +67,7 @@ def test_two_members_that_listen_nowhere_train_over_a_hub_that_is_killed(bench, 
         closed = [line for line in member.notes().splitlines() if "round_closed" in line]
         full = [line for line in closed if "included=[0, 1]" in line]
         assert len(full) >= ROUNDS - 1, member.notes()
+    weights_of_round_four(bench, run, port)
     hub.signal(signal.SIGTERM)
     code, _ = hub.end()
     assert code == 0, hub.notes()

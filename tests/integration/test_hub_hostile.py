@@ -17,7 +17,8 @@ from troth_attestation.openings import openings_root
 from troth_client.hub.follow import Follower
 from troth_client.hub.keeping import MAX_SET_BYTES, BoundedFiles, KeptSets
 from troth_client.hub.metrics import metrics
-from troth_client.run_files.files import LIMITS
+from troth_client.hub.states import KeptStates
+from troth_client.run_files.files import LIMITS, KeptFiles
 from troth_client.run_files.push import push_files
 from troth_client.runtime.files import DiskFullError
 from troth_client.transport.base import BlobId, BlobKind
@@ -226,7 +227,9 @@ async def test_a_payload_has_its_trainers_part_of_the_hubs_room(tmp_path, num_by
     round_ = round_view({0: replace(BALLOT, header_hash=address)}, committed=0b1111, round=205)
     view = network(run=run_view(round=205, phase=Phase.ATTEST), round_=round_)
     cache = BlobCache(BoundedBlobs(tmp_path, 2000))
-    follower = Follower(None, None, cache, KeptSets(tmp_path / "sets", 1), NoAudits(), 1, 1000)
+    sets, files = KeptSets(tmp_path / "sets", 1), KeptFiles(tmp_path, bytes(32), bytes(32))
+    states = KeptStates(tmp_path / "states", files, bytes(32), 1)
+    follower = Follower(None, None, cache, sets, states, NoAudits(), 1, 1000)
     await follower.take(view)
     with contextlib.nullcontext() if is_kept else pytest.raises(BlobRefusedError, match="--max-gb"):
         cache.judge(f"header/{address.hex()}", data)

@@ -26,6 +26,7 @@ from troth_coordinator.chain.instructions import Manifest
 from troth_coordinator.chain.operations import Session
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
+from troth_simulation.hub import SimulatedHub
 
 QUIET = {"ring": 16, "keep_rounds": 3, "checkpoint_every": 10, **NO_AUDITS}
 VARIANT = pytest.mark.long(reason="another way to be late, a run each")
@@ -62,13 +63,35 @@ async def test_a_joiner_at_round_20_of_40(run_factory):
     assert events_of(run, "dan", "restoring")[0]["round"] == 10
 
 
+async def start_unheard(run_factory, names, **relays):
+    """A run of members that listen nowhere and know only these hubs or stores."""
+    run = await run_factory.create(24, **QUIET)
+    run.wrap = lambda _member, ports: replace(ports, **relays)
+    for name in names.split():
+        await run.add(name, listens=False)
+    return run
+
+
+@pytest.mark.long(reason="a run of seven; what a hub takes is in make test")
+async def test_a_joiner_that_reaches_nobody_takes_the_weights_from_a_hub(run_factory, tmp_path):
+    """Six members listen nowhere; they have pushed config and checkpoint to the one hub."""
+    run = await start_unheard(run_factory, "ada bob cyd eve fay gus", hubs=("hub",))
+    hub = SimulatedHub(run, "hub", tmp_path / "hub")
+    hub.start()
+    for one in run.members:
+        await run.start(one)
+    await join_late(run, "dan", 18)
+    await run.finish()
+    await hub.stop()
+    await assert_late(run, "dan", 18)
+    assert events_of(run, "dan", "restoring")[0]["round"] == 10
+
+
+@pytest.mark.long(reason="the same over a folder as a store")
 async def test_a_joiner_that_reaches_nobody_takes_the_weights_from_a_store(run_factory, tmp_path):
     """Nobody listens; the members have put the checkpoint into a folder that all know."""
     store = f"file://{tmp_path}/store"
-    run = await run_factory.create(24, **QUIET)
-    run.wrap = lambda _member, ports: replace(ports, stores=(store,))
-    for name in ("ada", "bob", "cyd"):
-        await run.add(name, listens=False)
+    run = await start_unheard(run_factory, "ada bob cyd", stores=(store,))
     for one in run.members:
         await run.start(one)
     await join_late(run, "dan", 18)

@@ -18,7 +18,7 @@ from troth_client.data.tokens import ByteTokenizer
 from troth_client.run_files.files import KeptFiles
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.telemetry.events import EventList
-from troth_client.transport.base import BlobKind, RunFiles
+from troth_client.transport.base import BlobKind, ShownFiles
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_client.transport.parallel import Source
@@ -66,7 +66,7 @@ def make_run(folder: Path) -> Run:
 class Counted:
     """Counts what a holder was asked for and had; `spoil` changes its answers."""
 
-    inner: RunFiles
+    inner: ShownFiles
     spoil: dict[BlobKind, bytes | int] = field(default_factory=dict)
     served: list[tuple[BlobKind, bytes]] = field(default_factory=list)
 
@@ -110,7 +110,7 @@ class Holders:
         self._num_vain = 0
         self._num_sources = 0
 
-    async def add(self, name: str, files: RunFiles, **spoil: bytes | int) -> Exchange:
+    async def add(self, name: str, files: ShownFiles, **spoil: bytes | int) -> Exchange:
         changes = {BlobKind(kind): change for kind, change in spoil.items()}
         self.counts[name] = Counted(files, changes)
         transport = memory_transport(self.network, name)

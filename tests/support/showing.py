@@ -5,7 +5,7 @@ Never: a socket of its own. Next: `states.py` for the weights, `holders.py` for 
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -14,15 +14,28 @@ from support.states import State
 from troth_client.checkpoint.folder import write_weights
 from troth_client.checkpoint.state_store import StateStore
 from troth_client.storage import Identity, Store, WeightState
-from troth_client.transport.base import BlobKind, StatePieces
+from troth_client.transport.base import BlobKind, ShownFiles
 from troth_client.transport.exchange import Exchange
 
 
+class Unpushed:
+    """The part of a state store that takes no push."""
+
+    def has(self, _kind: BlobKind, _key: bytes) -> bool:
+        return False
+
+    def welcome(self, _kind: BlobKind, _key: bytes) -> Collection[int]:
+        return ()
+
+    def accept(self, kind: BlobKind, _key: bytes, _data: bytes) -> None:
+        raise AssertionError(f"a push of {kind} that was not welcome")
+
+
 @dataclass
-class Counted:
+class Counted(Unpushed):
     """Counts how often, and how many bytes, a holder answered for pieces."""
 
-    inner: StatePieces
+    inner: ShownFiles
     served: list[tuple[BlobKind, bytes]] = field(default_factory=list)
     num_bytes: int = 0
     on_piece: Callable[[], None] | None = None
@@ -43,10 +56,10 @@ class Counted:
 
 
 @dataclass
-class Spoiled:
+class Spoiled(Unpushed):
     """Answers with the right number of bytes, of which the first is wrong."""
 
-    inner: StatePieces
+    inner: ShownFiles
     kinds: tuple[BlobKind, ...] = (BlobKind.PIECES, BlobKind.PIECE)
 
     def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
@@ -57,10 +70,10 @@ class Spoiled:
 
 
 @dataclass
-class Short:
+class Short(Unpushed):
     """Answers with a few bytes less or more than it should."""
 
-    inner: StatePieces
+    inner: ShownFiles
     by: int
 
     def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
@@ -94,7 +107,7 @@ def show_checkpoint(states: StateStore, state: State) -> None:
     states.show_checkpoint(write_weights(path, state.manifest, state.pieces, state.views))
 
 
-def shows(transport: Exchange, states: StatePieces) -> Counted:
+def shows(transport: Exchange, states: ShownFiles) -> Counted:
     """Let a transport serve states; returns the count of what it serves."""
     counted = Counted(states)
     transport.show_states(counted)

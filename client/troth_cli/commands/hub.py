@@ -35,7 +35,10 @@ class HubOptions(Networked):
     quota_mb: Annotated[
         int,
         typer.Option(
-            "--quota-mb", metavar="MB", min=1, help="Most that one address may push in a round."
+            "--quota-mb",
+            metavar="MB",
+            min=1,
+            help="Most that one address may push in a round; as much again in pieces.",
         ),
     ] = 2_000
     keep_rounds: Annotated[
@@ -49,7 +52,7 @@ def register(app: typer.Typer) -> None:
 
 
 def hub(options: HubOptions, output: Output) -> None:
-    """Relay payloads and opened tiles for the members of a run, until Ctrl-C or SIGTERM.
+    """Relay payloads, opened tiles and weights for the members of a run, until Ctrl-C or SIGTERM.
 
     A hub has no key, and nobody has to trust it: it takes only bytes that the chain names, and
     whoever asks it checks them. Put its address into [network] hubs of the config, or into --hub

@@ -10,7 +10,7 @@ serves what `shown` returns; `folder.py`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -20,6 +20,7 @@ from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.checkpoint.folder import DRAFT_SUFFIX, CheckpointFolder, remove
 from troth_client.storage import Store
 from troth_client.transport.base import BlobKind
+from troth_client.transport.errors import BlobRefusedError
 from troth_coordinator.rules.ids import Digest
 
 KEPT_CHECKPOINTS = 2
@@ -113,11 +114,28 @@ class StateStore:
                 remove(draft)
 
     def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
-        """Return a piece list by its state root, or a piece by its hash; see `StatePieces`."""
+        """Return a piece list by its state root, or a piece by its hash; see `ShownFiles`."""
         if kind is BlobKind.PIECES:
             lists = (one.pieces for one in self._all if one.pieces.root == key)
             return next((pieces.encode() for pieces in lists), None)
         return self.find(Digest(key))
+
+    def has(self, kind: BlobKind, key: bytes) -> bool:
+        """Return whether a state with this root, or a piece with this hash, is shown."""
+        if kind is BlobKind.PIECES:
+            return any(one.pieces.root == key for one in self._all)
+        return any(key in one.places for one in self._all)
+
+    def welcome(self, kind: BlobKind, key: bytes) -> Collection[int]:
+        """Return nothing: a participant takes no weights that it has not asked for."""
+        del kind, key
+        return ()
+
+    def accept(self, kind: BlobKind, key: bytes, data: bytes) -> None:
+        """Raise BlobRefusedError: see `welcome`."""
+        raise BlobRefusedError(
+            "no weights", f"{len(data)} bytes of {kind}/{key.hex()}", "Serve them instead."
+        )
 
     def find(self, hash_: Digest) -> bytes | None:
         """Return the piece with this hash, checked; None if no state here has it whole."""

@@ -11,9 +11,11 @@ from functools import partial
 from solders.pubkey import Pubkey
 
 from troth_attestation import header as headers
+from troth_attestation.committed import newest_state
 from troth_attestation.errors import HeaderFieldError
 from troth_attestation.header import Header
 from troth_client.hub.keeping import KeptSets
+from troth_client.hub.states import KeptStates
 from troth_client.network.expecting import expect_submissions, is_commit_over
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.transport.blob_cache import BlobCache
@@ -35,6 +37,7 @@ class Follower:
     run: Pubkey
     cache: BlobCache
     sets: KeptSets
+    states: KeptStates
     tracker: AuditTracker
     keep_rounds: int
     round_bytes: int
@@ -42,6 +45,7 @@ class Follower:
 
     async def take(self, view: NetworkView) -> None:
         """Accept what this view names, and forget what it does not any more. Raises RpcError."""
+        self.states.want(newest_state(view.run))
         for round_ in await self._rounds(view):
             self.cache.release(round_.round)
             share = self.round_bytes // max(1, bitmap.count(round_.committed))

@@ -16,6 +16,7 @@ from solders.pubkey import Pubkey
 from troth_client.hub.follow import Follower
 from troth_client.hub.keeping import BoundedFiles, KeptSets
 from troth_client.hub.metrics import metrics
+from troth_client.hub.states import KeptStates
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import FolderLock
@@ -32,12 +33,15 @@ from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.rules.view import NetworkView
 
 SHARES = 4
-"""One part of so many of the folder's bound is for opening sets, and one for the run's data."""
+"""Equal parts of the folder's bound: for rounds, opening sets, the run's data, and weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class HubSettings:
-    """The settings of a hub. `max_bytes` bounds the folder, `quota_bytes` one sender per round."""
+    """The settings of a hub. `max_bytes` bounds the folder, `quota_bytes` one sender per round.
+
+    A sender may push `quota_bytes` for rounds, and as many in pieces of weights and data.
+    """
 
     run: Pubkey
     folder: Path
@@ -79,23 +83,32 @@ class _Hub:
         is_guarded: bool,
     ) -> None:
         share = settings.max_bytes // SHARES
-        for_rounds = settings.max_bytes - 2 * share
         self.round = view.run.round
         self._settings = settings
         self._client = client
         self._events = events
-        self._kept = BoundedBlobs(settings.folder, for_rounds)
+        self._kept = BoundedBlobs(settings.folder, share)
         self._sets = KeptSets(settings.folder / "sets", share)
         hashes = view.run.config_hash, view.run.manifest_hash
         files = BoundedFiles(settings.folder / "files", hashes, share)
+        folder = settings.folder / "states"
+        self._states = KeptStates(folder, files, view.run.config_hash, share)
         self._quota = Quota(settings.quota_bytes)
         cache = BlobCache(self._kept)
         cache.show(self._sets)
         cache.show_files(files)
+        cache.show_states(self._states)
         at = RunAddresses.of(view.run, client.program_id)
         tracker = AuditTracker(client, at, ProcessRuntime(settings.poll_seconds), events)
         self._follower = Follower(
-            client, at.run, cache, self._sets, tracker, settings.keep_rounds, for_rounds // 2
+            client=client,
+            run=at.run,
+            cache=cache,
+            sets=self._sets,
+            states=self._states,
+            tracker=tracker,
+            keep_rounds=settings.keep_rounds,
+            round_bytes=share // 2,
         )
         extras = Extras(self._quota, {"/metrics": self._page}, is_guarded)
         self.server = BlobServer(cache, Patience(), extras)
@@ -124,6 +137,7 @@ class _Hub:
         numbers = {
             "round_bytes": self._kept.num_bytes,
             "opening_set_bytes": self._sets.num_bytes,
+            "weight_pieces": self._states.num_pieces,
             "round": self.round,
         }
         return metrics(self.server.tally, numbers)

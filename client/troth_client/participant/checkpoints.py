@@ -1,6 +1,6 @@
 """Checkpoints of a member: made in the background when the chain has stored a root, and announced.
 
-Owns: when to make one, the announcement, and the copies for hubs and stores.
+Owns: when to make one, the announcement, and which hub or store still lacks some of it.
 Never: delays a round: the weights of a round are on disk before the round begins, and a thread
 makes files of them.
 Next: `checkpoint/making.py`; `housekeeping.py` calls this once a slot.
@@ -13,7 +13,7 @@ from troth_client.checkpoint.errors import CheckpointError
 from troth_client.checkpoint.folder import CheckpointFolder
 from troth_client.checkpoint.making import make_checkpoint
 from troth_client.member import Member
-from troth_client.run_files.push import Pushed, offer, offer_pieces
+from troth_client.run_files.push import AT_A_TIME, Pushed, offer, offer_pieces
 from troth_client.runtime.files import DiskFullError, FolderInUseError
 from troth_client.transport.base import BlobId, BlobKind
 from troth_coordinator.chain import instructions
@@ -27,15 +27,15 @@ class Checkpoints:
     def __init__(self, member: Member) -> None:
         self._member = member
         self._tried: tuple[int, bytes] | None = None
+        self._offered: tuple[bytes, int] | None = None
+        self._rest: dict[str, list[bytes]] = {}
 
     def is_due(self, view: NetworkView) -> bool:
         """Tell whether the newest checkpoint is not here, and its weights are on disk."""
         wanted, state = newest_state(view.run), self._member.state
         if wanted.round == 0 or (wanted.round, wanted.root) == self._tried:
             return False
-        here = state.states.checkpoint(wanted.round)
-        is_here = here is not None and here.pieces.root == wanted.root
-        return not is_here and wanted.round in state.store.weight_rounds()
+        return self._newest(view) is None and wanted.round in state.store.weight_rounds()
 
     async def make(self, view: NetworkView) -> None:
         """Write the newest checkpoint, show it to others, and announce it."""
@@ -62,19 +62,55 @@ class Checkpoints:
             "checkpoint_made", round=wanted.round, root=wanted.root.hex(), seconds=took
         )
         await self._announce(wanted, folder)
-        await self._hand_out(folder.pieces)
 
-    async def _hand_out(self, pieces: PieceList) -> None:
-        """Offer the weights to each hub and store, so that latecomers need to reach no member."""
-        submissions = self._member.submissions
-        hashes = sorted({piece.hash for piece in pieces.pieces()})
-        submissions.random.shuffle(hashes)  # members that begin together share the work
-        for relay in submissions.relays:
-            pushed = Pushed(relay)
-            listed = BlobId(pieces.state.round, BlobKind.PIECES, pieces.root)
-            await offer(submissions.transport, listed, pushed)
-            if pushed.num_accepted:
-                await offer_pieces(submissions.transport, hashes, pushed)
+    def is_offer_due(self, view: NetworkView) -> bool:
+        """Tell whether the newest checkpoint is here and a relay may lack some of it.
+
+        After a restart we offer all of it again, and with each round what a relay did not take.
+        """
+        pieces = self._newest(view)
+        if pieces is None:
+            return False
+        root, round_ = self._offered or (b"", -1)
+        return pieces.root != root or (bool(self._rest) and view.run.round != round_)
+
+    async def offer(self, view: NetworkView) -> None:
+        """Offer the newest checkpoint to each relay, so that latecomers need to reach no member.
+
+        A relay has all of it, or refuses for now, or is away, or a newer one is on chain.
+        """
+        pieces, submissions = self._newest(view), self._member.submissions
+        if pieces is None:
+            return
+        if self._offered is None or self._offered[0] != pieces.root:
+            hashes = sorted({piece.hash for piece in pieces.pieces()})
+            submissions.random.shuffle(hashes)  # members that begin together share the work
+            self._rest = {relay: list(hashes) for relay in submissions.relays}
+        self._offered = pieces.root, view.run.round
+        for relay in list(self._rest):
+            await self._offer_to(relay, pieces)
+
+    async def _offer_to(self, relay: str, pieces: PieceList) -> None:
+        """Offer a relay what it may lack; all the rest stays for another round if it refuses."""
+        pushed, transport = Pushed(relay), self._member.submissions.transport
+        state, rest = pieces.state, self._rest[relay]
+        # A hub reads the shapes from the config, and learns from the list which pieces there are.
+        await offer(transport, BlobId(0, BlobKind.CONFIG, state.config_hash), pushed)
+        await offer(transport, BlobId(state.round, BlobKind.PIECES, pieces.root), pushed)
+        while rest and pushed.error is None and not pushed.refused:
+            if self._newest(self._member.chain.watch.latest) is not pieces:
+                return
+            await offer_pieces(transport, rest[:AT_A_TIME], pushed)
+            if pushed.error is None and not pushed.refused:
+                del rest[:AT_A_TIME]
+        if not rest:
+            del self._rest[relay]
+
+    def _newest(self, view: NetworkView) -> PieceList | None:
+        """Return the pieces of the newest checkpoint on chain, if it is here."""
+        wanted = newest_state(view.run)
+        here = self._member.state.states.checkpoint(wanted.round)
+        return here.pieces if here is not None and here.pieces.root == wanted.root else None
 
     async def _announce(self, wanted: CommittedState, folder: CheckpointFolder) -> None:
         """Say on chain that we hold it: a hint for people, which costs one fee."""

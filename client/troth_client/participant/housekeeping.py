@@ -72,6 +72,8 @@ class _House:
         self._cranked_slot = view.slot
         if self._checkpoints.is_due(view):
             self.tasks.start("checkpoint", partial(self._checkpoints.make, view))
+        if self._checkpoints.is_offer_due(view):
+            self.tasks.start("offer", partial(self._checkpoints.offer, view))
         if not is_our_turn(self._random, view) or not self._chain.funds.allows(Rank.HOUSE):
             return
         chain = self._chain

@@ -40,7 +40,7 @@ LIMITS: Final = {
 
 
 class KeptFiles:
-    """The files of one run in a folder; see `transport.base.RunFiles`. Any thread may call it."""
+    """The files of one run in a folder; see `transport.base.ShownFiles`. Any thread may call it."""
 
     def __init__(self, folder: Path, config_hash: bytes, manifest_hash: bytes) -> None:
         """Show what is in the folder, if it is this run's. Raises OSError for unreadable files."""

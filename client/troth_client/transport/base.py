@@ -46,9 +46,9 @@ OF_STATES = frozenset({BlobKind.PIECES, BlobKind.PIECE})
 """Kinds of blobs that weights travel as; shards of tokens travel as pieces too."""
 OF_RUN = frozenset({BlobKind.CONFIG, BlobKind.MANIFEST, BlobKind.TOKENIZER})
 """Kinds of blobs that are a file of a run. Only a bound of their size is known before."""
-OF_FILES = OF_RUN | {BlobKind.PIECE}
-"""Kinds of blobs that others may push into the files of a run."""
-SHOWN = OF_STATES | OF_RUN | {BlobKind.OPENINGS}
+OF_FILES = OF_STATES | OF_RUN
+"""Kinds of blobs that lie in files: a push of them is flushed to the disk, which takes its time."""
+SHOWN = OF_FILES | {BlobKind.OPENINGS}
 """Kinds of blobs that are shown from a place of their own, and that the blob cache never keeps."""
 
 _ROOTS: Final[Mapping[BlobKind, Callable[[bytes], bytes]]] = {
@@ -129,18 +129,14 @@ class OpeningSets(Protocol):
         """Keep and show a pushed set that passed. Raises BlobRefusedError, DiskFullError."""
 
 
-class StatePieces(Protocol):
-    """The weights that others may read; `checkpoint/state_store.py` implements it."""
+class ShownFiles(Protocol):
+    """Bytes that lie in files by their hash: weights, or the files of a run.
+
+    `checkpoint/state_store.py`, `hub/states.py` and `run_files/files.py` implement it.
+    """
 
     def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
-        """Return a piece list by its state root, or a piece by its hash. Called in threads."""
-
-
-class RunFiles(Protocol):
-    """Config, data manifest, tokenizer and shards of a run; `run_files/files.py` implements it."""
-
-    def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
-        """Return a file of the run, or a piece of a shard, by its hash. Called in threads."""
+        """Return the bytes that others may read under this key. Called in threads."""
 
     def has(self, kind: BlobKind, key: bytes) -> bool:
         """Return whether `shown` would find it, without reading it."""
@@ -150,7 +146,10 @@ class RunFiles(Protocol):
         """Return the sizes of bytes with this key that may be pushed; none: they are not wanted."""
 
     def accept(self, kind: BlobKind, key: bytes, data: bytes) -> None:
-        """Keep and show pushed bytes that have this key. Raises BlobRefusedError, DiskFullError."""
+        """Keep and show pushed bytes that have this key, if they are still wanted.
+
+        Called in threads. Raises BlobRefusedError, DiskFullError.
+        """
 
 
 class Transport(Protocol):
@@ -179,10 +178,10 @@ class Transport(Protocol):
         `sets` also says which sets others may push to us.
         """
 
-    def show_states(self, states: StatePieces) -> None:
-        """Serve piece lists and pieces too: those of `states`, which nobody can push."""
+    def show_states(self, states: ShownFiles) -> None:
+        """Serve piece lists and pieces too: those of `states`; a participant's takes no push."""
 
-    def show_files(self, files: RunFiles) -> None:
+    def show_files(self, files: ShownFiles) -> None:
         """Serve the files of the run too: those of `files`, which also says what may be pushed."""
 
     def use_stores(self, urls: Iterable[str]) -> None:

@@ -21,8 +21,7 @@ from troth_client.transport.base import (
     BlobKind,
     Check,
     OpeningSets,
-    RunFiles,
-    StatePieces,
+    ShownFiles,
 )
 from troth_client.transport.errors import BlobRefusedError, NotReleasedError
 
@@ -92,8 +91,8 @@ class BlobCache:
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
         self._openings: OpeningSets | None = None
-        self._states: StatePieces | None = None
-        self._files: RunFiles | None = None
+        self._states: ShownFiles | None = None
+        self._files: ShownFiles | None = None
         self._own: dict[str, BlobId] = {}
         self._expected: dict[str, _Expected] = {}
         self._released = -1
@@ -128,12 +127,14 @@ class BlobCache:
     def accept(self, blob: BlobId, data: bytes) -> None:
         """Keep pushed bytes that passed `judge`: opening sets and files lie in what we show.
 
-        Raises BlobRefusedError if they are not wanted any more, DiskFullError.
+        Files that nobody wants any more are dropped. Raises BlobRefusedError, DiskFullError.
         """
         if blob.kind is BlobKind.OPENINGS and self._openings is not None:
             self._openings.accept(blob.key, data)
-        elif blob.kind in OF_FILES and self._files is not None:
-            self._files.accept(blob.kind, blob.key, data)
+        elif blob.kind in OF_FILES:
+            for place in self._places(blob.kind):
+                if len(data) in place.welcome(blob.kind, blob.key):
+                    place.accept(blob.kind, blob.key, data)
         else:
             self.keep(blob, data)
 
@@ -149,11 +150,11 @@ class BlobCache:
         """Serve these opening sets."""
         self._openings = sets
 
-    def show_states(self, states: StatePieces) -> None:
+    def show_states(self, states: ShownFiles) -> None:
         """Serve the pieces of these states."""
         self._states = states
 
-    def show_files(self, files: RunFiles) -> None:
+    def show_files(self, files: ShownFiles) -> None:
         """Serve these files of a run."""
         self._files = files
 
@@ -178,10 +179,10 @@ class BlobCache:
 
         Pieces and files are not read for that: a caller must not make us do it.
         """
-        blob = _of_files(address)
-        if blob is not None:
-            return self._files is not None and self._files.has(blob.kind, blob.key)
-        return not _is_of_state(address) and self.served(address) is not None
+        file = _of_files(address)
+        if file is None:
+            return self.served(address) is not None
+        return any(place.has(file.kind, file.key) for place in self._places(file.kind))
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes from now on; BlobRefusedError for those in `SHOWN`."""
@@ -199,7 +200,8 @@ class BlobCache:
             return () if self._openings is None else self._openings.welcome(root)
         file = _of_files(address)
         if file is not None:
-            return () if self._files is None else self._files.welcome(file.kind, file.key)
+            wanted = (place.welcome(file.kind, file.key) for place in self._places(file.kind))
+            return next((sizes for sizes in wanted if sizes), ())
         expected = self._expected.get(address)
         return (expected.num_bytes,) if expected else ()
 
@@ -244,13 +246,17 @@ class BlobCache:
         kind, _, key = address.partition("/")
         if kind == BlobKind.OPENINGS and self._openings is not None:
             return self._openings.shown(bytes.fromhex(key))
-        found = None
-        if _is_of_state(address) and self._states is not None:
-            found = self._states.shown(BlobKind(kind), bytes.fromhex(key))
         file = _of_files(address)
-        if found is None and file is not None and self._files is not None:
-            found = self._files.shown(file.kind, file.key)
-        return found
+        if file is None:
+            return None
+        found = (place.shown(file.kind, file.key) for place in self._places(file.kind))
+        return next((data for data in found if data is not None), None)
+
+    def _places(self, kind: BlobKind) -> list[ShownFiles]:
+        """Return where bytes of a kind in `OF_FILES` may lie; pieces are of weights or of data."""
+        states = self._states if kind in OF_STATES else None
+        files = None if kind is BlobKind.PIECES else self._files
+        return [place for place in (states, files) if place is not None]
 
 
 def _openings_root(address: str) -> bytes | None:
@@ -260,10 +266,6 @@ def _openings_root(address: str) -> bytes | None:
 
 
 def _of_files(address: str) -> BlobId | None:
-    """Return the id of a file of a run or of a piece; None for another kind of blob."""
+    """Return the id of a blob of the kinds in `OF_FILES`; None for another kind."""
     kind, _, key = address.partition("/")
     return BlobId(0, BlobKind(kind), bytes.fromhex(key)) if kind in OF_FILES else None
-
-
-def _is_of_state(address: str) -> bool:
-    return address.partition("/")[0] in OF_STATES

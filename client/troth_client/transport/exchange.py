@@ -26,8 +26,7 @@ from troth_client.transport.base import (
     Check,
     OpeningSets,
     PushResult,
-    RunFiles,
-    StatePieces,
+    ShownFiles,
 )
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import (
@@ -105,11 +104,11 @@ class Exchange:
         """Serve opening sets too; see `Transport.show`."""
         self._cache.show(sets)
 
-    def show_states(self, states: StatePieces) -> None:
+    def show_states(self, states: ShownFiles) -> None:
         """Serve the pieces of states too; see `Transport.show_states`."""
         self._cache.show_states(states)
 
-    def show_files(self, files: RunFiles) -> None:
+    def show_files(self, files: ShownFiles) -> None:
         """Serve the files of the run too; see `Transport.show_files`."""
         self._cache.show_files(files)
 

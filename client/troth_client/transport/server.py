@@ -25,7 +25,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from troth_client.runtime.files import DiskFullError
-from troth_client.transport.base import OF_FILES, BlobKind
+from troth_client.transport.base import OF_FILES, OF_STATES, BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
 from troth_client.transport.exchange import Patience
@@ -214,7 +214,8 @@ class BlobServer:
             wanted = " or ".join(map(str, sorted(sizes))) if len(sizes) < _MOST_SIZES else "less"
             return web.Response(status=413, text=f"expected Content-Length {wanted}")
         quota = self._extras.quota
-        if quota is not None and not quota.take(_caller(request)[0], size):
+        is_piece = address.partition("/")[0] in OF_STATES
+        if quota is not None and not quota.take(_caller(request)[0], size, is_piece=is_piece):
             return web.Response(status=429, text="too many bytes from this address")
         return web.Response(status=await self._receive(request, address, size))
 
