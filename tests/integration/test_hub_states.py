@@ -1,5 +1,6 @@
 """Weights in a hub: what it takes of them, from whom, how much, and what is left after trouble."""
 
+import contextlib
 import random
 from types import SimpleNamespace
 
@@ -177,36 +178,54 @@ class Member:
         return is_due
 
 
-async def test_what_a_quota_refuses_comes_with_the_next_rounds_and_all_again_after_a_restart(
-    tmp_path,
-):
-    """The quota of pieces is spent; that for the round's own bytes is not."""
-    hub, quota = Hub(tmp_path / "hub", is_told=False), Quota(NUM_BYTES // 2)
+@contextlib.asynccontextmanager
+async def offering(folder, hub, quota_bytes):
+    """The quota of a hub that listens, and how to start a member that has the checkpoint."""
     hub.states.want(NEW.committed)
+    quota = Quota(quota_bytes)
     server = BlobServer(hub.cache, Patience(), Extras(quota))
     url = f"http://127.0.0.1:{await server.start('127.0.0.1', 0)}"
-    kept = KeptFiles(tmp_path / "data", CONFIG.config_hash(), CONFIG.manifest_digest())
+    kept = KeptFiles(folder / "data", CONFIG.config_hash(), CONFIG.manifest_digest())
     kept.show_config(CONFIG)
-    with showing.state_store(tmp_path / "member") as (_, shown):
+    with showing.state_store(folder / "member") as (_, shown):
         showing.show_checkpoint(shown, NEW)
         async with http_reader() as transport:
             transport.show_states(shown)
             transport.show_files(kept)
-            member = Member(transport, shown, url)
-            assert await member.look(31)
-            first = hub.num_held(NEW)
-            assert 0 < first < NUM_PIECES
-            assert not await member.look(31)
-            assert quota.take("127.0.0.1", NUM_BYTES // 4)
-            for round_ in range(32, 36):
-                quota.renew()
-                await member.look(round_)
-            assert hub.num_held(NEW) == NUM_PIECES
-            assert not await member.look(36)
-            lost = next(iter(NEW.piece_bytes()))
-            (hub.folder / lost.hex()).unlink()
-            assert hub.num_held(NEW) == NUM_PIECES - 1
-            quota.renew()
-            assert await Member(transport, shown, url).look(36)
-            assert hub.num_held(NEW) == NUM_PIECES
+            yield quota, lambda: Member(transport, shown, url)
     await server.stop()
+
+
+async def test_a_busy_hub_takes_some_of_each_batch_and_the_rest_soon(tmp_path, monkeypatch):
+    """Many members offer at the same time, and a place that is taken is no reason to stop."""
+    monkeypatch.setattr("troth_client.transport.server._MAX_PIECES", 2)
+    hub = Hub(tmp_path / "hub")
+    async with offering(tmp_path, hub, 2 * ROOM) as (_, start):
+        member = start()
+        for round_ in range(31, 34):
+            await member.look(round_)
+        assert hub.num_held(NEW) == NUM_PIECES
+
+
+async def test_what_a_quota_refuses_comes_with_the_next_rounds_and_all_again_after_a_restart(
+    tmp_path,
+):
+    """The quota of pieces is spent; that for the round's own bytes is not."""
+    hub = Hub(tmp_path / "hub", is_told=False)
+    async with offering(tmp_path, hub, NUM_BYTES // 2) as (quota, start):
+        member = start()
+        assert await member.look(31)
+        assert 0 < hub.num_held(NEW) < NUM_PIECES
+        assert not await member.look(31)
+        assert quota.take("127.0.0.1", NUM_BYTES // 4)
+        for round_ in range(32, 36):
+            quota.renew()
+            await member.look(round_)
+        assert hub.num_held(NEW) == NUM_PIECES
+        assert not await member.look(36)
+        lost = next(iter(NEW.piece_bytes()))
+        (hub.folder / lost.hex()).unlink()
+        assert hub.num_held(NEW) == NUM_PIECES - 1
+        quota.renew()
+        assert await start().look(36)
+        assert hub.num_held(NEW) == NUM_PIECES

@@ -6,6 +6,9 @@ makes files of them.
 Next: `checkpoint/making.py`; `housekeeping.py` calls this once a slot.
 """
 
+import asyncio
+from itertools import repeat
+
 from troth_attestation.committed import CommittedState, newest_state
 from troth_attestation.errors import PieceListError
 from troth_attestation.pieces import PieceList
@@ -13,7 +16,7 @@ from troth_client.checkpoint.errors import CheckpointError
 from troth_client.checkpoint.folder import CheckpointFolder
 from troth_client.checkpoint.making import make_checkpoint
 from troth_client.member import Member
-from troth_client.run_files.push import AT_A_TIME, Pushed, offer, offer_pieces
+from troth_client.run_files.push import AT_A_TIME, Pushed, offer
 from troth_client.runtime.files import DiskFullError, FolderInUseError
 from troth_client.transport.base import BlobId, BlobKind
 from troth_coordinator.chain import instructions
@@ -91,19 +94,26 @@ class Checkpoints:
             await self._offer_to(relay, pieces)
 
     async def _offer_to(self, relay: str, pieces: PieceList) -> None:
-        """Offer a relay what it may lack; all the rest stays for another round if it refuses."""
+        """Offer a relay once what it may lack, and note what it did not take.
+
+        Some of a batch may be refused because others offer at the same time. Where all of it is,
+        the quota is spent, or the relay is away.
+        """
         pushed, transport = Pushed(relay), self._member.submissions.transport
-        state, rest = pieces.state, self._rest[relay]
+        state, rest, left = pieces.state, self._rest[relay], list[bytes]()
         # A hub reads the shapes from the config, and learns from the list which pieces there are.
         await offer(transport, BlobId(0, BlobKind.CONFIG, state.config_hash), pushed)
         await offer(transport, BlobId(state.round, BlobKind.PIECES, pieces.root), pushed)
-        while rest and pushed.error is None and not pushed.refused:
-            if self._newest(self._member.chain.watch.latest) is not pieces:
-                return
-            await offer_pieces(transport, rest[:AT_A_TIME], pushed)
-            if pushed.error is None and not pushed.refused:
-                del rest[:AT_A_TIME]
-        if not rest:
+        goes_on = pushed.has_taken
+        while rest and goes_on and self._newest(self._member.chain.watch.latest) is pieces:
+            batch, rest = rest[:AT_A_TIME], rest[AT_A_TIME:]
+            answers = [Pushed(relay) for _ in batch]
+            offered = (BlobId(0, BlobKind.PIECE, hash_) for hash_ in batch)
+            await asyncio.gather(*map(offer, repeat(transport), offered, answers))
+            left += [hash_ for hash_, one in zip(batch, answers, strict=True) if not one.has_taken]
+            goes_on = any(one.has_taken for one in answers)
+        self._rest[relay] = left + rest
+        if not self._rest[relay]:
             del self._rest[relay]
 
     def _newest(self, view: NetworkView) -> PieceList | None:

@@ -28,6 +28,11 @@ class Pushed:
     refused: list[str] = field(default_factory=list)
     error: HolderError | None = None
 
+    @property
+    def has_taken(self) -> bool:
+        """Whether it took all that it was offered, or had it."""
+        return self.error is None and not self.refused
+
 
 async def push_files(
     transport: Transport,

@@ -38,6 +38,7 @@ PATH = "/v1/"
 _CHUNK_BYTES = 64 * 1024
 _MAX_CONNECTIONS = 512
 _MAX_PUSHES = 8
+_MAX_PIECES = 64  # of 1 MiB at most; they take no place from what a round needs
 _MAX_READS = 64
 _METHODS = frozenset({"GET", "HEAD", "POST"})
 _MOST_SIZES = 8
@@ -86,6 +87,7 @@ class BlobServer:
         self._cache = cache
         self._patience = patience
         self._pushes = Places(_MAX_PUSHES)
+        self._piece_pushes = Places(_MAX_PIECES)
         self._reads = Places(_MAX_READS)
         self._shared: dict[str, _Shared] = {}
         self._guard: _BoundedServer | None = None
@@ -199,7 +201,8 @@ class BlobServer:
         return answer
 
     async def _take(self, request: web.BaseRequest, address: str) -> web.Response:
-        with self._pushes.hold(*_caller(request)) as has_place:
+        places = self._piece_pushes if _is_piece(address) else self._pushes
+        with places.hold(*_caller(request)) as has_place:
             if not has_place:
                 return web.Response(status=503, text="busy")
             return await self._push(request, address)
@@ -214,8 +217,8 @@ class BlobServer:
             wanted = " or ".join(map(str, sorted(sizes))) if len(sizes) < _MOST_SIZES else "less"
             return web.Response(status=413, text=f"expected Content-Length {wanted}")
         quota = self._extras.quota
-        is_piece = address.partition("/")[0] in OF_STATES
-        if quota is not None and not quota.take(_caller(request)[0], size, is_piece=is_piece):
+        sender, is_piece = _caller(request)[0], _is_piece(address)
+        if quota is not None and not quota.take(sender, size, is_piece=is_piece):
             return web.Response(status=429, text="too many bytes from this address")
         return web.Response(status=await self._receive(request, address, size))
 
@@ -295,6 +298,10 @@ def _is_local(request: web.BaseRequest) -> bool:
     """Tell whether the caller is on this machine, and speaks for nobody else, as a proxy does."""
     is_passed_on = any(name in request.headers for name in _PROXY_HEADERS)
     return is_loopback(request.remote or "") and not is_passed_on
+
+
+def _is_piece(address: str) -> bool:
+    return address.partition("/")[0] in OF_STATES
 
 
 def _nothing() -> None:
