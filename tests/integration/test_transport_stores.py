@@ -115,6 +115,20 @@ async def test_false_bytes_cost_the_store_its_rank_and_a_writer_replaces_them(s3
         assert await taker.fetch(blob, [PREFIX], len(data), bytes) == data
 
 
+async def test_bytes_that_are_there_are_neither_read_nor_written_again(s3, monkeypatch):
+    """Each member offers each piece of a checkpoint; the size alone would not show false bytes."""
+    aim_at(monkeypatch, s3)
+    wire, (blob, data) = StoreWire(5), blobs.payload(seed=4)
+    await wire.write(PREFIX, blob, data)
+
+    async def moved(*_, **__):
+        pytest.fail("bytes moved")
+
+    monkeypatch.setattr(StoreWire, "read", moved)
+    monkeypatch.setattr("obstore.put_async", moved)
+    await wire.write(PREFIX, blob, data)
+
+
 @pytest.mark.parametrize("change", [lambda data: data + b"x", lambda data: data[:-1]])
 async def test_an_object_of_another_size_is_refused_before_it_is_read(s3, monkeypatch, change):
     aim_at(monkeypatch, s3, writes=False)

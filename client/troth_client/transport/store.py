@@ -10,6 +10,7 @@ Next: `exchange.py`, which asks stores like all other holders and checks what th
 
 import asyncio
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator
 from datetime import timedelta
@@ -95,8 +96,21 @@ class StoreWire:
             await obstore.put_async(self._open(holder), blob.address, data, use_multipart=False)
 
     async def _holds(self, holder: str, blob: BlobId, data: bytes) -> bool:
+        """Return whether a store has these bytes, which are read only where nothing else tells.
+
+        The tag of an object in S3 is the MD5 of its bytes, as a rule. Another tag tells nothing.
+        """
+        import obstore  # noqa: PLC0415
+
         found = Partial(len(data))
         with contextlib.suppress(HolderError):
+            with self._named(holder, HolderLacksError):
+                async with asyncio.timeout(self._grace_seconds):
+                    meta = await obstore.head_async(self._open(holder), blob.address)
+            _check_size(holder, meta["size"], found)
+            tag = hashlib.md5(data, usedforsecurity=False).hexdigest()
+            if (meta["e_tag"] or "").strip('"') == tag:
+                return True
             await self.read(holder, blob, found)
         return found.data == data
 
