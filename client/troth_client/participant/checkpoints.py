@@ -80,7 +80,7 @@ class Checkpoints:
     async def offer(self, view: NetworkView) -> None:
         """Offer the newest checkpoint to each relay, so that latecomers need to reach no member.
 
-        A relay has all of it, or refuses for now, or is away, or a newer one is on chain.
+        It ends when each relay has all of it or takes no more now, or when a newer one is on chain.
         """
         pieces, submissions = self._newest(view), self._member.submissions
         if pieces is None:
