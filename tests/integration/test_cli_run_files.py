@@ -19,8 +19,11 @@ def started(bench):
 
 
 def bare(bench, run, key):
-    """The arguments that a stranger has: the run's address, an RPC node and a key."""
-    state = ("--state", bench.folder / f"state-{key}", "--device", "cpu")
+    """The arguments that a stranger has: the run's address, an RPC node and a key.
+
+    A loaded machine may be too slow for the windows, which is not what is tested here: --anyway.
+    """
+    state = ("--state", bench.folder / f"state-{key}", "--device", "cpu", "--anyway")
     return (*bench.of_run("join", run=run, key=key), *state)
 
 
