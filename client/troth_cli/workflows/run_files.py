@@ -8,7 +8,6 @@ Next: `troth_client/run_files/`.
 import asyncio
 import contextlib
 import shutil
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +33,7 @@ from troth_client.run_files.folder import DataFolder
 from troth_client.run_files.order import needed_shards
 from troth_client.run_files.push import Pushed, push_files
 from troth_client.runtime.files import FolderLock
+from troth_client.runtime.signals import at_stop_signals
 from troth_client.transport.endpoint import check_holder, is_store
 from troth_client.transport.http import http_reader, http_transport
 from troth_client.transport.parallel import Source
@@ -249,12 +249,10 @@ async def serve(
 
     Returns the address. Raises EndpointInUseError, EndpointError, FolderInUseError.
     """
-    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+    stopped = asyncio.Event()
     transport = http_transport(*listen, is_guarded=is_guarded)
     transport.show_files(kept)
-    with FolderLock(kept.folder):
+    with FolderLock(kept.folder), at_stop_signals(stopped.set):
         if kept.data is not None:
             await asyncio.to_thread(kept.data.take_up)
         async with transport:

@@ -19,8 +19,8 @@ async def arrive(member: Member) -> None:
     """Fetch and replay until the weights are those that a new member needs.
 
     While the run waits or warms up, these are those of its stored root. Raises RunOverError when it
-    ends or closes to newcomers meanwhile, StoppedError, what `Replay.recover` raises, and an RPC
-    node's error only if a stop is asked for while none answers.
+    ends or closes to newcomers meanwhile, StoppedError, and what `Replay.recover` raises. An RPC
+    node's error is raised only if a stop is asked for while none answers.
     """
     num_failures = 0
     while True:

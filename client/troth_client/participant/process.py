@@ -9,10 +9,8 @@ import asyncio
 import contextlib
 import os
 import random
-import signal
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -47,6 +45,7 @@ from troth_client.participant.supervisor import Supervisor
 from troth_client.run_files.files import member_files
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import DiskFullError
+from troth_client.runtime.signals import at_stop_signals
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventSink
@@ -67,6 +66,7 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.chain.operations import Owner
+from troth_coordinator.chain.rpc import Rpc
 from troth_coordinator.chain.sharing import SharingRpc
 from troth_coordinator.chain.subscription import RunPushes, websocket_url
 from troth_coordinator.rules.ids import Digest
@@ -106,14 +106,7 @@ async def participate(
         stack.enter_context(as_events(events))
         opened = FailoverRpc.over(settings.rpc_urls, RpcEvents(events))
         rpc = await stack.enter_async_context(opened)
-        policy = SendPolicy(poll_seconds=settings.poll_seconds)
-        chain = CoordinatorClient(
-            rpc,
-            policy=policy,
-            sends_by=SharingRpc(rpc, policy.poll_seconds),
-            priority=settings.priority,
-            on_cap=partial(report_cap, events),
-        )
+        chain = _client(settings, rpc, events)
         run = await _patiently(settings, partial(_checked_run, chain, settings))
         owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
         known, announced = await _patiently(settings, partial(known_place, owner))
@@ -127,8 +120,17 @@ async def participate(
         hashers = stack.enter_context(ThreadPoolExecutor(threads, "hash"))
         runtime = ProcessRuntime(settings.poll_seconds)
         pushes = stack.enter_context(_pushes(settings, owner.at.run))
-        made = Ports(chain, transport, store, runtime, events, hubs=settings.hubs, pushes=pushes)
-        ports = wrap(replace(made, stores=settings.stores))
+        made = Ports(
+            chain,
+            transport,
+            store,
+            runtime,
+            events,
+            hubs=settings.hubs,
+            stores=settings.stores,
+            pushes=pushes,
+        )
+        ports = wrap(made)
         identity = Identity(key.pubkey(), session, OUTSIDE if known is None else known)
         early = early_parts(run, settings.config, identity, genesis, ports)
         load = partial(_load, settings, run, early, ports, hashers)
@@ -140,6 +142,18 @@ async def participate(
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
         return conclude(supervisor.member, settings, view)
+
+
+def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> CoordinatorClient:
+    """Return the client of the chain, whose sends share what they ask of a node."""
+    policy = SendPolicy(poll_seconds=settings.poll_seconds)
+    return CoordinatorClient(
+        rpc,
+        policy=policy,
+        sends_by=SharingRpc(rpc, policy.poll_seconds),
+        priority=settings.priority,
+        on_cap=partial(report_cap, events),
+    )
 
 
 @contextlib.contextmanager
@@ -266,11 +280,5 @@ async def _interruptible(member: Member, work: Callable[[], Awaitable[T]]) -> T:
         else:
             following.cancel()
 
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    try:
+    with at_stop_signals(stop):
         return await following
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
