@@ -64,8 +64,8 @@ def doctor(options: DoctorOptions, output: Output) -> None:
 
     Asks the RPC node (latency, lag, limits, version, slots), looks at key, balance and disk, and
     tests the device. With RUN it also counts the rounds that the balance pays for. With the run's
-    config file it fetches a piece of the weights from each holder, and times a payload and a
-    judgement against the run's windows and the judge's bounds. Each hub is asked for a payload.
+    config file it fetches a piece of the weights from each holder, and a payload from each hub. It
+    times a payload and a judgement, and compares them with the run's windows and bounds.
 
     The exit code is 0 without a problem, 1 with one, 2 for options that cannot be understood.
     Nothing is sent to the chain.

@@ -1,7 +1,7 @@
 """The guard: which addresses a stranger's endpoint may make this machine connect to.
 
 Owns: the line between public addresses and all others, and the sockets that respect it.
-Never: trusts a name. The guard sees the address that a socket is about to connect to, so neither
+Never: trusts a name. The guard sees the address that a socket is about to connect to. So neither
 a resolver nor an odd way to write an address leads past it.
 Next: `http.py`, which makes all its sockets here; `endpoint.py` for the form of an endpoint.
 """
