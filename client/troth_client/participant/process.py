@@ -145,7 +145,7 @@ async def participate(
 
 
 def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> CoordinatorClient:
-    """Return the client of the chain, whose sends share what they ask of a node."""
+    """Return the client of the chain, whose sends share what they ask of an RPC node."""
     policy = SendPolicy(poll_seconds=settings.poll_seconds)
     return CoordinatorClient(
         rpc,
