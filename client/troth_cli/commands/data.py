@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth_client.data.prepare import PrepareOptions, PrepareProgress
     from troth_client.data.sources import Source
     from troth_client.data.tokens import Tokenizer
-    from troth_client.run_files.push import Pushed
+    from troth_client.transport.offering import Pushed
 
 GROUP = typer.Typer(name="data", help="Token data sets.", no_args_is_help=True)
 

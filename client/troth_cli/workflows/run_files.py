@@ -31,11 +31,12 @@ from troth_client.run_files.fetch import (
 from troth_client.run_files.files import KeptFiles
 from troth_client.run_files.folder import DataFolder
 from troth_client.run_files.order import needed_shards
-from troth_client.run_files.push import Pushed, push_files
+from troth_client.run_files.push import push_files
 from troth_client.runtime.files import FolderLock
 from troth_client.runtime.signals import at_stop_signals
 from troth_client.transport.endpoint import check_holder, is_store
 from troth_client.transport.http import http_reader, http_transport
+from troth_client.transport.offering import Pushed
 from troth_client.transport.parallel import Source
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.settings import RunSettings

@@ -6,8 +6,6 @@ Next: `follow.py` for what is accepted, `keeping.py` for what is kept, `transpor
 
 import asyncio
 import contextlib
-import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from troth_client.hub.states import KeptStates
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import FolderLock
+from troth_client.runtime.signals import at_stop_signals
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.telemetry.events import EventSink
 from troth_client.transport.blob_cache import BlobCache
@@ -61,7 +60,8 @@ async def serve_hub(settings: HubSettings, client: CoordinatorClient, events: Ev
     """
     view = await client.snapshot(settings.run)
     is_guarded = public_name(await client.rpc.genesis_hash()) is not None
-    with FolderLock(settings.folder), _stop_at_signals() as stopped:
+    stopped = asyncio.Event()
+    with FolderLock(settings.folder), at_stop_signals(stopped.set):
         hub = _Hub(settings, client, events, view, is_guarded=is_guarded)
         try:
             await hub.serve(view, stopped)
@@ -147,16 +147,3 @@ async def _is_set(stopped: asyncio.Event, seconds: float) -> bool:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(stopped.wait(), seconds)
     return stopped.is_set()
-
-
-@contextlib.contextmanager
-def _stop_at_signals() -> Iterator[asyncio.Event]:
-    """Set an event at SIGINT or SIGTERM inside the block."""
-    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    try:
-        yield stopped
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)

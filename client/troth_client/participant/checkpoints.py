@@ -16,9 +16,9 @@ from troth_client.checkpoint.errors import CheckpointError
 from troth_client.checkpoint.folder import CheckpointFolder
 from troth_client.checkpoint.making import make_checkpoint
 from troth_client.member import Member
-from troth_client.run_files.push import AT_A_TIME, Pushed, offer
 from troth_client.runtime.files import DiskFullError, FolderInUseError
 from troth_client.transport.base import BlobId, BlobKind
+from troth_client.transport.offering import AT_A_TIME, Pushed, offer
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules.view import NetworkView
