@@ -26,7 +26,7 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.layouts import ProgramLayout, program_layout
 from troth_coordinator.chain.rpc import Account
-from troth_coordinator.rules.audit_view import AuditView, JurorView, SeatView
+from troth_coordinator.rules.audit_view import MOST, AuditView, JurorView, SeatView
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.view import (
     BallotView,
@@ -118,7 +118,8 @@ class AccountReader:
         seats = self._layout.field("Audit", "seats").offset
         jurors = self._layout.field("Audit", "jurors").offset
         audit = AuditView(*values)
-        return replace(
+        _check_numbers(audit)
+        found = replace(
             audit,
             seats=tuple(
                 SeatView(*seat) for seat in self._seat.read(data[seats:], audit.num_available)
@@ -127,6 +128,9 @@ class AccountReader:
                 JurorView(*juror) for juror in self._juror.read(data[jurors:], audit.num_jurors)
             ),
         )
+        for place in (*found.seats, *found.jurors):
+            _check_numbers(place)
+        return found
 
     def _checked(self, kind: str, address: Pubkey, account: Account) -> memoryview:
         """Return the data after the discriminator, or raise the error that names what is off."""
@@ -195,6 +199,19 @@ class AccountReader:
 def program_reader() -> AccountReader:
     """Return the reader of the packaged program; made once per process."""
     return AccountReader(program_layout(), program_codec())
+
+
+def _check_numbers(view: AuditView | SeatView | JurorView) -> None:
+    """Raise AccountValueError for a number that the program never writes."""
+    for name, most in MOST.items():
+        found = getattr(view, name, 0)
+        if found > most:
+            raise AccountValueError(
+                f"{type(view).__name__.removesuffix('View')}.{name}",
+                f"at most {most}",
+                found,
+                "ask another RPC node, or install the troth release that matches the program",
+            )
 
 
 class _Reader:

@@ -5,10 +5,13 @@ Never: decodes bytes (`chain/accounts.py` does) and never changes after it was m
 Next: `audits.py`, which tells what is due; `view.py` for the other accounts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
+from typing import Final
 
 from troth_coordinator.rules.ids import (
+    MAX_PARTICIPANTS,
     Address,
     Bitmap,
     Digest,
@@ -58,6 +61,19 @@ class AuditFlag(IntFlag):
     WITHHELD = 256
     FURTHER = 512
     JAILED = 1024
+
+
+MOST: Final[Mapping[str, int]] = {
+    "outcome": 7,
+    "case_outcome": 5,
+    "num_available": 7,
+    "num_jurors": 7,
+    "target": MAX_PARTICIPANTS - 1,
+    "index": MAX_PARTICIPANTS - 1,
+    "verdict": 4,
+}
+"""The largest numbers of an audit's fields, of its seats and of its jurors: those of the enums of
+`troth_attestation`, of the places in the account and in the roster."""
 
 
 class SeatFlag(IntFlag):

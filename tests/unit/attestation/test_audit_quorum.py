@@ -11,6 +11,7 @@ from troth_attestation.panel import Panel, Report
 from troth_attestation.quorum import AuditOutcome, CaseOutcome, SeatFault, case_outcome
 from troth_attestation.sketch import proves
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
+from troth_coordinator.rules.audit_view import MOST
 from troth_coordinator.rules.errors import RangeError
 
 OK, MISMATCH, UNAVAILABLE, INCONCLUSIVE = VerdictKind
@@ -297,3 +298,9 @@ def test_zeros_prove_nothing_beside_a_claim():
         assert proves(kind, TRUE) and not proves(kind, ZEROS)
     for kind in (UNAVAILABLE, INCONCLUSIVE):
         assert proves(kind, ZEROS)
+
+
+def test_the_largest_numbers_on_chain_are_those_of_the_enums():
+    assert MOST["outcome"] == max(AuditOutcome)
+    assert MOST["case_outcome"] == max(CaseOutcome)
+    assert MOST["verdict"] == max(VerdictKind)

@@ -225,6 +225,28 @@ def test_a_number_that_no_enum_knows(kind, name):
         READERS[kind](ADDRESS, dataclasses.replace(account, data=bytes(data)))
 
 
+@pytest.mark.parametrize("name", ["target", "outcome", "case_outcome", "num_available"])
+def test_a_number_of_an_audit_that_the_program_never_writes(name):
+    """An RPC node that flips a bit must not end a participant with an error of an enum."""
+    data = bytearray(blank("Audit").data)
+    data[8 + LAYOUT.field("Audit", name).offset] = 99
+    with pytest.raises(AccountValueError, match=rf"Audit\.{name}: expected at most .*found 99"):
+        READER.audit(ADDRESS, blank("Audit", data=bytes(data)))
+
+
+@pytest.mark.parametrize("place", ["seats", "jurors"])
+@pytest.mark.parametrize("name", ["verdict", "index"])
+def test_a_number_of_a_seat_that_the_program_never_writes(place, name):
+    struct = place[:-1].capitalize()
+    data = bytearray(blank("Audit").data)
+    count = "num_available" if place == "seats" else "num_jurors"
+    data[8 + LAYOUT.field("Audit", count).offset] = 7
+    offset = next(f.offset for f in LAYOUT.structs[struct] if f.name == name)
+    data[8 + LAYOUT.field("Audit", place).offset + offset] = 129
+    with pytest.raises(AccountValueError, match=rf"{struct}\.{name}: .*found 129"):
+        READER.audit(ADDRESS, blank("Audit", data=bytes(data)))
+
+
 @given(
     data=st.binary(min_size=0, max_size=600), kind=st.sampled_from(["Participant", "Checkpoint"])
 )
