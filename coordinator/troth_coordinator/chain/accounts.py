@@ -128,8 +128,10 @@ class AccountReader:
                 JurorView(*juror) for juror in self._juror.read(data[jurors:], audit.num_jurors)
             ),
         )
-        for place in (*found.seats, *found.jurors):
-            _check_numbers(place)
+        for seat in found.seats:
+            _check_numbers(seat)
+        for juror in found.jurors:
+            _check_numbers(juror)
         return found
 
     def _checked(self, kind: str, address: Pubkey, account: Account) -> memoryview:
