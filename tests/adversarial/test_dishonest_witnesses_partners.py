@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from solders.keypair import Keypair
 from support.attacks.judges import (
     FEE,
@@ -82,6 +83,7 @@ async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     await assert_only_paid(run, tale, [mal, *friends])
 
 
+@pytest.mark.long(reason="a second whole run with partners")
 async def test_who_goes_dark_once_it_is_accused_is_convicted_from_the_seats_copies(run_factory):
     """Mal computes nothing, opens what three seats ask for, and is accused. From then on it serves
     its openings to nobody, so that the jury has nothing to judge by.

@@ -99,6 +99,7 @@ async def test_the_session_pays_for_leaving_when_the_owner_cannot(run_factory):
     assert after.status == Status.LEFT
 
 
+@pytest.mark.long(reason="two lives of a member without money")
 async def test_without_a_lamport_anywhere_it_rests_and_a_restart_with_money_goes_on(run_factory):
     """It ends with a message, not in a loop of crashes. A restart without money does the same."""
     run = await run_factory.create(24, **NO_AUDITS)

@@ -27,6 +27,7 @@ def bare(bench, run, key):
     return (*bench.of_run("join", run=run, key=key), *state)
 
 
+@pytest.mark.long(reason="two processes fetch everything, join and train")
 def test_strangers_join_with_the_address_alone_and_train(bench, started):
     """The run's creator serves the files until members do."""
     run = bench.create(*SLOW, *UNSAMPLED, "schedule.rounds=4", "schedule.warmup_rounds=0")

@@ -115,6 +115,7 @@ async def test_a_fork_that_replaces_a_checkpoint_is_followed_at_once(run_factory
     assert 3 in included(run, "ada")[39]
 
 
+@pytest.mark.long(reason="a whole run with a latecomer and an RPC node that lags")
 async def test_a_node_that_lags_behind_a_loaded_checkpoint_starts_no_dispute(run_factory):
     """Of two nodes behind one address the second is a round late, just after a member's jump."""
     run = await run_factory.start(40, names="ada bob cyd dan", **QUIET)

@@ -51,6 +51,7 @@ def run_events(run, name, event):
     return member(run, name).events.named(event)
 
 
+@pytest.mark.long(reason="a second whole run of six; the one with a hub stays")
 async def test_three_of_six_accept_no_connection_and_nobody_loses_anything(run_factory):
     run, chronicle = await run_outbound(run_factory, 12)
     await assert_nobody_lost(run, chronicle, 12)
@@ -97,6 +98,7 @@ async def play_over_store(run_factory, store):
     await assert_nobody_lost(run, chronicle, 8)
 
 
+@pytest.mark.long(reason="a third whole run of six; the one with a hub stays")
 async def test_nobody_accepts_a_connection_and_a_store_is_enough(run_factory, tmp_path):
     await play_over_store(run_factory, f"file://{tmp_path}/store")
     kinds = {path.name for path in (tmp_path / "store").iterdir()}

@@ -5,6 +5,7 @@ The order after a start: first the reveals, then opening sets, then the rest.
 
 from dataclasses import replace
 
+import pytest
 from support.attacks.judges import (
     JUDGED,
     SIX,
@@ -76,6 +77,7 @@ async def test_a_verdict_is_revealed_before_the_weights_are_read(run_factory):
     assert not tale.named("Penalised", index=fay.index)
 
 
+@pytest.mark.long(reason="the same as for a verdict, on a jury")
 async def test_a_vote_of_a_juror_is_revealed_before_the_weights_are_read(run_factory):
     """The same on a jury. Threat T46."""
     run = await run_factory.create(8, **UNSAMPLED)

@@ -100,6 +100,7 @@ async def test_a_dispute_is_not_forgotten_by_a_restart(run_factory, monkeypatch)
     assert events_of(run, "dan", "fetched")
 
 
+@pytest.mark.long(reason="a whole run in which a member is damaged again and again")
 async def test_replays_that_all_differ_are_damage_here_and_others_heal_it(run_factory, monkeypatch):
     """A machine that computes another root each time proves nothing against the majority."""
     run = await run_factory.start(8, names="ada bob cyd dan")

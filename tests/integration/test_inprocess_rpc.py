@@ -164,6 +164,7 @@ def test_with_a_second_node_no_round_is_missed(factory):
     assert_reported(run, names)
 
 
+@pytest.mark.long(reason="a whole run whose RPC node swallows transactions")
 def test_a_node_that_swallows_transactions_holds_up_no_round(factory):
     """The participant cannot commit, but it follows every round, and says what waits."""
 

@@ -255,6 +255,7 @@ async def test_a_slow_holder_is_overtaken_without_waiting_for_its_timeout():
             await taker.fetch(BLOB, [bad.endpoint, honest.endpoint], len(DATA), bytes)
 
 
+@pytest.mark.long(reason="sixty-four servers, a third of which hang")
 async def test_sixty_four_payloads_arrive_although_a_third_of_the_holders_hang():
     async with contextlib.AsyncExitStack() as stack:
         hanging = [await stack.enter_async_context(Hostile(hang)) for _ in range(3)]
