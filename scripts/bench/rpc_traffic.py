@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 CONFIG = Path(__file__).parents[2] / "configs" / "smoke.toml"
 SECONDS_PER_DAY = 86_400
+CLOSED_PORT = 9
 PURPOSES = {
     "getMultipleAccounts": "looks",
     "getSlot": "looks",
@@ -74,6 +75,7 @@ class TrafficOptions(DemoOptions):
     num_rounds: int = 1_000
     audited_ppm: int = 100_000
     """Payloads that are audited; on a public cluster this share, once nobody is new."""
+    has_websocket: bool = True
 
     def settings(self) -> RunSettings:
         """Return the run's settings: the config's, with room for the members."""
@@ -147,10 +149,12 @@ class Line:
     pushes: TcpProxy
 
     @classmethod
-    async def open(cls, stack: AsyncExitStack, chain: EmbeddedLauncher) -> "Line":
+    async def open(
+        cls, stack: AsyncExitStack, chain: EmbeddedLauncher, *, has_websocket: bool = True
+    ) -> "Line":
         """Start the proxies on two neighbouring ports, as nodes have them."""
         answers = await stack.enter_async_context(RpcProxy(chain.rpc_url))
-        above = int(chain.rpc_url.rsplit(":", 1)[1]) + 1
+        above = int(chain.rpc_url.rsplit(":", 1)[1]) + 1 if has_websocket else CLOSED_PORT
         port = _free_pair()
         http = TcpProxy(("127.0.0.1", answers.port), port=port)
         pushes = TcpProxy(("127.0.0.1", above), port=port + 1)
@@ -220,7 +224,10 @@ async def measure(options: TrafficOptions, num_rounds: int, seconds: float) -> M
         policy = SendPolicy(poll_seconds=options.slot_milliseconds / 2_000)
         client = CoordinatorClient(rpc, policy=policy)
         created = await create_run(options, client, EventList())
-        lines = [await Line.open(stack, chain) for _ in options.plans]
+        lines = [
+            await Line.open(stack, chain, has_websocket=options.has_websocket)
+            for _ in options.plans
+        ]
         fleet = Fleet(take_part, _participants(options, created, lines, seconds))
         with ending(fleet):
             reached = Rounds(client, created)
@@ -318,6 +325,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=24.0, help="of one gradient")
     parser.add_argument("--audited-ppm", type=int, default=100_000, help="share of payloads")
+    parser.add_argument("--no-websocket", action="store_true", help="nodes without pushes")
     parser.add_argument("--slot-ms", type=int, default=400)
     parser.add_argument("--out", type=Path, help="folder for logs; without it they are removed")
     parser.add_argument("--json", type=Path, help="file for the numbers")
@@ -328,6 +336,7 @@ def main() -> int:
             num_trainers=arguments.members,
             slot_milliseconds=arguments.slot_ms,
             audited_ppm=arguments.audited_ppm,
+            has_websocket=not arguments.no_websocket,
             seed=1,
         )
         found = asyncio.run(measure(options, arguments.rounds, arguments.seconds))
