@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import AllowPrivate, From, Networked, OfRun, command
+from troth_cli.options import AllowPrivate, From, OfProgram, OfRun, command
 from troth_cli.view.amounts import address
 from troth_cli.view.output import Facts, Output
 
@@ -76,7 +76,7 @@ class FetchOptions(OfRun):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions(Networked):
+class VerifyOptions(OfProgram):
     """Options of `troth checkpoint verify`."""
 
     path: Annotated[
@@ -97,7 +97,7 @@ class VerifyOptions(Networked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions(Networked):
+class ExportOptions(OfProgram):
     """Options of `troth checkpoint export`."""
 
     source: Annotated[

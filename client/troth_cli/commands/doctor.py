@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import Hubs, Networked, command
+from troth_cli.options import Hubs, OfProgram, command
 from troth_cli.settings import use_config_files
 from troth_cli.view.output import Output
 
@@ -27,7 +27,7 @@ def _take_file(context: typer.Context, text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoctorOptions(Networked):
+class DoctorOptions(OfProgram):
     """Options of `troth doctor`."""
 
     run_address: Annotated[

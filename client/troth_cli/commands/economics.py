@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from troth_cli.errors import InputError
-from troth_cli.options import Networked, Settings, command
+from troth_cli.options import OfProgram, Settings, command
 from troth_cli.view.amounts import address, lamports, ppm, sol
 from troth_cli.view.output import Facts, Grid, Output
 
@@ -26,7 +26,7 @@ _USUAL_COST = Fraction(4, 5)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EconomicsOptions(Networked):
+class EconomicsOptions(OfProgram):
     """Options of `troth run economics`."""
 
     run_address: Annotated[
