@@ -13,6 +13,7 @@ from troth_cli.view.amounts import sol
 from troth_cli.view.chain import key_text
 from troth_cli.view.output import Facts, Json
 from troth_coordinator.rules.settings import RunSettings
+from troth_coordinator.rules.units import in_units
 from troth_coordinator.rules.view import RunFlag, RunView
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def run_values(view: RunView, program: object) -> dict[str, Json]:
 
 
 def run_blocks(view: RunView, program: object) -> Sequence[Facts]:
-    """Return the same for people, without the parameters."""
+    """Return the same for people, the parameters in units; windows count 400 ms a slot."""
     values = run_values(view, program)
     money = [(name.replace("_", " "), sol(int(getattr(view, name)))) for name in _MONEY]
     plain = [
@@ -66,7 +67,9 @@ def run_blocks(view: RunView, program: object) -> Sequence[Facts]:
         for name, value in values.items()
         if name not in ("params", "run_id") and not name.endswith("_lamports")
     ]
-    return [Facts(plain), Facts(money, "money")]
+    params = asdict(view.params) | {"admission": view.params.admission.name.lower()}
+    chosen = [(name.replace("_", " "), value) for name, value in in_units(params).items()]
+    return [Facts(plain), Facts(money, "money"), Facts(chosen, "parameters")]
 
 
 def created_values(created: "Created", settings: RunSettings, out: Path) -> dict[str, Json]:
