@@ -88,7 +88,10 @@ class VerifyOptions(OfProgram):
         ),
     ]
     run_address: Annotated[
-        str, typer.Option("--run", metavar="RUN", help="The run, if the files do not name it.")
+        str,
+        typer.Option(
+            "--run", metavar="RUN", help="The run or its file, if the weights do not name it."
+        ),
     ] = ""
     round: Annotated[
         Optional[int],  # noqa: UP045  typer reads it at run time
