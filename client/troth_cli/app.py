@@ -27,6 +27,7 @@ _MODULES: Final = {
     "claim": "membership",
     "hub": "hub",
     "status": "status",
+    "plot": "plot",
     "doctor": "doctor",
     "calibrate": "calibrate",
     "localnet": "localnet",

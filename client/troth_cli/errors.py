@@ -8,6 +8,7 @@
         │   └── KeyFileExistsError    a new key would overwrite a file
         ├── InputError                an address, an amount or a choice that cannot be read
         ├── OutputFileError           a result cannot be written where it was asked for
+        ├── EventLogError             a file that is no event log, or shows no round
         ├── SettingsError             a table of the config file that is for the command line
         ├── FundsError                the key cannot pay for what was asked
         ├── DiskSpaceError            the disk has no room for what was asked
@@ -54,6 +55,10 @@ class InputError(CommandError):
 
 class OutputFileError(CommandError):
     """A result cannot be written where it was asked for."""
+
+
+class EventLogError(CommandError):
+    """A file is no event log, or its events show no closed round."""
 
 
 class SettingsError(CommandError):
