@@ -6,6 +6,7 @@ import socket
 
 import pytest
 from support.network import SOL, last_json, prepare_text, processes, refused_check
+from support.recorded import scalars, scrape
 
 pytestmark = pytest.mark.processes
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
@@ -45,11 +46,15 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     unsampled = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
     run = bench.create(*PATIENT, *unsampled, "schedule.rounds=5", "schedule.warmup_rounds=0")
     one = joined(bench.join_arguments(run, "a"), "one")
-    two = joined((*bench.join_arguments(run, "b"), "--stake-sol", "0.5"), "two")
+    board, port = bench.folder / "board", free_port()
+    recorded = ("--log-to", f"tensorboard:{board}", "--metrics", f"127.0.0.1:{port}")
+    two = joined((*bench.join_arguments(run, "b"), "--stake-sol", "0.5", *recorded), "two")
     two.wait_for("joined")
     shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="b"))
     assert shown["stake_lamports"] == SOL // 2, "more than the least stake"
     one.wait_for("round_closed round=0")
+    two.wait_for("round_closed round=0")
+    assert scrape(port)["troth_stake_lamports"] == SOL // 2
     one.signal(signal.SIGTERM)
     code, values = one.end()
     assert code == 0, one.notes()
@@ -72,6 +77,10 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     assert shown["num_participants"] == 2
     events = (bench.folder / "state-a" / "events.jsonl").read_text()
     assert '"event":"round_closed"' in events
+    assert set(scalars(board)["loss/own"]) == set(range(5))
+    states = [bench.folder / f"state-{name}" for name in ("a", "b")]
+    plotted = bench.cli.json("plot", *states, "--out", bench.folder / "run.svg")
+    assert plotted["rounds"] == 5
     pay_out_and_close(bench, run)
 
 
@@ -190,6 +199,8 @@ def test_a_port_in_use_costs_no_stake(bench):
         ({"data": "none"}, "ManifestError"),
         ({"key": "none"}, "KeyFileMissingError"),
         ({"session-sol": "much"}, "InputError"),
+        ({"log-to": "wandb:project"}, "InputError"),
+        ({"metrics": "0.0.0.0:9100"}, "InputError"),
         ({"rpc": "http://127.0.0.1:9"}, "RpcUnreachableError"),
     ],
 )

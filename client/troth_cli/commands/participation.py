@@ -137,6 +137,23 @@ class WitnessOptions(AsOwner):
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
     ] = None
+    log_to: Annotated[
+        list[str],
+        typer.Option(
+            "--log-to",
+            metavar="tensorboard:DIR",
+            help="Write losses, bytes, seconds, stake, rewards and fees for TensorBoard;"
+            " may be repeated.",
+        ),
+    ] = field(default_factory=list)
+    metrics: Annotated[
+        str,
+        typer.Option(
+            "--metrics",
+            metavar="HOST:PORT",
+            help="Serve metrics for Prometheus on this machine, like 127.0.0.1:9100.",
+        ),
+    ] = ""
     anyway: Annotated[
         bool,
         typer.Option("--anyway", help="Join although this machine seems too slow or unreachable."),
@@ -193,6 +210,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     from troth_cli.workflows.checks import rows_json
     from troth_cli.workflows.join import join as take_part
     from troth_cli.workflows.join_request import JoinRequest
+    from troth_cli.workflows.recording import recording
     from troth_coordinator.chain.priority import PriorityPolicy
 
     run = address(options.run_address, "RUN")
@@ -226,6 +244,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         allow_private=options.allow_private,
         fetches_data=options.data is None,
         data_from=tuple(options.data_from),
+        recording=recording(options.log_to, options.metrics),
         priority=PriorityPolicy.parse(
             options.priority_fee,
             lamports(options.priority_cap_sol, "--priority-cap-sol"),

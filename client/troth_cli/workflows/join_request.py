@@ -11,6 +11,7 @@ from typing import Final
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_cli.workflows.recording import Recording
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
@@ -49,4 +50,5 @@ class JoinRequest:
     allow_private: bool = False
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
+    recording: Recording = field(default_factory=Recording)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)

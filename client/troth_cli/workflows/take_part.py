@@ -71,14 +71,14 @@ def _participate(
     rotation = Rotation(removing=partial(keep_duties, request.state))
     log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
 
-    events = EventSinks(log, EventLines(output, OF_A_PARTICIPANT))
-
     def spare_log(ports: Ports) -> Ports:
         ports.store.room.add(log.drop_older)
         return ports
 
     try:
-        return asyncio.run(participate(settings, events, spare_log))
+        with request.recording.sinks(str(request.owner.pubkey()), output) as others:
+            events = EventSinks(log, EventLines(output, OF_A_PARTICIPANT), *others)
+            return asyncio.run(participate(settings, events, spare_log))
     except asyncio.CancelledError:
         # The second signal cancels what is under way.
         raise KeyboardInterrupt from None
