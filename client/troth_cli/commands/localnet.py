@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from troth_cli.local_chain import UseValidator, ValidatorPath, validator_launcher
 from troth_cli.options import Common, Networked, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Facts, Output
@@ -32,19 +33,8 @@ def register(app: typer.Typer) -> None:
 class UpOptions(Common):
     """Options of `troth localnet up`."""
 
-    # `--validator [PATH]`: a flag, and the one argument that it may bring.
-    path: Annotated[
-        Optional[Path],  # noqa: UP045  typer reads it at run time
-        typer.Argument(metavar="PATH", help="With --validator: its binary.", show_default=False),
-    ] = None
-    validator: Annotated[
-        bool,
-        typer.Option(
-            "--validator",
-            help="Run solana-test-validator (from PATH of the shell, or the path that follows)"
-            " instead of the embedded chain.",
-        ),
-    ] = False
+    path: ValidatorPath = None
+    validator: UseValidator = False
     port: Annotated[
         int,
         typer.Option(
@@ -130,16 +120,9 @@ def airdrop(options: AirdropOptions, output: Output) -> None:
 def _launcher(options: UpOptions) -> "Launcher":
     if options.validator and options.ledger is not None:
         raise typer.BadParameter("--ledger is for the embedded chain: leave out --validator")
-    if options.validator:
-        from troth_localnet.validator import ValidatorLauncher, ValidatorOptions
-
-        return ValidatorLauncher(
-            ValidatorOptions(
-                binary=options.path, port=options.port, slot_milliseconds=options.slot_ms
-            )
-        )
-    if options.path is not None:
-        raise typer.BadParameter(f"{options.path} needs --validator before it")
+    chosen = validator_launcher(options.validator, options.path, options.slot_ms, options.port)
+    if chosen is not None:
+        return chosen
     from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 
     return EmbeddedLauncher(
