@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from troth_cli.interrupts import raise_again
 from troth_cli.listing import Choices, listing
@@ -149,11 +150,15 @@ Body = Callable[[Options, Output], None]
 
 
 def command(
-    app: typer.Typer, name: str, options: type[Options], choices: Choices | None = None
+    app: typer.Typer,
+    name: str,
+    options: type[Options],
+    choices: Choices | None = None,
+    kind: type[TyperCommand] | None = None,
 ) -> Callable[[Body[Options]], Body[Options]]:
     """Register the decorated function as a command; its docstring is the help text.
 
-    `choices` makes a list that its help ends with.
+    `choices` makes a list that its help ends with. `kind` parses the command line in its own way.
     """
 
     def register(body: Body[Options]) -> Body[Options]:
@@ -169,7 +174,7 @@ def command(
         call.__annotations__ = {p.name: p.annotation for p in parameters}
         call.__doc__ = body.__doc__
         call.__name__ = body.__name__
-        app.command(name, cls=None if choices is None else listing(choices))(call)
+        app.command(name, cls=kind if choices is None else listing(choices))(call)
         return body
 
     return register
