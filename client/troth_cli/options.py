@@ -107,7 +107,7 @@ class Common:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Networked(Common):
+class OnCluster(Common):
     """Options of commands that talk to a chain."""
 
     rpc: Annotated[
@@ -121,6 +121,12 @@ class Networked(Common):
             " Where one fails, the next is asked; what decides money or weights is compared.",
         ),
     ] = field(default_factory=lambda: [LOCAL_RPC])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Networked(OnCluster):
+    """Options of commands that talk to the program on a chain."""
+
     program_id: Annotated[
         str,
         typer.Option(

@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 
 from troth_cli.errors import InputError
 from troth_cli.local_chain import UseValidator, ValidatorPath, validator_launcher
-from troth_cli.options import Common, Networked, command
+from troth_cli.options import Common, OnCluster, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Facts, Output
 
@@ -61,7 +61,7 @@ class UpOptions(Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AirdropOptions(Networked):
+class AirdropOptions(OnCluster):
     """Options of `troth localnet airdrop`."""
 
     to: Annotated[

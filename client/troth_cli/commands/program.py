@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Optional
 
 import typer
 
-from troth_cli.options import Networked, command
+from troth_cli.options import OnCluster, command
 from troth_cli.view.amounts import address, sol
 from troth_cli.view.output import Facts, Output
 
@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeployOptions(Networked):
+class DeployOptions(OnCluster):
     """Options of `troth program deploy`."""
 
     key: Annotated[
@@ -86,19 +86,19 @@ class DeployOptions(Networked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions(Networked):
+class ShowOptions(OnCluster):
     """Options of `troth program show`."""
 
-    program: Annotated[
+    where: Annotated[
         str, typer.Argument(metavar="ADDRESS", help="A program id, or a buffer of a deploy.")
     ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions(Networked):
+class VerifyOptions(OnCluster):
     """Options of `troth program verify`."""
 
-    program: Annotated[str, typer.Argument(metavar="ADDRESS", help="The program id.")]
+    where: Annotated[str, typer.Argument(metavar="ADDRESS", help="The program id.")]
     image: Annotated[
         Optional[Path],  # noqa: UP045  typer reads it at run time
         typer.Option(
@@ -108,10 +108,10 @@ class VerifyOptions(Networked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloseOptions(Networked):
+class CloseOptions(OnCluster):
     """Options of `troth program close`."""
 
-    program: Annotated[
+    where: Annotated[
         str, typer.Argument(metavar="ADDRESS", help="A buffer of a deploy, or a program id.")
     ]
     key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file of its authority.")]
@@ -177,7 +177,7 @@ def show(options: ShowOptions, output: Output) -> None:
     from troth_coordinator.chain.loader import read_buffer
     from troth_coordinator.chain.unhurried import UnhurriedRpc
 
-    where = address(options.program, "ADDRESS")
+    where = address(options.where, "ADDRESS")
 
     async def work() -> None:
         async with UnhurriedRpc.over(options.rpc) as rpc:
@@ -205,7 +205,7 @@ def verify(options: VerifyOptions, output: Output) -> None:
     from troth_cli.workflows.verify_program import compare, comparison_facts, comparison_values
     from troth_coordinator.chain.unhurried import UnhurriedRpc
 
-    where = address(options.program, "ADDRESS")
+    where = address(options.where, "ADDRESS")
     named = None if options.image is None else options.image.read_bytes()
 
     async def work() -> bool:
@@ -232,7 +232,7 @@ def close(options: CloseOptions, output: Output) -> None:
     from troth_cli.workflows.close_program import close_program, look
     from troth_coordinator.chain.unhurried import UnhurriedRpc
 
-    where = address(options.program, "ADDRESS")
+    where = address(options.where, "ADDRESS")
     key = read_key(options.key, output.warn)
 
     async def work() -> None:
