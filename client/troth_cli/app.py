@@ -34,6 +34,7 @@ _MODULES: Final = {
     "data": "data",
     "keys": "keys",
     "run": "run",
+    "program": "program",
     "case": "case",
     "checkpoint": "checkpoint",
     "debug": "debug",

@@ -11,6 +11,8 @@
         ├── EventLogError             a file that is no event log, or shows no round
         ├── SettingsError             a table of the config file that is for the command line
         ├── FundsError                the key cannot pay for what was asked
+        ├── DeployError               a program that cannot be deployed as it was asked for
+        │   └── DeployStoppedError    a deploy that was begun and not finished; its buffer is named
         ├── DiskSpaceError            the disk has no room for what was asked
         ├── PushError                 a holder that files were offered to cannot be reached
         ├── OtherRunError             a run that is not what was asked for
@@ -67,6 +69,14 @@ class SettingsError(CommandError):
 
 class FundsError(CommandError):
     """The key cannot pay for what was asked."""
+
+
+class DeployError(CommandError):
+    """A program cannot be deployed as it was asked for; nothing was sent."""
+
+
+class DeployStoppedError(DeployError):
+    """A deploy that was begun did not finish; the message names its buffer and what it holds."""
 
 
 class DiskSpaceError(CommandError):

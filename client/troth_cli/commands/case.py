@@ -85,7 +85,7 @@ def list_(options: OfRun, output: Output) -> None:
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             await client.read_run(run)
             found = [of_account(audit) for audit in await client.find_audits(run)]
         rows = [
@@ -126,7 +126,7 @@ def show(options: OfCase, output: Output) -> None:
     kind = AuditKind[workflow.kind_name(options.kind)]
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             key = (options.round, options.target, int(kind))
             case, events = await read_case(client, at, key)
@@ -166,7 +166,7 @@ def open_(options: OpenOptions, output: Output) -> None:
     claim = workflow.claim_of(options.round, options.target, options.kind, options.subject)
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             challenger = workflow.Signer(client, at, key)
             bond = await challenger.check(claim)
@@ -218,7 +218,7 @@ def _answer(options: OfCase, key_file: Path, output: Output, step: str, done: st
     kind = AuditKind[workflow.kind_name(options.kind)]
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             signer = workflow.Signer(client, at, key)
             send = signer.appeal if step == "appeal" else signer.reverse

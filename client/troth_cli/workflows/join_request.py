@@ -25,7 +25,10 @@ ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """The options of the command line, read but not yet checked against the run."""
+    """The options of the command line, read but not yet checked against the run.
+
+    `program` is the program's address, None for the packaged one's.
+    """
 
     rpc_urls: tuple[str, ...]
     run: Pubkey
@@ -52,3 +55,4 @@ class JoinRequest:
     data_from: tuple[str, ...] = ()
     recording: Recording = field(default_factory=Recording)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
+    program: Pubkey | None = None
