@@ -145,14 +145,16 @@ def create(options: CreateOptions, output: Output) -> None:
 def show(options: OfRun, output: Output) -> None:
     """Show the Run account: phase, parameters, money."""
     from troth_cli.connection import connect, run_async
+    from troth_cli.slot_time import slot_time
     from troth_cli.view.run import run_blocks, run_values
 
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
         async with connect(options.rpc) as client:
-            view = await client.read_run(run)
-        output.result(run_values(view), *run_blocks(view))
+            view, slot = await client.read_run(run), await slot_time(client.rpc)
+        values = run_values(view) | {"slot_micros": slot.micros}
+        output.result(values, *run_blocks(view, slot))
 
     run_async(work())
 
