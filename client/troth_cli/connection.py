@@ -31,15 +31,19 @@ _UPGRADEABLE_BYTES: Final = 36
 
 
 @asynccontextmanager
-async def connect(urls: str | Sequence[str]) -> AsyncIterator[CoordinatorClient]:
+async def connect(
+    urls: str | Sequence[str], program: Pubkey | None
+) -> AsyncIterator[CoordinatorClient]:
     """Yield a client whose network has the program, over one address or several.
+
+    `program` is the program's address, None for the packaged one's.
 
     A node that asks to wait is waited for. Raises RpcError (no node, or no Solana node at the
     address) and ProgramIdError. If a transaction fails in a way that our program never does, and
     the code is another's, raises ForeignProgramError.
     """
     async with UnhurriedRpc.over([urls] if isinstance(urls, str) else urls) as rpc:
-        client = CoordinatorClient(rpc)
+        client = CoordinatorClient(rpc, program)
         await client.check_program()
         try:
             yield client

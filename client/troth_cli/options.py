@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -20,6 +20,9 @@ from troth_cli.interrupts import raise_again
 from troth_cli.listing import Choices, listing
 from troth_cli.settings import use_config_files
 from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from solders.pubkey import Pubkey
 
 LOCAL_RPC = "http://127.0.0.1:8899"
 """The default address of `troth localnet up`."""
@@ -117,6 +120,23 @@ class Networked(Common):
             " Where one fails, the next is asked; what decides money or weights is compared.",
         ),
     ] = field(default_factory=lambda: [LOCAL_RPC])
+    program_id: Annotated[
+        str,
+        typer.Option(
+            "--program-id",
+            metavar="ADDRESS",
+            envvar="TROTH_PROGRAM",
+            help="Address of the program; else that of the packaged one.",
+            show_default=False,
+        ),
+    ] = ""
+
+    @property
+    def program(self) -> "Pubkey | None":
+        """The address of the program, None for that of the packaged one; InputError."""
+        from troth_cli.view.amounts import address
+
+        return address(self.program_id, "--program-id") if self.program_id else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,7 +87,7 @@ class Bench:
         """Lamports of a key."""
 
         async def work() -> int:
-            async with connect(self.rpc) as client:
+            async with connect(self.rpc, None) as client:
                 return await client.balance(self.address(name))
 
         return run_async(work())
@@ -128,7 +128,7 @@ class Bench:
         """Join on chain without any client at work."""
 
         async def work() -> None:
-            async with connect(self.rpc) as client:
+            async with connect(self.rpc, None) as client:
                 at = RunAddresses.of(await client.read_run(Pubkey.from_string(run)), PROGRAM)
                 for name in names:
                     self.key(name)
@@ -146,7 +146,7 @@ class Bench:
         """Let a run with these members open and close a round in which nobody works."""
 
         async def work() -> None:
-            async with connect(self.rpc) as client:
+            async with connect(self.rpc, None) as client:
                 address = Pubkey.from_string(run)
                 at = RunAddresses.of(await client.read_run(address), PROGRAM)
                 crank = Crank(client, at, self.keypair("authority"))

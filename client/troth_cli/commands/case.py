@@ -112,7 +112,7 @@ def list_(options: ListOptions, output: Output) -> None:
     key = None if options.key is None else read_key(options.key, output.warn).pubkey()
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             found = await list_cases(
                 client,
                 run,
@@ -146,7 +146,7 @@ def show(options: OfCase, output: Output) -> None:
     kind = AuditKind[workflow.kind_name(options.kind)]
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             network, slot = await client.snapshot(run), await slot_time(client.rpc)
             at = RunAddresses.of(network.run, client.program_id)
             key = (options.round, options.target, int(kind))
@@ -188,7 +188,7 @@ def open_(options: OpenOptions, output: Output) -> None:
     claim = workflow.claim_of(options.round, options.target, options.kind, options.subject)
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             challenger = workflow.Signer(client, at, key)
             bond = await challenger.check(claim)
@@ -240,7 +240,7 @@ def _answer(options: OfCase, key_file: Path, output: Output, step: str, done: st
     kind = AuditKind[workflow.kind_name(options.kind)]
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             signer = workflow.Signer(client, at, key)
             send = signer.appeal if step == "appeal" else signer.reverse

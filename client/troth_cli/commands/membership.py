@@ -139,7 +139,7 @@ def as_owner(
     run, owner = address(options.run_address, "RUN"), key.pubkey()
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             require_joined(await client.read_participant(run, owner), run, owner)
             slot = await slot_time(client.rpc)

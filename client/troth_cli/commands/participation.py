@@ -204,6 +204,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     state = options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}"
     request = JoinRequest(
         rpc_urls=tuple(options.rpc),
+        program=options.program,
         run=run,
         config=settings.config,
         data=options.data or state / "data",

@@ -124,9 +124,9 @@ def create(options: CreateOptions, output: Output) -> None:
         output.warn(warning)
 
     async def work() -> tuple["Created", Path]:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             output.note("Computing the first weights and their root.")
-            planned = creation.plan(settings, key, council, options.name)
+            planned = creation.plan(settings, key, council, options.name, options.program)
             out = options.out or Path(f"run-{str(planned.run)[:8]}.toml")
             text = run_file_text(str(planned.run), settings)
             check_run_file(out, text)
@@ -151,10 +151,10 @@ def show(options: OfRun, output: Output) -> None:
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             view, slot = await client.read_run(run), await slot_time(client.rpc)
-        values = run_values(view) | {"slot_micros": slot.micros}
-        output.result(values, *run_blocks(view, slot))
+        values = run_values(view, client.program_id) | {"slot_micros": slot.micros}
+        output.result(values, *run_blocks(view, client.program_id, slot))
 
     run_async(work())
 
@@ -240,7 +240,7 @@ def close(options: AsAuthority, output: Output) -> None:
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             sent = await close_accounts(client, run, key)
         values = {
             "run": str(run),
@@ -268,7 +268,7 @@ def _as_authority(
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             sent = await act(Authority(client, at, key))
             view = await client.read_run(run)

@@ -62,7 +62,7 @@ def show(options: AsOwner, output: Output) -> None:
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             view = await client.snapshot(run)
             participant = await client.read_participant(run, owner)
             require_joined(participant, run, owner)

@@ -63,7 +63,7 @@ def status(options: StatusOptions, output: Output) -> None:
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             network = await client.snapshot(run)
             participants = await _participants(client, network)
             audits = await client.find_audits(run) if network.run.num_audits else []

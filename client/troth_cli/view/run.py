@@ -32,10 +32,11 @@ _MONEY = (
 )
 
 
-def run_values(view: RunView) -> dict[str, Json]:
+def run_values(view: RunView, program: object) -> dict[str, Json]:
     """Return all fields of a Run account, hashes in hex, addresses in base58."""
     values: dict[str, Json] = {
         "run": key_text(view.address),
+        "program": str(program),
         "authority": key_text(view.authority),
         "council": key_text(view.council),
         "phase": view.phase.name.lower(),
@@ -58,9 +59,9 @@ def run_values(view: RunView) -> dict[str, Json]:
     return values
 
 
-def run_blocks(view: RunView, slot: SlotTime) -> Sequence[Facts]:
+def run_blocks(view: RunView, program: object, slot: SlotTime) -> Sequence[Facts]:
     """Return the same for people; of the parameters only the windows, with their times."""
-    values = run_values(view)
+    values = run_values(view, program)
     money = [(name.replace("_", " "), sol(int(getattr(view, name)))) for name in _MONEY]
     plain = [
         (name.replace("_", " "), value)

@@ -67,7 +67,7 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
 
     Raises InputError for a stake below the least, and the errors of a chain that cannot be asked.
     """
-    async with connect(request.rpc_urls) as client:
+    async with connect(request.rpc_urls, request.program) as client:
         view = await client.snapshot(request.run)
         cluster = None if request.allow_private else await public_cluster(client.rpc)
         check_announced(request.endpoint, cluster)

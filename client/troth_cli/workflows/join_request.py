@@ -24,7 +24,10 @@ ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """The options of the command line, read but not yet checked against the run."""
+    """The options of the command line, read but not yet checked against the run.
+
+    `program` is the program's address, None for the packaged one's.
+    """
 
     rpc_urls: tuple[str, ...]
     run: Pubkey
@@ -50,3 +53,4 @@ class JoinRequest:
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
+    program: Pubkey | None = None

@@ -170,4 +170,5 @@ def _settings(
         hubs=request.hubs,
         stores=request.stores,
         allow_private=request.allow_private,
+        program="" if request.program is None else str(request.program),
     )
