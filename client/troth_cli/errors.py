@@ -21,6 +21,7 @@
         ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
         ├── JoinRefusedError          checks that speak against a deposit
+        ├── NotDueError               rewards or stake that may not be paid out yet
         └── NotJoinedError            the key takes no part in the run
 
 Owns: the classes. Never: errors of a part. Next: `failures.py`, which prints errors of every tree.
@@ -118,6 +119,17 @@ class NotInVainError(CommandError):
 
 class NotJoinedError(CommandError):
     """The key takes no part in the run."""
+
+
+class NotDueError(CommandError):
+    """Nothing may be paid out yet; `name` is the program's refusal, `found` says what is due when.
+
+    Raised for `claim` and `withdraw`.
+    """
+
+    def __init__(self, expected: str, found: str, next_step: str, subject: str, name: str) -> None:
+        super().__init__(expected, found, next_step, subject)
+        self.name = name
 
 
 class JoinRefusedError(CommandError):

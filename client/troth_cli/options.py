@@ -121,6 +121,23 @@ class OnCluster(Common):
             " Where one fails, the next is asked; what decides money or weights is compared.",
         ),
     ] = field(default_factory=lambda: [LOCAL_RPC])
+    program_id: Annotated[
+        str,
+        typer.Option(
+            "--program-id",
+            metavar="ADDRESS",
+            envvar="TROTH_PROGRAM",
+            help="Address of the program; else that of the packaged one.",
+            show_default=False,
+        ),
+    ] = ""
+
+    @property
+    def program(self) -> "Pubkey | None":
+        """The address of the program, None for that of the packaged one; InputError."""
+        from troth_cli.view.amounts import address
+
+        return address(self.program_id, "--program-id") if self.program_id else None
 
 
 @dataclass(frozen=True, kw_only=True)

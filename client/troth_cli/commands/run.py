@@ -145,14 +145,16 @@ def create(options: CreateOptions, output: Output) -> None:
 def show(options: OfRun, output: Output) -> None:
     """Show the Run account: phase, parameters, money."""
     from troth_cli.connection import connect, run_async
+    from troth_cli.slot_time import slot_time
     from troth_cli.view.run import run_blocks, run_values
 
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
-            view = await client.read_run(run)
-        output.result(run_values(view, client.program_id), *run_blocks(view, client.program_id))
+            view, slot = await client.read_run(run), await slot_time(client.rpc)
+        values = run_values(view, client.program_id) | {"slot_micros": slot.micros}
+        output.result(values, *run_blocks(view, client.program_id, slot))
 
     run_async(work())
 
