@@ -76,7 +76,11 @@ async def read_slashes(
 
     `newest` bounds how many of them are read. `read_case` adds verdicts and votes to a case.
     """
-    events = await client.history(at.vault, newest)
+    return slashes_in(await client.history(at.vault, newest))
+
+
+def slashes_in(events: Sequence[Event]) -> Slashes:
+    """Return the cases and fines of a run from its events, oldest first."""
     of_key: defaultdict[AuditKey, list[Event]] = defaultdict(list)
     for event in events:
         key = key_of(event)
