@@ -32,6 +32,14 @@ class StatusOptions(OfRun):
             show_default=False,
         ),
     ] = None
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Go on showing the run until it ends or Ctrl-C: a picture on a terminal of 80"
+            " columns, else a line per closed round; with --json an object per change.",
+        ),
+    ] = False
     hub: Hubs = field(default_factory=list)
     allow_private: AllowPrivate = False
 
@@ -49,6 +57,9 @@ def status(options: StatusOptions, output: Output) -> None:
     the newest round signed; members are asked for it for a second or two. Of participants on this
     machine it shows the priority fees, and for how many rounds their session keys can pay.
     """
+    if options.watch:
+        _watch(options, output)
+        return
     from troth_cli.connection import connect, run_async
     from troth_cli.observe.observer import Observer, ObserverSettings
     from troth_cli.view.payers import payer_grids, payer_values
@@ -74,5 +85,24 @@ def status(options: StatusOptions, output: Output) -> None:
         values = {**seen.to_json(), "payers": payers}
         blocks = [*status_blocks(seen), *slash_grids(seen.slashes), *payer_grids(payers)]
         output.result(values, *blocks)
+
+    run_async(work())
+
+
+def _watch(options: StatusOptions, output: Output) -> None:
+    from troth_cli.connection import connect, run_async
+    from troth_cli.observe.observer import ObserverSettings
+    from troth_cli.workflows.watch import watch
+
+    run = address(options.run_address, "RUN")
+    settings = ObserverSettings(
+        rpc_urls=tuple(options.rpc),
+        others=tuple(options.hub),
+        allow_private=options.allow_private,
+    )
+
+    async def work() -> None:
+        async with connect(options.rpc) as client:
+            await watch(client, run, settings, output)
 
     run_async(work())

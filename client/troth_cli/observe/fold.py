@@ -11,7 +11,7 @@ from troth_cli.view.amounts import number_or_none
 from troth_cli.view.chain import key_text
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audits import run_clock
-from troth_coordinator.rules.ids import NONE, RoundIndex
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.oversight import Oversight, warnings_of
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import attendance, is_transition_due
@@ -32,7 +32,7 @@ from troth_coordinator.rules.view import (
 VOID_STREAK = 2
 """So many void rounds in a row are worth a warning: at three the run halts."""
 
-LastLosses = Mapping[int, tuple[RoundIndex, int]]
+LastLosses = Mapping[int, tuple[int, int]]
 """The last known loss of a participant by index: its round and micro-nats."""
 
 
@@ -99,7 +99,7 @@ def participant_seen(
     entry: EntryView,
     view: NetworkView,
     account: ParticipantView | None,
-    loss: tuple[RoundIndex, int] | None = None,
+    loss: tuple[int, int] | None = None,
 ) -> ParticipantSeen:
     """Return one entry of the roster."""
     buckets = Buckets(entry.bucket_window, entry.bucket_amount)

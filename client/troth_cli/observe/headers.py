@@ -17,7 +17,6 @@ from troth_client.run_files.files import LIMITS
 from troth_client.transport.base import BlobId, BlobKind, Transport
 from troth_client.transport.endpoint import is_store
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.ids import RoundIndex
 from troth_coordinator.rules.view import RoundView
 
 MOST_TRIES: Final = 3
@@ -48,7 +47,7 @@ class HeaderReader:
         others: Sequence[str],
         clock: Callable[[], float],
     ) -> None:
-        self.last_losses: dict[int, tuple[RoundIndex, int]] = {}
+        self.last_losses: dict[int, tuple[int, int]] = {}
         self._transport = transport
         self._book = book
         self._others = tuple(others)

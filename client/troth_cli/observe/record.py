@@ -190,9 +190,14 @@ class Observation:
         known = (one for one in reversed(self.rounds) if one.mean_loss_micro is not None)
         return next(known, None)
 
-    def to_json(self, rounds_from: int = 0) -> dict[str, Json]:
-        """Return the whole record as one object; only rounds from `rounds_from` on are listed."""
+    def to_json(self, rounds_from: int = 0, since: "Observation | None" = None) -> dict[str, Json]:
+        """Return the record as one object.
+
+        Only rounds from `rounds_from` on are listed, and only those that differ from `since`.
+        """
         newest, known = self.newest, self.newest_with_loss
+        before = set() if since is None else set(since.rounds)
+        listed = (one for one in self.rounds if one.chain.round >= rounds_from)
         return {
             **_plain(self.run),
             "slot": self.slot,
@@ -201,7 +206,7 @@ class Observation:
             "last_loss_micro": None if known is None else known.mean_loss_micro,
             "last_loss_round": None if known is None else known.chain.round,
             "time_left": self.time_left.to_json(),
-            "rounds": [one.to_json() for one in self.rounds if one.chain.round >= rounds_from],
+            "rounds": [one.to_json() for one in listed if one not in before],
             "first_round": self.first_round,
             "num_rounds_dropped": self.num_dropped,
             "participants": [one.to_json() for one in self.participants],
