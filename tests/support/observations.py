@@ -6,8 +6,9 @@ from typing import Any
 from support.views import entry, network, roster, run_view
 from troth_audit.rounds import ClosedRound
 from troth_cli.observe.fold import participants_seen, run_seen
-from troth_cli.observe.record import Observation, RoundLoss, RoundSeen
+from troth_cli.observe.record import Observation, RoundSeen
 from troth_cli.observe.time_left import TimeLeft
+from troth_client.telemetry.losses import RoundLoss
 from troth_coordinator.rules.ids import Bitmap
 from troth_coordinator.rules.oversight import Oversight
 

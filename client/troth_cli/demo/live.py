@@ -5,7 +5,6 @@ reads anything but events.
 Next: `troth_client.telemetry.display`.
 """
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
@@ -14,11 +13,10 @@ from rich.console import Console
 
 from troth_cli.demo.options import DemoOptions
 from troth_cli.view.screen import Screen
-from troth_client.model.shapes import trainable_shapes
+from troth_client.model.shapes import num_parameters
 from troth_client.telemetry.board import Board
 from troth_client.telemetry.display import audit_text, draw, headline
 from troth_client.telemetry.event_log import EventTail
-from troth_coordinator.rules.config import ModelSection
 
 
 class Stream:
@@ -53,8 +51,3 @@ class Stream:
 
     def __exit__(self, *_: object) -> None:
         self._screen.__exit__(None, None, None)
-
-
-def num_parameters(model: ModelSection) -> int:
-    """Return the number of trainable parameters of a model."""
-    return sum(math.prod(shape) for shape in trainable_shapes(model).values())

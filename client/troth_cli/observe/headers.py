@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from troth_audit.rounds import closed_round
-from troth_cli.observe.losses import read_losses, round_loss
+from troth_cli.observe.losses import read_losses
 from troth_cli.observe.round_book import RoundBook
 from troth_client.errors import ClientError
 from troth_client.run_files.fetch import parse_config
 from troth_client.run_files.files import LIMITS
+from troth_client.telemetry.losses import round_loss
 from troth_client.transport.base import BlobId, BlobKind, Transport
 from troth_client.transport.endpoint import is_store
 from troth_coordinator.rules import bitmap
@@ -92,7 +93,7 @@ class HeaderReader:
                 self.last_losses[index] = (round_, loss)
         chain = closed_round(one.account)
         if chain is not None:
-            self._book.put_loss(chain, round_loss(one.losses))
+            self._book.put_loss(chain, round_loss(one.losses.values()))
         self._wanted[round_] = one
         if one.is_complete or one.num_tries >= MOST_TRIES:
             del self._wanted[round_]

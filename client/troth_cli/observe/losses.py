@@ -1,19 +1,16 @@
 """The losses of a round, from the signed headers that members, hubs and stores serve.
 
-Owns: whom to ask for a header, for how long, and what counts as a loss.
-Never: trusts a holder: a header has its hash on chain, and its signature is checked. Never
-trusts a trainer either: the loss is what it says, so one odd number must not spoil the mean.
-Next: `troth_client/transport/exchange.py` for one fetch.
+Owns: for how long holders are asked for a header, and its checks.
+Never: trusts a holder: a header has its hash on chain, and its signature is checked.
+Next: `troth_client/telemetry/losses.py` for the mean, which one odd loss cannot spoil.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 from typing import Final
 
 from troth_attestation import header as headers
 from troth_attestation.errors import HeaderFieldError
-from troth_cli.observe.record import RoundLoss
 from troth_client.errors import ClientError
 from troth_client.transport.base import BlobId, BlobKind, Transport
 from troth_client.transport.exchange import Patience
@@ -26,11 +23,6 @@ ROUND_SECONDS: Final = 12.0
 """All headers of a round may take so long together."""
 MOST_HOLDERS: Final = 6
 """So many are asked for one header: its trainer first."""
-MOST_MICRO: Final = 1_000 * 10**6
-"""No loss is larger: at 1,000 nats a model gives each right token the chance e^-1000."""
-ODD_FACTOR: Final = 10
-ODD_MICRO: Final = 10**6
-"""A loss is odd above ten times the median and one nat."""
 SIGNED_BYTES: Final = headers.HEADER_BYTES + headers.SIGNATURE_BYTES
 
 HoldersOf = Callable[[int], Sequence[str]]
@@ -57,21 +49,6 @@ async def read_losses(
             one.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
     return {**known, **{index: loss for index, loss in found.items() if loss is not None}}
-
-
-def round_loss(losses: Mapping[int, int]) -> RoundLoss:
-    """Return mean and median of the losses that a trainer can have had."""
-    sound = [loss for loss in losses.values() if 0 <= loss <= MOST_MICRO]
-    if not sound:
-        return RoundLoss(num_known=len(losses), num_odd=len(losses))
-    middle = median(sound)
-    near = [loss for loss in sound if loss <= ODD_FACTOR * middle + ODD_MICRO]
-    return RoundLoss(
-        mean_micro=round(sum(near) / len(near)),
-        median_micro=round(middle),
-        num_known=len(losses),
-        num_odd=len(losses) - len(near),
-    )
 
 
 async def _read(

@@ -18,21 +18,7 @@ from troth_cli.observe.time_left import TimeLeft
 from troth_cli.view.cases import case_values
 from troth_cli.view.output import Json
 from troth_cli.view.slashes import slash_values
-
-
-@dataclass(frozen=True, slots=True)
-class RoundLoss:
-    """The training loss of a round, from the signed headers of its included payloads.
-
-    Telemetry: a trainer writes what it likes, and nothing checks it. `num_known`: headers that were
-    found. `num_odd` of them are left out of the mean: no loss can be like that, or it is far from
-    the others.
-    """
-
-    mean_micro: int | None = None
-    median_micro: int | None = None
-    num_known: int = 0
-    num_odd: int = 0
+from troth_client.telemetry.losses import RoundLoss
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ of 100,000 rounds keeps its shape, with ever larger steps towards its beginning.
 from collections.abc import Iterable
 
 from troth_audit.rounds import ClosedRound
-from troth_cli.observe.record import RoundLoss, RoundSeen
+from troth_cli.observe.record import RoundSeen
+from troth_client.telemetry.losses import RoundLoss
+from troth_client.telemetry.thinning import superfluous
 
 
 class RoundBook:
@@ -65,8 +67,7 @@ class RoundBook:
         return tuple(self._rounds.values())
 
     def _thin_out(self) -> None:
-        while len(self._rounds) > self._most:
-            older = list(self._rounds)[: len(self._rounds) // 2]
-            for round_ in older[1::2]:
+        while dropped := superfluous(list(self._rounds), self._most):
+            for round_ in dropped:
                 del self._rounds[round_]
-                self.num_dropped += 1
+            self.num_dropped += len(dropped)

@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from statistics import median, quantiles
 from typing import Final
 
 from troth_audit.rounds import ClosedRound
 from troth_cli.slot_time import STATED, STATED_SLOT_MICROS, SlotTime
 from troth_cli.view.output import Json
+from troth_client.telemetry.spread import LEAST_ROUNDS, RECENT_ROUNDS, spread_of
 from troth_coordinator.rules.phase import Phase
 
 LEAST_SECONDS: Final = 1.0
@@ -24,10 +24,6 @@ LEAST_SLOTS: Final = 4
 """The pace is known once so many seconds and slots lie between two looks."""
 WINDOW_SECONDS: Final = 120.0
 """The pace is that of the last two minutes."""
-LEAST_ROUNDS: Final = 3
-"""So many measured rounds make an estimate."""
-RECENT_ROUNDS: Final = 16
-"""The last rounds, by which the next ones are judged."""
 WITHOUT: Final = {
     Phase.WAITING_FOR_MEMBERS: "the run waits for members",
     Phase.PAUSED: "the run is paused",
@@ -112,11 +108,10 @@ def estimate(at: Position, rounds: Sequence[ClosedRound], slot_time: SlotTime) -
     if at.phase in WITHOUT:
         return TimeLeft(num_left, reason=WITHOUT[at.phase])
     spans = _spans(rounds, at)
-    if len(spans) < LEAST_ROUNDS:
+    spread = spread_of(spans)
+    if spread is None:
         reason = f"too few rounds have closed: {len(spans)} of {LEAST_ROUNDS} measured"
         return TimeLeft(num_left, num_measured=len(spans), reason=reason)
-    low, _, high = quantiles(spans, n=4, method="inclusive")
-    typical = float(median(spans))
     warmup = (at.slots_left or 0) if at.phase == Phase.WARMUP else 0
     spent = 0 if at.open_slot is None else max(0, at.slot - at.open_slot)
 
@@ -128,12 +123,12 @@ def estimate(at: Position, rounds: Sequence[ClosedRound], slot_time: SlotTime) -
 
     return TimeLeft(
         num_rounds=num_left,
-        slots=slots(typical),
-        slots_low=slots(low),
-        slots_high=slots(high),
-        seconds=seconds(typical),
-        seconds_low=seconds(low),
-        seconds_high=seconds(high),
+        slots=slots(spread.middle),
+        slots_low=slots(spread.low),
+        slots_high=slots(spread.high),
+        seconds=seconds(spread.middle),
+        seconds_low=seconds(spread.low),
+        seconds_high=seconds(spread.high),
         slot_micros=slot_time.micros,
         is_slot_time_measured=slot_time.is_measured,
         num_measured=len(spans),

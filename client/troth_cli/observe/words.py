@@ -4,13 +4,9 @@ Owns: units and how much is said about what is not known. Never: a number that w
 Next: `../view/status.py` and `../watch/`, which print the words.
 """
 
-from typing import Final
-
 from troth_cli.observe.record import Observation, RoundSeen
 from troth_cli.observe.time_left import TimeLeft
-
-MICRO: Final = 10**6
-_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+from troth_client.telemetry.parts import duration, nats
 
 
 def loss_text(seen: Observation) -> str:
@@ -29,11 +25,6 @@ def voices(one: RoundSeen) -> str:
     return f"{text}, {odd} odd" if odd else text
 
 
-def nats(micro: int | None) -> str:
-    """Return micro-nats as nats with three decimals; nothing for None."""
-    return "" if micro is None else f"{micro / MICRO:.3f}"
-
-
 def time_left_text(left: TimeLeft) -> str:
     """Return the estimate with its range, or why there is none."""
     if left.seconds is None or left.seconds_low is None or left.seconds_high is None:
@@ -44,17 +35,3 @@ def time_left_text(left: TimeLeft) -> str:
     span = "" if low == high else f", {low} to {high}"
     paced = "" if left.is_slot_time_measured else f" at {left.slot_micros / 1e6:g} s a slot"
     return f"about {duration(left.seconds)}{span}{paced}, without halts"
-
-
-def duration(seconds: float) -> str:
-    """Return seconds in the two largest units that matter, like `3 h 20 min`."""
-    rest = max(0, round(seconds))
-    for place, (length, name) in enumerate(_UNITS):
-        if rest < length:
-            continue
-        text = f"{rest // length} {name}"
-        if place + 1 < len(_UNITS):
-            smaller, unit = _UNITS[place + 1]
-            text += f" {rest % length // smaller} {unit}" if rest % length >= smaller else ""
-        return text
-    return "0 s"

@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from troth_cli.observe.record import Observation, ParticipantSeen
-from troth_cli.observe.words import MICRO, duration, nats, time_left_text, voices
+from troth_cli.observe.words import time_left_text, voices
 from troth_cli.view.amounts import LAMPORTS_PER_SOL
 from troth_cli.view.run_lines import case_line, slash_line
-from troth_client.telemetry.parts import clean, head, loss_line
+from troth_client.telemetry.parts import MICRO, clean, duration, head, loss_line, nats
 
 NUM_EVENTS: Final = 3
 """So many cases, and so many slashes, are shown: the newest ones."""

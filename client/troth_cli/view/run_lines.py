@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from troth_audit.cases import CaseFile
 from troth_audit.slashes import Slash
 from troth_cli.observe.record import Observation, RoundSeen
-from troth_cli.observe.words import nats, time_left_text, voices
+from troth_cli.observe.words import time_left_text, voices
 from troth_cli.view.amounts import sol
 from troth_cli.view.cases import case_values, kind_text
+from troth_client.telemetry.parts import nats
 
 
 def first_lines(seen: Observation) -> Iterator[str]:

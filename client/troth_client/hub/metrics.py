@@ -6,7 +6,7 @@ Next: `process.py`, which shows this page at /metrics.
 
 from collections.abc import Mapping
 
-from troth_client.transport.server import Tally
+from troth_client.transport.tally import Tally
 
 
 def metrics(tally: Tally, numbers: Mapping[str, int]) -> str:

@@ -52,7 +52,7 @@ def headline(board: Board, num_parameters: int) -> str:
     payload = max((line.payload_bytes for line in board.peers.values()), default=0)
     return (
         f"round {board.num_closed} of {board.num_rounds}: training loss {losses[-1]:.3f},"
-        f" payload {payload:,} bytes ({_share(payload, num_parameters)} of dense),"
+        f" payload {payload:,} bytes ({dense_share(payload, num_parameters)} of dense),"
         f" {len(board.peers)} peers"
     )
 
@@ -87,7 +87,7 @@ def _row(peer: PeerLine, num_parameters: int) -> list[str]:
         str(max(peer.round, 0)),
         loss,
         payload,
-        _share(peer.payload_bytes, num_parameters),
+        dense_share(peer.payload_bytes, num_parameters),
         str(peer.num_included),
         str(peer.num_judged) if peer.num_judged else "",
         f"{peer.fees / SOL:.6f}",
@@ -115,7 +115,8 @@ def _audits(board: Board) -> list[RenderableType]:
     return [clean(audit_text(board, audit), "red") for audit in shown]
 
 
-def _share(payload_bytes: int, num_parameters: int) -> str:
+def dense_share(payload_bytes: int, num_parameters: int) -> str:
+    """Return a payload as a part of a dense bf16 gradient: `1/142`; nothing for no payload."""
     if not payload_bytes:
         return ""
     return f"1/{DENSE_BYTES_PER_PARAMETER * num_parameters // payload_bytes}"

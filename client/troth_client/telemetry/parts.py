@@ -16,6 +16,8 @@ from troth_client.telemetry.printable import one_line
 
 BARS: Final = "▁▂▃▄▅▆▇█"
 CURVE_WIDTH: Final = 48
+MICRO: Final = 10**6
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def clean(words: object, style: str = "") -> Text:
@@ -48,6 +50,25 @@ def loss_line(losses: Sequence[float], name: str = "loss") -> Text:
         return Text(f"{name}: waiting for the first round", style="dim")
     words = f"{name} {losses[0]:.3f} → {losses[-1]:.3f}  {curve(losses)}"
     return Text(words, style="green", no_wrap=True, overflow="crop")
+
+
+def nats(micro: int | None) -> str:
+    """Return micro-nats as nats with three decimals; nothing for None."""
+    return "" if micro is None else f"{micro / MICRO:.3f}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in the two largest units that matter, like `3 h 20 min`."""
+    rest = max(0, round(seconds))
+    for place, (length, name) in enumerate(_UNITS):
+        if rest < length:
+            continue
+        text = f"{rest // length} {name}"
+        if place + 1 < len(_UNITS):
+            smaller, unit = _UNITS[place + 1]
+            text += f" {rest % length // smaller} {unit}" if rest % length >= smaller else ""
+        return text
+    return "0 s"
 
 
 def _squeezed(values: Sequence[float], width: int) -> list[float]:

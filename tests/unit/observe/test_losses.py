@@ -10,8 +10,8 @@ from support.views import BALLOT, round_view
 from troth_attestation import header as headers
 from troth_attestation.errors import HeaderFieldError, HeaderSignatureError
 from troth_cli.observe import losses
-from troth_cli.observe.losses import SIGNED_BYTES, checked_loss, read_losses, round_loss
-from troth_cli.observe.record import RoundLoss
+from troth_cli.observe.losses import SIGNED_BYTES, checked_loss, read_losses
+from troth_client.telemetry.losses import RoundLoss, round_loss
 from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_reader
 
@@ -48,7 +48,7 @@ async def read_from(*holders, round_=None):
     ],
 )
 def test_an_absurd_loss_is_counted_and_left_out(told, mean, median, num_odd):
-    found = round_loss(dict(enumerate(told)))
+    found = round_loss(told)
     assert found == RoundLoss(mean, median, len(told), num_odd)
 
 

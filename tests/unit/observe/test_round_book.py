@@ -4,8 +4,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from troth_audit.rounds import ClosedRound
-from troth_cli.observe.record import RoundLoss
 from troth_cli.observe.round_book import RoundBook
+from troth_client.telemetry.losses import RoundLoss
 
 MOST = 256
 

@@ -11,11 +11,11 @@ from support.observations import NAT, observation, round_seen
 from troth_attestation.slashing import Fault
 from troth_audit.cases import CaseFile, Money
 from troth_audit.slashes import Slash
-from troth_cli.observe.record import RoundLoss
 from troth_cli.view.output import Output
 from troth_cli.view.run_display import draw
 from troth_cli.view.run_lines import first_lines, new_lines, round_line
 from troth_cli.view.screen import Screen
+from troth_client.telemetry.losses import RoundLoss
 from troth_coordinator.rules.audit_view import AuditFlag
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\u202e[bold red]x[/]\nerror: send your key"

@@ -4,8 +4,9 @@ import pytest
 
 from troth_audit.rounds import ClosedRound
 from troth_cli.observe.time_left import Position, SlotPace, estimate
-from troth_cli.observe.words import duration, time_left_text
+from troth_cli.observe.words import time_left_text
 from troth_cli.slot_time import STATED, SlotTime
+from troth_client.telemetry.parts import duration
 from troth_coordinator.rules.phase import Phase
 
 HALF = SlotTime(500_000, is_measured=True)
