@@ -134,6 +134,10 @@ class Output:
         """Return a console on stderr, for displays that draw themselves."""
         return self._console(self.err)
 
+    def screen(self) -> "Console":
+        """Return a console on stdout, for results that draw themselves."""
+        return self._console(self.out)
+
     @property
     def out(self) -> TextIO:
         """Standard output, or what stands for it."""

@@ -48,6 +48,7 @@ class JoinRequest:
     goes_on_anyway: bool = False
     only_checks: bool = False
     is_agreed: bool = False
+    is_plain: bool = False
     hubs: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     allow_private: bool = False

@@ -262,13 +262,17 @@ class CoordinatorClient:
         return [
             event
             for signature in reversed(found[:newest])
-            for event in await self._events_of(signature)
+            for event in await self.events_of(signature) or ()
         ]
 
-    async def _events_of(self, signature: Signature) -> tuple[Event, ...]:
+    async def events_of(self, signature: Signature) -> tuple[Event, ...] | None:
+        """Return our events of one transaction; None while the node has no record of it.
+
+        Raises EventsMissingError as `history` does.
+        """
         record = await self.rpc.transaction(signature)
         if record is None:
-            return ()
+            return None
         parsed = self._events.read(record)
         if not parsed.is_complete:
             raise EventsMissingError(str(signature))
