@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.commands import economics
-from troth_cli.options import AsAuthority, Networked, OfRun, Settings, command
+from troth_cli.options import ELSE_KEY, AsAuthority, Networked, OfRun, Settings, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Output
 
@@ -38,7 +38,8 @@ class CreateOptions(Networked):
         Path, typer.Option("--data", metavar="DIR", help="Data set that the run is bound to.")
     ]
     key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="Key file of the run's authority.")
+        Path,
+        typer.Option("--key", metavar="FILE", help=f"Key file of the run's authority; {ELSE_KEY}"),
     ]
     fund: Annotated[
         str, typer.Option("--fund", metavar="SOL", help="Initial money of the reward pool.")
