@@ -56,6 +56,8 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     two.wait_for("joined")
     shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="b"))
     assert shown["stake_lamports"] == SOL // 2, "more than the least stake"
+    before, _, after = two.notes().partition("what a stake of 0.5 SOL can lose:")
+    assert "joined" in after and "joined" not in before, "before the deposit"
     one.wait_for("round_closed round=0")
     two.wait_for("round_closed round=0")
     assert scrape(port)["troth_stake_lamports"] == SOL // 2
@@ -77,6 +79,7 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
         assert shown["phase"] == "finished"
         assert shown["root"] == values["root"]
     assert "resumed" in again.notes()
+    assert "can lose" not in again.notes(), "its stake is there already"
     assert endpoint(again) == endpoint(one)
     assert shown["num_participants"] == 2
     events = (bench.folder / "state-a" / "events.jsonl").read_text()

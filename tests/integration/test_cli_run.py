@@ -61,6 +61,27 @@ def test_creating_again_creates_nothing_twice_and_fills_up_the_pool(bench):
     assert bench.create(name="other") != first["run"]
 
 
+def test_a_dry_run_shows_costs_windows_and_losses_and_sends_nothing(bench):
+    words = (*bench.create_arguments(fund="0.25", name="dry"), "--dry-run")
+    before = bench.balance("authority")
+    planned = bench.cli.json(*words)
+    assert planned["is_created"] is False
+    assert planned["fund_lamports"] == SOL // 4
+    assert planned["losses_lamports"]["no_openings"] == [18_000_000, 36_000_000, 50_000_000]
+    assert planned["losses_lamports"]["work"] == [SOL // 20, SOL // 10]
+    shown = bench.cli.ok(*words).out
+    assert "120 slots, about 2.4 seconds" in shown, "the Commit window, in slots of 20 ms"
+    assert "0.018 SOL, then 0.036 SOL, then 0.05 SOL" in shown
+    assert bench.balance("authority") == before
+    assert not (bench.folder / "dry.toml").exists()
+    created = bench.cli.json(*bench.create_arguments(fund="0.25", name="dry"))
+    assert created["run"] == planned["run"]
+    paid = before - bench.balance("authority")
+    told = planned["rent_and_fees_lamports"] + planned["fund_lamports"]
+    assert abs(paid - told) < SOL // 10_000
+    assert created["losses_lamports"] == planned["losses_lamports"]
+
+
 def test_an_interrupted_creation_is_completed(bench):
     """The account is funded for the first transactions only, then topped up."""
     rent_of_half = 0.6

@@ -13,12 +13,13 @@ from troth_cli.slot_time import SlotTime
 from troth_cli.view.amounts import sol
 from troth_cli.view.chain import key_text
 from troth_cli.view.output import Facts, Json
+from troth_cli.view.terms import losses_block, losses_values
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import RunFlag, RunView
 
 if TYPE_CHECKING:
-    from troth_cli.workflows.create import Created
+    from troth_cli.workflows.create import Created, Plan
 
 _MONEY = (
     "total_stake",
@@ -93,6 +94,7 @@ def created_values(created: "Created", settings: RunSettings, out: Path) -> dict
         "genesis_root": view.genesis_root.hex(),
         "reward_pool_lamports": view.reward_pool,
         "min_stake_lamports": view.params.min_stake_lamports,
+        "losses_lamports": losses_values(view.params, view.params.min_stake_lamports),
         "fee_lamports": sum(one.fee_lamports for one in created.transactions),
         "num_transactions": len(created.transactions),
         "settings": settings.model_dump(mode="json"),
@@ -113,4 +115,38 @@ def created_blocks(created: "Created", out: Path) -> list[Facts | str]:
         ("fees", sol(sum(one.fee_lamports for one in created.transactions))),
     ]
     is_new = "Created." if created.is_new else "It existed already; nothing was created twice."
-    return [Facts(rows), is_new]
+    params = view.params
+    return [Facts(rows), losses_block(params, params.min_stake_lamports), is_new]
+
+
+def planned_values(planned: "Plan", fund_lamports: int) -> dict[str, Json]:
+    """Return what a creation would make and cost, for JSON."""
+    params = planned.terms.params
+    return {
+        "run": str(planned.run),
+        "is_created": False,
+        "config_hash": planned.terms.config_hash.hex(),
+        "manifest_hash": planned.terms.manifest_hash.hex(),
+        "genesis_root": planned.terms.genesis_root.hex(),
+        "rent_and_fees_lamports": planned.price,
+        "fund_lamports": fund_lamports,
+        "min_stake_lamports": params.min_stake_lamports,
+        "losses_lamports": losses_values(params, params.min_stake_lamports),
+        "settings": planned.settings.model_dump(mode="json"),
+    }
+
+
+def planned_blocks(planned: "Plan", fund_lamports: int, slot: SlotTime) -> list[Facts | str]:
+    """Return the same for people, with the windows of the run."""
+    params = planned.terms.params
+    rows = [
+        ("run", planned.run),
+        ("config hash", planned.terms.config_hash.hex()),
+        ("rent and fees", f"about {sol(planned.price)}; `troth run close` gives the rent back"),
+        ("reward pool", sol(fund_lamports)),
+        ("reward", f"{sol(params.reward_per_payload)} for an included payload"),
+        ("witness pay", f"{sol(params.witness_fee)} for a verdict"),
+        ("stake to join", sol(params.min_stake_lamports)),
+    ]
+    losses = losses_block(params, params.min_stake_lamports)
+    return [Facts(rows), windows_block(params, slot), losses, "Nothing was sent."]

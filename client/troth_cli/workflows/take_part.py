@@ -18,6 +18,7 @@ from solders.keypair import Keypair
 from troth_cli.view.amounts import sol
 from troth_cli.view.checks import checks_lines
 from troth_cli.view.output import Output
+from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
 from troth_cli.workflows.join import Joined, stop_if_refused
@@ -62,6 +63,8 @@ def take_part(
     if request.only_checks:
         return Joined(rows, None)
     if not looked.is_member:
+        for line in losses_lines(looked.view.run.params, looked.stake):
+            output.note(line)
         _ask(request, looked.stake, output)
     return Joined(rows, _participate(_settings(request, session, listen), request, output))
 
