@@ -48,6 +48,7 @@ class JoinRequest:
     hubs: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     allow_private: bool = False
+    validate_every: int = 0
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)

@@ -168,4 +168,5 @@ def _settings(
         hubs=request.hubs,
         stores=request.stores,
         allow_private=request.allow_private,
+        validate_every=request.validate_every,
     )
