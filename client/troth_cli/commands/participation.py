@@ -250,6 +250,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         hubs=tuple(options.hub),
         stores=tuple(options.store),
         allow_private=options.allow_private,
+        validate_every=settings.hints.validate_every,
         fetches_data=options.data is None,
         data_from=tuple(options.data_from),
         recording=recording(options.log_to, options.metrics),

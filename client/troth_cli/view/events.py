@@ -58,6 +58,8 @@ OF_A_PARTICIPANT: Final = frozenset(
         "file_damaged",
         "disk_full",
         "events_lost",
+        "validated",
+        "validation_skipped",
         "ended",
     }
 )
@@ -71,6 +73,7 @@ BESIDE_A_VIEW: Final = OF_A_PARTICIPANT - {
     "audit_changed",
     "fetching",
     "replaying",
+    "validated",
     "ended",
 }
 """Events that are printed above a live view, which shows the others."""

@@ -52,6 +52,7 @@ class JoinRequest:
     hubs: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     allow_private: bool = False
+    validate_every: int = 0
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
     recording: Recording = field(default_factory=Recording)

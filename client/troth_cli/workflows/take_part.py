@@ -177,4 +177,5 @@ def _settings(
         stores=request.stores,
         allow_private=request.allow_private,
         program="" if request.program is None else str(request.program),
+        validate_every=request.validate_every,
     )
