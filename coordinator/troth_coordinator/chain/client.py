@@ -40,7 +40,13 @@ from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.pricing import CapReport, Pricing
 from troth_coordinator.chain.priority import PriorityPolicy
-from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, Account, BytesAt, Rpc
+from troth_coordinator.chain.rpc import (
+    MAX_ACCOUNTS_PER_CALL,
+    Account,
+    BytesAt,
+    Rpc,
+    TransactionRecord,
+)
 from troth_coordinator.chain.sender import ConfirmedTransaction, Sender, SendPolicy, Sleeper
 from troth_coordinator.rules.audit_view import AuditKey, AuditView
 from troth_coordinator.rules.ids import Slot
@@ -257,25 +263,42 @@ class CoordinatorClient:
         are left out; `newest` bounds how many are read. Raises EventsMissingError for a node that
         keeps transactions without their inner calls.
         """
+        return [
+            event
+            for signature in reversed(await self.signatures_of(address, newest))
+            for event in await self._events_of(signature)
+        ]
+
+    async def signatures_of(self, address: Pubkey, newest: int | None = None) -> list[Signature]:
+        """Return the transactions that name an account, failed ones too, newest first.
+
+        `newest` bounds how many; a node may have forgotten old ones.
+        """
         found: list[Signature] = []
         while page := await self.rpc.signatures(address, before=found[-1] if found else None):
             found += page
             if newest is not None and len(found) >= newest:
                 break
-        return [
-            event
-            for signature in reversed(found[:newest])
-            for event in await self._events_of(signature)
-        ]
+        return found[:newest]
 
-    async def _events_of(self, signature: Signature) -> tuple[Event, ...]:
+    async def landed(
+        self, signature: Signature
+    ) -> tuple[TransactionRecord, tuple[Event, ...]] | None:
+        """Return the record of a transaction and our events in it; None where the node has none.
+
+        Raises EventsMissingError for a node that keeps transactions without their inner calls.
+        """
         record = await self.rpc.transaction(signature)
         if record is None:
-            return ()
+            return None
         parsed = self._events.read(record)
         if not parsed.is_complete:
             raise EventsMissingError(str(signature))
-        return parsed.events
+        return record, parsed.events
+
+    async def _events_of(self, signature: Signature) -> tuple[Event, ...]:
+        found = await self.landed(signature)
+        return () if found is None else found[1]
 
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""
