@@ -38,7 +38,7 @@ $(VENV)/bin/python:
 	scripts/create_venv.sh $(VENV)
 $(VENV)/.train: pyproject.toml | $(VENV)/bin/python
 	@echo "troth: installing (PyTorch is about 3 GB with its CUDA libraries; once)" >&2
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[train,localnet]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[train,localnet,plot]'
 	@touch $@
 $(VENV)/.dev: pyproject.toml | $(VENV)/.train
 	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[dev]'

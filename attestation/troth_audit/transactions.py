@@ -36,7 +36,7 @@ async def read_transactions(
 
     Raises RpcError, and EventsMissingError for a node that keeps no inner calls.
     """
-    signatures = await client.signatures_of(address, newest + 1)
+    signatures = await client.rpc.signatures(address)
     found = [(signature, await client.landed(signature)) for signature in signatures[:newest]]
     lines = tuple(
         TransactionLine(

@@ -12,14 +12,18 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from troth_cli.interrupts import raise_again
 from troth_cli.listing import Choices, listing
 from troth_cli.settings import use_config_files
 from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from solders.pubkey import Pubkey
 
 LOCAL_RPC = "http://127.0.0.1:8899"
 """The default address of `troth localnet up`."""
@@ -103,7 +107,7 @@ class Common:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Networked(Common):
+class OnCluster(Common):
     """Options of commands that talk to a chain."""
 
     rpc: Annotated[
@@ -117,6 +121,46 @@ class Networked(Common):
             " Where one fails, the next is asked; what decides money or weights is compared.",
         ),
     ] = field(default_factory=lambda: [LOCAL_RPC])
+    program_id: Annotated[
+        str,
+        typer.Option(
+            "--program-id",
+            metavar="ADDRESS",
+            envvar="TROTH_PROGRAM",
+            help="Address of the program; else that of the packaged one.",
+            show_default=False,
+        ),
+    ] = ""
+
+    @property
+    def program(self) -> "Pubkey | None":
+        """The address of the program, None for that of the packaged one; InputError."""
+        from troth_cli.view.amounts import address
+
+        return address(self.program_id, "--program-id") if self.program_id else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Networked(OnCluster):
+    """Options of commands that talk to the program on a chain."""
+
+    program_id: Annotated[
+        str,
+        typer.Option(
+            "--program-id",
+            metavar="ADDRESS",
+            envvar="TROTH_PROGRAM",
+            help="Address of the program; else that of the packaged one.",
+            show_default=False,
+        ),
+    ] = ""
+
+    @property
+    def program(self) -> "Pubkey | None":
+        """The address of the program, None for that of the packaged one; InputError."""
+        from troth_cli.view.amounts import address
+
+        return address(self.program_id, "--program-id") if self.program_id else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,11 +193,15 @@ Body = Callable[[Options, Output], None]
 
 
 def command(
-    app: typer.Typer, name: str, options: type[Options], choices: Choices | None = None
+    app: typer.Typer,
+    name: str,
+    options: type[Options],
+    choices: Choices | None = None,
+    kind: type[TyperCommand] | None = None,
 ) -> Callable[[Body[Options]], Body[Options]]:
     """Register the decorated function as a command; its docstring is the help text.
 
-    `choices` makes a list that its help ends with.
+    `choices` makes a list that its help ends with. `kind` parses the command line in its own way.
     """
 
     def register(body: Body[Options]) -> Body[Options]:
@@ -169,7 +217,7 @@ def command(
         call.__annotations__ = {p.name: p.annotation for p in parameters}
         call.__doc__ = body.__doc__
         call.__name__ = body.__name__
-        app.command(name, cls=None if choices is None else listing(choices))(call)
+        app.command(name, cls=kind if choices is None else listing(choices))(call)
         return body
 
     return register

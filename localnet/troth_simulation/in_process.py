@@ -117,7 +117,7 @@ class InProcessRun:
         authority = _key("authority", seed)
         chain.airdrop(authority.pubkey(), 1_000 * SOL)
         run_id = H("troth:inprocess", u64(seed))
-        run = run_address(authority.pubkey(), run_id)
+        run = run_address(authority.pubkey(), run_id, client.program_id)
         terms = RunTerms(
             run_id=run_id,
             config_hash=settings.config.config_hash(),

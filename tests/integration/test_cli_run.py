@@ -78,6 +78,7 @@ def test_the_text_for_people_names_run_money_and_file(bench):
     run = done.out.split()[1]
     shown = bench.cli.ok(*bench.of_run("run", "show", run=run))
     assert "waiting_for_members" in shown.out
+    assert "120 slots, about 2.4 seconds" in shown.out, "slots of 20 ms"
     assert run in bench.cli.ok(*bench.of_run("status", run=run)).out
 
 
@@ -197,14 +198,15 @@ def test_leaving_withdrawing_and_claiming_say_what_is_left(bench):
     (ticket,) = left["unbonding"]
     assert ticket["lamports"] == 100_000_000
     assert ticket["matures_slot"] > left["at_slot"] + 3_000
-    for words, name in (
-        (("leave",), "AlreadyLeaving"),
-        (("claim",), "NothingToClaim"),
-        (("withdraw",), "NothingToWithdraw"),
+    for word, kind, name in (
+        ("leave", "ProgramRefusedError", "AlreadyLeaving"),
+        ("claim", "NotDueError", "NothingToClaim"),
+        ("withdraw", "NotDueError", "NothingToWithdraw"),
     ):
-        error = bench.cli.refused(*bench.of_run(*words, run=run, key="a"))
-        assert error["kind"] == "ProgramRefusedError"
-        assert error["name"] == name
+        error = bench.cli.refused(*bench.of_run(word, run=run, key="a"))
+        assert (error["kind"], error["name"]) == (kind, name)
+    assert f"0.1 SOL at slot {ticket['matures_slot']}, in " in error["found"]
+    assert "slots, about " in error["found"]
     bench.key("stranger")
     for words in (("leave",), ("claim",), ("withdraw",)):
         error = bench.cli.refused(*bench.of_run(*words, run=run, key="stranger"))

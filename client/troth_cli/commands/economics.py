@@ -164,7 +164,7 @@ def _params(options: EconomicsOptions) -> "tuple[ParamsView, JudgeSection]":
     run = address(options.run_address, "RUN")
 
     async def read() -> "ParamsView":
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             return (await client.read_run(run)).params
 
     return run_async(read()), settings.config.judge

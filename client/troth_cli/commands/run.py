@@ -124,9 +124,9 @@ def create(options: CreateOptions, output: Output) -> None:
         output.warn(warning)
 
     async def work() -> tuple["Created", Path]:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             output.note("Computing the first weights and their root.")
-            planned = creation.plan(settings, key, council, options.name)
+            planned = creation.plan(settings, key, council, options.name, options.program)
             out = options.out or Path(f"run-{str(planned.run)[:8]}.toml")
             text = run_file_text(str(planned.run), settings)
             check_run_file(out, text)
@@ -145,14 +145,16 @@ def create(options: CreateOptions, output: Output) -> None:
 def show(options: OfRun, output: Output) -> None:
     """Show the Run account: phase, parameters, money."""
     from troth_cli.connection import connect, run_async
+    from troth_cli.slot_time import slot_time
     from troth_cli.view.run import run_blocks, run_values
 
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
-            view = await client.read_run(run)
-        output.result(run_values(view), *run_blocks(view))
+        async with connect(options.rpc, options.program) as client:
+            view, slot = await client.read_run(run), await slot_time(client.rpc)
+        values = run_values(view, client.program_id) | {"slot_micros": slot.micros}
+        output.result(values, *run_blocks(view, client.program_id, slot))
 
     run_async(work())
 
@@ -238,7 +240,7 @@ def close(options: AsAuthority, output: Output) -> None:
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             sent = await close_accounts(client, run, key)
         values = {
             "run": str(run),
@@ -266,7 +268,7 @@ def _as_authority(
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             sent = await act(Authority(client, at, key))
             view = await client.read_run(run)

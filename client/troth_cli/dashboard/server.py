@@ -12,7 +12,6 @@ The server listens on loopback only. A page of another origin cannot read it: no
 sent, and a request that names another host is refused (DNS rebinding).
 """
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from importlib import resources
@@ -21,7 +20,7 @@ from typing import Final
 from aiohttp import web
 
 from troth_cli.dashboard.feed import Feed, UnknownSubjectError
-from troth_cli.errors import AddressInUseError
+from troth_client.transport.errors import EndpointInUseError
 from troth_coordinator.chain.errors import ChainError
 
 HOST: Final = "127.0.0.1"
@@ -54,7 +53,7 @@ class DashboardServer:
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> str:
-        """Listen; return the address of the page. Raises AddressInUseError."""
+        """Listen; return the address of the page. Raises EndpointInUseError."""
         app = web.Application(middlewares=[self._checked])
         app.add_routes(
             [
@@ -73,7 +72,7 @@ class DashboardServer:
             await site.start()
         except OSError as error:
             await self._runner.cleanup()
-            raise AddressInUseError(
+            raise EndpointInUseError(
                 f"a free port at {HOST}:{self._port}",
                 error.strerror or str(error),
                 "Name another one with --port, or leave it out.",
@@ -106,10 +105,7 @@ class DashboardServer:
         return web.Response(body=found.read_bytes(), content_type=kind, charset="utf-8")
 
     async def _state(self, _request: web.Request) -> web.Response:
-        state = self._feed.state()
-        if state is None:
-            return _json({"error": "the run has not been read yet"}, status=503)
-        return _json(state)
+        return _json(self._feed.state())
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Send the whole state, then each change, until the page is closed."""
@@ -121,7 +117,7 @@ class DashboardServer:
             await answer.prepare(request)
             async for state in self._feed.follow():
                 await answer.write(f"event: state\ndata: {json.dumps(state)}\n\n".encode())
-        except (ConnectionError, asyncio.TimeoutError):
+        except (TimeoutError, ConnectionError):
             pass  # the page was closed
         finally:
             self._num_streams -= 1

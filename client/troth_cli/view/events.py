@@ -62,6 +62,19 @@ OF_A_PARTICIPANT: Final = frozenset(
     }
 )
 
+BESIDE_A_VIEW: Final = OF_A_PARTICIPANT - {
+    "phase",
+    "trained",
+    "round_closed",
+    "judged",
+    "judged_case",
+    "audit_changed",
+    "fetching",
+    "replaying",
+    "ended",
+}
+"""Events that are printed above a live view, which shows the others."""
+
 
 class EventLines:
     """An event sink that prints. `names`: what is printed; None for everything."""

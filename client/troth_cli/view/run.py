@@ -9,9 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth_cli.slot_time import SlotTime
 from troth_cli.view.amounts import sol
 from troth_cli.view.chain import key_text
 from troth_cli.view.output import Facts, Json
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import RunFlag, RunView
 
@@ -30,10 +32,11 @@ _MONEY = (
 )
 
 
-def run_values(view: RunView) -> dict[str, Json]:
+def run_values(view: RunView, program: object) -> dict[str, Json]:
     """Return all fields of a Run account, hashes in hex, addresses in base58."""
     values: dict[str, Json] = {
         "run": key_text(view.address),
+        "program": str(program),
         "authority": key_text(view.authority),
         "council": key_text(view.council),
         "phase": view.phase.name.lower(),
@@ -56,16 +59,26 @@ def run_values(view: RunView) -> dict[str, Json]:
     return values
 
 
-def run_blocks(view: RunView) -> Sequence[Facts]:
-    """Return the same for people, without the parameters."""
-    values = run_values(view)
+def run_blocks(view: RunView, program: object, slot: SlotTime) -> Sequence[Facts]:
+    """Return the same for people; of the parameters only the windows, with their times."""
+    values = run_values(view, program)
     money = [(name.replace("_", " "), sol(int(getattr(view, name)))) for name in _MONEY]
     plain = [
         (name.replace("_", " "), value)
         for name, value in values.items()
         if name not in ("params", "run_id") and not name.endswith("_lamports")
     ]
-    return [Facts(plain), Facts(money, "money")]
+    return [Facts(plain), Facts(money, "money"), windows_block(view.params, slot)]
+
+
+def windows_block(params: ParamsView, slot: SlotTime) -> Facts:
+    """Return the windows of a run as times that people know."""
+    names = [name for name in asdict(params) if name.endswith("_slots")]
+    rows = [
+        (name.removesuffix("_slots").replace("_", " "), slot.window(int(getattr(params, name))))
+        for name in names
+    ]
+    return Facts(rows, "windows")
 
 
 def created_values(created: "Created", settings: RunSettings, out: Path) -> dict[str, Json]:

@@ -117,10 +117,17 @@ def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
     return settings.model_copy(update={"config": config.with_manifest(manifest.hash)})
 
 
-def plan(settings: RunSettings, authority: Keypair, council: Pubkey, name: str) -> Plan:
+def plan(
+    settings: RunSettings,
+    authority: Keypair,
+    council: Pubkey,
+    name: str,
+    program: Pubkey | None = None,
+) -> Plan:
     """Return the run that these settings make; computes the first weights for its root.
 
-    `settings` are bound to their data. About 0.1 s per million parameters.
+    `settings` are bound to their data; `program` is the packaged one unless named. About 0.1 s per
+    million parameters.
     """
     chain = settings.chain.model_dump_json().encode("ascii")
     owner = b32(bytes(authority.pubkey()), "authority")
@@ -132,7 +139,7 @@ def plan(settings: RunSettings, authority: Keypair, council: Pubkey, name: str) 
         var(chain),
         var(name.encode()),
     )
-    run = run_address(authority.pubkey(), run_id)
+    run = run_address(authority.pubkey(), run_id, program)
     terms = RunTerms(
         run_id=run_id,
         config_hash=settings.config.config_hash(),

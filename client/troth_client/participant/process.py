@@ -66,6 +66,7 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.chain.operations import Owner
+from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.rpc import Rpc
 from troth_coordinator.chain.sharing import SharingRpc
 from troth_coordinator.chain.subscription import RunPushes, websocket_url
@@ -147,12 +148,12 @@ async def participate(
 def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> CoordinatorClient:
     """Return the client of the chain, whose sends share what they ask of an RPC node."""
     policy = SendPolicy(poll_seconds=settings.poll_seconds)
+    shared = SharingRpc(rpc, policy.poll_seconds)
     return CoordinatorClient(
         rpc,
+        Pubkey.from_string(settings.program) if settings.program else None,
         policy=policy,
-        sends_by=SharingRpc(rpc, policy.poll_seconds),
-        priority=settings.priority,
-        on_cap=partial(report_cap, events),
+        pricing=Pricing(shared, settings.priority, partial(report_cap, events)),
     )
 
 

@@ -38,8 +38,7 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.layouts import program_layout
-from troth_coordinator.chain.pricing import CapReport, Pricing
-from troth_coordinator.chain.priority import PriorityPolicy
+from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.rpc import (
     MAX_ACCOUNTS_PER_CALL,
     Account,
@@ -64,32 +63,30 @@ __all__ = ["ConfirmedTransaction", "CoordinatorClient", "SendPolicy", "Sleeper"]
 class CoordinatorClient:
     """Reads and writes one program through one Rpc. Methods raise ChainError and its kin.
 
+    program_id: the address of the program, else that of the packaged one.
     policy, sleeper: how patiently to send, and how to wait (seconds); tests step a chain there.
-    priority: how much may be paid to come first, nothing by default. on_cap: told when the cap of
-    an epoch limits that. sends_by: what the sender asks, if it is not `rpc`.
+    pricing: how much may be paid to come first (nothing by default), and the node that sends ask.
     """
 
     def __init__(
         self,
         rpc: Rpc,
+        program_id: Pubkey | None = None,
         *,
         policy: SendPolicy | None = None,
         sleeper: Sleeper = asyncio.sleep,
-        priority: PriorityPolicy | None = None,
-        on_cap: CapReport | None = None,
-        sends_by: Rpc | None = None,
+        pricing: Pricing | None = None,
     ) -> None:
-        codec = program_codec()
+        codec = program_codec(program_id)
         self.rpc = rpc
-        self.program_id = program_layout().program_id
+        self.program_id = codec.program_id
         self._policy = policy or SendPolicy()
         self._sleeper = sleeper
-        self._reader = program_reader()
+        self._reader = program_reader(program_id)
         self._events = EventReader(codec)
-        reports = {} if on_cap is None else {"report": on_cap}
-        self.pricing = Pricing(sends_by or rpc, priority or PriorityPolicy(), **reports)
+        self.pricing = pricing or Pricing(rpc)
         self._sender = Sender(
-            sends_by or rpc, codec, policy=self._policy, pricing=self.pricing, sleeper=sleeper
+            self.pricing.rpc, codec, policy=self._policy, pricing=self.pricing, sleeper=sleeper
         )
         self._last_seen: dict[Pubkey, tuple[int, int]] = {}
 
@@ -166,7 +163,7 @@ class CoordinatorClient:
 
     async def read_participant(self, run: Pubkey, owner: Pubkey) -> ParticipantView | None:
         """Read an owner's Participant account, or None."""
-        address = participant_address(run, owner)
+        address = participant_address(run, owner, self.program_id)
         _slot, (account,) = await self.rpc.get_accounts([address])
         return None if account is None else self._reader.participant(address, account)
 
@@ -174,7 +171,7 @@ class CoordinatorClient:
         self, run: Pubkey, owners: Sequence[Pubkey]
     ) -> list[ParticipantView | None]:
         """Read the Participant accounts of up to 100 owners in one call (endpoints of peers)."""
-        addresses = [participant_address(run, owner) for owner in owners]
+        addresses = [participant_address(run, owner, self.program_id) for owner in owners]
         _slot, accounts = await self.rpc.get_accounts(addresses[:MAX_ACCOUNTS_PER_CALL])
         return [
             None if account is None else self._reader.participant(address, account)
@@ -188,7 +185,7 @@ class CoordinatorClient:
 
     async def read_checkpoint(self, run: Pubkey, round_: int) -> CheckpointView | None:
         """Read the checkpoint of a round, or None."""
-        address = checkpoint_address(run, round_)
+        address = checkpoint_address(run, round_, self.program_id)
         _slot, (account,) = await self.rpc.get_accounts([address])
         return None if account is None else self._reader.checkpoint(address, account)
 
@@ -263,31 +260,29 @@ class CoordinatorClient:
         are left out; `newest` bounds how many are read. Raises EventsMissingError for a node that
         keeps transactions without their inner calls.
         """
-        return [
-            event
-            for signature in reversed(await self.signatures_of(address, newest))
-            for event in await self._events_of(signature)
-        ]
-
-    async def signatures_of(self, address: Pubkey, newest: int | None = None) -> list[Signature]:
-        """Return the transactions that name an account, failed ones too, newest first.
-
-        `newest` bounds how many; a node may have forgotten old ones.
-        """
         found: list[Signature] = []
         while page := await self.rpc.signatures(address, before=found[-1] if found else None):
             found += page
             if newest is not None and len(found) >= newest:
                 break
-        return found[:newest]
+        return [
+            event
+            for signature in reversed(found[:newest])
+            for event in await self.events_of(signature) or ()
+        ]
+
+    async def events_of(self, signature: Signature) -> tuple[Event, ...] | None:
+        """Return our events of one transaction; None while the node has no record of it.
+
+        Raises EventsMissingError as `history` does.
+        """
+        found = await self.landed(signature)
+        return None if found is None else found[1]
 
     async def landed(
         self, signature: Signature
     ) -> tuple[TransactionRecord, tuple[Event, ...]] | None:
-        """Return the record of a transaction and our events in it; None where the node has none.
-
-        Raises EventsMissingError for a node that keeps transactions without their inner calls.
-        """
+        """Return the node's record of a transaction and our events in it; raises as `history`."""
         record = await self.rpc.transaction(signature)
         if record is None:
             return None
@@ -295,10 +290,6 @@ class CoordinatorClient:
         if not parsed.is_complete:
             raise EventsMissingError(str(signature))
         return record, parsed.events
-
-    async def _events_of(self, signature: Signature) -> tuple[Event, ...]:
-        found = await self.landed(signature)
-        return () if found is None else found[1]
 
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""

@@ -19,7 +19,10 @@ let heardAt = null;
 function take(update) {
   const rounds = new Map((state?.rounds ?? []).map((one) => [one.round, one]));
   for (const one of update.rounds) rounds.set(one.round, one);
-  state = { ...update, rounds: [...rounds.values()].sort((a, b) => a.round - b.round) };
+  const stakes = new Map((state?.stakes ?? []).map((one) => [one.round, one]));
+  for (const one of update.stakes) stakes.set(one.round, one);
+  const inOrder = (of) => [...of.values()].sort((a, b) => a.round - b.round);
+  state = { ...update, rounds: inOrder(rounds), stakes: inOrder(stakes) };
   heardAt = Date.now();
   draw();
 }
@@ -30,11 +33,26 @@ function draw() {
   facts();
   lossChart();
   stakeChart();
-  show(at("rounds-hint"), state.record_begins ?? "");
-  timeline.draw(state.rounds, names);
+  show(at("rounds-hint"), recordBegins());
+  timeline.draw(withOpen(state), names);
   show(at("people"), peopleTable(state.participants, ask));
-  show(at("cases"), casesTable(state.cases, names, ask));
+  show(at("cases"), casesTable(state.audits, names, ask));
   show(at("slashes"), slashesTable(state.slashes, names));
+}
+
+/** Say where the record begins, and what it leaves out. */
+function recordBegins() {
+  const first = state.first_round;
+  const begins = first ? `The node remembers rounds from ${first} on. ` : "";
+  const dropped = state.num_rounds_dropped;
+  return begins + (dropped ? `Of old rounds, ${dropped} are left out.` : "");
+}
+
+/** Return the rounds with the one that is open now. */
+function withOpen({ rounds, phase, round, num_acted: acted }) {
+  const isOpen = ["commit", "attest"].includes(phase);
+  if (!isOpen || rounds.some((one) => one.round === round)) return rounds;
+  return [...rounds, { round, isOpen: true, acted, included: [] }];
 }
 
 function nameOf(index) {
@@ -56,31 +74,33 @@ function head() {
 }
 
 function facts() {
-  const known = state.rounds.filter((one) => Number.isFinite(one.mean_loss));
-  const newest = known[known.length - 1];
-  const closed = state.rounds.filter((one) => one.is_closed);
-  const last = closed[closed.length - 1];
+  const last = state.rounds[state.rounds.length - 1];
   const rows = [
-    ["mean loss", nats(newest?.mean_loss), newest ? `round ${newest.round}, nats a token` : "no header found yet"],
-    ["time left", duration(state.time_left.seconds), state.time_left.note],
+    ["mean loss", nats(state.last_loss_micro), state.last_loss_round === null ? "no header found yet" : `round ${state.last_loss_round}, nats a token`],
+    ["time left", ...timeLeft(state.time_left)],
     ["participants", String(state.participants.filter((one) => one.status === "active").length), "active"],
-    ["last round", last ? `${last.included} of ${last.committed}` : "–", "payloads included"],
+    ["last round", last ? `${last.num_included} of ${last.num_committed}` : "–", "payloads included"],
     ["eligible witnesses", String(state.num_eligible_witnesses), `${state.num_auditable} of ${state.num_sampled} drawn payloads can be audited`],
     ["reward pool", sol(state.reward_pool_lamports), `${sol(state.escrow_lamports)} in escrow`],
     ["slot", String(state.slot), state.cluster],
-    ["root", short(state.root), `of round ${state.root_round}`],
+    ["root", short(state.newest_root ?? state.root), `weights that round ${state.newest_root_round ?? state.root_round} began with`],
   ];
   show(at("facts"), ...rows.map(([name, value, note]) => h("div", {}, h("dt", {}, name), h("dd", {}, value, h("small", {}, note)))));
 }
 
+function timeLeft(left) {
+  if (left.seconds === null) return ["–", left.reason];
+  return [duration(left.seconds), `${duration(left.seconds_low)} to ${duration(left.seconds_high)}. ${left.note}`];
+}
+
 function lossChart() {
-  const points = (key) => state.rounds.filter((one) => Number.isFinite(one[key])).map((one) => [one.round, one[key]]);
+  const points = (key) => state.rounds.filter((one) => one[key] !== null).map((one) => [one.round, one[key]]);
   drawChart(at("loss-chart"), {
     title: "Training loss",
     note: "nats a token, from signed headers; telemetry, nobody judges it",
     series: [
-      { name: "mean", points: points("mean_loss") },
-      { name: "median", points: points("median_loss") },
+      { name: "mean", points: points("mean_loss_micro") },
+      { name: "median", points: points("median_loss_micro") },
     ],
     format: nats,
     empty: "No signed header has been found yet.",

@@ -11,9 +11,9 @@ export function sol(lamports) {
   return `${sign}${whole / LAMPORTS}${rest ? `.${rest}` : ""} SOL`;
 }
 
-/** Return a loss in nats a token, or a dash where nobody has named one. */
+/** Return a loss of micro-nats in nats, or a dash where nobody has named one. */
 export function nats(loss) {
-  return Number.isFinite(loss) ? loss.toFixed(3) : "–";
+  return Number.isFinite(loss) ? (loss / 1e6).toFixed(3) : "–";
 }
 
 /** Return seconds as "1 h 05 min"; a dash where there is no estimate. */

@@ -44,7 +44,7 @@ export class Timeline {
         title: `Round ${one.round}: ${words(one)}`,
         tabindex: isTab ? 0 : -1,
       },
-      one.included === null ? "" : String(one.included),
+      one.isOpen ? "…" : String(one.num_included),
     );
   }
 
@@ -72,11 +72,11 @@ export class Timeline {
       show(this.detail, h("p", { class: "hint" }, "Choose a round to read about it."));
       return;
     }
-    const who = (one.included_indices ?? []).map((index) => this.names(index)).join(", ");
-    const loss = Number.isFinite(one.mean_loss)
-      ? `Mean loss ${nats(one.mean_loss)} nats a token, from ${count(one.num_losses, "signed header")}.`
-      : "No signed header of this round was found.";
-    const slots = one.close_slot ? `slots ${one.open_slot} to ${one.close_slot}` : `since slot ${one.open_slot ?? "?"}`;
+    const who = one.included.map((index) => this.names(index)).join(", ");
+    const loss = Number.isFinite(one.mean_loss_micro)
+      ? `Mean loss ${nats(one.mean_loss_micro)} nats a token, from ${count(one.num_losses, "signed header")}.`
+      : one.isOpen ? "" : "No signed header of this round was found.";
+    const slots = one.isOpen ? "open now" : `slots ${one.open_slot ?? "?"} to ${one.close_slot}`;
     show(
       this.detail,
       h("p", {}, h("strong", {}, `Round ${one.round}`), ` (${slots}): ${words(one)}.`),
@@ -88,12 +88,12 @@ export class Timeline {
 
 function state(one) {
   if (one.is_void) return "void";
-  if (!one.is_closed) return "open";
-  return one.included === one.committed ? "full" : "partly";
+  if (one.isOpen) return "open";
+  return one.num_included === one.num_committed ? "full" : "partly";
 }
 
 function words(one) {
   if (one.is_void) return "closed void, nothing was applied";
-  if (!one.is_closed) return `open, ${count(one.committed ?? 0, "commitment")}`;
-  return `${one.included} of ${count(one.committed, "payload")} included`;
+  if (one.isOpen) return `open, ${count(one.acted, "member")} acted in this phase`;
+  return `${one.num_included} of ${count(one.num_committed, "payload")} included`;
 }
