@@ -27,6 +27,7 @@ _MODULES: Final = {
     "claim": "membership",
     "hub": "hub",
     "status": "status",
+    "dashboard": "dashboard",
     "plot": "plot",
     "doctor": "doctor",
     "calibrate": "calibrate",

@@ -186,14 +186,18 @@ class Observer:
 
         Returns False after so many seconds without a change.
         """
+        has_changed = await self.wait_beyond(self._told, seconds)
+        self._told = self._revision
+        return has_changed
+
+    async def wait_beyond(self, revision: int, seconds: float) -> bool:
+        """Wait for a later revision; several callers may wait. Returns False without one."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self._told == self._revision:
+                while revision == self._revision:
                     self._check()
-                    self._news.clear()
                     await self._news.wait()
-        has_changed, self._told = self._told != self._revision, self._revision
-        return has_changed
+        return revision != self._revision
 
     async def settle(self, seconds: float) -> None:
         """Wait until slashes are read, and for so long at most until headers are."""
@@ -282,7 +286,9 @@ class Observer:
 
     def _note_change(self) -> None:
         self._revision += 1
+        # Everybody who waits holds this event; those who wait later hold the next one.
         self._news.set()
+        self._news = asyncio.Event()
 
     def _check(self) -> None:
         """Raise the error with which background work has ended."""
