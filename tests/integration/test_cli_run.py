@@ -1,6 +1,7 @@
 """The authority's commands over HTTP against an embedded chain, and what they refuse."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,8 @@ def test_the_text_for_people_names_run_money_and_file(bench):
     shown = bench.cli.ok(*bench.of_run("run", "show", run=run))
     assert "waiting_for_members" in shown.out
     assert "120 slots, about 2.4 seconds" in shown.out, "slots of 20 ms"
+    assert re.search(r"min stake +0\.1 SOL
+", shown.out)
     assert run in bench.cli.ok(*bench.of_run("status", run=run)).out
 
 
