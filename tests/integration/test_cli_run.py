@@ -101,8 +101,7 @@ def test_the_text_for_people_names_run_money_and_file(bench):
     shown = bench.cli.ok(*bench.of_run("run", "show", run=run))
     assert "waiting_for_members" in shown.out
     assert "120 slots, about 2.4 seconds" in shown.out, "slots of 20 ms"
-    assert re.search(r"min stake +0\.1 SOL
-", shown.out)
+    assert re.search(r"min stake +0\.1 SOL\n", shown.out)
     assert run in bench.cli.ok(*bench.of_run("status", run=run)).out
 
 
@@ -156,14 +155,31 @@ def test_an_unused_run_is_closed_and_its_rent_comes_back(bench):
     before = bench.cli.json(
         "localnet", "airdrop", bench.address("authority"), "1", "--rpc", bench.rpc
     )
-    closed = bench.cli.json(*bench.of_run("run", "close", run=run, key="authority"))
+    words = bench.of_run("run", "close", run=run, key="authority")
+    planned = bench.cli.json(*words, "--dry-run")
+    assert not planned["is_closed"] and not planned["transactions"] and not planned["owed"]
+    closed = bench.cli.json(*words)
     assert len(closed["transactions"]) >= 2
+    assert closed["is_closed"]
+    assert closed["returned"] == planned["returned"]
+    back = {one["why"]: one["lamports"] for one in closed["returned"]}
+    assert back["reward pool and leftovers"] == SOL
     error = bench.cli.refused(*bench.of_run("run", "show", run=run))
     assert error["kind"] == "AccountMissingError"
     after = bench.cli.json(
         "localnet", "airdrop", bench.address("authority"), "1", "--rpc", bench.rpc
     )
-    assert after["balance_lamports"] - before["balance_lamports"] > 2.2 * SOL
+    fees = sum(one["fee_lamports"] for one in closed["transactions"])
+    assert after["balance_lamports"] - before["balance_lamports"] == SOL + sum(back.values()) - fees
+
+
+def test_a_run_that_is_not_over_is_not_closed(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    error = bench.cli.refused(*bench.of_run("run", "close", run=run, key="authority"))
+    assert error["kind"] == "OtherRunError"
+    assert error["found"] == "waiting for members, round 0 of 10, 1 members"
+    assert "troth run cancel" in error["next_step"]
 
 
 def test_a_run_that_waited_in_vain_is_cancelled_and_closed(bench):

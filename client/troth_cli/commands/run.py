@@ -4,6 +4,7 @@ Owns: options and printing. Never: the order of transactions; `../workflows/` an
 have it. Next: `../workflows/create.py`.
 """
 
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,16 @@ class AdmitOptions(AsAuthority):
     owner: Annotated[
         list[str], typer.Option("--owner", metavar="ADDRESS", help="Owner to admit; repeatable.")
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloseOptions(AsAuthority):
+    """Options of `troth run close`."""
+
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what goes back and what is owed; send nothing.")
+    ] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,9 +244,13 @@ def cancel(options: AsAuthority, output: Output) -> None:
     _as_authority(options, output, "Cancelled.", lambda by: cancel_run(by.client, by.at, by.key))
 
 
-@command(GROUP, "close", AsAuthority)
-def close(options: AsAuthority, output: Output) -> None:
+@command(GROUP, "close", CloseOptions)
+def close(options: CloseOptions, output: Output) -> None:
     """Close the accounts of a finished run; rent and leftovers go back to those who paid.
+
+    Before anything moves, the command shows what goes back to whom and what the run still owes.
+    At a terminal it asks, unless --yes is given. What a participant is owed stays, with the
+    accounts of that participant and of the run: repeat the command later.
 
     Anybody may close a finished run, also when every client of it has stopped: the steps of audits
     that are due are taken first. If more will be due later, an error says after which slot. A run
@@ -243,22 +258,31 @@ def close(options: AsAuthority, output: Output) -> None:
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.view.chain import transaction_values
-    from troth_cli.workflows.close import close_accounts
+    from troth_cli.view import closing as view
+    from troth_cli.workflows.close import close_accounts, preview
 
     key = read_key(options.key, output.warn)
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
-            sent = await close_accounts(client, run, key)
-        values = {
-            "run": str(run),
-            "transactions": [transaction_values(one) for one in sent],
-        }
-        output.result(values, f"Closed run {run} in {len(sent)} transactions.")
+            planned = await preview(client, run)
+            if options.dry_run:
+                blocks = [*view.closing_blocks(planned), "Nothing was sent."]
+                output.result(view.closing_values(planned), *blocks)
+                return
+            if _is_at_terminal(output) and not options.yes:
+                for line in view.closing_lines(planned):
+                    output.note(line)
+                typer.confirm("Close these accounts?", abort=True, err=True)
+            done, sent = await close_accounts(client, run, key)
+        output.result(view.closing_values(done, sent), *view.closed_blocks(done, sent))
 
     run_async(work())
+
+
+def _is_at_terminal(output: Output) -> bool:
+    return not output.is_json and sys.stdin.isatty()
 
 
 def _as_authority(
