@@ -6,6 +6,7 @@ Next: `slashes.py`, which reads slashes from the events of a vault.
 """
 
 from collections import deque
+from itertools import takewhile
 
 from solders.pubkey import Pubkey
 from solders.signature import Signature
@@ -56,11 +57,11 @@ class NewestEvents:
         found: list[Signature] = []
         last: Signature | None = None
         while page := await self._client.rpc.signatures(self._address, before=last):
-            new = [one for one in page if one not in self._read]
+            new = list(takewhile(lambda one: one not in self._read, page))
             found, last = found + new, page[-1]
             if len(new) < len(page):
-                return found
+                break  # all older ones were read, or left out
             if len(found) >= self._most:
-                self.is_cut |= len(found) > self._most or not self._read
-                return found[: self._most]
-        return found
+                break
+        self.is_cut |= len(found) > self._most
+        return found[: self._most]

@@ -29,7 +29,7 @@ from troth_coordinator.rules.view import (
 
 SEEDS_SECONDS: Final = 5.0
 """Rounds whose seed is not frozen yet are read again so often, while events happen."""
-AUDITS_SECONDS: Final = 3.0
+AUDITS_SECONDS: Final = 8.0
 """Audits are read again so often, while events happen."""
 ENDPOINTS_SECONDS: Final = 60.0
 """Endpoints are read again so often, and when somebody joins or leaves."""
