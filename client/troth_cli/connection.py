@@ -14,7 +14,6 @@ from typing import Final, TypeVar
 
 from solders.pubkey import Pubkey
 
-from troth_coordinator import artifacts
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import (
     ForeignProgramError,
@@ -22,6 +21,7 @@ from troth_coordinator.chain.errors import (
     TransactionFailedError,
     TransactionRejectedError,
 )
+from troth_coordinator.chain.program_image import is_ours
 from troth_coordinator.chain.unhurried import UnhurriedRpc
 
 Result = TypeVar("Result")
@@ -31,15 +31,19 @@ _UPGRADEABLE_BYTES: Final = 36
 
 
 @asynccontextmanager
-async def connect(urls: str | Sequence[str]) -> AsyncIterator[CoordinatorClient]:
+async def connect(
+    urls: str | Sequence[str], program: Pubkey | None
+) -> AsyncIterator[CoordinatorClient]:
     """Yield a client whose network has the program, over one address or several.
+
+    `program` is the program's address, None for the packaged one's.
 
     A node that asks to wait is waited for. Raises RpcError (no node, or no Solana node at the
     address) and ProgramIdError. If a transaction fails in a way that our program never does, and
     the code is another's, raises ForeignProgramError.
     """
     async with UnhurriedRpc.over([urls] if isinstance(urls, str) else urls) as rpc:
-        client = CoordinatorClient(rpc)
+        client = CoordinatorClient(rpc, program)
         await client.check_program()
         try:
             yield client
@@ -59,9 +63,7 @@ async def is_foreign(client: CoordinatorClient) -> bool:
     code = b""
     with contextlib.suppress(RpcError):
         code = await _code(client, client.program_id)
-    names = artifacts.read_json(artifacts.LAYOUT).get("errors")
-    known = names.values() if isinstance(names, dict) else ()
-    return bool(code) and not any(str(name).encode("ascii") in code for name in known)
+    return bool(code) and not is_ours(code)
 
 
 async def _code(client: CoordinatorClient, address: Pubkey) -> bytes:

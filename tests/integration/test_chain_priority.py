@@ -22,6 +22,7 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.priority import FULL_WINDOW, EpochLamports, PriorityPolicy
 from troth_localnet.fees import priority_fee, unit_price
 
@@ -67,8 +68,11 @@ class Paying(World):
             self.rpc,
             policy=SendPolicy(poll_seconds=0, max_polls=500),
             sleeper=self._sleep,
-            priority=self.policy,
-            on_cap=lambda epoch: self.capped.append((epoch.epoch, epoch.left)),
+            pricing=Pricing(
+                self.rpc,
+                self.policy,
+                lambda epoch: self.capped.append((epoch.epoch, epoch.left)),
+            ),
         )
         honest = self.rpc.send
 

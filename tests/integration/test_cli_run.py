@@ -61,6 +61,27 @@ def test_creating_again_creates_nothing_twice_and_fills_up_the_pool(bench):
     assert bench.create(name="other") != first["run"]
 
 
+def test_a_dry_run_shows_costs_windows_and_losses_and_sends_nothing(bench):
+    words = (*bench.create_arguments(fund="0.25", name="dry"), "--dry-run")
+    before = bench.balance("authority")
+    planned = bench.cli.json(*words)
+    assert planned["is_created"] is False
+    assert planned["fund_lamports"] == SOL // 4
+    assert planned["losses_lamports"]["no_openings"] == [18_000_000, 36_000_000, 50_000_000]
+    assert planned["losses_lamports"]["work"] == [SOL // 20, SOL // 10]
+    shown = bench.cli.ok(*words).out
+    assert "120 slots, about 2.4 seconds" in shown, "the Commit window, in slots of 20 ms"
+    assert "0.018 SOL, then 0.036 SOL, then 0.05 SOL" in shown
+    assert bench.balance("authority") == before
+    assert not (bench.folder / "dry.toml").exists()
+    created = bench.cli.json(*bench.create_arguments(fund="0.25", name="dry"))
+    assert created["run"] == planned["run"]
+    paid = before - bench.balance("authority")
+    told = planned["rent_and_fees_lamports"] + planned["fund_lamports"]
+    assert abs(paid - told) < SOL // 10_000
+    assert created["losses_lamports"] == planned["losses_lamports"]
+
+
 def test_an_interrupted_creation_is_completed(bench):
     """The account is funded for the first transactions only, then topped up."""
     rent_of_half = 0.6
@@ -78,6 +99,7 @@ def test_the_text_for_people_names_run_money_and_file(bench):
     run = done.out.split()[1]
     shown = bench.cli.ok(*bench.of_run("run", "show", run=run))
     assert "waiting_for_members" in shown.out
+    assert "120 slots, about 2.4 seconds" in shown.out, "slots of 20 ms"
     assert run in bench.cli.ok(*bench.of_run("status", run=run)).out
 
 
@@ -197,14 +219,15 @@ def test_leaving_withdrawing_and_claiming_say_what_is_left(bench):
     (ticket,) = left["unbonding"]
     assert ticket["lamports"] == 100_000_000
     assert ticket["matures_slot"] > left["at_slot"] + 3_000
-    for words, name in (
-        (("leave",), "AlreadyLeaving"),
-        (("claim",), "NothingToClaim"),
-        (("withdraw",), "NothingToWithdraw"),
+    for word, kind, name in (
+        ("leave", "ProgramRefusedError", "AlreadyLeaving"),
+        ("claim", "NotDueError", "NothingToClaim"),
+        ("withdraw", "NotDueError", "NothingToWithdraw"),
     ):
-        error = bench.cli.refused(*bench.of_run(*words, run=run, key="a"))
-        assert error["kind"] == "ProgramRefusedError"
-        assert error["name"] == name
+        error = bench.cli.refused(*bench.of_run(word, run=run, key="a"))
+        assert (error["kind"], error["name"]) == (kind, name)
+    assert f"0.1 SOL at slot {ticket['matures_slot']}, in " in error["found"]
+    assert "slots, about " in error["found"]
     bench.key("stranger")
     for words in (("leave",), ("claim",), ("withdraw",)):
         error = bench.cli.refused(*bench.of_run(*words, run=run, key="stranger"))

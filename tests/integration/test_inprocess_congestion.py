@@ -21,6 +21,7 @@ from support.runs import (
 
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
+from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.rules.phase import Phase
@@ -46,7 +47,9 @@ class Traffic:
             self.run.rpc,
             policy=SendPolicy(SLOT_SECONDS),
             sleeper=self.sleep,
-            priority=PriorityPolicy.parse(self.policies[one.name], CAP, EPOCH_CAP),
+            pricing=Pricing(
+                self.run.rpc, PriorityPolicy.parse(self.policies[one.name], CAP, EPOCH_CAP)
+            ),
         )
         return replace(ports, chain=self.clients[one.name])
 

@@ -138,7 +138,7 @@ def list_(options: OfRun, output: Output) -> None:
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             found = await read_checkpoints(client, run)
         output.result(view.list_values(found), *view.list_blocks(found))
 
@@ -158,7 +158,7 @@ def show(options: ShowOptions, output: Output) -> None:
     config = _config(options.config)
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             found = await read_checkpoints(client, run)
         one = found.one(options.round)
         num_bytes = None
@@ -190,7 +190,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
     out = options.out.absolute()
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             members = _members(client, run, options)
             done = await _fetch(client, members, options.round, config, lambda _: out, output)
         values = origin_values(Origin.of(done.folder.manifest), options.out)
@@ -218,7 +218,7 @@ def verify(options: VerifyOptions, output: Output) -> None:
     held = open_weights(options.path, override)
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             verified = await check(client, held)
         values = origin_values(verified.origin, options.path)
         output.result({**values, "is_verified": True}, Facts.of(values), "PASS")
@@ -250,7 +250,7 @@ def export(options: ExportOptions, output: Output) -> None:
 
     async def work() -> tuple["Verified", Path | None]:
         fetched = None
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             path = source
             if run is not None:
                 path = fetched = await fetch_first(client, run)

@@ -169,7 +169,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
     check_holders(options.data_from)
 
     async def work() -> "Fetched":
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             view = await client.read_run(run)
             members = Members(
                 client,
@@ -210,7 +210,7 @@ def push(options: PushOptions, output: Output) -> None:
     config = run_settings(options.config).config
 
     async def work() -> "list[Pushed]":
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             view = await client.read_run(run)
         kept = kept_files(view, options.data, config)
         with output.progress("pushing") as report:
@@ -243,7 +243,7 @@ def serve(options: ServeOptions, output: Output) -> None:
     config = run_settings(options.config).config
 
     async def work() -> str:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             view = await client.read_run(run)
             is_guarded = await public_cluster(client.rpc) is not None
         kept = kept_files(view, options.data, config)

@@ -88,6 +88,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     rows = examine(
         Question(
             rpc_urls=tuple(options.rpc),
+            program=options.program,
             run=run,
             config=run_settings(files).config if files else None,
             key=options.key,

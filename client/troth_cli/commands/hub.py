@@ -75,7 +75,7 @@ def hub(options: HubOptions, output: Output) -> None:
     )
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             await serve_hub(settings, client, EventLines(output))
 
     run_async(work())

@@ -161,6 +161,10 @@ class WitnessOptions(AsOwner):
     check: Annotated[
         bool, typer.Option("--check", help="Only make the checks; nothing is paid.")
     ] = False
+    plain: Annotated[
+        bool,
+        typer.Option("--plain", help="Print a line per event; no live view on a terminal."),
+    ] = False
     yes: Annotated[bool, typer.Option("--yes", help="Deposit without asking at a terminal.")] = (
         False
     )
@@ -190,6 +194,8 @@ def join(options: JoinOptions, output: Output) -> None:
     way; the stake stays, and the same command resumes. A second Ctrl-C stops at once. Audits do not
     wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
     highest fine for silence in lamports.
+
+    On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
     _take_part(options, options.role, output)
 
@@ -222,6 +228,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     state = options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}"
     request = JoinRequest(
         rpc_urls=tuple(options.rpc),
+        program=options.program,
         run=run,
         config=settings.config,
         data=options.data or state / "data",
@@ -239,9 +246,11 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,
+        is_plain=options.plain,
         hubs=tuple(options.hub),
         stores=tuple(options.store),
         allow_private=options.allow_private,
+        validate_every=settings.hints.validate_every,
         fetches_data=options.data is None,
         data_from=tuple(options.data_from),
         recording=recording(options.log_to, options.metrics),

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.commands import economics
-from troth_cli.options import AsAuthority, Networked, OfRun, Settings, command
+from troth_cli.options import ELSE_KEY, AsAuthority, Networked, OfRun, Settings, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
-    from troth_cli.workflows.create import Created
     from troth_coordinator.chain.client import ConfirmedTransaction
     from troth_coordinator.chain.operations import Authority
 
@@ -38,7 +37,8 @@ class CreateOptions(Networked):
         Path, typer.Option("--data", metavar="DIR", help="Data set that the run is bound to.")
     ]
     key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="Key file of the run's authority.")
+        Path,
+        typer.Option("--key", metavar="FILE", help=f"Key file of the run's authority; {ELSE_KEY}"),
     ]
     fund: Annotated[
         str, typer.Option("--fund", metavar="SOL", help="Initial money of the reward pool.")
@@ -71,6 +71,9 @@ class CreateOptions(Networked):
             help="Config file for those who join; else run-ADDRESS.toml here.",
         ),
     ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show address, costs and terms; send nothing.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,12 +104,14 @@ def create(options: CreateOptions, output: Output) -> None:
     """Create a run on chain and write the config file for those who join.
 
     The settings come from --config files and --set. Repeating the same command completes an
-    interrupted creation and creates nothing twice.
+    interrupted creation and creates nothing twice. --dry-run shows the costs, the windows and what
+    a member can lose, and sends nothing.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
     from troth_cli.run_file import check_run_file, run_file_text, write_run_file
     from troth_cli.settings import run_settings
+    from troth_cli.slot_time import slot_time
     from troth_cli.view import run as view
     from troth_cli.workflows import create as creation
     from troth_cli.workflows.run_files import check_holders, publish_files
@@ -123,36 +128,43 @@ def create(options: CreateOptions, output: Output) -> None:
     for warning in creation.warnings(settings):
         output.warn(warning)
 
-    async def work() -> tuple["Created", Path]:
-        async with connect(options.rpc) as client:
+    async def work() -> None:
+        async with connect(options.rpc, options.program) as client:
             output.note("Computing the first weights and their root.")
-            planned = creation.plan(settings, key, council, options.name)
+            planned = creation.plan(settings, key, council, options.name, options.program)
             out = options.out or Path(f"run-{str(planned.run)[:8]}.toml")
             text = run_file_text(str(planned.run), settings)
             check_run_file(out, text)
+            if options.dry_run:
+                slot = await slot_time(client.rpc)
+                values = view.planned_values(planned, fund)
+                output.result(values, *view.planned_blocks(planned, fund, slot))
+                return
             output.note(f"Creating run {planned.run}.")
             created = await creation.create(client, planned, fund)
         write_run_file(out, text)
         for warning in await publish_files(created.view, options.data, settings, options.push_to):
             output.warn(warning)
-        return created, out
+        values = view.created_values(created, settings, out)
+        output.result(values, *view.created_blocks(created, out))
 
-    created, out = run_async(work())
-    output.result(view.created_values(created, settings, out), *view.created_blocks(created, out))
+    run_async(work())
 
 
 @command(GROUP, "show", OfRun)
 def show(options: OfRun, output: Output) -> None:
     """Show the Run account: phase, parameters, money."""
     from troth_cli.connection import connect, run_async
+    from troth_cli.slot_time import slot_time
     from troth_cli.view.run import run_blocks, run_values
 
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
-            view = await client.read_run(run)
-        output.result(run_values(view), *run_blocks(view))
+        async with connect(options.rpc, options.program) as client:
+            view, slot = await client.read_run(run), await slot_time(client.rpc)
+        values = run_values(view, client.program_id) | {"slot_micros": slot.micros}
+        output.result(values, *run_blocks(view, client.program_id, slot))
 
     run_async(work())
 
@@ -238,7 +250,7 @@ def close(options: AsAuthority, output: Output) -> None:
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             sent = await close_accounts(client, run, key)
         values = {
             "run": str(run),
@@ -266,7 +278,7 @@ def _as_authority(
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
-        async with connect(options.rpc) as client:
+        async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             sent = await act(Authority(client, at, key))
             view = await client.read_run(run)

@@ -55,6 +55,7 @@ class DemoParticipant:
 class DemoRun:
     """A run that is ready for its participants. `paid`: all lamports that the faucet gave."""
 
+    program: Pubkey
     run: Pubkey
     config: RunConfig
     data: Path
@@ -103,11 +104,12 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
     authority = Keypair()
     _save_keys(options.folder / "keys", authority, participants)
     run_id = _run_id(options.seed)
+    run = run_address(authority.pubkey(), run_id, client.program_id)
     terms = RunTerms(
         run_id=run_id,
         config_hash=config.config_hash(),
         manifest_hash=manifest,
-        genesis_root=genesis_root(bytes(run_address(authority.pubkey(), run_id)), config),
+        genesis_root=genesis_root(bytes(run), config),
         council=authority.pubkey(),
         params=settings.chain.to_view(),
     )
@@ -126,7 +128,7 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
         fee=sum(one.fee_lamports for one in sent),
     )
     paid = AUTHORITY_LAMPORTS + each * len(participants)
-    return DemoRun(acting.at.run, config, data, authority, participants, paid)
+    return DemoRun(client.program_id, acting.at.run, config, data, authority, participants, paid)
 
 
 def participant_processes(
@@ -149,6 +151,7 @@ def participant_processes(
                 poll_seconds=options.slot_milliseconds / 2_000,
                 session_lamports=SESSION_LAMPORTS,
                 num_threads=1,
+                program=str(demo.program),
             ),
             options.participant_folder(participant.plan.name),
             participant.plan.cheat,

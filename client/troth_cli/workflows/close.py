@@ -98,7 +98,7 @@ async def _participants(client: CoordinatorClient, at: RunAddresses) -> list[Pai
 
 
 async def _rounds(client: CoordinatorClient, at: RunAddresses) -> list[Pair]:
-    reader = program_reader()
+    reader = program_reader(client.program_id)
     positions = [at.round(position) for position in range(at.ring)]
     _slot, accounts = await client.rpc.get_accounts(positions)
     return [

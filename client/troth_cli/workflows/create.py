@@ -73,6 +73,11 @@ class Plan:
     terms: RunTerms
     run: Pubkey
 
+    @property
+    def price(self) -> int:
+        """The lamports that the creation takes beside the pool; see `price`."""
+        return price(self.terms.params.ring)
+
 
 @dataclass(frozen=True, slots=True)
 class Created:
@@ -117,10 +122,17 @@ def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
     return settings.model_copy(update={"config": config.with_manifest(manifest.hash)})
 
 
-def plan(settings: RunSettings, authority: Keypair, council: Pubkey, name: str) -> Plan:
+def plan(
+    settings: RunSettings,
+    authority: Keypair,
+    council: Pubkey,
+    name: str,
+    program: Pubkey | None = None,
+) -> Plan:
     """Return the run that these settings make; computes the first weights for its root.
 
-    `settings` are bound to their data. About 0.1 s per million parameters.
+    `settings` are bound to their data; `program` is the packaged one unless named. About 0.1 s per
+    million parameters.
     """
     chain = settings.chain.model_dump_json().encode("ascii")
     owner = b32(bytes(authority.pubkey()), "authority")
@@ -132,7 +144,7 @@ def plan(settings: RunSettings, authority: Keypair, council: Pubkey, name: str) 
         var(chain),
         var(name.encode()),
     )
-    run = run_address(authority.pubkey(), run_id)
+    run = run_address(authority.pubkey(), run_id, program)
     terms = RunTerms(
         run_id=run_id,
         config_hash=settings.config.config_hash(),
@@ -161,10 +173,9 @@ async def create(client: "CoordinatorClient", planned: Plan, fund_lamports: int)
     The pool of a run that was funded before is filled up to `fund_lamports`. Raises FundsError,
     OtherRunError if somebody else's run is at the address, and the errors of sending.
     """
-    ring = planned.terms.params.ring
     _slot, (existing,) = await client.rpc.get_accounts([planned.run])
     if existing is None:
-        await _check_funds(client, planned, price(ring) + fund_lamports)
+        await _check_funds(client, planned, planned.price + fund_lamports)
     else:
         view = await client.read_run(planned.run)
         _check_terms(planned, view)

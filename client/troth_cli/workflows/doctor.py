@@ -135,7 +135,7 @@ async def _network(question: Question, owner: Pubkey | None) -> Seen:
             rest = [*names, "balance", *(name for name, _check in RUN_CHECKS)]
             return Seen([*first, *(Row(name, untested(NO_NODE)) for name in rest)], None)
         tempo = Tempo(await measure_slots(nodes[0]), _NO_ROUND)
-        link = Link(nodes, tempo)
+        link = Link(nodes, tempo, program=question.program)
         rows = [*first, *await run_checks(LINK_CHECKS, link)]
         rows.append(Row("balance", await _balance(link, owner)))
         member, found = await _membership(question, link, tempo, owner)

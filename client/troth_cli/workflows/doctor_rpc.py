@@ -13,9 +13,9 @@ from typing import Final
 
 from solders.pubkey import Pubkey
 
+from troth_cli.slot_time import STATED_SLOT_MICROS
 from troth_cli.view.amounts import sol
 from troth_cli.workflows.checks import CheckResult, Level, Registry, untested
-from troth_cli.workflows.probes import STATED_SLOT_MICROS
 from troth_cli.workflows.prospects import Tempo
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.http_rpc import HttpRpc
@@ -34,16 +34,20 @@ _CLOCK_TIME: Final = slice(32, 40)
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The RPC nodes, of which most checks ask the first; `wall` is the time of day."""
+    """The RPC nodes, of which most checks ask the first; `wall` is the time of day.
+
+    `program` is the address of the program, None for the packaged one's.
+    """
 
     nodes: tuple[HttpRpc, ...]
     tempo: Tempo | None
     wall: Callable[[], float] = time.time
+    program: Pubkey | None = None
 
     @property
     def client(self) -> CoordinatorClient:
         """A client at the first node."""
-        return CoordinatorClient(self.nodes[0])
+        return CoordinatorClient(self.nodes[0], self.program)
 
 
 async def check_latency(link: Link) -> CheckResult:

@@ -44,6 +44,7 @@ class Question:
     """The things that the user named; None where nothing was."""
 
     rpc_urls: tuple[str, ...]
+    program: Pubkey | None
     run: Pubkey | None
     config: RunConfig | None
     key: Path | None

@@ -25,7 +25,10 @@ ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """The options of the command line, read but not yet checked against the run."""
+    """The options of the command line, read but not yet checked against the run.
+
+    `program` is the program's address, None for the packaged one's.
+    """
 
     rpc_urls: tuple[str, ...]
     run: Pubkey
@@ -45,10 +48,13 @@ class JoinRequest:
     goes_on_anyway: bool = False
     only_checks: bool = False
     is_agreed: bool = False
+    is_plain: bool = False
     hubs: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     allow_private: bool = False
+    validate_every: int = 0
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
     recording: Recording = field(default_factory=Recording)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
+    program: Pubkey | None = None

@@ -114,7 +114,7 @@ def _bring(
     """Do a fetch from members, hubs and those that the user named."""
 
     async def fetch(report: Report) -> Found:
-        async with connect(request.rpc_urls) as client:
+        async with connect(request.rpc_urls, request.program) as client:
             view = await client.read_run(request.run)
             own = (*request.data_from, *request.hubs, *request.stores)
             members = Members(

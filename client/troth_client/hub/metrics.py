@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from troth_client.transport.server import Tally
+from troth_client.transport.tally import Tally
 
 PREFIX = "troth_hub"
 

@@ -16,7 +16,8 @@ from troth_coordinator.rules.view import Role
 class ParticipantSettings:
     """The settings of `troth join`. All are picklable, so that a fleet can hand them to a child.
 
-    `rpc_urls` are addresses of RPC nodes, the preferred one first.
+    `rpc_urls` are addresses of RPC nodes, the preferred one first. `program` is the address of the
+    program, "" for the packaged one's.
     `owner` and `session` are 64-byte key pairs. `endpoint` is the address for others; "" means the
     address that we listen on. Host "" listens nowhere: every connection is outbound, and the
     participant announces no endpoint. Port 0 is any free port at join, and the announced port
@@ -28,6 +29,7 @@ class ParticipantSettings:
     `priority` says how much may be paid to land sooner.
     `hubs` and `stores` are asked and served beside those of the config. On a public cluster
     only public addresses are connected to, unless `allow_private`.
+    `validate_every` rounds the loss on held-out text is measured, if it is here; 0 for never.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     """
 
@@ -53,3 +55,5 @@ class ParticipantSettings:
     hubs: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     allow_private: bool = False
+    program: str = ""
+    validate_every: int = 0

@@ -198,9 +198,12 @@ class AccountReader:
 
 
 @cache
-def program_reader() -> AccountReader:
-    """Return the reader of the packaged program; made once per process."""
-    return AccountReader(program_layout(), program_codec())
+def program_reader(program: Pubkey | None = None) -> AccountReader:
+    """Return the reader of the accounts of a program, else of the packaged one.
+
+    It is made once per process and program.
+    """
+    return AccountReader(program_layout(program), program_codec(program))
 
 
 def _check_numbers(view: AuditView | SeatView | JurorView) -> None:

@@ -100,7 +100,7 @@ async def _compare(
     async def ask(name: str) -> tuple[str, Facts]:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                return name, await read(CoordinatorClient(rpc.nodes[name]))
+                return name, await read(CoordinatorClient(rpc.nodes[name], client.program_id))
         except (RpcError, AccountError, TimeoutError):
             return name, {}
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from solders.instruction import AccountMeta, Instruction
 from solders.pubkey import Pubkey
 
-from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.addresses import RunAddresses, event_authority_address
 from troth_coordinator.chain.codec import AccountSlot, program_codec
 from troth_coordinator.chain.errors import ArtifactError
 from troth_coordinator.rules.audit_view import AuditView
@@ -64,7 +64,7 @@ def rewarded_challenger_of(audit: AuditView) -> Pubkey | None:
 
 
 def _meta(at: RunAddresses, name: str, slot: AccountSlot, given: Pubkey | None) -> AccountMeta:
-    key = slot.address or given or _of_run(at, slot.name)
+    key = given or _of_run(at, slot.name) or slot.address
     if key is not None:
         return AccountMeta(key, is_signer=slot.signer, is_writable=slot.writable)
     if slot.optional:
@@ -78,8 +78,11 @@ def _meta(at: RunAddresses, name: str, slot: AccountSlot, given: Pubkey | None) 
 
 
 def _of_run(at: RunAddresses, name: str) -> Pubkey | None:
-    if name == "run":
-        return at.run
-    if name == "roster":
-        return at.roster
-    return at.vault if name == "vault" else None
+    """Return an address that follows from run and program, also where the IDL has a constant.
+
+    The constants of the IDL are those of the packaged program, and `at` may name another.
+    """
+    if name in ("run", "roster", "vault", "program"):
+        found: Pubkey = getattr(at, name)
+        return found
+    return event_authority_address(at.program) if name == "event_authority" else None

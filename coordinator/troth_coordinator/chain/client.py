@@ -38,9 +38,14 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.layouts import program_layout
-from troth_coordinator.chain.pricing import CapReport, Pricing
-from troth_coordinator.chain.priority import PriorityPolicy
-from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, Account, BytesAt, Rpc
+from troth_coordinator.chain.pricing import Pricing
+from troth_coordinator.chain.rpc import (
+    MAX_ACCOUNTS_PER_CALL,
+    Account,
+    BytesAt,
+    Rpc,
+    TransactionRecord,
+)
 from troth_coordinator.chain.sender import ConfirmedTransaction, Sender, SendPolicy, Sleeper
 from troth_coordinator.rules.audit_view import AuditKey, AuditView
 from troth_coordinator.rules.ids import Slot
@@ -58,32 +63,30 @@ __all__ = ["ConfirmedTransaction", "CoordinatorClient", "SendPolicy", "Sleeper"]
 class CoordinatorClient:
     """Reads and writes one program through one Rpc. Methods raise ChainError and its kin.
 
+    program_id: the address of the program, else that of the packaged one.
     policy, sleeper: how patiently to send, and how to wait (seconds); tests step a chain there.
-    priority: how much may be paid to come first, nothing by default. on_cap: told when the cap of
-    an epoch limits that. sends_by: what the sender asks, if it is not `rpc`.
+    pricing: how much may be paid to come first (nothing by default), and the node that sends ask.
     """
 
     def __init__(
         self,
         rpc: Rpc,
+        program_id: Pubkey | None = None,
         *,
         policy: SendPolicy | None = None,
         sleeper: Sleeper = asyncio.sleep,
-        priority: PriorityPolicy | None = None,
-        on_cap: CapReport | None = None,
-        sends_by: Rpc | None = None,
+        pricing: Pricing | None = None,
     ) -> None:
-        codec = program_codec()
+        codec = program_codec(program_id)
         self.rpc = rpc
-        self.program_id = program_layout().program_id
+        self.program_id = codec.program_id
         self._policy = policy or SendPolicy()
         self._sleeper = sleeper
-        self._reader = program_reader()
+        self._reader = program_reader(program_id)
         self._events = EventReader(codec)
-        reports = {} if on_cap is None else {"report": on_cap}
-        self.pricing = Pricing(sends_by or rpc, priority or PriorityPolicy(), **reports)
+        self.pricing = pricing or Pricing(rpc)
         self._sender = Sender(
-            sends_by or rpc, codec, policy=self._policy, pricing=self.pricing, sleeper=sleeper
+            self.pricing.rpc, codec, policy=self._policy, pricing=self.pricing, sleeper=sleeper
         )
         self._last_seen: dict[Pubkey, tuple[int, int]] = {}
 
@@ -160,7 +163,7 @@ class CoordinatorClient:
 
     async def read_participant(self, run: Pubkey, owner: Pubkey) -> ParticipantView | None:
         """Read an owner's Participant account, or None."""
-        address = participant_address(run, owner)
+        address = participant_address(run, owner, self.program_id)
         _slot, (account,) = await self.rpc.get_accounts([address])
         return None if account is None else self._reader.participant(address, account)
 
@@ -168,7 +171,7 @@ class CoordinatorClient:
         self, run: Pubkey, owners: Sequence[Pubkey]
     ) -> list[ParticipantView | None]:
         """Read the Participant accounts of up to 100 owners in one call (endpoints of peers)."""
-        addresses = [participant_address(run, owner) for owner in owners]
+        addresses = [participant_address(run, owner, self.program_id) for owner in owners]
         _slot, accounts = await self.rpc.get_accounts(addresses[:MAX_ACCOUNTS_PER_CALL])
         return [
             None if account is None else self._reader.participant(address, account)
@@ -182,7 +185,7 @@ class CoordinatorClient:
 
     async def read_checkpoint(self, run: Pubkey, round_: int) -> CheckpointView | None:
         """Read the checkpoint of a round, or None."""
-        address = checkpoint_address(run, round_)
+        address = checkpoint_address(run, round_, self.program_id)
         _slot, (account,) = await self.rpc.get_accounts([address])
         return None if account is None else self._reader.checkpoint(address, account)
 
@@ -265,17 +268,28 @@ class CoordinatorClient:
         return [
             event
             for signature in reversed(found[:newest])
-            for event in await self._events_of(signature)
+            for event in await self.events_of(signature) or ()
         ]
 
-    async def _events_of(self, signature: Signature) -> tuple[Event, ...]:
+    async def events_of(self, signature: Signature) -> tuple[Event, ...] | None:
+        """Return our events of one transaction; None while the node has no record of it.
+
+        Raises EventsMissingError as `history` does.
+        """
+        found = await self.landed(signature)
+        return None if found is None else found[1]
+
+    async def landed(
+        self, signature: Signature
+    ) -> tuple[TransactionRecord, tuple[Event, ...]] | None:
+        """Return the node's record of a transaction and our events in it; raises as `history`."""
         record = await self.rpc.transaction(signature)
         if record is None:
-            return ()
+            return None
         parsed = self._events.read(record)
         if not parsed.is_complete:
             raise EventsMissingError(str(signature))
-        return parsed.events
+        return record, parsed.events
 
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""

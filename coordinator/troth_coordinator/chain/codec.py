@@ -134,9 +134,13 @@ class ProgramCodec:
 
 
 @cache
-def program_codec() -> ProgramCodec:
-    """Return the codec of the packaged IDL; read once per process."""
-    return ProgramCodec(artifacts.read_json(artifacts.IDL))
+def program_codec(program: Pubkey | None = None) -> ProgramCodec:
+    """Return the codec of the packaged IDL, for the program at another address if one is named.
+
+    It is made once per process and program.
+    """
+    idl = artifacts.read_json(artifacts.IDL)
+    return ProgramCodec(idl if program is None else {**idl, "address": str(program)})
 
 
 def _account_slot(entry: Mapping[str, Any]) -> AccountSlot:

@@ -174,7 +174,7 @@ class ProgramMissingError(ProgramIdError):
             f"program id {program}",
             "the coordinator program",
             "no account there",
-            "deploy it, or use an RPC of the network it is deployed on",
+            "deploy it, use an RPC of the network it is deployed on, or name it with --program-id",
         )
 
 

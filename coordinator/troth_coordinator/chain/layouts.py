@@ -9,7 +9,7 @@ Next: records.py for how fields are read; accounts.py, which makes the frozen vi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -74,8 +74,13 @@ class ProgramLayout:
 
 
 @cache
-def program_layout() -> ProgramLayout:
-    """Return the packaged layout; read and checked once per process."""
+def program_layout(program: Pubkey | None = None) -> ProgramLayout:
+    """Return the packaged layout, as it holds for the program at another address if one is named.
+
+    It is read and checked once per process.
+    """
+    if program is not None:
+        return replace(program_layout(), program_id=program)
     return read_layout(artifacts.read_json(artifacts.LAYOUT))
 
 
