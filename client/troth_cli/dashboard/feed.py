@@ -45,10 +45,16 @@ class Feed:
     cluster: str | None
     _stakes: dict[int, Json] = field(default_factory=dict)
 
+    async def keep_stakes(self) -> None:
+        """Keep the stakes of each round, also while no page is open; without end."""
+        while True:
+            seen = self.observer.latest()
+            self._note_stakes(seen)
+            await self.observer.wait_beyond(seen.revision, BEAT_SECONDS)
+
     def state(self, since: Observation | None = None) -> State:
         """Return what is known now; of rounds, only those that differ from `since`."""
         seen = self.observer.latest()
-        self._note_stakes(seen)
         newest = list(self._stakes.values())
         return {
             **seen.to_json(since=since),

@@ -4,13 +4,14 @@ Owns: their order. Never: prints. Next: `feed.py`, `server.py`.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 from solders.pubkey import Pubkey
 
 from troth_cli.dashboard.feed import Feed
 from troth_cli.dashboard.server import DashboardServer
 from troth_cli.observe.observer import Observer, ObserverSettings
+from troth_client.runtime.base import end
 from troth_client.runtime.signals import at_stop_signals
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_cluster
@@ -32,9 +33,21 @@ async def serve(
     with at_stop_signals(stopped.set):
         async with Observer(client, run, settings) as observer:
             rpc_url = settings.rpc_urls[0] if settings.rpc_urls else ""
-            server = DashboardServer(Feed(client, run, observer, rpc_url, cluster), port)
+            feed = Feed(client, run, observer, rpc_url, cluster)
+            server = DashboardServer(feed, port)
             try:
                 started(await server.start())
-                await stopped.wait()
+                await _first(feed.keep_stakes(), stopped.wait())
             finally:
                 await server.stop()
+
+
+async def _first(*works: Coroutine[None, None, object]) -> None:
+    """Wait until one of them ends; raise its error."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        await end(*tasks)

@@ -75,10 +75,11 @@ function head() {
 
 function facts() {
   const last = state.rounds[state.rounds.length - 1];
+  const taking = state.participants.filter((one) => ["active", "finished"].includes(one.status));
   const rows = [
     ["mean loss", nats(state.last_loss_micro), state.last_loss_round === null ? "no header found yet" : `round ${state.last_loss_round}, nats a token`],
     ["time left", ...timeLeft(state.time_left)],
-    ["participants", String(state.participants.filter((one) => one.status === "active").length), "active"],
+    ["participants", String(taking.length), `taking part, of ${state.participants.length} that joined`],
     ["last round", last ? `${last.num_included} of ${last.num_committed}` : "–", "payloads included"],
     ["eligible witnesses", String(state.num_eligible_witnesses), `${state.num_auditable} of ${state.num_sampled} drawn payloads can be audited`],
     ["reward pool", sol(state.reward_pool_lamports), `${sol(state.escrow_lamports)} in escrow`],
@@ -124,7 +125,7 @@ function stakeChart() {
     note: rest > 0 ? `SOL, the ${MOST_LINES} that moved most of ${all.length}` : "SOL, since this page's server started",
     series: all.slice(0, MOST_LINES).map(({ index, points }) => ({ name: `participant ${nameOf(index)}`, points })),
     marks: state.slashes.map((one) => ({ x: one.round, text: `${sol(one.taken_lamports)} taken: ${one.why}` })),
-    format: (lamports) => sol(Math.round(lamports)).replace(/(\.\d{4})\d+/, "$1"),
+    format: (lamports) => (lamports / 1e9).toFixed(4),
     empty: "Nobody has a stake in the run yet.",
   });
 }
