@@ -38,17 +38,17 @@ def rounds_of(num_rounds: int, loss: int = 5_000_000, **closed: Any) -> list[tup
 def write_demo(folder: Path, num_rounds: int = 5) -> Path:
     """Write the logs that a demo leaves: its own, an honest trainer's, and that of a cheat."""
     write_log(folder / "events.jsonl", [("run_created", {"run": "Run1", "rounds": num_rounds})])
-    joined = [("joined", {"index": 0}), ("standing_changed", {"round": 0, "stake": STAKE})]
+    joined = [("joined", {"index": 0}), ("tallied", {"round": 0, "stake": STAKE})]
     validated = ("validated", {"round": 2, "loss_micro": 4_900_000})
     honest = [*joined, *rounds_of(num_rounds), validated]
     write_log(folder / "trainer-0/events.jsonl", honest, peer="trainer-0")
     taken = {"round": 1, "target": 1, "stage": "DECIDED", "case_outcome": 1, "taken": TAKEN}
     cheat = [
         ("joined", {"index": 1}),
-        ("standing_changed", {"round": 0, "stake": STAKE}),
+        ("tallied", {"round": 0, "stake": STAKE}),
         *rounds_of(2, loss=6_000_000),
         ("audit_changed", taken),
-        ("standing_changed", {"round": 3, "stake": STAKE - TAKEN}),
+        ("tallied", {"round": 3, "stake": STAKE - TAKEN}),
     ]
     write_log(folder / "free-rider/events.jsonl", cheat, peer="free-rider")
     return folder

@@ -100,7 +100,6 @@ class _Phases:
         self._member = member
         self._phase: Phase | None = None
         self._is_short = False
-        self._standing: tuple[int, int] | None = None
         self._next_view: NetworkView | None = None
         self._recovered: Counter[RoundIndex] = Counter()
         self._strange_slot: int | None = None
@@ -131,7 +130,6 @@ class _Phases:
             return None
         self._report_phase(view)
         self._report_stake(view)
-        self._report_standing(view)
         return view if member.state.stop.is_set() else await self._act(view)
 
     async def _act(self, view: NetworkView) -> NetworkView | None:
@@ -222,13 +220,3 @@ class _Phases:
                 "stake_too_low", stake=entry.stake, needed=needed_stake(entry, params)
             )
         self._is_short = is_low
-
-    def _report_standing(self, view: NetworkView) -> None:
-        entry = view.entries[self._member.chain.index]
-        standing = entry.stake, entry.claimable + sum(entry.bucket_amount)
-        if standing != self._standing:
-            self._standing = standing
-            stake, rewards = standing
-            self._member.chain.events.emit(
-                "standing_changed", round=view.run.round, stake=stake, rewards=rewards
-            )

@@ -110,7 +110,7 @@ def _closed(_history: History, line: RoundLine, _peer: str, event: Event) -> Non
         line.mean_loss = mean
 
 
-def _standing(history: History, line: RoundLine, peer: str, event: Event) -> None:
+def _tallied(history: History, line: RoundLine, peer: str, event: Event) -> None:
     stake, number = whole_of(event, "stake"), whole_of(event, "round")
     if stake is not None and number is not None:
         history.stakes.setdefault(peer, {})[number] = stake
@@ -122,6 +122,6 @@ _NOTES: dict[str, Callable[[History, RoundLine, str, Event], None]] = {
     "encoded": _encoded,
     "committed": _committed,
     "round_closed": _closed,
-    "standing_changed": _standing,
+    "tallied": _tallied,
 }
 """For each event, the function that adds it to the history."""

@@ -4,6 +4,7 @@ Owns: names and kinds of the metrics, and the server. Never: a number of its own
 Next: `readings.py` for the numbers; `hub/metrics.py` for those of a hub.
 """
 
+import threading
 import time
 
 from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, start_http_server
@@ -23,7 +24,10 @@ NAMES = {
     Quantity.INCLUDED: "included_payloads",
     Quantity.ROUND_SECONDS: "round_seconds",
     Quantity.STAKE: "stake_lamports",
-    Quantity.REWARDS: "rewards_lamports",
+    Quantity.READY: "claimable_lamports",
+    Quantity.UNVESTED: "unvested_lamports",
+    Quantity.SENT: "sent_bytes",
+    Quantity.RECEIVED: "received_bytes",
     Quantity.FEES: "fees_lamports",
 }
 PREFIX = "troth"
@@ -39,6 +43,7 @@ class Metrics(Closable):
     def __init__(self, host: str, port: int) -> None:
         registry = CollectorRegistry()
         self._readings = Readings(time.monotonic)
+        self._turn = threading.Lock()
         self._gauges = {
             quantity: Gauge(f"{PREFIX}_{name}", quantity.value, registry=registry)
             for quantity, name in NAMES.items()
@@ -50,9 +55,10 @@ class Metrics(Closable):
     def emit(self, event: str, /, **fields: JsonValue) -> None:
         """Take the numbers of one event."""
         whole = {"event": event, **fields}
-        for reading in self._readings.of(whole):
-            self._gauges[reading.quantity].set(reading.value)
-        self._counts.take(event, whole)
+        with self._turn:  # some events come from threads
+            for reading in self._readings.of(whole):
+                self._gauges[reading.quantity].set(reading.value)
+            self._counts.take(event, whole)
 
     def close(self) -> None:
         """Stop serving; harmless when repeated."""

@@ -25,7 +25,10 @@ class Quantity(Enum):
     INCLUDED = "payloads included in the round"
     ROUND_SECONDS = "time from one close to the next"
     STAKE = "stake, lamports"
-    REWARDS = "rewards not yet claimed, vested or not, lamports"
+    READY = "rewards that can be claimed, lamports"
+    UNVESTED = "rewards that have not vested yet, lamports"
+    SENT = "bytes sent to others since the start"
+    RECEIVED = "bytes received from others since the start"
     FEES = "fees paid since the start, lamports"
 
 
@@ -43,7 +46,13 @@ _FIELDS = {
     "validated": ((Quantity.VALIDATION_LOSS, "loss_micro", MICRO),),
     "encoded": ((Quantity.PAYLOAD_BYTES, "payload_bytes", 1),),
     "round_closed": ((Quantity.MEAN_LOSS, "mean_loss_micro", MICRO),),
-    "standing_changed": ((Quantity.STAKE, "stake", 1), (Quantity.REWARDS, "rewards", 1)),
+    "tallied": (
+        (Quantity.STAKE, "stake", 1),
+        (Quantity.READY, "claimable", 1),
+        (Quantity.UNVESTED, "unvested", 1),
+        (Quantity.SENT, "sent_bytes", 1),
+        (Quantity.RECEIVED, "received_bytes", 1),
+    ),
 }
 """For each event the fields that are readings, and what divides them."""
 

@@ -7,6 +7,7 @@ Next: `readings.py` for the numbers.
 """
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +30,10 @@ TAGS: Final = {
     Quantity.INCLUDED: ("round/included", 1),
     Quantity.ROUND_SECONDS: ("round/seconds", 1),
     Quantity.STAKE: ("money/stake_sol", SOL),
-    Quantity.REWARDS: ("money/rewards_sol", SOL),
+    Quantity.READY: ("money/claimable_sol", SOL),
+    Quantity.UNVESTED: ("money/unvested_sol", SOL),
+    Quantity.SENT: ("bytes/sent", 1),
+    Quantity.RECEIVED: ("bytes/received", 1),
     Quantity.FEES: ("money/fees_sol", SOL),
 }
 """The name of each scalar, and what divides its reading."""
@@ -48,13 +52,24 @@ class TensorBoard(Closable):
         self._warn = warn
         self._readings = Readings(time.monotonic)
         self._has_warned = False
+        self._turn = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         self._writer: EventsWriter | None = self._new_file()
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
         """Write the readings of one event; flush when a round has closed."""
-        found = list(self._readings.of({"event": event, **fields}))
-        has_closed = event == "round_closed"
+        with self._turn:  # some events come from threads
+            found = list(self._readings.of({"event": event, **fields}))
+            self._write(found, has_closed=event == "round_closed")
+
+    def close(self) -> None:
+        """Write the rest; harmless when repeated."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(OSError):
+                writer.close()
+
+    def _write(self, found: list[Reading], *, has_closed: bool) -> None:
         try:
             if self._writer is None and has_closed:
                 self._writer = self._new_file()
@@ -66,13 +81,6 @@ class TensorBoard(Closable):
                 self._writer.flush()
         except OSError as error:
             self._give_up(error)
-
-    def close(self) -> None:
-        """Write the rest; harmless when repeated."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            with contextlib.suppress(OSError):
-                writer.close()
 
     def _new_file(self) -> EventsWriter:
         # The library names files by the second, and would write over one of the same second.

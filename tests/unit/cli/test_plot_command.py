@@ -135,7 +135,7 @@ def test_names_of_strangers_stay_text(cli, tmp_path, name):
     events = [
         ("run_created", {"run": EVIL}),
         ("joined", {"peer": EVIL, "index": 1}),
-        ("standing_changed", {"peer": EVIL, "round": 0, "stake": 5}),
+        ("tallied", {"peer": EVIL, "round": 0, "stake": 5}),
         ("audit_changed", {"peer": EVIL, "round": 0, "target": 1, "stage": "NONE", "taken": 7}),
         *rounds_of(1),
     ]
@@ -163,7 +163,7 @@ STRANGE = [
     '{"event":"encoded","peer":{},"round":0,"payload_bytes":1.5}',
     '{"event":"audit_changed","peer":"b","round":0,"target":[],"outcome":99,"case_outcome":77}',
     '{"event":"run_created"}',
-    '{"event":"standing_changed","peer":"\\ud800","round":0,"stake":' + "9" * 30 + "}",
+    '{"event":"tallied","peer":"\\ud800","round":0,"stake":' + "9" * 30 + "}",
 ]
 
 
@@ -186,7 +186,7 @@ def test_the_largest_numbers_can_be_drawn(cli, tmp_path):
         ("round_closed", {"round": most, "included": [0]}),
         ("trained", {"round": most, "loss_micro": most}),
         ("encoded", {"round": most, "payload_bytes": most}),
-        ("standing_changed", {"round": most, "stake": most}),
+        ("tallied", {"round": most, "stake": most}),
     ]
     log = write_log(tmp_path / "events.jsonl", events, peer="a")
     assert cli.json("plot", log, "--out", tmp_path / "run.svg")["loss_last"] == most / 10**6

@@ -17,10 +17,10 @@ EVENTS = [
     ("joined", {"index": 0, "fee": 7_000}),
     ("phase", {"phase": "WARMUP", "round": 0}),
     ("phase", {"phase": "COMMIT", "round": 0}),
-    ("standing_changed", {"round": 0, "stake": SOL // 10, "rewards": 0}),
+    ("tallied", {"round": 0, "stake": SOL // 10, "claimable": 0, "unvested": 5}),
     *rounds_of(3, mean_loss_micro=4_500_000),
     ("validated", {"round": 2, "loss_micro": 4_250_000}),
-    ("standing_changed", {"round": 2, "stake": SOL // 5, "rewards": 3_000_000}),
+    ("tallied", {"round": 2, "stake": SOL // 5, "claimable": 3_000_000, "sent_bytes": 7}),
     ("judged", {"round": 1, "target": 1, "verdict": "OK"}),
     ("judged", {"round": 2, "target": 1, "verdict": "MISMATCH"}),
     ("rpc_trouble", {"node": "a", "what": "slow"}),
@@ -65,7 +65,9 @@ def test_metrics_are_served_as_the_events_say(metrics):
         "troth_payload_bytes": 640,
         "troth_fees_lamports": 7_000 + 3 * 5_000,
         "troth_stake_lamports": SOL // 5,
-        "troth_rewards_lamports": 3_000_000,
+        "troth_claimable_lamports": 3_000_000,
+        "troth_unvested_lamports": 5,
+        "troth_sent_bytes": 7,
         'troth_verdicts_total{verdict="ok"}': 1,
         'troth_verdicts_total{verdict="mismatch"}': 1,
         'troth_verdicts_total{verdict="unavailable"}': 0,
@@ -100,7 +102,7 @@ def test_scalars_are_read_back_by_tensorboard(tmp_path):
     assert found["round/included"] == {0: 2, 1: 2, 2: 2, 3: 0}
     assert set(found["round/seconds"]) == {1, 2, 3}
     assert found["money/stake_sol"] == pytest.approx({0: 0.1, 2: 0.2})
-    assert found["money/rewards_sol"] == pytest.approx({0: 0, 2: 0.003})
+    assert found["money/claimable_sol"] == pytest.approx({0: 0, 2: 0.003})
     assert found["money/fees_sol"][3] == pytest.approx(22_000 / SOL)
 
 
