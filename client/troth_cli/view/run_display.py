@@ -92,7 +92,7 @@ def _facts(seen: Observation) -> Iterator[Text]:
 
 
 def _people(seen: Observation, most: int) -> RenderableType:
-    table = Table(expand=True, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(expand=True, box=SIMPLE_HEAD, padding=0)
     for name, justify in COLUMNS:
         table.add_column(name, justify="right" if justify == "right" else "left", no_wrap=True)
     for one in seen.participants[:most]:

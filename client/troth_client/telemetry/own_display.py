@@ -46,16 +46,7 @@ def _validation(own: OwnBoard) -> list[RenderableType]:
 def _facts(own: OwnBoard, num_parameters: int) -> Iterator[tuple[str, str]]:
     line, tally = own.line, own.tally
     yield "we", ", ".join(_work(own, num_parameters))
-    left = own.seconds_left()
-    yield (
-        "time left",
-        "too few rounds so far"
-        if left is None
-        else (
-            f"about {duration(left.middle)}, {duration(left.low)} to {duration(left.high)},"
-            " without halts"
-        ),
-    )
+    yield "time left", _time_left(own)
     if tally:
         members, void = int_of(tally, "members"), own.num_void
         words = f"{members} members, {int_of(tally, 'audits')} open audits"
@@ -74,13 +65,23 @@ def _facts(own: OwnBoard, num_parameters: int) -> Iterator[tuple[str, str]]:
         yield "faults", ", ".join(faults)
 
 
+def _time_left(own: OwnBoard) -> str:
+    if own.num_closed >= own.num_rounds:
+        return "none: the last round has closed"
+    left = own.seconds_left()
+    if left is None:
+        return "too few rounds so far"
+    span = f"{duration(left.low)} to {duration(left.high)}"
+    return f"about {duration(left.middle)}, {span}, without halts"
+
+
 def _work(own: OwnBoard, num_parameters: int) -> Iterator[str]:
     line = own.line
     if line.index >= 0:
         yield f"participant {line.index}"
     yield line.failure or line.state
     if line.loss_micro is not None:
-        yield f"our loss {nats(line.loss_micro)} in round {line.round}"
+        yield f"our loss {nats(line.loss_micro)}"
     if line.payload_bytes:
         share = dense_share(line.payload_bytes, num_parameters)
         yield f"payload {_size(line.payload_bytes)} ({share} of dense)"

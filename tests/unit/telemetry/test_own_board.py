@@ -82,7 +82,7 @@ def test_the_view_has_round_loss_bytes_members_audits_stake_and_earnings():
         "slot 99",
         "training loss 3.000 → 3.000",
         "validation loss 5.000 → 5.000",
-        "participant 3, applied, our loss 4.000 in round 0, payload 9.2 kB (1/142 of dense)",
+        "participant 3, applied, our loss 4.000, payload 9.2 kB (1/142 of dense)",
         "5 members, 2 open audits",
         "1.5 MB sent, 20.0 kB received",
         "1 judged (1 ok) in 2 s",
@@ -107,6 +107,9 @@ def test_the_time_left_is_that_of_the_rounds_so_far():
         own.take(closed(round_))
     assert own.seconds_left().middle == 34 * 10.0
     assert "about 5 min 40 s" in picture(own)
+    for round_ in range(6, 40):
+        own.take(closed(round_))
+    assert "none: the last round has closed" in picture(own)
 
 
 def test_a_gap_in_the_rounds_is_no_round():
