@@ -53,7 +53,10 @@ def _parsed(path: Path) -> Plain:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except FileNotFoundError as error:
         raise InvalidValueError(
-            str(path), "a TOML file", "no such file", "check the path; configs/ has examples"
+            str(path),
+            "a TOML file",
+            "no such file",
+            "check the path, or write one with: troth run init --preset localnet",
         ) from error
     except IsADirectoryError as error:
         raise InvalidValueError(

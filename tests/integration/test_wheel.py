@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from troth_cli.presets import PRESETS
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "troth_attestation",
@@ -48,6 +50,11 @@ def test_the_program_and_its_interface_are_inside(wheel_names: set[str]) -> None
 
 def test_the_demo_config_is_inside(wheel_names: set[str]) -> None:
     assert "troth_cli/demo/demo.toml" in wheel_names
+
+
+def test_the_presets_are_inside(wheel_names: set[str]) -> None:
+    for name in PRESETS:
+        assert f"troth_cli/presets/{name}.toml" in wheel_names
 
 
 def test_every_package_is_typed(wheel_names: set[str]) -> None:

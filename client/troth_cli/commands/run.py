@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.commands import economics
+from troth_cli.commands import economics, init
 from troth_cli.options import ELSE_KEY, AsAuthority, Networked, OfRun, Settings, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Output
@@ -26,6 +26,7 @@ GROUP = typer.Typer(name="run", help="Create a run and look after it.", no_args_
 
 def register(app: typer.Typer) -> None:
     """Add the group to the program."""
+    init.register(GROUP)
     economics.register(GROUP)
     app.add_typer(GROUP)
 
