@@ -5,20 +5,29 @@ Its loader keeps buffers and deploys nothing; test_validator_program.py deploys.
 
 import asyncio
 import json
+import os
+import pty
 
 import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
-from support.cli import Cli
+from support.cli import Cli, process
 from support.deploys import planned, small_image
 from support.network import PROGRAM, SOL, start
 
-from troth_cli.errors import DeployStoppedError
+from troth_cli.errors import DeployError, DeployStoppedError
 from troth_cli.keyfiles import read_key, write_key
 from troth_cli.workflows.deploy import carry_out
-from troth_cli.workflows.deploy_plan import missing_chunks
+from troth_cli.workflows.deploy_plan import (
+    Cluster,
+    DeployRequest,
+    missing_chunks,
+    plan_deploy,
+    read_cluster,
+)
 from troth_coordinator import artifacts
 from troth_coordinator.chain import loader
+from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.program_image import code_hash, packaged_image
 
@@ -203,6 +212,44 @@ def test_an_upgrade_needs_a_program_and_one_name_for_it(cli, chain, owner):
     assert "--program-key" in missing["next_step"]
     both = cli.refused(*deploy, "--upgrade", FLIPPED, "--program-key", owner, code=2)
     assert "not both" in both["found"]
+
+
+async def plan_for(chain, owner, cluster, **options):
+    async with HttpRpc(chain.rpc_url) as rpc:
+        request = DeployRequest(key_of(owner), ELSEWHERE, None, **options)
+        return await plan_deploy(rpc, cluster, request, small_image())
+
+
+async def test_mainnet_is_refused_unless_it_is_asked_for(chain, owner):
+    mainnet = Cluster("mainnet-beta", bytes(32), 6_960, takes_v3=True, takes_older=True)
+    with pytest.raises(DeployError, match="--mainnet"):
+        await plan_for(chain, owner, mainnet)
+    with pytest.raises(DeployError, match="no authority"):
+        await plan_for(chain, owner, mainnet, may_be_mainnet=True)
+
+
+async def test_a_node_that_names_no_price_of_rent_is_not_believed(chain):
+    async with HttpRpc(chain.rpc_url) as rpc:
+        rpc.get_accounts = _nothing
+        with pytest.raises(MalformedReplyError, match="rent sysvar of 0 bytes"):
+            await read_cluster(rpc)
+
+
+async def _nothing(addresses):
+    return 1, [None] * len(addresses)
+
+
+@pytest.mark.parametrize(("answer", "said"), [("n", "interrupted"), ("y", "--validator")])
+def test_somebody_at_a_terminal_is_asked(chain, owner, in_folder, answer, said):
+    """A yes goes on to what the embedded chain cannot do; after a no nothing is looked at."""
+    ours, theirs = pty.openpty()
+    os.write(ours, f"{answer}\n".encode())
+    done = process("program", "deploy", "--key", owner, "--rpc", chain.rpc_url, stdin=theirs)
+    assert done.returncode != 0
+    assert "4.2" in done.stderr, "the cost stands above the question"
+    assert "on a local cluster for" in done.stderr
+    assert said in done.stderr
+    assert not (in_folder / "troth-program.json").exists(), "no key of a program that never was"
 
 
 async def fill_then_stop(rpc_url, key, program, image):

@@ -131,6 +131,7 @@ def deploy(options: DeployOptions, output: Output) -> None:
     from troth_cli.connection import run_async
     from troth_cli.keyfiles import read_key
     from troth_cli.view.program import plan_facts, plan_values
+    from troth_cli.workflows.deploy import check_loader
     from troth_cli.workflows.deploy_plan import (
         DeployRequest,
         check_funds,
@@ -161,8 +162,9 @@ def deploy(options: DeployOptions, output: Output) -> None:
             check_funds(plan)
             output.note("\n".join(plan_facts(plan).lines()))
             _agree(options.yes, _question(plan, options), output)
+            await check_loader(rpc, plan, request)
             if is_new:
-                _keep(options, program_key, output)
+                _keep(program_key, output)
             await _carry_out(rpc, plan, request, output)
 
     run_async(work())
@@ -257,9 +259,8 @@ async def _carry_out(
     rpc: "Rpc", plan: "DeployPlan", request: "DeployRequest", output: Output
 ) -> None:
     from troth_cli.view.program import plan_values, program_facts, program_values
-    from troth_cli.workflows.deploy import carry_out, check_loader
+    from troth_cli.workflows.deploy import carry_out
 
-    await check_loader(rpc, plan, request)
     if plan.kind != "same":
         output.note(
             f"Buffer {plan.buffer} holds {sol(plan.buffer_rent)} until the end. If this is cut off,"
@@ -287,7 +288,7 @@ def _program_key(options: DeployOptions, output: Output) -> tuple["Keypair", boo
     return read_key(options.program_key or PROGRAM_KEY, output.warn), False
 
 
-def _keep(options: DeployOptions, key: "Keypair", output: Output) -> None:
+def _keep(key: "Keypair", output: Output) -> None:
     from troth_cli.keyfiles import write_key
 
     write_key(PROGRAM_KEY, key)

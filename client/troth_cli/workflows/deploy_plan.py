@@ -21,7 +21,7 @@ from troth_cli.view.amounts import sol
 from troth_cli.workflows.deployed import DeployedProgram, read_deployed
 from troth_coordinator.chain import loader
 from troth_coordinator.chain.clusters import public_name
-from troth_coordinator.chain.errors import ForeignProgramError
+from troth_coordinator.chain.errors import ForeignProgramError, MalformedReplyError
 from troth_coordinator.chain.program_image import first_difference, is_ours, sbpf_version
 from troth_coordinator.chain.rent import SYSVAR, exempt_lamports, lamports_per_byte
 from troth_coordinator.chain.rpc import Account, Rpc
@@ -143,14 +143,14 @@ class DeployPlan:
 
 
 async def read_cluster(rpc: Rpc) -> Cluster:
-    """Ask a node which cluster it serves; RpcError."""
+    """Ask a node which cluster it serves; RpcError, also for one that names no price of rent."""
     genesis = await rpc.genesis_hash()
     keys = [Pubkey.from_string(SYSVAR), V3, NO_OLD_CODE]
     _slot, (rent, v3, no_old) = await rpc.get_accounts(keys)
     return Cluster(
         name=public_name(genesis) or "a local cluster",
         genesis_hash=genesis,
-        lamports_per_byte=lamports_per_byte(rent.data if rent is not None else b""),
+        lamports_per_byte=_price(rent),
         takes_v3=loader.is_active(v3),
         takes_older=not loader.is_active(no_old),
     )
@@ -220,6 +220,13 @@ def check_funds(plan: DeployPlan) -> None:
             f"Send {sol(plan.short_lamports)} to {plan.authority}, then repeat. Nothing was sent.",
             f"key {plan.authority}",
         )
+
+
+def _price(sysvar: Account | None) -> int:
+    try:
+        return lamports_per_byte(b"" if sysvar is None else sysvar.data)
+    except (ValueError, OverflowError) as error:
+        raise MalformedReplyError("getMultipleAccounts", str(error)) from error
 
 
 def _check_cluster(cluster: Cluster, request: DeployRequest, version: str) -> None:
