@@ -32,9 +32,9 @@ class TransactionList:
 async def read_transactions(
     client: CoordinatorClient, address: Pubkey, newest: int
 ) -> TransactionList:
-    """Return the newest transactions that name an account, as far as the node remembers.
+    """Return the newest transactions that name an account, as far as they are still known.
 
-    Raises RpcError, and EventsMissingError for a node that keeps no inner calls.
+    Raises RpcError, and EventsMissingError if inner calls of one are not kept.
     """
     signatures = await client.rpc.signatures(address)
     found = [(signature, await client.landed(signature)) for signature in signatures[:newest]]

@@ -151,7 +151,7 @@ def pay_out_and_close(bench, run):
 
 
 def close_with_members_left(bench, close):
-    """What can be closed is, what is owed stays: both are told before anything moves."""
+    """Accounts that can be closed are, debts stay: both are told before anything moves."""
     before = bench.balance("authority")
     planned = bench.cli.json(*close, "--dry-run")
     owners = {str(bench.address(name)) for name in ("a", "b")}

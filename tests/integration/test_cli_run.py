@@ -244,7 +244,8 @@ def test_leaving_withdrawing_and_claiming_say_what_is_left(bench):
         ("withdraw", "NotDueError", "NothingToWithdraw"),
     ):
         error = bench.cli.refused(*bench.of_run(word, run=run, key="a"))
-        assert (error["kind"], error["name"]) == (kind, name)
+        assert error["kind"] == kind
+        assert error["name"] == name
     assert f"0.1 SOL at slot {ticket['matures_slot']}, in " in error["found"]
     assert "slots, about " in error["found"]
     bench.key("stranger")

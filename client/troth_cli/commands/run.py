@@ -250,7 +250,7 @@ def close(options: CloseOptions, output: Output) -> None:
     """Close the accounts of a finished run; rent and leftovers go back to those who paid.
 
     Before anything moves, the command shows what goes back to whom and what the run still owes.
-    At a terminal it asks, unless --yes is given. What a participant is owed stays, with the
+    At a terminal it asks, unless --yes is given. A debt to a participant stays, with the
     accounts of that participant and of the run: repeat the command later.
 
     Anybody may close a finished run, also when every client of it has stopped: the steps of audits

@@ -1,4 +1,4 @@
-"""What the page is told: the observed run as JSON, all of it first, then what changed.
+"""The messages to the page: the observed run as JSON, all of it first, then what changed.
 
 Owns: the stakes by round, the subjects whose transactions may be asked for.
 Never: serves anything; `server.py` does. Never signs.

@@ -44,10 +44,10 @@ async def serve(
 
 async def _first(*works: Coroutine[None, None, object]) -> None:
     """Wait until one of them ends; raise its error."""
-    tasks = [asyncio.create_task(work) for work in works]
+    running = [asyncio.create_task(work) for work in works]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
+        done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for one in done:
+            one.result()
     finally:
-        await end(*tasks)
+        await end(*running)
