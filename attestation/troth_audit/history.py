@@ -5,6 +5,7 @@ proven, after its account is closed. Never: prints.
 Next: `slashes.py` for all cases of a run.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatch
@@ -34,6 +35,28 @@ async def read_case(
         return from_events if account is None else of_account(account), events
     # Once the case is decided, only the events show the destinations of the bond.
     return replace(of_account(account), bond=from_events.bond), events
+
+
+async def read_closed(
+    client: CoordinatorClient, at: RunAddresses, newest: int | None = None
+) -> list[CaseFile]:
+    """Return the audits and cases of a run that are over, by round, target and kind.
+
+    They come from the transactions that name the run's vault, of which `newest` bounds the number.
+    Verdicts and votes are not among those: `read_case` adds them.
+    """
+    found = [of_events(*one) for one in by_audit(await client.history(at.vault, newest))]
+    return [case for case in found if case is not None and case.stage == CLOSED]
+
+
+def by_audit(events: Iterable[Event]) -> list[tuple[AuditKey, list[Event]]]:
+    """Return the events of each audit among them, by round, target and kind."""
+    found: defaultdict[AuditKey, list[Event]] = defaultdict(list)
+    for event in events:
+        key = key_of(event)
+        if key is not None:
+            found[key].append(event)
+    return sorted(found.items(), key=lambda one: one[0])
 
 
 def of_events(key: AuditKey, events: Iterable[Event]) -> CaseFile | None:

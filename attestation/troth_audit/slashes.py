@@ -5,18 +5,17 @@ accounts are closed. Never: prints.
 Next: `troth_cli/view/slashes.py`, which shows them.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from troth_attestation.slashing import Fault
 from troth_audit.cases import CaseFile
-from troth_audit.history import key_of, of_events
+from troth_audit.history import by_audit, of_events
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_audits import Penalised
-from troth_coordinator.rules.audit_view import AuditKey, AuditKind
+from troth_coordinator.rules.audit_view import AuditKind
 
 FAULTS = {
     AuditKind.WORK: Fault.WORK,
@@ -76,13 +75,12 @@ async def read_slashes(
 
     `newest` bounds how many of them are read. `read_case` adds verdicts and votes to a case.
     """
-    events = await client.history(at.vault, newest)
-    of_key: defaultdict[AuditKey, list[Event]] = defaultdict(list)
-    for event in events:
-        key = key_of(event)
-        if key is not None:
-            of_key[key].append(event)
-    found = [of_events(key, of_one) for key, of_one in sorted(of_key.items())]
+    return slashes_in(await client.history(at.vault, newest))
+
+
+def slashes_in(events: Sequence[Event]) -> Slashes:
+    """Return the cases and fines of a run from its events, oldest first."""
+    found = [of_events(*one) for one in by_audit(events)]
     return Slashes(
         tuple(case for case in found if case is not None and case.case_outcome),
         tuple(_fine(event) for event in events if isinstance(event, Penalised)),

@@ -8,8 +8,11 @@
         │   └── KeyFileExistsError    a new key would overwrite a file
         ├── InputError                an address, an amount or a choice that cannot be read
         ├── OutputFileError           a result cannot be written where it was asked for
+        ├── EventLogError             a file that is no event log, or shows no round
         ├── SettingsError             a table of the config file that is for the command line
         ├── FundsError                the key cannot pay for what was asked
+        ├── DeployError               a program that cannot be deployed as it was asked for
+        │   └── DeployStoppedError    a deploy that was begun and not finished; its buffer is named
         ├── DiskSpaceError            the disk has no room for what was asked
         ├── PushError                 a holder that files were offered to cannot be reached
         ├── OtherRunError             a run that is not what was asked for
@@ -18,6 +21,7 @@
         ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
         ├── JoinRefusedError          checks that speak against a deposit
+        ├── NotDueError               rewards or stake that may not be paid out yet
         └── NotJoinedError            the key takes no part in the run
 
 Owns: the classes. Never: errors of a part. Next: `failures.py`, which prints errors of every tree.
@@ -56,12 +60,24 @@ class OutputFileError(CommandError):
     """A result cannot be written where it was asked for."""
 
 
+class EventLogError(CommandError):
+    """A file is no event log, or its events show no closed round."""
+
+
 class SettingsError(CommandError):
     """A table of the config file that is for the command line cannot be used."""
 
 
 class FundsError(CommandError):
     """The key cannot pay for what was asked."""
+
+
+class DeployError(CommandError):
+    """A program cannot be deployed as it was asked for; nothing was sent."""
+
+
+class DeployStoppedError(DeployError):
+    """A deploy that was begun did not finish; the message names its buffer and what it holds."""
 
 
 class DiskSpaceError(CommandError):
@@ -103,6 +119,17 @@ class NotInVainError(CommandError):
 
 class NotJoinedError(CommandError):
     """The key takes no part in the run."""
+
+
+class NotDueError(CommandError):
+    """Nothing may be paid out yet; `name` is the program's refusal, `found` says what is due when.
+
+    Raised for `claim` and `withdraw`.
+    """
+
+    def __init__(self, expected: str, found: str, next_step: str, subject: str, name: str) -> None:
+        super().__init__(expected, found, next_step, subject)
+        self.name = name
 
 
 class JoinRefusedError(CommandError):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from troth_cli.fallbacks import KEY, filled
 from troth_cli.interrupts import raise_again
@@ -111,7 +112,7 @@ class Common:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Networked(Common):
+class OnCluster(Common):
     """Options of commands that talk to a chain."""
 
     rpc: Annotated[
@@ -131,7 +132,7 @@ class Networked(Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfProgram(Networked):
+class Networked(OnCluster):
     """Options of commands that talk to the program."""
 
     program_id: Annotated[
@@ -154,7 +155,7 @@ class OfProgram(Networked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfRun(OfProgram):
+class OfRun(Networked):
     """Options of commands about one run."""
 
     run_address: Annotated[
@@ -190,11 +191,15 @@ Body = Callable[[Options, Output], None]
 
 
 def command(
-    app: typer.Typer, name: str, options: type[Options], choices: Choices | None = None
+    app: typer.Typer,
+    name: str,
+    options: type[Options],
+    choices: Choices | None = None,
+    kind: type[TyperCommand] | None = None,
 ) -> Callable[[Body[Options]], Body[Options]]:
     """Register the decorated function as a command; its docstring is the help text.
 
-    `choices` makes a list that its help ends with.
+    `choices` makes a list that its help ends with. `kind` parses the command line in its own way.
     """
 
     def register(body: Body[Options]) -> Body[Options]:
@@ -203,7 +208,7 @@ def command(
                 context.obj.invocation = Invocation(values["json"], values["debug"])
                 raise_again()
             output = Output(is_json=values["json"])
-            if issubclass(options, Networked):
+            if issubclass(options, OnCluster):
                 values = filled(options, values, context, output.note)
             body(options(**values), output)
 
@@ -212,7 +217,7 @@ def command(
         call.__annotations__ = {p.name: p.annotation for p in parameters}
         call.__doc__ = body.__doc__
         call.__name__ = body.__name__
-        app.command(name, cls=None if choices is None else listing(choices))(call)
+        app.command(name, cls=kind if choices is None else listing(choices))(call)
         return body
 
     return register
@@ -226,7 +231,7 @@ def _context_parameter() -> inspect.Parameter:
 
 def _parameters(options: type[Common]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(options, include_extras=True)
-    optional = {KEY} if issubclass(options, Networked) else set()
+    optional = {KEY} if issubclass(options, OnCluster) else set()
     for entry in _own_first(options):
         default = entry.default
         if entry.default_factory is not MISSING:

@@ -127,6 +127,10 @@ class DirectRpc:
         """Return the least price per recent block for writing these accounts."""
         return [price for _slot, price in recent_prices(self.chain, set(accounts))]
 
+    async def slot_micros(self) -> int:
+        """Return the length of a slot on this chain's own clock."""
+        return 1_000 * self.chain.config.slot_milliseconds
+
     async def request_airdrop(self, address: Pubkey, lamports: int) -> Signature:
         """Pay from the chain's faucet."""
         try:

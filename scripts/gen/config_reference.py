@@ -118,6 +118,8 @@ MEANINGS = {
     "network.stores": "Object stores to push to and fetch from, like `s3://bucket/prefix`.",
     "hints.precision": "Format in which this machine trains.",
     "hints.device": "auto, cpu, cuda, cuda:N or mps.",
+    "hints.validate_every": "Rounds between two losses on held-out text, by whoever has the"
+    " validation shards; 0 for none.",
 }
 
 

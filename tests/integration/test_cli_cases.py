@@ -13,6 +13,7 @@ from support.waiting import wait_for
 
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.setup import start_chain
+from troth_cli.view.amounts import sol
 from troth_client.telemetry.events import EventList
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_simulation.cheats.catalogue import FREE_RIDER
@@ -54,6 +55,7 @@ def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
         people.append(begin(bench.witness_arguments(run, "w"), "w"))
         cleared = wait_for(lambda: cleared_audits(bench, run), SECONDS)[0]
         refuse_bad_claims(bench, run, cleared)
+        can_be_opened(bench, run, cleared)
         accuse(bench, run, cleared)
         wait_for(lambda: show(bench, run, cleared)["case_outcome"], SECONDS)
         judged = show(bench, run, cleared)
@@ -62,6 +64,7 @@ def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
         ends = [person.end() for person in people]
     assert [code for code, _ in ends] == [0] * 4, [person.notes()[-900:] for person in people]
     assert_bond_is_lost(bench, run, judged)
+    over_is_listed(bench, run, judged)
     for _, end in ends:
         assert_duties_are_told(end)
     assert bench.cli.json(*bench.of_run("status", run=run))["bonds_lamports"] == 0
@@ -118,6 +121,43 @@ def refuse_bad_claims(bench, run, case):
 
 def is_owner(bench, name, owner):
     return str(bench.address(name)) == owner
+
+
+def can_be_opened(bench, run, case):
+    """The cleared work is listed with its window and its money, and so are the exact kinds."""
+    words = (*bench.of_run("case", "list", run=run), "--openable")
+    listed = bench.cli.json(*words)
+    about = {name: case[name] for name in ("round", "target", "kind")}
+    (work,) = [one for one in listed["openable"] if about.items() <= one.items()]
+    assert 0 < work["slots_left"] <= CASE_SLOTS
+    assert work["until_slot"] >= listed["slot"]
+    assert work["bounty_lamports"] >= SOL // 10 * 50 * 5 // 10_000, "5 % of half the stake"
+    kinds = {one["kind"] for one in listed["openable"]}
+    assert kinds == {"work", "payload", "root", "possession"}
+    text = bench.cli.ok(*words).out
+    assert "a case could be opened about" in text
+    assert "seconds" in text, "slots of 20 ms"
+    assert sol(listed["bond_lamports"]) in text
+    own = bench.cli.json(*words, "--key", bench.key(TRAINERS[0]))["openable"]
+    index = next(
+        one["index"]
+        for one in bench.cli.json(*bench.of_run("status", run=run))["participants"]
+        if is_owner(bench, TRAINERS[0], one["owner"])
+    )
+    assert index not in {one["target"] for one in own}
+
+
+def over_is_listed(bench, run, judged):
+    """A closed case is there with --all, and only there."""
+    words = bench.of_run("case", "list", run=run)
+    seen = {(one["round"], one["target"]) for one in bench.cli.json(*words)["cases"]}
+    closed = bench.cli.json(*words, "--all")["closed"]
+    about = (judged["round"], judged["target"])
+    assert about not in seen
+    found = {(one["round"], one["target"]): one for one in closed}
+    assert found[about]["case_outcome"] == "acquitted"
+    assert found[about]["stage"] == "closed"
+    assert "over" in bench.cli.ok(*words, "--all").out
 
 
 def accuse(bench, run, case):

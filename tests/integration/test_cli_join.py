@@ -1,11 +1,14 @@
 """`troth join`: what must be right before a stake moves, signals, resuming, a whole small run."""
 
+import json
 import re
 import signal
 import socket
 
 import pytest
 from support.network import SOL, last_json, prepare_text, processes, refused_check
+from support.recorded import scalars, scrape
+from support.waiting import wait_for
 
 pytestmark = pytest.mark.processes
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
@@ -44,12 +47,20 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     # Two cannot audit each other, and what is sampled all the same is not paid.
     unsampled = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
     run = bench.create(*PATIENT, *unsampled, "schedule.rounds=5", "schedule.warmup_rounds=0")
+    watch = (*bench.of_run("status", run=run), "--watch")
+    objects, lines = joined(watch, "objects"), joined(watch, "lines", is_json=False)
     one = joined(bench.join_arguments(run, "a"), "one")
-    two = joined((*bench.join_arguments(run, "b"), "--stake-sol", "0.5"), "two")
+    board, port = bench.folder / "board", free_port()
+    recorded = ("--log-to", f"tensorboard:{board}", "--metrics", f"127.0.0.1:{port}")
+    two = joined((*bench.join_arguments(run, "b"), "--stake-sol", "0.5", *recorded), "two")
     two.wait_for("joined")
     shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="b"))
     assert shown["stake_lamports"] == SOL // 2, "more than the least stake"
+    before, _, after = two.notes().partition("what a stake of 0.5 SOL can lose:")
+    assert "joined" in after and "joined" not in before, "before the deposit"
     one.wait_for("round_closed round=0")
+    two.wait_for("round_closed round=0")
+    assert scrape(port)["troth_stake_lamports"] == SOL // 2
     one.signal(signal.SIGTERM)
     code, values = one.end()
     assert code == 0, one.notes()
@@ -68,11 +79,53 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
         assert shown["phase"] == "finished"
         assert shown["root"] == values["root"]
     assert "resumed" in again.notes()
+    assert "can lose" not in again.notes(), "its stake is there already"
     assert endpoint(again) == endpoint(one)
     assert shown["num_participants"] == 2
     events = (bench.folder / "state-a" / "events.jsonl").read_text()
     assert '"event":"round_closed"' in events
+    assert set(scalars(board)["loss/own"]) == set(range(5))
+    states = [bench.folder / f"state-{name}" for name in ("a", "b")]
+    plotted = bench.cli.json("plot", *states, "--out", bench.folder / "run.svg")
+    assert plotted["rounds"] == 5
+    assert_watched(objects, lines, values["root"])
     pay_out_and_close(bench, run)
+
+
+def assert_watched(objects, lines, root):
+    """Both who looked on end by themselves, and have said each round and its loss once."""
+    assert objects.code() == 0, objects.notes()
+    seen = [json.loads(line) for line in objects.printed().splitlines()]
+    assert seen[0]["phase"] == "waiting_for_members"
+    assert seen[-1]["phase"] == "finished"
+    assert seen[-1]["newest_root"] == root
+    assert {one["status"] for one in seen[-1]["participants"]} == {"finished"}
+    losses = {
+        one["round"]: one["mean_loss_micro"]
+        for values in seen
+        for one in values["rounds"]
+        if one["num_losses"]
+    }
+    assert {0, 1, 2} <= losses.keys(), "a process that ends serves its last headers no more"
+    assert all(0 < loss < 10**7 for loss in losses.values()), losses
+    assert lines.code() == 0, lines.notes()
+    closed = re.findall(r"^round (\d): ", lines.printed(), re.MULTILINE)
+    assert closed == ["0", "1", "2", "3", "4"], lines.printed()
+    assert "phase finished of round 5" in lines.printed()
+    assert re.search(r"^round 0: training loss \d", lines.printed(), re.MULTILINE), lines.printed()
+
+
+def test_whoever_looks_on_stops_with_a_signal_and_no_error(bench, joined):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        watch = (*bench.of_run("status", run=run), "--watch")
+        looking = joined(watch, f"looking-{number}", is_json=False)
+        wait_for(lambda looking=looking: "time left" in looking.printed())
+        looking.signal(number)
+        assert looking.code() == 0, looking.notes()
+        assert "1 participant" in looking.printed()
+        assert "Traceback" not in looking.notes()
 
 
 def pay_out_and_close(bench, run):
@@ -86,15 +139,44 @@ def pay_out_and_close(bench, run):
         assert left["unvested_lamports"] >= 4_000_000
         assert left["next_vesting_slot"] > left["at_slot"]
     bench.launcher.advance(20_000)
-    assert bench.cli.refused(*close)["kind"] == "OtherRunError"
+    close_with_members_left(bench, close)
     for name in ("a", "b"):
         claimed = bench.cli.json(*bench.of_run("claim", run=run, key=name))
         assert claimed["received_lamports"] == claimed["claimed_total_lamports"] >= 4_000_000
         paid = bench.cli.json(*bench.of_run("withdraw", run=run, key=name))
         assert paid["received_lamports"] > 100_000_000
         assert paid["status"] == "closed"
-    bench.cli.json(*close)
+    assert bench.cli.json(*close)["is_closed"]
     assert bench.cli.refused(*bench.of_run("status", run=run))["kind"] == "AccountMissingError"
+
+
+def close_with_members_left(bench, close):
+    """Accounts that can be closed are, debts stay: both are told before anything moves."""
+    before = bench.balance("authority")
+    planned = bench.cli.json(*close, "--dry-run")
+    owners = {str(bench.address(name)) for name in ("a", "b")}
+    assert {one["owner"] for one in planned["owed"]} == owners
+    assert {one["unbonding_lamports"] for one in planned["owed"]} == {SOL // 10, SOL // 2}
+    assert all(one["rewards_lamports"] >= 4_000_000 for one in planned["owed"])
+    shown = bench.cli.ok(*close, "--dry-run").out
+    assert "0.5 SOL on its way out: troth withdraw" in shown
+    assert "Nothing was sent." in shown
+    assert bench.balance("authority") == before
+
+    done = bench.cli.json(*close)
+    assert not done["is_closed"]
+    assert done["returned"] == planned["returned"]
+    assert done["owed"] == planned["owed"]
+    fees = sum(one["fee_lamports"] for one in done["transactions"])
+    own = str(bench.address("authority"))
+    back = sum(one["lamports"] for one in done["returned"] if one["address"] == own)
+    assert bench.balance("authority") - before == back - fees > SOL // 2
+    assert bench.cli.json(*bench.of_run("run", "show", run=close[2]))["num_participants"] == 2
+
+    nothing = bench.cli.refused(*close)
+    assert nothing["expected"] == "something to close"
+    assert all(owner in nothing["found"] for owner in owners)
+    assert bench.balance("authority") == before + back - fees
 
 
 def test_joining_twice_replaces_the_session_and_two_signals_stop_at_once(bench, joined):
@@ -190,6 +272,8 @@ def test_a_port_in_use_costs_no_stake(bench):
         ({"data": "none"}, "ManifestError"),
         ({"key": "none"}, "KeyFileMissingError"),
         ({"session-sol": "much"}, "InputError"),
+        ({"log-to": "wandb:project"}, "InputError"),
+        ({"metrics": "0.0.0.0:9100"}, "InputError"),
         ({"rpc": "http://127.0.0.1:9"}, "RpcUnreachableError"),
     ],
 )

@@ -62,6 +62,27 @@ def test_creating_again_creates_nothing_twice_and_fills_up_the_pool(bench):
     assert bench.create(name="other") != first["run"]
 
 
+def test_a_dry_run_shows_costs_windows_and_losses_and_sends_nothing(bench):
+    words = (*bench.create_arguments(fund="0.25", name="dry"), "--dry-run")
+    before = bench.balance("authority")
+    planned = bench.cli.json(*words)
+    assert planned["is_created"] is False
+    assert planned["fund_lamports"] == SOL // 4
+    assert planned["losses_lamports"]["no_openings"] == [18_000_000, 36_000_000, 50_000_000]
+    assert planned["losses_lamports"]["work"] == [SOL // 20, SOL // 10]
+    shown = bench.cli.ok(*words).out
+    assert "120 slots, about 2.4 seconds" in shown, "the Commit window, in slots of 20 ms"
+    assert "0.018 SOL, then 0.036 SOL, then 0.05 SOL" in shown
+    assert bench.balance("authority") == before
+    assert not (bench.folder / "dry.toml").exists()
+    created = bench.cli.json(*bench.create_arguments(fund="0.25", name="dry"))
+    assert created["run"] == planned["run"]
+    paid = before - bench.balance("authority")
+    told = planned["rent_and_fees_lamports"] + planned["fund_lamports"]
+    assert abs(paid - told) < SOL // 10_000
+    assert created["losses_lamports"] == planned["losses_lamports"]
+
+
 def test_an_interrupted_creation_is_completed(bench):
     """The account is funded for the first transactions only, then topped up."""
     rent_of_half = 0.6
@@ -79,8 +100,8 @@ def test_the_text_for_people_names_run_money_and_file(bench):
     run = done.out.split()[1]
     shown = bench.cli.ok(*bench.of_run("run", "show", run=run))
     assert "waiting_for_members" in shown.out
+    assert "120 slots, about 2.4 seconds" in shown.out, "slots of 20 ms"
     assert re.search(r"min stake +0\.1 SOL\n", shown.out)
-    assert re.search(r"appeal +1 min\n", shown.out)
     assert run in bench.cli.ok(*bench.of_run("status", run=run)).out
 
 
@@ -134,14 +155,31 @@ def test_an_unused_run_is_closed_and_its_rent_comes_back(bench):
     before = bench.cli.json(
         "localnet", "airdrop", bench.address("authority"), "1", "--rpc", bench.rpc
     )
-    closed = bench.cli.json(*bench.of_run("run", "close", run=run, key="authority"))
+    words = bench.of_run("run", "close", run=run, key="authority")
+    planned = bench.cli.json(*words, "--dry-run")
+    assert not planned["is_closed"] and not planned["transactions"] and not planned["owed"]
+    closed = bench.cli.json(*words)
     assert len(closed["transactions"]) >= 2
+    assert closed["is_closed"]
+    assert closed["returned"] == planned["returned"]
+    back = {one["why"]: one["lamports"] for one in closed["returned"]}
+    assert back["reward pool and leftovers"] == SOL
     error = bench.cli.refused(*bench.of_run("run", "show", run=run))
     assert error["kind"] == "AccountMissingError"
     after = bench.cli.json(
         "localnet", "airdrop", bench.address("authority"), "1", "--rpc", bench.rpc
     )
-    assert after["balance_lamports"] - before["balance_lamports"] > 2.2 * SOL
+    fees = sum(one["fee_lamports"] for one in closed["transactions"])
+    assert after["balance_lamports"] - before["balance_lamports"] == SOL + sum(back.values()) - fees
+
+
+def test_a_run_that_is_not_over_is_not_closed(bench):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    error = bench.cli.refused(*bench.of_run("run", "close", run=run, key="authority"))
+    assert error["kind"] == "OtherRunError"
+    assert error["found"] == "waiting for members, round 0 of 10, 1 members"
+    assert "troth run cancel" in error["next_step"]
 
 
 def test_a_run_that_waited_in_vain_is_cancelled_and_closed(bench):
@@ -200,14 +238,16 @@ def test_leaving_withdrawing_and_claiming_say_what_is_left(bench):
     (ticket,) = left["unbonding"]
     assert ticket["lamports"] == 100_000_000
     assert ticket["matures_slot"] > left["at_slot"] + 3_000
-    for words, name in (
-        (("leave",), "AlreadyLeaving"),
-        (("claim",), "NothingToClaim"),
-        (("withdraw",), "NothingToWithdraw"),
+    for word, kind, name in (
+        ("leave", "ProgramRefusedError", "AlreadyLeaving"),
+        ("claim", "NotDueError", "NothingToClaim"),
+        ("withdraw", "NotDueError", "NothingToWithdraw"),
     ):
-        error = bench.cli.refused(*bench.of_run(*words, run=run, key="a"))
-        assert error["kind"] == "ProgramRefusedError"
+        error = bench.cli.refused(*bench.of_run(word, run=run, key="a"))
+        assert error["kind"] == kind
         assert error["name"] == name
+    assert f"0.1 SOL at slot {ticket['matures_slot']}, in " in error["found"]
+    assert "slots, about " in error["found"]
     bench.key("stranger")
     for words in (("leave",), ("claim",), ("withdraw",)):
         error = bench.cli.refused(*bench.of_run(*words, run=run, key="stranger"))

@@ -38,7 +38,13 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_the_program_and_its_interface_are_inside(wheel_names: set[str]) -> None:
     folder = "troth_coordinator/artifacts/"
-    for name in ("coordinator_v0.so", "coordinator.idl.json", "layout.json", "build-info.json"):
+    for name in (
+        "coordinator_v0.so",
+        "coordinator_v3.so",
+        "coordinator.idl.json",
+        "layout.json",
+        "build-info.json",
+    ):
         assert folder + name in wheel_names
 
 

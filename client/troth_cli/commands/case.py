@@ -12,7 +12,7 @@ import typer
 
 from troth_cli.options import ELSE_KEY, OfRun, command
 from troth_cli.view.amounts import address, sol
-from troth_cli.view.output import Facts, Grid, Output
+from troth_cli.view.output import Facts, Output
 
 if TYPE_CHECKING:
     from troth_cli.view.output import Json
@@ -27,6 +27,26 @@ _KINDS = "work, payload, root or possession."
 def register(app: typer.Typer) -> None:
     """Add the group to the program."""
     app.add_typer(GROUP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions(OfRun):
+    """Options of `troth case list`."""
+
+    all: Annotated[
+        bool, typer.Option("--all", help="Also those that are over, as far as the node remembers.")
+    ] = False
+    openable: Annotated[
+        bool, typer.Option("--openable", help="Also what a challenger could open a case about now.")
+    ] = False
+    key: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="With --openable: the challenger's key file, if it takes part in the run.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,34 +100,32 @@ class ReverseOptions(OfCase):
     ]
 
 
-@command(GROUP, "list", OfRun)
-def list_(options: OfRun, output: Output) -> None:
-    """List the open audits and cases of a run; those that are over have been closed."""
-    from troth_audit.cases import of_account
+@command(GROUP, "list", ListOptions)
+def list_(options: ListOptions, output: Output) -> None:
+    """List the open audits and cases of a run.
+
+    With --all, those that are over come too, from the newest transactions about the run's money.
+    With --openable, the command lists what a challenger could open a case about now: until which
+    slot, with which bond, and what a win and a loss cost. `troth case open` opens one.
+    """
     from troth_cli.connection import connect, run_async
-    from troth_cli.view import cases as view
+    from troth_cli.keyfiles import read_key
+    from troth_cli.view import case_list as view
+    from troth_cli.workflows.case_list import list_cases
 
     run = address(options.run_address, "RUN")
+    key = None if options.key is None else read_key(options.key, output.warn).pubkey()
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
-            await client.read_run(run)
-            found = [of_account(audit) for audit in await client.find_audits(run)]
-        rows = [
-            (
-                case.key[0],
-                case.key[1],
-                view.kind_text(case.key[2]),
-                case.stage.lower(),
-                view.case_values(case)["case_outcome"] or view.outcome_text(case.outcome) or "",
-                view.verdicts_text(case.jurors or case.seats),
-                sol(case.money.taken) if case.money.taken else "",
+            found = await list_cases(
+                client,
+                run,
+                with_closed=options.all,
+                with_openable=options.openable,
+                challenger=key,
             )
-            for case in found
-        ]
-        columns = ("round", "target", "kind", "stage", "outcome", "verdicts", "in escrow")
-        values = {"run": str(run), "cases": [view.case_values(case) for case in found]}
-        output.result(values, Grid(columns, rows) if rows else "No audit is open.")
+        output.result(view.list_values(found), *view.list_blocks(found))
 
     run_async(work())
 
@@ -121,10 +139,12 @@ def show(options: OfCase, output: Output) -> None:
     from troth_audit.history import read_case
     from troth_cli.connection import connect, run_async
     from troth_cli.errors import CaseError
+    from troth_cli.slot_time import slot_time
     from troth_cli.view import cases as view
     from troth_cli.workflows import accuse as workflow
     from troth_coordinator.chain.addresses import RunAddresses
     from troth_coordinator.rules.audit_view import AuditKind
+    from troth_coordinator.rules.audits import run_clock
 
     run = address(options.run_address, "RUN")
     # Only the kind is used: a case is shown with or without a subject.
@@ -132,7 +152,8 @@ def show(options: OfCase, output: Output) -> None:
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
-            at = RunAddresses.of(await client.read_run(run), client.program_id)
+            network, slot = await client.snapshot(run), await slot_time(client.rpc)
+            at = RunAddresses.of(network.run, client.program_id)
             key = (options.round, options.target, int(kind))
             case, events = await read_case(client, at, key)
         if case is None:
@@ -147,7 +168,8 @@ def show(options: OfCase, output: Output) -> None:
             for event in events
         ]
         values = {"run": str(run), **view.case_values(case), "history": history}
-        output.result(values, *view.case_blocks(case, events))
+        clock = run_clock(network.run, network.slot)
+        output.result(values, *view.case_blocks(case, events, clock, slot))
 
     run_async(work())
 

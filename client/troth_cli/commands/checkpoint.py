@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import AllowPrivate, From, OfProgram, OfRun, command
+from troth_cli.options import AllowPrivate, From, Networked, OfRun, command
 from troth_cli.view.amounts import address
 from troth_cli.view.output import Facts, Output
 
@@ -76,7 +76,7 @@ class FetchOptions(OfRun):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions(OfProgram):
+class VerifyOptions(Networked):
     """Options of `troth checkpoint verify`."""
 
     path: Annotated[
@@ -100,7 +100,7 @@ class VerifyOptions(OfProgram):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions(OfProgram):
+class ExportOptions(Networked):
     """Options of `troth checkpoint export`."""
 
     source: Annotated[

@@ -10,12 +10,12 @@ from typing import Annotated, Optional
 
 import typer
 
-from troth_cli.options import Hubs, OfProgram, command
+from troth_cli.options import Hubs, Networked, command
 from troth_cli.view.output import Output
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoctorOptions(OfProgram):
+class DoctorOptions(Networked):
     """Options of `troth doctor`."""
 
     run_address: Annotated[

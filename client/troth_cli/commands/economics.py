@@ -5,28 +5,37 @@ the run's own value. Never: a formula; `troth_coordinator.rules.economics` has t
 Next: `troth_coordinator.rules.economics`.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from troth_cli.errors import InputError
-from troth_cli.options import OfProgram, Settings, command
+from troth_cli.options import Networked, Settings, command
 from troth_cli.view.amounts import address, lamports, ppm, sol
 from troth_cli.view.output import Facts, Grid, Output
+from troth_cli.view.terms import losses_block
 
 if TYPE_CHECKING:
     from troth_coordinator.rules.config import JudgeSection
     from troth_coordinator.rules.economics import Advice, Assumptions
     from troth_coordinator.rules.params_view import ParamsView
 
+_TOO_LITTLE: Final = {
+    "stake": "half of the stake does not deter skipping (chain.min_stake_lamports)",
+    "refusing": "refusing to show the work pays (chain.p_base_ppm, chain.min_stake_lamports)",
+    "witness_pay": "a verdict costs more than its pay (chain.witness_fee)",
+    "witness_penalty": "idle witnesses lose too little (chain.recompute_cost)",
+}
+"""The fault where the run has not enough, and the parameters that change it."""
 _USUAL_COST = Fraction(4, 5)
 """Cost as a share of the reward, if no cost is given: the margin of the worked values in docs."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EconomicsOptions(OfProgram):
+class EconomicsOptions(Networked):
     """Options of `troth run economics`."""
 
     run_address: Annotated[
@@ -135,6 +144,8 @@ def economics(options: EconomicsOptions, output: Output) -> None:
     Witness pay: w = C + fees. Laziness is caught with chance h = 1 - lazy^(seats - 1), and loses
     with a penalty A = max(10 * C, C / h).
 
+    The exit code is 0 only if the run has enough of everything that is needed.
+
     False convictions per round at which honest work still pays at S: f < (R - C - fees) / S.
     """
     from troth_coordinator.rules.economics import advise
@@ -142,7 +153,11 @@ def economics(options: EconomicsOptions, output: Output) -> None:
     params, judge = _params(options)
     given = _assumptions(options, params, judge)
     advice = advise(given)
-    output.result(_values(given, advice, params), *_blocks(given, advice, params))
+    enough = _enough(advice, params)
+    values = _values(given, advice, params) | {"is_enough": enough, "passes": all(enough.values())}
+    output.result(values, *_blocks(given, advice, params), *_verdict(enough, params))
+    if not all(enough.values()):
+        raise typer.Exit(1)
 
 
 def _params(options: EconomicsOptions) -> "tuple[ParamsView, JudgeSection]":
@@ -229,14 +244,25 @@ def _values(given: "Assumptions", advice: "Advice", params: "ParamsView") -> dic
             "witness_fee_lamports": params.witness_fee,
             "witness_penalty_lamports": _run_penalty(params),
         },
-        "is_enough": {
-            "stake": stake is not None and 2 * stake <= params.min_stake_lamports,
-            "refusing": advice.is_refusing_deterred,
-            "witness_pay": advice.witness_pay <= params.witness_fee,
-            "witness_penalty": advice.witness_penalty is not None
-            and advice.witness_penalty <= _run_penalty(params),
-        },
     }
+
+
+def _enough(advice: "Advice", params: "ParamsView") -> dict[str, bool]:
+    """Return for each question whether the run has what is needed."""
+    stake, penalty = advice.minimum_stake, advice.witness_penalty
+    return {
+        "stake": stake is not None and 2 * stake <= params.min_stake_lamports,
+        "refusing": advice.is_refusing_deterred,
+        "witness_pay": advice.witness_pay <= params.witness_fee,
+        "witness_penalty": penalty is not None and penalty <= _run_penalty(params),
+    }
+
+
+def _verdict(enough: Mapping[str, bool], params: "ParamsView") -> list[Facts | str]:
+    """Return what a member can lose, and whether the parameters deter what they should."""
+    missing = [_TOO_LITTLE[name] for name, is_enough in enough.items() if not is_enough]
+    said = f"fail: {'; '.join(missing)}" if missing else "pass: cheating, refusing and idling lose"
+    return [losses_block(params, params.min_stake_lamports), said]
 
 
 def _blocks(given: "Assumptions", advice: "Advice", params: "ParamsView") -> list[Facts | Grid]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from troth_cli.options import OfProgram, command
+from troth_cli.options import Networked, command
 from troth_cli.view.amounts import address
 from troth_cli.view.output import Output
 
@@ -19,7 +19,7 @@ _GB = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
-class HubOptions(OfProgram):
+class HubOptions(Networked):
     """Options of `troth hub`."""
 
     run_address: Annotated[

@@ -15,6 +15,7 @@ from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
+    from troth_cli.slot_time import SlotTime
     from troth_cli.view.output import Json
     from troth_coordinator.chain.client import ConfirmedTransaction
     from troth_coordinator.chain.operations import Owner
@@ -67,26 +68,32 @@ def leave(options: AsOwner, output: Output) -> None:
     """
     from troth_coordinator.rules.params_checks import jury_duty_slots
 
-    def leaving(view: "NetworkView") -> str:
+    def leaving(view: "NetworkView", slot: "SlotTime") -> str:
         params = view.run.params
         return (
-            f"Leaving. The stake is due in {params.unbond_slots} slots: troth withdraw.\n"
-            f"Juries may need your vote for up to {jury_duty_slots(params)} slots: keep troth join"
-            " running until it exits."
+            f"Leaving. The stake is due in {slot.window(params.unbond_slots)}: troth withdraw.\n"
+            f"Juries may need your vote for {slot.window(jury_duty_slots(params))} at most: keep"
+            " troth join running until it exits."
         )
 
     as_owner(options, output, leaving, lambda by: by.leave_run())
 
 
 def withdraw(options: WithdrawOptions, output: Output) -> None:
-    """Pay out stake whose waiting time is over; with --unbond, start the wait for more."""
+    """Pay out stake whose waiting time is over; with --unbond, start the wait for more.
+
+    Where nothing is due yet, the command says how much is due when.
+    """
     unbond = lamports(options.unbond, "--unbond")
-    as_owner(options, output, lambda _view: "Withdrawn.", lambda by: by.withdraw_stake(unbond))
+    as_owner(options, output, "Withdrawn.", lambda by: by.withdraw_stake(unbond))
 
 
 def claim(options: AsOwner, output: Output) -> None:
-    """Pay out rewards that have vested."""
-    as_owner(options, output, lambda _view: "Claimed.", lambda by: by.claim_reward())
+    """Pay out rewards that have vested.
+
+    Where none have, the command says how much vests when.
+    """
+    as_owner(options, output, "Claimed.", lambda by: by.claim_reward())
 
 
 def set_endpoint(options: EndpointOptions, output: Output) -> None:
@@ -108,21 +115,24 @@ def set_endpoint(options: EndpointOptions, output: Output) -> None:
         check_announced(endpoint, await public_cluster(owner.client.rpc))
         return await owner.set_endpoint(endpoint)
 
-    as_owner(options, output, lambda _view: found, announce)
+    as_owner(options, output, found, announce)
 
 
 def as_owner(
     options: AsOwner,
     output: Output,
-    describe: "Callable[[NetworkView], str]",
+    done: "str | Callable[[NetworkView, SlotTime], str]",
     act: "Callable[[Owner], Awaitable[ConfirmedTransaction]]",
 ) -> None:
     """Send one transaction with the owner's key; print it with the remaining claims."""
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
+    from troth_cli.slot_time import slot_time
     from troth_cli.view.chain import transaction_values
     from troth_cli.view.participants import owner_block, owner_values, require_joined
+    from troth_cli.workflows.payable import with_date
     from troth_coordinator.chain.addresses import RunAddresses
+    from troth_coordinator.chain.errors import ProgramRefusedError
     from troth_coordinator.chain.operations import Owner
 
     key = read_key(options.key, output.warn)
@@ -132,8 +142,12 @@ def as_owner(
         async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
             require_joined(await client.read_participant(run, owner), run, owner)
+            slot = await slot_time(client.rpc)
             before = await client.balance(owner)
-            sent = await act(Owner(client, at, key))
+            try:
+                sent = await act(Owner(client, at, key))
+            except ProgramRefusedError as error:
+                raise await with_date(error, client, at, owner) from error
             received = await client.balance(owner) - before + sent.fee_lamports
             view = await client.snapshot(run)
             participant = await client.read_participant(run, owner)
@@ -141,10 +155,12 @@ def as_owner(
             "run": str(run),
             "owner": str(owner),
             "received_lamports": received,
+            "slot_micros": slot.micros,
             **owner_values(view, participant, owner),
             **transaction_values(sent),
         }
         text = f" Received {sol(received)}." if received > 0 else ""
-        output.result(values, describe(view) + text, owner_block(values))
+        said = done if isinstance(done, str) else done(view, slot)
+        output.result(values, said + text, owner_block(values, slot))
 
     run_async(work())

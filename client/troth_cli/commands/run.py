@@ -4,6 +4,7 @@ Owns: options and printing. Never: the order of transactions; `../workflows/` an
 have it. Next: `../workflows/create.py`.
 """
 
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.commands import economics, init
-from troth_cli.options import ELSE_KEY, AsAuthority, OfProgram, OfRun, Settings, command
+from troth_cli.options import ELSE_KEY, AsAuthority, Networked, OfRun, Settings, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
-    from troth_cli.workflows.create import Created
     from troth_coordinator.chain.client import ConfirmedTransaction
     from troth_coordinator.chain.operations import Authority
 
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateOptions(OfProgram):
+class CreateOptions(Networked):
     """Options of `troth run create`."""
 
     data: Annotated[
@@ -73,6 +73,9 @@ class CreateOptions(OfProgram):
             help="The run's file, for those who join; else run.toml here.",
         ),
     ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show address, costs and terms; send nothing.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +95,16 @@ class AdmitOptions(AsAuthority):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CloseOptions(AsAuthority):
+    """Options of `troth run close`."""
+
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what goes back and what is owed; send nothing.")
+    ] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class UpdateOptions(AsAuthority):
     """Options of `troth run update-params`."""
 
@@ -103,7 +116,8 @@ def create(options: CreateOptions, output: Output) -> None:
     """Create a run on chain and write its file, for those who join and for other commands.
 
     The settings come from --config files and --set. Repeating the same command completes an
-    interrupted creation and creates nothing twice.
+    interrupted creation and creates nothing twice. --dry-run shows the costs, the windows and what
+    a member can lose, and sends nothing.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
@@ -116,6 +130,7 @@ def create(options: CreateOptions, output: Output) -> None:
         write_run_file,
     )
     from troth_cli.settings import run_settings
+    from troth_cli.slot_time import slot_time
     from troth_cli.view import run as view
     from troth_cli.workflows import create as creation
     from troth_cli.workflows.run_files import check_holders, publish_files
@@ -131,10 +146,9 @@ def create(options: CreateOptions, output: Output) -> None:
     settings = creation.bind(settings, load_manifest(options.data))
     for warning in creation.warnings(settings):
         output.warn(warning)
-
     out = options.out or Path("run.toml")
 
-    async def work() -> "Created":
+    async def work() -> None:
         async with connect(options.rpc, options.program) as client:
             output.note("Computing the first weights and their root.")
             planned = creation.plan(settings, key, council, options.name, options.program)
@@ -146,6 +160,11 @@ def create(options: CreateOptions, output: Output) -> None:
             )
             text = run_file_text(place, settings)
             check_run_file(out, text)
+            if options.dry_run:
+                slot = await slot_time(client.rpc)
+                values = view.planned_values(planned, fund)
+                output.result(values, *view.planned_blocks(planned, fund, slot))
+                return
             output.note(f"Creating run {planned.run}.")
             created = await creation.create(client, planned, fund)
         write_run_file(out, text)
@@ -153,24 +172,26 @@ def create(options: CreateOptions, output: Output) -> None:
             output.note(f"{out} names no RPC node whose address may hold your access key.")
         for warning in await publish_files(created.view, options.data, settings, options.push_to):
             output.warn(warning)
-        return created
+        values = view.created_values(created, settings, out)
+        output.result(values, *view.created_blocks(created, out))
 
-    created = run_async(work())
-    output.result(view.created_values(created, settings, out), *view.created_blocks(created, out))
+    run_async(work())
 
 
 @command(GROUP, "show", OfRun)
 def show(options: OfRun, output: Output) -> None:
     """Show the Run account: phase, parameters, money."""
     from troth_cli.connection import connect, run_async
+    from troth_cli.slot_time import slot_time
     from troth_cli.view.run import run_blocks, run_values
 
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
-            view = await client.read_run(run)
-        output.result(run_values(view, client.program_id), *run_blocks(view, client.program_id))
+            view, slot = await client.read_run(run), await slot_time(client.rpc)
+        values = run_values(view, client.program_id) | {"slot_micros": slot.micros}
+        output.result(values, *run_blocks(view, client.program_id, slot))
 
     run_async(work())
 
@@ -239,9 +260,13 @@ def cancel(options: AsAuthority, output: Output) -> None:
     _as_authority(options, output, "Cancelled.", lambda by: cancel_run(by.client, by.at, by.key))
 
 
-@command(GROUP, "close", AsAuthority)
-def close(options: AsAuthority, output: Output) -> None:
+@command(GROUP, "close", CloseOptions)
+def close(options: CloseOptions, output: Output) -> None:
     """Close the accounts of a finished run; rent and leftovers go back to those who paid.
+
+    Before anything moves, the command shows what goes back to whom and what the run still owes.
+    At a terminal it asks, unless --yes is given. A debt to a participant stays, with the
+    accounts of that participant and of the run: repeat the command later.
 
     Anybody may close a finished run, also when every client of it has stopped: the steps of audits
     that are due are taken first. If more will be due later, an error says after which slot. A run
@@ -249,22 +274,31 @@ def close(options: AsAuthority, output: Output) -> None:
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.view.chain import transaction_values
-    from troth_cli.workflows.close import close_accounts
+    from troth_cli.view import closing as view
+    from troth_cli.workflows.close import close_accounts, preview
 
     key = read_key(options.key, output.warn)
     run = address(options.run_address, "RUN")
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
-            sent = await close_accounts(client, run, key)
-        values = {
-            "run": str(run),
-            "transactions": [transaction_values(one) for one in sent],
-        }
-        output.result(values, f"Closed run {run} in {len(sent)} transactions.")
+            planned = await preview(client, run)
+            if options.dry_run:
+                blocks = [*view.closing_blocks(planned), "Nothing was sent."]
+                output.result(view.closing_values(planned), *blocks)
+                return
+            if _is_at_terminal(output) and not options.yes:
+                for line in view.closing_lines(planned):
+                    output.note(line)
+                typer.confirm("Close these accounts?", abort=True, err=True)
+            done, sent = await close_accounts(client, run, key)
+        output.result(view.closing_values(done, sent), *view.closed_blocks(done, sent))
 
     run_async(work())
+
+
+def _is_at_terminal(output: Output) -> bool:
+    return not output.is_json and sys.stdin.isatty()
 
 
 def _as_authority(

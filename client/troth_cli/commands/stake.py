@@ -54,6 +54,7 @@ def show(options: AsOwner, output: Output) -> None:
     from troth_audit.slashes import read_slashes, slashes_of
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
+    from troth_cli.slot_time import slot_time
     from troth_cli.view.participants import require_joined
     from troth_cli.view.stake import losses_of, stake_blocks, stake_values
     from troth_coordinator.chain.addresses import RunAddresses
@@ -67,14 +68,14 @@ def show(options: AsOwner, output: Output) -> None:
             participant = await client.read_participant(run, owner)
             require_joined(participant, run, owner)
             at = RunAddresses.of(view.run, client.program_id)
+            slot = await slot_time(client.rpc)
             audits = await client.find_audits(run) if view.run.num_audits else []
             cases = [of_account(audit) for audit in audits]
             slashes = slashes_of(await read_slashes(client, at), cases)
         losses = losses_of(view, owner, slashes)
         values = {"run": str(run), "owner": str(owner), **stake_values(view, participant, owner)}
-        output.result(
-            {**values, "losses": [dict(one) for one in losses]}, *stake_blocks(values, losses)
-        )
+        blocks = stake_blocks(values, losses, slot)
+        output.result({**values, "losses": [dict(one) for one in losses]}, *blocks)
 
     run_async(work())
 
@@ -89,5 +90,8 @@ def top_up(options: TopUpOptions, output: Output) -> None:
         raise InputError("an amount above 0", repr(options.amount), "Name how much to add.", "SOL")
 
     as_owner(
-        options, output, lambda _view: f"Added {sol(amount)}.", lambda by: by.top_up_stake(amount)
+        options,
+        output,
+        f"Added {sol(amount)}.",
+        lambda by: by.top_up_stake(amount),
     )

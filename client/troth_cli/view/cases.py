@@ -6,6 +6,7 @@ Next: `commands/case.py`, which prints it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.verdict import VerdictKind
@@ -14,6 +15,10 @@ from troth_cli.view.amounts import sol
 from troth_cli.view.output import Facts, Grid, Json
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind
+from troth_coordinator.rules.ids import NONE
+
+if TYPE_CHECKING:
+    from troth_cli.slot_time import SlotTime
 
 
 def case_values(case: CaseFile) -> dict[str, Json]:
@@ -28,7 +33,7 @@ def case_values(case: CaseFile) -> dict[str, Json]:
         "kind": kind_text(kind),
         "stage": case.stage.lower(),
         "outcome": outcome_text(case.outcome),
-        "case_outcome": _word(CaseOutcome, case.case_outcome),
+        "case_outcome": word(CaseOutcome, case.case_outcome),
         "is_conviction": case.is_conviction,
         "flags": [str(flag.name).lower() for flag in AuditFlag if flag in case.flags],
         "challenger": case.challenger or None,
@@ -44,13 +49,18 @@ def case_values(case: CaseFile) -> dict[str, Json]:
     }
 
 
-def case_blocks(case: CaseFile, history: Sequence[Event]) -> list[Facts | Grid]:
-    """Return the record and its events for people."""
+def case_blocks(
+    case: CaseFile, history: Sequence[Event], clock: int, slot: "SlotTime"
+) -> list[Facts | Grid]:
+    """Return the record and its events for people; `clock` is the run's own time."""
     values = case_values(case)
     names = ("round", "target", "kind", "stage", "outcome", "case_outcome", "challenger")
     facts: list[tuple[str, object]] = [
         (name.replace("_", " "), values[name]) for name in names if values[name] is not None
     ]
+    ends = ends_text(case, clock, slot)
+    if ends:
+        facts.append(("stage ends", ends))
     if case.flags:
         facts.append(("flags", ", ".join(str(flag.name).lower() for flag in case.flags)))
     facts.append(("first seats", verdicts_text(case.seats)))
@@ -103,7 +113,7 @@ def kind_text(kind: int) -> str:
 
 def outcome_text(outcome: int) -> str | None:
     """Return the outcome of the first seats in words; None while there is none."""
-    return "not audited" if outcome == NOT_AUDITED else _word(AuditOutcome, outcome)
+    return "not audited" if outcome == NOT_AUDITED else word(AuditOutcome, outcome)
 
 
 def verdict_text(verdict: int) -> str:
@@ -116,7 +126,16 @@ def verdicts_text(statements: Sequence[Statement]) -> str:
     return ", ".join(f"{one.index}: {verdict_text(one.verdict)}" for one in statements) or "none"
 
 
-def _word(kind: type[AuditOutcome] | type[CaseOutcome], value: int) -> str | None:
+def ends_text(case: CaseFile, clock: int, slot: "SlotTime") -> str:
+    """Return when the stage of an open audit ends; "" where it waits for somebody else."""
+    if case.ends is None or case.ends == NONE:
+        return ""
+    left = case.ends - clock
+    return f"in {slot.window(left)}" if left > 0 else "now"
+
+
+def word(kind: type[AuditOutcome] | type[CaseOutcome], value: int) -> str | None:
+    """Return an outcome in words, None while there is none."""
     return kind(value).name.lower().replace("_", " ") if value else None
 
 

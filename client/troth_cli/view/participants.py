@@ -9,26 +9,18 @@ from collections.abc import Mapping
 from solders.pubkey import Pubkey
 
 from troth_cli.errors import NotJoinedError
-from troth_cli.view.amounts import number_or_none, sol
-from troth_cli.view.chain import key_text
+from troth_cli.observe.fold import taken_entries
+from troth_cli.slot_time import SlotTime
+from troth_cli.view.amounts import sol
 from troth_cli.view.output import Facts, Json
 from troth_coordinator.rules.audits import run_clock
-from troth_coordinator.rules.ids import NONE
-from troth_coordinator.rules.progress import attendance
 from troth_coordinator.rules.reward import Buckets, claimable_from, release
 from troth_coordinator.rules.view import (
     EntryFlag,
     EntryView,
     NetworkView,
     ParticipantView,
-    Role,
-    Status,
 )
-
-
-def taken_entries(view: NetworkView) -> list[tuple[int, EntryView]]:
-    """Return the entries that somebody holds or has held, with their indices."""
-    return [(i, entry) for i, entry in enumerate(view.entries) if entry.status != Status.EMPTY]
 
 
 def entry_of(view: NetworkView, owner: Pubkey) -> tuple[int, EntryView] | None:
@@ -48,38 +40,6 @@ def require_joined(participant: ParticipantView | None, run: Pubkey, owner: Pubk
         )
 
 
-def entry_values(
-    index: int, entry: EntryView, view: NetworkView, participant: ParticipantView | None
-) -> dict[str, Json]:
-    """Return a line of the roster; the endpoint is None where the account is closed."""
-    buckets = Buckets(entry.bucket_window, entry.bucket_amount)
-    clock = run_clock(view.run, view.slot)
-    unvested, vested = release(buckets, clock, view.run.params.vesting_slots)
-    acted = attendance(view)
-    return {
-        "index": index,
-        "owner": key_text(entry.owner),
-        "session": key_text(entry.session),
-        "status": entry.status.name.lower(),
-        "role": role_text(entry.roles),
-        "is_leaving": bool(entry.flags & EntryFlag.LEAVING),
-        "has_acted": bool(acted.acted >> index & 1) if acted.required >> index & 1 else None,
-        "stake_lamports": entry.stake,
-        "claimable_lamports": entry.claimable + vested,
-        "unvested_lamports": unvested.unvested,
-        "joined_round": number_or_none(entry.joined_round),
-        "last_included_round": number_or_none(entry.last_included),
-        "return_round": None if entry.return_round == NONE else entry.return_round,
-        "jailed_until_round": number_or_none(entry.jailed_until_round),
-        "rounds_served": entry.rounds_served,
-        "misses_in_row": entry.misses_in_row,
-        "strikes": entry.strikes,
-        "convictions": entry.work_faults,
-        "is_frozen": entry.frozen > 0,
-        "endpoint": None if participant is None else participant.endpoint,
-    }
-
-
 def owner_values(
     view: NetworkView, participant: ParticipantView | None, owner: Pubkey
 ) -> dict[str, Json]:
@@ -92,20 +52,19 @@ def owner_values(
     if entry is not None:
         rest, vested = release(Buckets(entry.bucket_window, entry.bucket_amount), clock, vesting)
     moved = 0 if participant is None else participant.claimable
+    dates = sorted(
+        (view.slot + claimable_from(window, vesting) - clock, amount)
+        for window, amount in zip(rest.windows, rest.amounts, strict=True)
+        if amount
+    )
     return {
         "at_slot": view.slot,
         "status": "closed" if participant is None else _status_text(entry),
         "stake_lamports": 0 if entry is None else entry.stake,
         "claimable_lamports": moved + vested + (0 if entry is None else entry.claimable),
         "unvested_lamports": rest.unvested,
-        "next_vesting_slot": min(
-            (
-                view.slot + claimable_from(window, vesting) - clock
-                for window, amount in zip(rest.windows, rest.amounts, strict=True)
-                if amount
-            ),
-            default=None,
-        ),
+        "next_vesting_slot": dates[0][0] if dates else None,
+        "next_vesting_lamports": dates[0][1] if dates else 0,
         "claimed_total_lamports": 0 if participant is None else participant.claimed_total,
         "withdrawn_total_lamports": 0 if participant is None else participant.withdrawn_total,
         "unbonding": [
@@ -116,26 +75,29 @@ def owner_values(
     }
 
 
-def owner_block(values: Mapping[str, Json]) -> Facts:
-    """Return the same for people."""
+def owner_block(values: Mapping[str, Json], slot: SlotTime) -> Facts:
+    """Return the same for people; `slot` turns windows into times."""
     rows: list[tuple[str, object]] = [("status", values["status"])]
     for name in ("stake", "claimable", "unvested"):
         rows.append((name, sol(whole(values[f"{name}_lamports"]))))
-    slot, tickets = whole(values["at_slot"]), values["unbonding"]
-    if values["next_vesting_slot"] is not None:
-        left = max(0, whole(values["next_vesting_slot"]) - slot)
-        rows.append(("next rewards vest", f"in {left} slots"))
+    next_part = next_vesting(values, slot)
+    if next_part:
+        rows.append(("next rewards", next_part))
+    at, tickets = whole(values["at_slot"]), values["unbonding"]
     for ticket in tickets if isinstance(tickets, list) else []:
-        left = max(0, ticket["matures_slot"] - slot)
-        rows.append(("unbonding", f"{sol(ticket['lamports'])}, due in {left} slots"))
+        left = max(0, ticket["matures_slot"] - at)
+        rows.append(("unbonding", f"{sol(ticket['lamports'])}, due in {slot.window(left)}"))
     return Facts(rows)
 
 
-def role_text(roles: Role) -> str:
-    """Return `trainer`, `witness` or `both`."""
-    if roles == Role.TRAINER | Role.WITNESS:
-        return "both"
-    return (roles.name or str(int(roles))).lower()
+def next_vesting(values: Mapping[str, Json], slot: SlotTime) -> str:
+    """Return what vests next and when; "" where nothing waits."""
+    if values["next_vesting_slot"] is None:
+        return ""
+    due = whole(values["next_vesting_slot"])
+    left = max(0, due - whole(values["at_slot"]))
+    amount = sol(whole(values["next_vesting_lamports"]))
+    return f"{amount} vest at slot {due}, in {slot.window(left)}"
 
 
 def whole(value: Json) -> int:

@@ -9,15 +9,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth_cli.slot_time import SlotTime
 from troth_cli.view.amounts import sol
 from troth_cli.view.chain import key_text
 from troth_cli.view.output import Facts, Json
+from troth_cli.view.terms import losses_block, losses_values
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.units import in_units
 from troth_coordinator.rules.view import RunFlag, RunView
 
 if TYPE_CHECKING:
-    from troth_cli.workflows.create import Created
+    from troth_cli.workflows.create import Created, Plan
 
 _MONEY = (
     "total_stake",
@@ -58,8 +61,8 @@ def run_values(view: RunView, program: object) -> dict[str, Json]:
     return values
 
 
-def run_blocks(view: RunView, program: object) -> Sequence[Facts]:
-    """Return the same for people, the parameters in units; windows count 400 ms a slot."""
+def run_blocks(view: RunView, program: object, slot: SlotTime) -> Sequence[Facts]:
+    """Return the same for people; the parameters in units, windows with their times."""
     values = run_values(view, program)
     money = [(name.replace("_", " "), sol(int(getattr(view, name)))) for name in _MONEY]
     plain = [
@@ -68,8 +71,20 @@ def run_blocks(view: RunView, program: object) -> Sequence[Facts]:
         if name not in ("params", "run_id") and not name.endswith("_lamports")
     ]
     params = asdict(view.params) | {"admission": view.params.admission.name.lower()}
-    chosen = [(name.replace("_", " "), value) for name, value in in_units(params).items()]
-    return [Facts(plain), Facts(money, "money"), Facts(chosen, "parameters")]
+    others = {name: value for name, value in params.items() if not name.endswith("_slots")}
+    chosen = [(name.replace("_", " "), value) for name, value in in_units(others).items()]
+    windows = windows_block(view.params, slot)
+    return [Facts(plain), Facts(money, "money"), Facts(chosen, "parameters"), windows]
+
+
+def windows_block(params: ParamsView, slot: SlotTime) -> Facts:
+    """Return the windows of a run as times that people know."""
+    names = [name for name in asdict(params) if name.endswith("_slots")]
+    rows = [
+        (name.removesuffix("_slots").replace("_", " "), slot.window(int(getattr(params, name))))
+        for name in names
+    ]
+    return Facts(rows, "windows")
 
 
 def created_values(created: "Created", settings: RunSettings, out: Path) -> dict[str, Json]:
@@ -84,6 +99,7 @@ def created_values(created: "Created", settings: RunSettings, out: Path) -> dict
         "genesis_root": view.genesis_root.hex(),
         "reward_pool_lamports": view.reward_pool,
         "min_stake_lamports": view.params.min_stake_lamports,
+        "losses_lamports": losses_values(view.params, view.params.min_stake_lamports),
         "fee_lamports": sum(one.fee_lamports for one in created.transactions),
         "num_transactions": len(created.transactions),
         "settings": settings.model_dump(mode="json"),
@@ -104,4 +120,38 @@ def created_blocks(created: "Created", out: Path) -> list[Facts | str]:
         ("fees", sol(sum(one.fee_lamports for one in created.transactions))),
     ]
     is_new = "Created." if created.is_new else "It existed already; nothing was created twice."
-    return [Facts(rows), is_new]
+    params = view.params
+    return [Facts(rows), losses_block(params, params.min_stake_lamports), is_new]
+
+
+def planned_values(planned: "Plan", fund_lamports: int) -> dict[str, Json]:
+    """Return what a creation would make and cost, for JSON."""
+    params = planned.terms.params
+    return {
+        "run": str(planned.run),
+        "is_created": False,
+        "config_hash": planned.terms.config_hash.hex(),
+        "manifest_hash": planned.terms.manifest_hash.hex(),
+        "genesis_root": planned.terms.genesis_root.hex(),
+        "rent_and_fees_lamports": planned.price,
+        "fund_lamports": fund_lamports,
+        "min_stake_lamports": params.min_stake_lamports,
+        "losses_lamports": losses_values(params, params.min_stake_lamports),
+        "settings": planned.settings.model_dump(mode="json"),
+    }
+
+
+def planned_blocks(planned: "Plan", fund_lamports: int, slot: SlotTime) -> list[Facts | str]:
+    """Return the same for people, with the windows of the run."""
+    params = planned.terms.params
+    rows = [
+        ("run", planned.run),
+        ("config hash", planned.terms.config_hash.hex()),
+        ("rent and fees", f"about {sol(planned.price)}; `troth run close` gives the rent back"),
+        ("reward pool", sol(fund_lamports)),
+        ("reward", f"{sol(params.reward_per_payload)} for an included payload"),
+        ("witness pay", f"{sol(params.witness_fee)} for a verdict"),
+        ("stake to join", sol(params.min_stake_lamports)),
+    ]
+    losses = losses_block(params, params.min_stake_lamports)
+    return [Facts(rows), windows_block(params, slot), losses, "Nothing was sent."]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from solders.pubkey import Pubkey
 
+from troth_cli.slot_time import SlotTime
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Facts, Grid, Json
 from troth_cli.view.participants import entry_of, owner_block, owner_values, whole
 from troth_cli.view.slashes import slash_values
 from troth_coordinator.rules.audits import run_clock
-from troth_coordinator.rules.params import SLOTS_PER_HOUR
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.progress import PRESENT
 from troth_coordinator.rules.reward import claimable_from
@@ -70,10 +70,10 @@ def losses_of(
 
 
 def stake_blocks(
-    values: Mapping[str, Json], losses: Sequence[Mapping[str, Json]]
+    values: Mapping[str, Json], losses: Sequence[Mapping[str, Json]], slot: SlotTime
 ) -> list[Facts | Grid]:
     """Return the same for people."""
-    blocks: list[Facts | Grid] = [Facts(list(_rows(values))), owner_block(values)]
+    blocks: list[Facts | Grid] = [Facts(list(_rows(values, slot))), owner_block(values, slot)]
     rows = [
         (str(one["round"]), f"{one['fault']} {one['why']}", sol(whole(one["taken_lamports"])))
         for one in losses
@@ -81,7 +81,7 @@ def stake_blocks(
     return [*blocks, Grid(("round", "reason", "taken"), rows, "lost")] if rows else blocks
 
 
-def _rows(values: Mapping[str, Json]) -> Iterator[tuple[str, object]]:
+def _rows(values: Mapping[str, Json], slot: SlotTime) -> Iterator[tuple[str, object]]:
     stake, needed = whole(values["stake_lamports"]), values["needed_lamports"]
     if isinstance(needed, int):
         yield "least to stay", sol(needed)
@@ -95,10 +95,4 @@ def _rows(values: Mapping[str, Json]) -> Iterator[tuple[str, object]]:
     vesting = values.get("vesting")
     for part in vesting if isinstance(vesting, list) else []:
         left = max(0, part["vests_slot"] - whole(values["at_slot"]))
-        yield "vests", f"{sol(part['lamports'])} in {left} slots, {_about(left)}"
-
-
-def _about(slots: int) -> str:
-    """Return a waiting time at the slots of the public clusters."""
-    hours = slots / SLOTS_PER_HOUR
-    return f"about {hours / 24:.1f} days" if hours >= 48 else f"about {hours:.1f} hours"
+        yield "vests", f"{sol(part['lamports'])} in {slot.window(left)}"

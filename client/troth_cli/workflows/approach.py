@@ -13,6 +13,7 @@ from typing import Final
 from solders.keypair import Keypair
 
 from troth_cli.connection import connect
+from troth_cli.slot_time import STATED
 from troth_cli.view.output import Report
 from troth_cli.workflows.announce import check_announced
 from troth_cli.workflows.checks import CheckResult, Row, run_checks
@@ -27,8 +28,6 @@ from troth_cli.workflows.join_checks import (
 from troth_cli.workflows.join_request import ROLES, JoinRequest
 from troth_cli.workflows.members import endpoints
 from troth_cli.workflows.probes import (
-    STATED_SLOT_MICROS,
-    SlotTime,
     WeightsProbe,
     measure_round,
     measure_slots,
@@ -43,7 +42,7 @@ from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.view import NetworkView
 
-_UNMEASURED: Final = Tempo(SlotTime(STATED_SLOT_MICROS, is_measured=False), Fraction(1))
+_UNMEASURED: Final = Tempo(STATED, Fraction(1))
 _NOTHING: Final[WeightsProbe | ClientError] = WeightsProbe(0, 0, 0.0, 0)
 
 

@@ -73,6 +73,11 @@ class Plan:
     terms: RunTerms
     run: Pubkey
 
+    @property
+    def price(self) -> int:
+        """The lamports that the creation takes beside the pool; see `price`."""
+        return price(self.terms.params.ring)
+
 
 @dataclass(frozen=True, slots=True)
 class Created:
@@ -168,10 +173,9 @@ async def create(client: "CoordinatorClient", planned: Plan, fund_lamports: int)
     The pool of a run that was funded before is filled up to `fund_lamports`. Raises FundsError,
     OtherRunError if somebody else's run is at the address, and the errors of sending.
     """
-    ring = planned.terms.params.ring
     _slot, (existing,) = await client.rpc.get_accounts([planned.run])
     if existing is None:
-        await _check_funds(client, planned, price(ring) + fund_lamports)
+        await _check_funds(client, planned, planned.price + fund_lamports)
     else:
         view = await client.read_run(planned.run)
         _check_terms(planned, view)

@@ -13,9 +13,9 @@ from typing import Final
 
 from solders.pubkey import Pubkey
 
+from troth_cli.slot_time import STATED_SLOT_MICROS
 from troth_cli.view.amounts import sol
 from troth_cli.workflows.checks import CheckResult, Level, Registry, untested
-from troth_cli.workflows.probes import STATED_SLOT_MICROS
 from troth_cli.workflows.prospects import Tempo
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.http_rpc import HttpRpc

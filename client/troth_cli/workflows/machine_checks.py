@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from troth_attestation.verdict import VerdictKind
+from troth_cli.slot_time import SlotTime
 from troth_cli.view.amounts import sol
 from troth_cli.workflows.checks import Check, CheckResult, Level, Registry, refusal, untested
 from troth_cli.workflows.disk import check_disk
-from troth_cli.workflows.probes import SlotTime
 from troth_cli.workflows.prospects import Tempo, prospects
 from troth_cli.workflows.reach_checks import reach_result
 from troth_client.errors import ClientError

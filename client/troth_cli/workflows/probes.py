@@ -16,6 +16,7 @@ from solders.pubkey import Pubkey
 
 from troth_attestation.committed import newest_state
 from troth_attestation.pieces import Piece, PieceList
+from troth_cli.slot_time import STATED, SlotTime
 from troth_cli.workflows.members import Members
 from troth_client.checkpoint.fetch import fetch_list
 from troth_client.model.shapes import trainable_shapes
@@ -26,8 +27,6 @@ from troth_coordinator.chain.rpc import Rpc
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import NetworkView
 
-STATED_SLOT_MICROS: Final = 400_000
-"""The length of a slot as Solana states it."""
 LEAST_SLOTS: Final = 8
 """Slots are counted until so many have passed."""
 MOST_SECONDS: Final = 5.0
@@ -43,18 +42,6 @@ SLOW_BYTES_PER_SECOND: Final = 256 * 1024
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class SlotTime:
-    """The length of a slot; `is_measured` is False where the chain stood still: the stated one."""
-
-    micros: int
-    is_measured: bool
-
-    def seconds(self, slots: int | Fraction) -> float:
-        """Return how long so many slots take."""
-        return float(slots * self.micros) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +74,7 @@ async def measure_slots(
             break
         await sleep(POLL_SECONDS)
     if len(changes) < 2:
-        return SlotTime(STATED_SLOT_MICROS, is_measured=False)
+        return STATED
     (start, low), (end, high) = changes[0], changes[-1]
     return SlotTime(max(1, round((end - start) * 1e6 / (high - low))), is_measured=True)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from troth_attestation.sampling import limit
-from troth_cli.workflows.probes import SlotTime
+from troth_cli.slot_time import SlotTime
 from troth_coordinator.chain.transactions import FEE_PER_SIGNATURE_LAMPORTS
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.earnings import Crowd, Earnings, earnings, rounds_of_a_day

@@ -218,6 +218,10 @@ class FailoverRpc:
         """See Rpc.recent_fees."""
         return await self._ask(lambda rpc: rpc.recent_fees(accounts))
 
+    async def slot_micros(self) -> int | None:
+        """See Rpc.slot_micros."""
+        return await self._ask(lambda rpc: rpc.slot_micros())
+
     async def genesis_hash(self) -> bytes:
         """See Rpc.genesis_hash."""
         return await self._ask(lambda rpc: rpc.genesis_hash())

@@ -50,6 +50,8 @@ from troth_coordinator.chain.rpc import (
 )
 
 DEFAULT_TIMEOUT_SECONDS = 10.0
+SLOT_SAMPLES = 5
+"""Minutes over which a node averages the length of a slot."""
 MAX_REPLY_BYTES = 16 << 20
 """Largest honest answer: all accounts of one run, about 2 MB."""
 
@@ -215,6 +217,17 @@ class HttpRpc:
             lambda text: [_fee(one["prioritizationFee"]) for one in json.loads(text)["result"]],
         )
 
+    async def slot_micros(self) -> int | None:
+        """See Rpc.slot_micros."""
+        return await self._ask(
+            "getRecentPerformanceSamples",
+            lambda: self._client.get_recent_performance_samples(SLOT_SAMPLES),
+            lambda reply: _slot_micros(
+                sum(one.sample_period_secs for one in reply.value),
+                sum(one.num_slots for one in reply.value),
+            ),
+        )
+
     async def genesis_hash(self) -> bytes:
         """See Rpc.genesis_hash."""
         return await self._ask(
@@ -286,6 +299,10 @@ def _fee(value: object) -> int:
     if type(value) is not int or not 0 <= value < 2**64:
         raise TypeError(f"expected a price of 64 bits, found {value!r:.80}")
     return value
+
+
+def _slot_micros(seconds: int, num_slots: int) -> int | None:
+    return max(1, seconds * 10**6 // num_slots) if seconds and num_slots else None
 
 
 def _simulation(value: Mapping[str, object]) -> Simulation:

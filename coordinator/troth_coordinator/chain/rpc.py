@@ -150,6 +150,10 @@ class Rpc(Protocol):
         """
         ...
 
+    async def slot_micros(self) -> int | None:
+        """Return the average length of the last slots in microseconds, None if not yet known."""
+        ...
+
     async def genesis_hash(self) -> bytes:
         """Return the 32 bytes that name the network; headers carry them against replay."""
         ...

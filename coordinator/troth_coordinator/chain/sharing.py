@@ -171,6 +171,10 @@ class SharingRpc:
         """See Rpc.signatures."""
         return await self._rpc.signatures(address, before=before)
 
+    async def slot_micros(self) -> int | None:
+        """See Rpc.slot_micros."""
+        return await self._rpc.slot_micros()
+
     async def genesis_hash(self) -> bytes:
         """See Rpc.genesis_hash."""
         return await self._rpc.genesis_hash()

@@ -8,6 +8,8 @@ Next: `config.py` (hashed), `params.py` (on chain).
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from pydantic import Field
+
 from troth_coordinator.rules.base import FrozenModel, refuse_unknown_keys, unknown_key, validated
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.errors import ContradictionError, InvalidValueError
@@ -28,6 +30,7 @@ class Hints(FrozenModel):
 
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     device: str = "auto"
+    validate_every: int = Field(default=0, strict=True, ge=0, le=1_000_000)
 
 
 class RunSettings(FrozenModel):

@@ -12,6 +12,7 @@ from troth_localnet.methods.params import Config, Params
 from troth_localnet.values import Json
 
 _FEATURE_SET: Final = 1
+_SAMPLE_SECONDS: Final = 60
 
 
 def get_health(_node: Node, _params: Params) -> Json:
@@ -60,11 +61,25 @@ def get_vote_accounts(_node: Node, _params: Params) -> Json:
     return {"current": [], "delinquent": []}
 
 
+def get_recent_performance_samples(node: Node, _params: Params) -> Json:
+    """Return one sample: the last minute by the chain's own clock, in which no slot is late."""
+    return [
+        {
+            "slot": node.chain.slot,
+            "numSlots": _SAMPLE_SECONDS * 1_000 // node.chain.config.slot_milliseconds,
+            "numTransactions": node.chain.history.num_landed,
+            "numNonVoteTransaction": node.chain.history.num_landed,
+            "samplePeriodSecs": _SAMPLE_SECONDS,
+        }
+    ]
+
+
 METHODS: Final[dict[str, NodeMethod]] = {
     "getClusterNodes": get_cluster_nodes,
     "getGenesisHash": get_genesis_hash,
     "getHealth": get_health,
     "getIdentity": get_identity,
+    "getRecentPerformanceSamples": get_recent_performance_samples,
     "getSlotLeader": get_slot_leader,
     "getVersion": get_version,
     "getVoteAccounts": get_vote_accounts,

@@ -8,12 +8,13 @@ import pytest
 from support.views import BOTH, PARAMS, entry, network
 
 from troth_attestation.verdict import VerdictKind
+from troth_cli.slot_time import SlotTime
 from troth_cli.workflows import machine_checks
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusals, run_checks
 from troth_cli.workflows.doctor_rpc import Link, check_lag
 from troth_cli.workflows.join_checks import Newcomer, check_time, check_weights
 from troth_cli.workflows.machine_checks import Candidate
-from troth_cli.workflows.probes import SlotTime, WeightsProbe, measure_slots
+from troth_cli.workflows.probes import WeightsProbe, measure_slots
 from troth_cli.workflows.prospects import Tempo, crowd_with
 from troth_client.checkpoint.errors import CheckpointGoneError
 from troth_client.model.device import CPU

@@ -10,6 +10,14 @@ SOL = 10**9
 ROUND = ("--reward", "1", "--cost", "0.8", "--fees", "0")
 
 
+def asked(cli, *options):
+    """The answer; the exit code is 0 if and only if the run has enough of everything."""
+    done = cli("run", "economics", *options, "--json")
+    assert done.code == (0 if done.json["passes"] else 1), done.err
+    assert done.json["passes"] == all(done.json["is_enough"].values())
+    return done.json
+
+
 @pytest.mark.parametrize(
     ("shares", "outside", "d", "stake"),
     [
@@ -21,8 +29,8 @@ ROUND = ("--reward", "1", "--cost", "0.8", "--fees", "0")
 )
 def test_the_worked_values(cli, shares, outside, d, stake):
     options = zip(("--sampling", "--power", "--capture"), shares, strict=True)
-    asked = [part for option in options for part in option] + ["--outside-gain", outside]
-    found = cli.json("run", "economics", *ROUND, *asked)
+    given = [part for option in options for part in option] + ["--outside-gain", outside]
+    found = asked(cli, *ROUND, *given)
     assert found["detection"] == pytest.approx(d, abs=1e-4)
     assert found["minimum_stake_lamports"] / SOL == pytest.approx(stake, rel=6e-3)
     assert found["first_conviction_stake_lamports"] == 2 * found["minimum_stake_lamports"]
@@ -31,12 +39,12 @@ def test_the_worked_values(cli, shares, outside, d, stake):
 
 
 def test_witnesses(cli):
-    found = cli.json("run", "economics", *ROUND, "--lazy", "0.2", "--seats", "3")
+    found = asked(cli, *ROUND, "--lazy", "0.2", "--seats", "3")
     assert found["laziness_caught"] == pytest.approx(0.96)
     assert found["witness_pay_lamports"] == 8 * SOL // 10
     assert found["witness_penalty_lamports"] == 8 * SOL
     assert found["audit_share"] == pytest.approx(0.3)
-    lone = cli.json("run", "economics", *ROUND, "--seats", "1")
+    lone = asked(cli, *ROUND, "--seats", "1")
     assert lone["laziness_caught"] == 0
     assert lone["witness_penalty_lamports"] is None
 
@@ -46,7 +54,7 @@ def test_defaults_come_from_the_settings(cli, tmp_path):
     file.write_text(
         "[chain]\nreward_per_payload = 1_000\nmin_stake_lamports = 90_000\np_base_ppm = 200_000\n"
     )
-    found = cli.json("run", "economics", "--config", file)
+    found = asked(cli, "--config", file)
     assert found["given"]["p_ppm"] == 200_000
     assert found["given"]["reward"] == 1_000
     assert found["given"]["cost"] == 800
@@ -56,19 +64,19 @@ def test_defaults_come_from_the_settings(cli, tmp_path):
         "witness_fee_lamports": 850,
         "witness_penalty_lamports": 10_000,
     }
-    changed = cli.json("run", "economics", "--config", file, "--set", "chain.p_base_ppm=60000")
+    changed = asked(cli, "--config", file, "--set", "chain.p_base_ppm=60000")
     assert changed["given"]["p_ppm"] == 60_000
-    asked = cli.json("run", "economics", "--config", file, "--sampling", "25%", "--gain", "2")
-    assert asked["given"]["p_ppm"] == 250_000
-    assert asked["given"]["gain"] == 2 * SOL
+    more = asked(cli, "--config", file, "--sampling", "25%", "--gain", "2")
+    assert more["given"]["p_ppm"] == 250_000
+    assert more["given"]["gain"] == 2 * SOL
 
 
 def test_what_is_never_found_needs_no_finite_stake(cli):
-    found = cli.json("run", "economics", "--power", "0")
+    found = asked(cli, "--power", "0")
     assert found["detection"] == 0
     assert found["rounds_to_capture"] is None
     assert found["minimum_stake_lamports"] is None
-    shown = cli.ok("run", "economics", "--power", "0").out
+    shown = cli("run", "economics", "--power", "0").out
     assert "never" in shown
     assert "no amount is enough" in shown
 
@@ -91,27 +99,40 @@ SHIPPED = [
 @pytest.mark.parametrize("options", SHIPPED, ids=lambda options: options[1].rsplit("/", 1)[-1])
 def test_what_we_ship_deters_what_it_should(cli, options):
     """A witness is paid what it costs, and cheating, refusing and idling lose."""
-    found = cli.json("run", "economics", *options)
+    found = asked(cli, *options)
     assert [name for name, is_enough in found["is_enough"].items() if not is_enough] == []
     assert found["given"]["people"] >= 16
-    poor = cli.json("run", "economics", *options, "--set", "chain.witness_fee=1000")
+    poor = asked(cli, *options, "--set", "chain.witness_fee=1000")
     assert not poor["is_enough"]["witness_pay"]
+    assert found["passes"]
+    assert not poor["passes"]
+
+
+def test_people_read_pass_or_fail_and_what_a_member_can_lose(cli):
+    good = cli.ok("run", "economics").out
+    assert good.splitlines()[-1] == "pass: cheating, refusing and idling lose"
+    assert "0.018 SOL, then 0.036 SOL, then 0.05 SOL" in good, "openings not shown"
+    poor = cli("run", "economics", "--set", "chain.witness_fee=1000")
+    assert poor.code == 1
+    assert poor.out.splitlines()[-1] == (
+        "fail: a verdict costs more than its pay (chain.witness_fee)"
+    )
 
 
 def test_colluders_give_mu_unless_it_is_named(cli):
-    alone = cli.json("run", "economics", "--adversaries", "0")
+    alone = asked(cli, "--adversaries", "0")
     assert alone["given"]["capture_ppm"] == 0
-    third = cli.json("run", "economics", "--set", "chain.preset=public", "--adversaries", "0.33")
+    third = asked(cli, "--set", "chain.preset=public", "--adversaries", "0.33")
     assert third["given"]["capture_ppm"] > 400_000
-    named = cli.json("run", "economics", "--adversaries", "0.33", "--capture", "0.05")
+    named = asked(cli, "--adversaries", "0.33", "--capture", "0.05")
     assert named["given"]["capture_ppm"] == 50_000
 
 
 def test_forging_and_low_rank_are_priced(cli):
-    few = cli.json("run", "economics", *ROUND, "--forged", "0.5%")
+    few = asked(cli, *ROUND, "--forged", "0.5%")
     assert few["forging_seen"] == pytest.approx(1 - 0.995**64)
     assert few["low_rank_saves_lamports"] == 8 * SOL // 30
-    shown = cli.ok("run", "economics", "--forged", "0.5%").out
+    shown = cli("run", "economics", "--forged", "0.5%").out
     assert "forging 0.5 % of tiles is seen" in shown
 
 

@@ -6,6 +6,7 @@ from support.views import PARAMS, entry, network, roster, run_view
 
 from troth_attestation.slashing import Fault
 from troth_audit.slashes import Slash
+from troth_cli.slot_time import STATED
 from troth_cli.view.participants import owner_values
 from troth_cli.view.stake import losses_of, stake_blocks, stake_values
 from troth_coordinator.rules.phase import Phase
@@ -39,13 +40,13 @@ def view_of(*entries, **changes):
 def test_nobody_is_told_to_top_up_where_that_would_be_refused(status, phase):
     values = stake_values(view_of(entry(1, status=status, stake=0), phase=phase), None, OWNER)
     assert values["needed_lamports"] is None
-    assert "top-up" not in str(stake_blocks(values, []))
+    assert "top-up" not in str(stake_blocks(values, [], STATED))
 
 
 def test_who_has_too_little_is_told_how_much_is_missing():
     values = stake_values(view_of(entry(1, stake=PARAMS.keep_stake_lamports - 7)), None, OWNER)
     assert values["needed_lamports"] == PARAMS.keep_stake_lamports
-    assert "0.000000007 SOL: troth stake top-up" in str(stake_blocks(values, []))
+    assert "0.000000007 SOL: troth stake top-up" in str(stake_blocks(values, [], STATED))
 
 
 def test_what_somebody_lost_after_leaving_is_a_loss_too():
