@@ -10,7 +10,7 @@ every command that talks to a chain.
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 
@@ -20,6 +20,8 @@ from troth_cli.solana_config import LOCAL_RPC, SolanaConfig, read_solana_config,
 
 KEY = "key"
 """The option of the key that signs."""
+
+_SUFFIX: Final = ".toml"
 
 Note = Callable[[str], None]
 Values = dict[str, Any]
@@ -38,8 +40,8 @@ def filled(options: type, values: Mapping[str, Any], context: typer.Context, not
     """
     known = dict(values)
     is_signing = signs(options)
-    text = known.get("run_address")
-    if isinstance(text, str) and names_file(text):
+    text = _run_text(known)
+    if names_file(text):
         known |= _of_run_file(read_run_file(Path(text)), known, note if is_signing else None)
     wants_key = is_signing and known[KEY] is None
     if known["rpc"] and not wants_key:
@@ -60,13 +62,33 @@ def filled(options: type, values: Mapping[str, Any], context: typer.Context, not
     return known
 
 
+def _run_text(known: Values) -> str:
+    """Return the text in place of a run, "" if there is none.
+
+    Sources of weights and of pictures are paths as well: of them only a .toml is a run's file.
+    """
+    match known:
+        case {"run_address": str(text)}:
+            return text
+        case {"source": str(text)} | {"sources": [str(text)]} if text.endswith(_SUFFIX):
+            return text
+    return ""
+
+
+def _with_address(known: Mapping[str, Any], address: str) -> Values:
+    """Return the address where the command looks for the text in place of a run."""
+    if "run_address" in known:
+        return {"run_address": address}
+    return {"source": address} if "source" in known else {"sources": [address]}
+
+
 def _of_run_file(file: RunFile, known: Mapping[str, Any], signing_note: Note | None) -> Values:
     """Return the values that change: the run's address, its file among the configs, and the rest.
 
     `signing_note` is there for commands that sign. They say which node they take from the file, and
     no program that the user has not named.
     """
-    found: Values = {"run_address": file.address}
+    found = _with_address(known, file.address)
     if file.path not in known["config"]:
         found["config"] = [file.path, *known["config"]]
     if signing_note is not None:

@@ -93,7 +93,7 @@ def test_a_command_that_signs_says_that_the_node_is_of_the_file(cli, write, key)
 
 @pytest.mark.parametrize("words", ["leave", "claim", "join", "witness", "stake top-up", "run fund"])
 def test_no_command_signs_for_a_program_that_only_the_file_names(cli, write, key, words):
-    """Threat T120: the file of a run names a program that keeps every stake."""
+    """Threat T123: the file of a run names a program that keeps every stake."""
     file = write(f'address = "{RUN}"', f'program_id = "{ELSEWHERE}"', f'rpc = "{DEAD}"')
     amount = {"stake top-up": ["1"], "run fund": ["--sol", "1"]}.get(words, [])
     command = (*words.split(), file, *amount, "--key", key)
@@ -128,7 +128,7 @@ def test_the_packaged_program_needs_no_consent_and_a_look_none_either(cli, write
 )
 @pytest.mark.parametrize("words", [("status",), ("status", RUN, "--config")])
 def test_the_file_may_say_nothing_else(cli, write, words, lines, rest, where):
-    """Threat T120: the file of a run names a key, or options of commands."""
+    """Threat T123: the file of a run names a key, or options of commands."""
     file = write(f'address = "{RUN}"', *lines, rest=rest)
     error = cli.refused(*words, file)
     assert error["kind"] == "SettingsError"
@@ -137,7 +137,7 @@ def test_the_file_may_say_nothing_else(cli, write, words, lines, rest, where):
 
 @pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "link"])
 def test_the_file_names_no_folder_but_one_beside_it(cli, write, folder):
-    """Threat T120: the file of a run names a folder of the user's."""
+    """Threat T123: the file of a run names a folder of the user's."""
     file = write(f'address = "{RUN}"', f'data = "{folder}"')
     (file.parent / "link").symlink_to("/")
     assert cli.refused("status", file)["subject"] == f"{file}: run.data"
