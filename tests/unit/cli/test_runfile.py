@@ -83,6 +83,23 @@ def test_the_node_comes_from_it_unless_the_user_names_one(cli, write, tmp_path, 
     assert "127.0.0.1:3" in cli.refused("status", file)["subject"]
 
 
+@pytest.mark.parametrize("words", [("status",), ("leave", "--key", "key.json")])
+def test_the_users_own_config_of_solana_comes_before_the_file(
+    cli, write, key, tmp_path, monkeypatch, words
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(key.parent)
+    config = tmp_path / ".config/solana/cli/config.yml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"json_rpc_url: {OTHER}\n")
+    file = write(f'address = "{RUN}"', f'rpc = ["{DEAD}"]')
+    done = cli(*words, file)
+    line = f"Taken from {config}: RPC node {OTHER}. {file} names another: --rpc {DEAD} takes it."
+    assert done.err.splitlines()[0] == line
+    assert "127.0.0.1:3" in cli.refused(*words, file)["subject"]
+    assert "127.0.0.1:2" in cli.refused(*words, file, "--rpc", DEAD)["subject"]
+
+
 def test_a_command_that_signs_says_that_the_node_is_of_the_file(cli, write, key):
     file = write(f'address = "{RUN}"', f'rpc = "{DEAD}"')
     line = f"Taken from {file}: RPC node {DEAD}."
