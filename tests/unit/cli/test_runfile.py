@@ -21,6 +21,12 @@ RUN = "1" * 32
 DEAD, OTHER = "http://127.0.0.1:2", "http://127.0.0.1:3"
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """The folder that commands may write into, like the state of a participant."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def key(cli, tmp_path):
     cli.ok("keys", "new", tmp_path / "key.json")
@@ -88,7 +94,6 @@ def test_the_users_own_config_of_solana_comes_before_the_file(
     cli, write, key, tmp_path, monkeypatch, words
 ):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(key.parent)
     config = tmp_path / ".config/solana/cli/config.yml"
     config.parent.mkdir(parents=True)
     config.write_text(f"json_rpc_url: {OTHER}\n")
