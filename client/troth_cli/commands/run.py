@@ -70,7 +70,7 @@ class CreateOptions(Networked):
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Config file for those who join; else run-ADDRESS.toml here.",
+            help="The run's file, for those who join; else run.toml here.",
         ),
     ] = None
     dry_run: Annotated[
@@ -113,7 +113,7 @@ class UpdateOptions(AsAuthority):
 
 @command(GROUP, "create", CreateOptions)
 def create(options: CreateOptions, output: Output) -> None:
-    """Create a run on chain and write the config file for those who join.
+    """Create a run on chain and write its file, for those who join and for other commands.
 
     The settings come from --config files and --set. Repeating the same command completes an
     interrupted creation and creates nothing twice. --dry-run shows the costs, the windows and what
@@ -121,7 +121,14 @@ def create(options: CreateOptions, output: Output) -> None:
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.run_file import check_run_file, run_file_text, write_run_file
+    from troth_cli.run_file import (
+        Place,
+        check_run_file,
+        data_beside,
+        is_public_url,
+        run_file_text,
+        write_run_file,
+    )
     from troth_cli.settings import run_settings
     from troth_cli.slot_time import slot_time
     from troth_cli.view import run as view
@@ -139,13 +146,19 @@ def create(options: CreateOptions, output: Output) -> None:
     settings = creation.bind(settings, load_manifest(options.data))
     for warning in creation.warnings(settings):
         output.warn(warning)
+    out = options.out or Path("run.toml")
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
             output.note("Computing the first weights and their root.")
             planned = creation.plan(settings, key, council, options.name, options.program)
-            out = options.out or Path(f"run-{str(planned.run)[:8]}.toml")
-            text = run_file_text(str(planned.run), settings)
+            place = Place(
+                str(planned.run),
+                str(client.program_id),
+                tuple(filter(is_public_url, options.rpc)),
+                data_beside(out, options.data),
+            )
+            text = run_file_text(place, settings)
             check_run_file(out, text)
             if options.dry_run:
                 slot = await slot_time(client.rpc)
@@ -155,6 +168,8 @@ def create(options: CreateOptions, output: Output) -> None:
             output.note(f"Creating run {planned.run}.")
             created = await creation.create(client, planned, fund)
         write_run_file(out, text)
+        if len(place.rpc) < len(options.rpc):
+            output.note(f"{out} names no RPC node whose address may hold your access key.")
         for warning in await publish_files(created.view, options.data, settings, options.push_to):
             output.warn(warning)
         values = view.created_values(created, settings, out)
