@@ -44,7 +44,7 @@ def filled(
         url = rpc_url(config.rpc) if config is not None and config.rpc else LOCAL_RPC
         known["rpc"] = [url]
         if config is not None and config.rpc:
-            taken.append(f"RPC node {url}")
+            taken.append(f"RPC node {_shown(url)}")
     if wants_key:
         key = _key_of(config, context)
         known[KEY] = key
@@ -52,6 +52,13 @@ def filled(
     if config is not None and taken:
         note(f"Taken from {config.path}: {', '.join(taken)}.")
     return known
+
+
+def _shown(url: str) -> str:
+    """Return scheme and host of an address: behind them it may hold a key."""
+    from troth_coordinator.chain.rpc_health import node_name
+
+    return node_name(url)
 
 
 def _solana_config() -> SolanaConfig | None:
