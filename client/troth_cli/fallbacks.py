@@ -52,7 +52,7 @@ def filled(options: type, values: Mapping[str, Any], context: typer.Context, not
         url = rpc_url(config.rpc) if config is not None and config.rpc else LOCAL_RPC
         known["rpc"] = [url]
         if config is not None and config.rpc:
-            taken.append(f"RPC node {url}")
+            taken.append(f"RPC node {_shown(url)}")
     if wants_key:
         key = _key_of(config, context)
         known[KEY] = key
@@ -98,7 +98,7 @@ def _of_run_file(file: RunFile, known: Mapping[str, Any], signing_note: Note | N
     if not known["rpc"] and file.rpc:
         found["rpc"] = list(file.rpc)
         if signing_note is not None:
-            signing_note(f"Taken from {file.path}: RPC node {', '.join(file.rpc)}.")
+            signing_note(f"Taken from {file.path}: RPC node {', '.join(map(_shown, file.rpc))}.")
     if "data" in known and known["data"] is None:
         found["data"] = file.data
     return found
@@ -118,6 +118,13 @@ def _check_program(file: RunFile, named: str) -> None:
         f" --program-id {file.program_id}",
         str(file.path),
     )
+
+
+def _shown(url: str) -> str:
+    """Return scheme and host of an address: behind them it may hold a key."""
+    from troth_coordinator.chain.rpc_health import node_name
+
+    return node_name(url)
 
 
 def _solana_config() -> SolanaConfig | None:
