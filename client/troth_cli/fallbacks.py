@@ -53,7 +53,7 @@ def filled(options: type, values: Mapping[str, Any], context: typer.Context, not
     taken = []
     if not known["rpc"]:
         source, known["rpc"] = _nodes(config, file)
-        nodes = f"RPC node {', '.join(known['rpc'])}"
+        nodes = f"RPC node {', '.join(map(_shown, known['rpc']))}"
         if config is not None and source == config.path:
             taken.append(nodes)
         elif source is not None and is_signing:
@@ -80,7 +80,7 @@ def _others(file: RunFile | None, urls: list[str]) -> str:
     """Return a hint where the run's file names other RPC nodes: its cluster may be another one."""
     if file is None or not file.rpc or set(file.rpc) & set(urls):
         return ""
-    return f" {file.path} names another: --rpc {' --rpc '.join(file.rpc)} takes it."
+    return f" {file.path} names {', '.join(map(_shown, file.rpc))}: give --rpc for that one."
 
 
 def _run_text(known: Values) -> str:
@@ -129,6 +129,13 @@ def _check_program(file: RunFile, named: str) -> None:
         f" --program-id {file.program_id}",
         str(file.path),
     )
+
+
+def _shown(url: str) -> str:
+    """Return scheme and host of an address: behind them it may hold a key."""
+    from troth_coordinator.chain.rpc_health import node_name
+
+    return node_name(url)
 
 
 def _solana_config() -> SolanaConfig | None:
