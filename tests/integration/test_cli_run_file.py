@@ -93,6 +93,7 @@ def test_a_node_with_an_access_key_stays_out_of_the_file(here):
         *("--rpc", f"{here.rpc}/?api-key=secret"),
     )
     assert "run.toml names no RPC node" in done.err
+    assert "Join with: troth join run.toml --key FILE" in done.out
     assert "secret" not in (here.folder / "run.toml").read_text()
 
 
