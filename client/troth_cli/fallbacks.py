@@ -1,4 +1,4 @@
-"""Values that the command line left open: from the run's file, then from Solana's own config.
+"""Values that the command line left open: from the run's file, and from Solana's own config.
 
 Owns: the order of sources after flags, the environment and config files, what a command that signs
 takes from a stranger's file, and the lines that say what was taken from where.
@@ -41,25 +41,46 @@ def filled(options: type, values: Mapping[str, Any], context: typer.Context, not
     known = dict(values)
     is_signing = signs(options)
     text = _run_text(known)
-    if names_file(text):
-        known |= _of_run_file(read_run_file(Path(text)), known, note if is_signing else None)
+    file = read_run_file(Path(text)) if names_file(text) else None
+    if file is not None:
+        if is_signing:
+            _check_program(file, str(known["program_id"]))
+        known |= _of_run_file(file, known)
     wants_key = is_signing and known[KEY] is None
     if known["rpc"] and not wants_key:
         return known
     config = _solana_config()
     taken = []
     if not known["rpc"]:
-        url = rpc_url(config.rpc) if config is not None and config.rpc else LOCAL_RPC
-        known["rpc"] = [url]
-        if config is not None and config.rpc:
-            taken.append(f"RPC node {_shown(url)}")
+        source, known["rpc"] = _nodes(config, file)
+        nodes = f"RPC node {', '.join(map(_shown, known['rpc']))}"
+        if config is not None and source == config.path:
+            taken.append(nodes)
+        elif source is not None and is_signing:
+            note(f"Taken from {source}: {nodes}.")
     if wants_key:
         key = _key_of(config, context)
         known[KEY] = key
         taken.append(f"key file {key}")
     if config is not None and taken:
-        note(f"Taken from {config.path}: {', '.join(taken)}.")
+        note(f"Taken from {config.path}: {', '.join(taken)}.{_others(file, known['rpc'])}")
     return known
+
+
+def _nodes(config: SolanaConfig | None, file: RunFile | None) -> tuple[Path | None, list[str]]:
+    """Return the RPC nodes that nobody named, and the file that has them: the user's own first."""
+    if config is not None and config.rpc:
+        return config.path, [rpc_url(config.rpc)]
+    if file is not None and file.rpc:
+        return file.path, list(file.rpc)
+    return None, [LOCAL_RPC]
+
+
+def _others(file: RunFile | None, urls: list[str]) -> str:
+    """Return a hint where the run's file names other RPC nodes: its cluster may be another one."""
+    if file is None or not file.rpc or set(file.rpc) & set(urls):
+        return ""
+    return f" {file.path} names {', '.join(map(_shown, file.rpc))}: give --rpc for that one."
 
 
 def _run_text(known: Values) -> str:
@@ -82,23 +103,13 @@ def _with_address(known: Mapping[str, Any], address: str) -> Values:
     return {"source": address} if "source" in known else {"sources": [address]}
 
 
-def _of_run_file(file: RunFile, known: Mapping[str, Any], signing_note: Note | None) -> Values:
-    """Return the values that change: the run's address, its file among the configs, and the rest.
-
-    `signing_note` is there for commands that sign. They say which node they take from the file, and
-    no program that the user has not named.
-    """
+def _of_run_file(file: RunFile, known: Mapping[str, Any]) -> Values:
+    """Return what changes but the RPC node: address, program, data, the file among the configs."""
     found = _with_address(known, file.address)
     if file.path not in known["config"]:
         found["config"] = [file.path, *known["config"]]
-    if signing_note is not None:
-        _check_program(file, str(known["program_id"]))
     if not known["program_id"]:
         found["program_id"] = file.program_id
-    if not known["rpc"] and file.rpc:
-        found["rpc"] = list(file.rpc)
-        if signing_note is not None:
-            signing_note(f"Taken from {file.path}: RPC node {', '.join(map(_shown, file.rpc))}.")
     if "data" in known and known["data"] is None:
         found["data"] = file.data
     return found

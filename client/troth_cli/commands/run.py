@@ -18,6 +18,7 @@ from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
+    from troth_cli.run_file import Place
     from troth_coordinator.chain.client import ConfirmedTransaction
     from troth_coordinator.chain.operations import Authority
 
@@ -121,14 +122,7 @@ def create(options: CreateOptions, output: Output) -> None:
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.run_file import (
-        Place,
-        check_run_file,
-        data_beside,
-        is_public_url,
-        run_file_text,
-        write_run_file,
-    )
+    from troth_cli.run_file import check_run_file, run_file_text, write_run_file
     from troth_cli.settings import run_settings
     from troth_cli.slot_time import slot_time
     from troth_cli.view import run as view
@@ -152,12 +146,7 @@ def create(options: CreateOptions, output: Output) -> None:
         async with connect(options.rpc, options.program) as client:
             output.note("Computing the first weights and their root.")
             planned = creation.plan(settings, key, council, options.name, options.program)
-            place = Place(
-                str(planned.run),
-                str(client.program_id),
-                tuple(filter(is_public_url, options.rpc)),
-                data_beside(out, options.data),
-            )
+            place = _place(options, out, str(planned.run), str(client.program_id))
             text = run_file_text(place, settings)
             check_run_file(out, text)
             if options.dry_run:
@@ -176,6 +165,14 @@ def create(options: CreateOptions, output: Output) -> None:
         output.result(values, *view.created_blocks(created, out))
 
     run_async(work())
+
+
+def _place(options: CreateOptions, out: Path, run: str, program_id: str) -> "Place":
+    """Return what the run's file may tell others: no address that may hold an access key."""
+    from troth_cli.run_file import Place, data_beside, is_public_url
+
+    rpc = tuple(filter(is_public_url, options.rpc))
+    return Place(run, program_id, rpc, data_beside(out, options.data))
 
 
 @command(GROUP, "show", OfRun)

@@ -84,7 +84,7 @@ def test_each_asks_the_node_of_the_file(cli, here, commands):
 
 
 def test_each_that_signs_refuses_a_program_that_only_the_file_names(cli, here, commands):
-    """Threat T123: the file of a run names a program that keeps every stake."""
+    """Threat T126: the file of a run names a program that keeps every stake."""
     write(here, ELSEWHERE)
     refusing = set()
     for command, params in commands.items():

@@ -21,6 +21,12 @@ RUN = "1" * 32
 DEAD, OTHER = "http://127.0.0.1:2", "http://127.0.0.1:3"
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """The folder that commands may write into, like the state of a participant."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def key(cli, tmp_path):
     cli.ok("keys", "new", tmp_path / "key.json")
@@ -83,6 +89,22 @@ def test_the_node_comes_from_it_unless_the_user_names_one(cli, write, tmp_path, 
     assert "127.0.0.1:3" in cli.refused("status", file)["subject"]
 
 
+@pytest.mark.parametrize("words", [("status",), ("leave", "--key", "key.json")])
+def test_the_users_own_config_of_solana_comes_before_the_file(
+    cli, write, key, tmp_path, monkeypatch, words
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    config = tmp_path / ".config/solana/cli/config.yml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"json_rpc_url: {OTHER}\n")
+    file = write(f'address = "{RUN}"', f'rpc = ["{DEAD}"]')
+    done = cli(*words, file)
+    line = f"Taken from {config}: RPC node {OTHER}. {file} names {DEAD}: give --rpc for that one."
+    assert done.err.splitlines()[0] == line
+    assert "127.0.0.1:3" in cli.refused(*words, file)["subject"]
+    assert "127.0.0.1:2" in cli.refused(*words, file, "--rpc", DEAD)["subject"]
+
+
 def test_a_command_that_signs_says_that_the_node_is_of_the_file(cli, write, key):
     file = write(f'address = "{RUN}"', f'rpc = "{DEAD}"')
     line = f"Taken from {file}: RPC node {DEAD}."
@@ -93,7 +115,7 @@ def test_a_command_that_signs_says_that_the_node_is_of_the_file(cli, write, key)
 
 @pytest.mark.parametrize("words", ["leave", "claim", "join", "witness", "stake top-up", "run fund"])
 def test_no_command_signs_for_a_program_that_only_the_file_names(cli, write, key, words):
-    """Threat T123: the file of a run names a program that keeps every stake."""
+    """Threat T126: the file of a run names a program that keeps every stake."""
     file = write(f'address = "{RUN}"', f'program_id = "{ELSEWHERE}"', f'rpc = "{DEAD}"')
     amount = {"stake top-up": ["1"], "run fund": ["--sol", "1"]}.get(words, [])
     command = (*words.split(), file, *amount, "--key", key)
@@ -128,7 +150,7 @@ def test_the_packaged_program_needs_no_consent_and_a_look_none_either(cli, write
 )
 @pytest.mark.parametrize("words", [("status",), ("status", RUN, "--config")])
 def test_the_file_may_say_nothing_else(cli, write, words, lines, rest, where):
-    """Threat T123: the file of a run names a key, or options of commands."""
+    """Threat T126: the file of a run names a key, or options of commands."""
     file = write(f'address = "{RUN}"', *lines, rest=rest)
     error = cli.refused(*words, file)
     assert error["kind"] == "SettingsError"
@@ -137,7 +159,7 @@ def test_the_file_may_say_nothing_else(cli, write, words, lines, rest, where):
 
 @pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "link"])
 def test_the_file_names_no_folder_but_one_beside_it(cli, write, folder):
-    """Threat T123: the file of a run names a folder of the user's."""
+    """Threat T126: the file of a run names a folder of the user's."""
     file = write(f'address = "{RUN}"', f'data = "{folder}"')
     (file.parent / "link").symlink_to("/")
     assert cli.refused("status", file)["subject"] == f"{file}: run.data"
