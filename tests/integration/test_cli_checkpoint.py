@@ -346,7 +346,7 @@ def nobody_serves(stored, folder):
 def plain(stored):
     """The run's config without the table that names the run."""
     path = stored.bench.folder / "plain.toml"
-    path.write_text(re.sub(r"\[cli\]\n.*\n", "", stored.config.read_text()))
+    path.write_text(re.sub(r"\[run\]\n(.+\n)+", "", stored.config.read_text()))
     return path
 
 
