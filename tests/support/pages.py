@@ -4,6 +4,17 @@ Owns: sections and their blocks. Never: runs a command. Next: reader.py, who typ
 """
 
 import re
+from collections.abc import Mapping
+
+TYPED = ("troth ", "export ")
+"""Other lines show what a command prints."""
+
+
+def filled(line: str, words: Mapping[str, str]) -> str:
+    """The line with words replaced, as a person would: HOST, ports, an address that was printed."""
+    for word, value in words.items():
+        line = line.replace(word, value)
+    return line
 
 
 def commands_of(page: str, title: str) -> list[str]:
@@ -28,4 +39,5 @@ def _title(section: str) -> str:
 
 def _lines(section: str) -> list[str]:
     blocks = re.findall(r"```\n(.*?)```", section, re.S)
-    return [re.split(r"\s+#\s", line)[0].strip() for block in blocks for line in block.splitlines()]
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [re.split(r"\s+#\s", line)[0].strip() for line in lines if line.startswith(TYPED)]

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from support.pages import filled
+
 SECONDS = 300
 KEEPS_RUNNING = re.compile(r"troth (localnet up|join|witness|hub|dashboard|data serve)\b")
 
@@ -52,14 +54,13 @@ class Shell:
 class Reader:
     """A context manager; leaving it stops every shell.
 
-    `words` are replaced in every line, as a person would: HOST, ports, an address that was printed.
+    `words` are replaced in every line.
     """
 
     def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
         self.folder, self.variables = folder, dict(variables)
         self.words: dict[str, str] = {}
         self.shells: list[Shell] = []
-        self._stack = ExitStack()
         folder.mkdir(exist_ok=True)
         self._logs = folder.with_name(f"{folder.name}-logs")
         shutil.rmtree(self._logs, ignore_errors=True)
@@ -71,13 +72,16 @@ class Reader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End all shells, the last one first."""
         for shell in reversed(self.shells):
-            self._stack.callback(shell.stop)
-        self._stack.close()
+            shell.stop()
 
     def types(self, line: str) -> str:
         """Type a line and return what it printed; what keeps running prints into its own shell."""
-        line = self._filled(line)
+        line = filled(line, self.words)
         if line.startswith("export "):
             name, value = line.removeprefix("export ").split("=")
             self.variables[name] = value
@@ -91,7 +95,7 @@ class Reader:
 
     def is_refused(self, line: str) -> str:
         """Type a line that must fail with exit code 1; return the error."""
-        done = self._run(self._filled(line))
+        done = self._run(filled(line, self.words))
         assert done.returncode == 1, f"{line}: {done.stdout}{done.stderr}"
         assert done.stderr.startswith("error: ") or "\nerror: " in done.stderr, done.stderr
         return done.stderr
@@ -99,11 +103,6 @@ class Reader:
     def story(self) -> str:
         """The last lines of every shell that keeps running, for a test that fails."""
         return "\n".join(f"$ {shell.line}\n{shell.text[-1_500:]}" for shell in self.shells)
-
-    def _filled(self, line: str) -> str:
-        for word, value in self.words.items():
-            line = line.replace(word, value)
-        return line
 
     def _run(self, line: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
