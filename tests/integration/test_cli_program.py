@@ -18,6 +18,7 @@ from support.network import PROGRAM, SOL, start
 
 from troth_cli.errors import DeployError, DeployStoppedError
 from troth_cli.keyfiles import read_key, write_key
+from troth_cli.workflows import deploy_chunks
 from troth_cli.workflows.deploy import carry_out
 from troth_cli.workflows.deploy_chunks import fill_buffer
 from troth_cli.workflows.deploy_plan import (
@@ -326,7 +327,36 @@ def test_chunks_that_a_cluster_drops_are_sent_again_before_they_expire(chain, ow
             _slot, (account,) = await rpc.get_accounts([plan.buffer])
             return loader.read_buffer(account).code, len(rpc.dropped)
 
-    assert asyncio.run(fill()) == (changed, 2), "each chunk was signed once"
+    code, num_signed = asyncio.run(fill())
+    assert code == changed
+    assert num_signed == 2, "each chunk was signed once"
+
+
+class Standing(HttpRpc):
+    """A node that takes transactions, knows none of them, and whose height stands still."""
+
+    async def send(self, raw):
+        return VersionedTransaction.from_bytes(raw).signatures[0]
+
+    async def statuses(self, signatures):
+        return [None] * len(signatures)
+
+    async def block_height(self):
+        return 0
+
+
+def test_a_node_that_stands_still_is_not_waited_for_without_end(chain, owner, monkeypatch):
+    monkeypatch.setattr(deploy_chunks, "MOST_POLLS", 3)
+    key, program, image = key_of(owner), Keypair(), small_image()
+
+    async def fill():
+        async with Standing(chain.rpc_url) as rpc:
+            plan, _ = await planned(rpc, key, program, image)
+            await fill_buffer(rpc, key, plan.buffer, image, lambda *_now: None)
+
+    with pytest.raises(DeployError, match="every chunk to land") as caught:
+        asyncio.run(fill())
+    assert "Repeat the command" in caught.value.next_step
 
 
 def test_a_lamport_of_a_stranger_at_the_buffers_address_stops_no_deploy(chain, owner):

@@ -7,7 +7,6 @@ Never: creates or closes the buffer. Next: `deploy.py`.
 """
 
 import asyncio
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -31,6 +30,8 @@ MAX_PASSES: Final = 5
 POLL_SECONDS: Final = 0.2
 AGAIN_EVERY: Final = 10
 """Polls between sending again, since clusters drop transactions, unless the blockhash expired."""
+MOST_POLLS: Final = 900
+"""Three minutes, longer than a blockhash lives: the height that a node tells may stand still."""
 _HARMLESS = frozenset({"AlreadyProcessed", "BlockhashNotFound"})
 
 
@@ -92,7 +93,7 @@ async def _send(rpc: Rpc, signed: SignedTransaction) -> TransactionRejectedError
 
 async def _await_all(rpc: Rpc, signed: Sequence[SignedTransaction]) -> None:
     waiting = list(signed)
-    for poll in itertools.count(1):
+    for poll in range(1, MOST_POLLS + 1):
         statuses = await rpc.statuses([one.signature for one in waiting])
         # One that failed on chain is missing when the buffer is read back.
         waiting = [
