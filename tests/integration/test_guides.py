@@ -5,7 +5,6 @@ typed after a conviction: test_demo_trial.py. README's section "By hand" is in t
 """
 
 import json
-import re
 import shutil
 
 import pytest
@@ -17,7 +16,6 @@ from support.waiting import wait_for
 RUN, JOIN, WITNESS = (
     (ROOT / f"docs/guide/{name}.md").read_text() for name in ("run", "join", "witness")
 )
-ROUNDS = 40
 SLOT = 100
 SECONDS = 240
 
@@ -42,8 +40,6 @@ def people(tmp_path_factory):
                 "localnet up": f"localnet up --port {port} --slot-ms {SLOT}",
                 "TROTH_RPC=localhost": f"TROTH_RPC=http://127.0.0.1:{port}",
                 "--rpc devnet": f"--rpc http://127.0.0.1:{port}",
-                "preset localnet": "preset smoke",
-                "localnet.toml": "smoke.toml",
                 "0.0.0.0:7000": f"127.0.0.1:{free_port(1)}",
                 "--endpoint http://HOST:7000": "",
             }
@@ -72,25 +68,20 @@ def test_a_run_is_launched_joined_witnessed_looked_after_and_left(people):
     audit = wait_for(lambda: an_audit(people["launcher"]), SECONDS, people["launcher"].story)
     for one in people.values():
         one.words["--round 12 --target 3"] = "--round {} --target {}".format(*audit)
-    looks_after_it(people["launcher"])
     accuses(people["witness"])
+    looks_after_it(people["launcher"])
     leaves(people["contributor"])
     ends(people["launcher"])
 
 
 def launches(launcher):
-    """Guide run.md, section "On this machine"; the settings are changed, as the guide allows."""
+    """Guide run.md, section "On this machine"."""
     for line in commands_of(RUN, "On this machine"):
         if line.startswith("troth data serve"):
             continue  # members serve as well
         launcher.types(line)
         if "localnet up" in line:
             wait_for(lambda: "127.0.0.1" in launcher.shells[0].text, 60, launcher.story)
-        if "run init" in line:
-            settings = launcher.folder / "smoke.toml"
-            text, num = re.subn(r"(?m)^rounds = \d+", f"rounds = {ROUNDS}", settings.read_text())
-            assert num == 1
-            settings.write_text(text)
 
 
 def is_given_sol(people, name):
