@@ -81,4 +81,4 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(cli, monkeypatc
     error = cli.refused(*command, "--tokenizer", tmp_path / "text")
     assert error["kind"] == "PackageMissingError"
     assert error["subject"] == "tokenizers"
-    assert "troth[train]" in error["next_step"]
+    assert "[train]" in error["next_step"]
