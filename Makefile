@@ -10,7 +10,7 @@ PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long judge check setup format lint types layers budgets docs rust bench nightly clean
+.PHONY: help demo test long judge check setup format lint types layers budgets docs notebooks site rust bench nightly clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -29,7 +29,7 @@ judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
 	$(PYTEST) -q -n $(WORKERS) tests/unit/attestation -m "not long" --cov=troth_attestation --cov-branch --cov-fail-under=100 \
 		--cov-report=term-missing:skip-covered
 
-check: $(VENV)/.dev lint types layers budgets docs program-check rust test long ## all that CI runs
+check: $(VENV)/.dev lint types layers budgets docs notebooks program-check rust test long ## all that CI runs
 
 setup: $(VENV)/.dev ## create .venv with everything a contributor needs
 
@@ -38,7 +38,7 @@ $(VENV)/bin/python:
 	scripts/create_venv.sh $(VENV)
 $(VENV)/.train: pyproject.toml | $(VENV)/bin/python
 	@echo "troth: installing (PyTorch is about 3 GB with its CUDA libraries; once)" >&2
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[train,localnet]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[train,localnet,plot]'
 	@touch $@
 $(VENV)/.dev: pyproject.toml | $(VENV)/.train
 	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[dev]'
@@ -63,6 +63,12 @@ budgets: $(VENV)/.dev ## sizes of files and functions; tests that name what they
 docs: $(VENV)/.dev ## links, generated references, threat model, words and prose hold
 	$(BIN)/python scripts/check_docs.py
 	$(BIN)/python scripts/check_words.py --identifiers
+
+notebooks: $(VENV)/.dev ## the notebooks run, and print what is committed
+	$(BIN)/python scripts/check_notebooks.py
+
+site: $(VENV)/.dev ## the documents as a site in build/site, without a warning and without a network
+	$(BIN)/python scripts/build_site.py
 
 nightly: $(VENV)/.dev ## the long runs, each marked with the reason
 	$(PYTEST) -m nightly --timeout=7200

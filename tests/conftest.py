@@ -1,7 +1,7 @@
 """Settings of the process that every test relies on, and the split of the tests.
 
-Owns: interrupts, threads, garbage collection, the disk of temporary files, and the split of the
-tests between the workers of pytest-xdist.
+Owns: interrupts, threads, garbage collection, the home folder, the disk of temporary files, and the
+split of the tests between the workers of pytest-xdist.
 Never: fixtures of one kind of test; they lie in `support`. Next: the folders beside this file.
 """
 
@@ -9,6 +9,7 @@ import gc
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -44,6 +45,22 @@ def _is_fit(folder: Path) -> bool:
 
 if _is_fit(IN_MEMORY):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide the user's own files, such as the config of Solana's command line, also from children.
+
+    Caches of builds stay where they are.
+    """
+    home = Path.home()
+    caches = {"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "XDG_CACHE_HOME": ".cache"}
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, folder in caches.items():
+            if variable not in os.environ and (home / folder).exists():
+                patch.setenv(variable, str(home / folder))
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        yield
 
 
 def pytest_collection_finish() -> None:

@@ -75,7 +75,11 @@ async def read_slashes(
 
     `newest` bounds how many of them are read. `read_case` adds verdicts and votes to a case.
     """
-    events = await client.history(at.vault, newest)
+    return slashes_in(await client.history(at.vault, newest))
+
+
+def slashes_in(events: Sequence[Event]) -> Slashes:
+    """Return the cases and fines of a run from its events, oldest first."""
     found = [of_events(*one) for one in by_audit(events)]
     return Slashes(
         tuple(case for case in found if case is not None and case.case_outcome),

@@ -14,7 +14,6 @@ from typing import Final, TypeVar
 
 from solders.pubkey import Pubkey
 
-from troth_coordinator import artifacts
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import (
     ForeignProgramError,
@@ -22,6 +21,7 @@ from troth_coordinator.chain.errors import (
     TransactionFailedError,
     TransactionRejectedError,
 )
+from troth_coordinator.chain.program_image import is_ours
 from troth_coordinator.chain.unhurried import UnhurriedRpc
 
 Result = TypeVar("Result")
@@ -63,9 +63,7 @@ async def is_foreign(client: CoordinatorClient) -> bool:
     code = b""
     with contextlib.suppress(RpcError):
         code = await _code(client, client.program_id)
-    names = artifacts.read_json(artifacts.LAYOUT).get("errors")
-    known = names.values() if isinstance(names, dict) else ()
-    return bool(code) and not any(str(name).encode("ascii") in code for name in known)
+    return bool(code) and not is_ours(code)
 
 
 async def _code(client: CoordinatorClient, address: Pubkey) -> bytes:

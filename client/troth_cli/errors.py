@@ -8,8 +8,11 @@
         │   └── KeyFileExistsError    a new key would overwrite a file
         ├── InputError                an address, an amount or a choice that cannot be read
         ├── OutputFileError           a result cannot be written where it was asked for
+        ├── EventLogError             a file that is no event log, or shows no round
         ├── SettingsError             a table of the config file that is for the command line
         ├── FundsError                the key cannot pay for what was asked
+        ├── DeployError               a program that cannot be deployed as it was asked for
+        │   └── DeployStoppedError    a deploy that was begun and not finished; its buffer is named
         ├── DiskSpaceError            the disk has no room for what was asked
         ├── PushError                 a holder that files were offered to cannot be reached
         ├── OtherRunError             a run that is not what was asked for
@@ -58,12 +61,24 @@ class OutputFileError(CommandError):
     """A result cannot be written where it was asked for."""
 
 
+class EventLogError(CommandError):
+    """A file is no event log, or its events show no closed round."""
+
+
 class SettingsError(CommandError):
     """A table of the config file that is for the command line cannot be used."""
 
 
 class FundsError(CommandError):
     """The key cannot pay for what was asked."""
+
+
+class DeployError(CommandError):
+    """A program cannot be deployed as it was asked for; nothing was sent."""
+
+
+class DeployStoppedError(DeployError):
+    """A deploy that was begun did not finish; the message names its buffer and what it holds."""
 
 
 class DiskSpaceError(CommandError):

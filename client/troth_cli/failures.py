@@ -21,7 +21,13 @@ from troth_client.runtime.installed import install_command
 from troth_client.telemetry.printable import one_line, printable
 from troth_coordinator.errors import TrothError
 
-_OPTIONAL: Final = {"torch": "train", "safetensors": "train", "tokenizers": "train"}
+_OPTIONAL: Final = {
+    "torch": "train",
+    "safetensors": "train",
+    "tokenizers": "train",
+    "matplotlib": "plot",
+    "tensorboardX": "tensorboard",
+}
 """Packages that only some commands need, and the extra that brings them."""
 CONTINUED: Final = "\n" + " " * 12
 """Further lines of one part of an error stand below its text."""

@@ -12,21 +12,20 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
+from troth_cli.fallbacks import KEY, filled
 from troth_cli.interrupts import raise_again
 from troth_cli.listing import Choices, listing
 from troth_cli.settings import use_config_files
+from troth_cli.solana_config import rpc_url
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
     from solders.pubkey import Pubkey
-
-LOCAL_RPC = "http://127.0.0.1:8899"
-"""The default address of `troth localnet up`."""
-
 
 Settings = Annotated[
     list[str],
@@ -61,10 +60,17 @@ AllowPrivate = Annotated[
 ]
 
 
+ELSE_KEY: Final = "else that of the Solana CLI config."
+"""The end of the help of a key that signs."""
+
+
 def split_addresses(given: list[str]) -> list[str]:
-    """Return the addresses, where one text may hold several with commas between them."""
-    found = [one.strip() for text in given for one in text.split(",") if one.strip()]
-    if not found:
+    """Return the addresses, where one text may hold several with commas between them.
+
+    The name of a cluster becomes its address.
+    """
+    found = [rpc_url(one.strip()) for text in given for one in text.split(",") if one.strip()]
+    if given and not found:
         raise typer.BadParameter("name at least one address, or leave the option out")
     return found
 
@@ -106,7 +112,7 @@ class Common:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Networked(Common):
+class OnCluster(Common):
     """Options of commands that talk to a chain."""
 
     rpc: Annotated[
@@ -116,10 +122,19 @@ class Networked(Common):
             metavar="URL",
             envvar="TROTH_RPC",
             callback=split_addresses,
-            help="JSON-RPC address of the Solana network; may be repeated, the preferred one first."
-            " Where one fails, the next is asked; what decides money or weights is compared.",
+            help="JSON-RPC address of the Solana network, or localhost, devnet, testnet,"
+            " mainnet-beta; else that of the Solana CLI config, else localhost. May be repeated,"
+            " the preferred one first: where one fails, the next is asked. Answers that decide"
+            " money or weights are compared.",
+            show_default=False,
         ),
-    ] = field(default_factory=lambda: [LOCAL_RPC])
+    ] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Networked(OnCluster):
+    """Options of commands that talk to the program."""
+
     program_id: Annotated[
         str,
         typer.Option(
@@ -152,7 +167,10 @@ class OfRun(Networked):
 class AsOwner(OfRun):
     """Options of commands that a participant's owner signs."""
 
-    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file of the owner.")]
+    key: Annotated[
+        Path,
+        typer.Option("--key", metavar="FILE", help=f"Key file of the owner; {ELSE_KEY}"),
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,36 +178,45 @@ class AsAuthority(OfRun):
     """Options of commands that a run's authority signs."""
 
     key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="Key file of the run's authority.")
+        Path,
+        typer.Option("--key", metavar="FILE", help=f"Key file of the run's authority; {ELSE_KEY}"),
     ]
 
+
+_REQUIRED: Final = inspect.Parameter.empty
 
 Options = TypeVar("Options", bound=Common)
 Body = Callable[[Options, Output], None]
 
 
 def command(
-    app: typer.Typer, name: str, options: type[Options], choices: Choices | None = None
+    app: typer.Typer,
+    name: str,
+    options: type[Options],
+    choices: Choices | None = None,
+    kind: type[TyperCommand] | None = None,
 ) -> Callable[[Body[Options]], Body[Options]]:
     """Register the decorated function as a command; its docstring is the help text.
 
-    `choices` makes a list that its help ends with.
+    `choices` makes a list that its help ends with. `kind` parses the command line in its own way.
     """
 
     def register(body: Body[Options]) -> Body[Options]:
         def call(context: typer.Context, **values: Any) -> None:  # noqa: ANN401
-            chosen = options(**values)
             if isinstance(context.obj, Session):
-                context.obj.invocation = Invocation(chosen.json, chosen.debug)
+                context.obj.invocation = Invocation(values["json"], values["debug"])
                 raise_again()
-            body(chosen, Output(is_json=chosen.json))
+            output = Output(is_json=values["json"])
+            if issubclass(options, OnCluster):
+                values = filled(options, values, context, output.note)
+            body(options(**values), output)
 
         parameters = [_context_parameter(), *_parameters(options)]
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {p.name: p.annotation for p in parameters}
         call.__doc__ = body.__doc__
         call.__name__ = body.__name__
-        app.command(name, cls=None if choices is None else listing(choices))(call)
+        app.command(name, cls=kind if choices is None else listing(choices))(call)
         return body
 
     return register
@@ -203,14 +230,17 @@ def _context_parameter() -> inspect.Parameter:
 
 def _parameters(options: type[Common]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(options, include_extras=True)
+    optional = {KEY} if issubclass(options, OnCluster) else set()
     for entry in _own_first(options):
         default = entry.default
         if entry.default_factory is not MISSING:
             default = entry.default_factory()
+        if default is MISSING and entry.name in optional:
+            default = None  # `filled` finds a key, or refuses
         yield inspect.Parameter(
             entry.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if default is MISSING else default,
+            default=_REQUIRED if default is MISSING else default,
             annotation=hints[entry.name],
         )
 

@@ -64,11 +64,11 @@ def run_address_in(files: Iterable[Path]) -> str:
 
 def run_sections(files: Iterable[Path], overrides: Sequence[str] = ()) -> dict[str, object]:
     """Return the run's sections as they were written, without defaults; raises as above."""
-    from troth_coordinator.config_files import nested, parse_value
+    from troth_coordinator.config_files import override
     from troth_coordinator.rules.settings import merge
 
     values = {k: v for k, v in _merged(files).items() if k not in (SHARED_TABLE, COMMAND_TABLE)}
-    layers = [values, *(nested(key, parse_value(text)) for key, text in _pairs(overrides))]
+    layers = [values, *(override(key, text) for key, text in _pairs(overrides))]
     return merge(layers)
 
 

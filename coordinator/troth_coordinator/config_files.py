@@ -7,10 +7,17 @@ Next: `rules/settings.py`.
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path
 
 from troth_coordinator.rules.errors import InvalidValueError
-from troth_coordinator.rules.settings import Plain, RunSettings, merge, settings_from
+from troth_coordinator.rules.settings import (
+    Plain,
+    RunSettings,
+    layer_in_integers,
+    merge,
+    settings_from,
+)
 
 
 def load_config(
@@ -23,17 +30,33 @@ def load_config(
     nearest known key), InvalidValueError, ContradictionError.
     """
     layers: list[Mapping[str, object]] = [read_toml(Path(path)) for path in paths]
-    layers += [nested(key, parse_value(value)) for key, value in (overrides or {}).items()]
+    layers += [override(key, value) for key, value in (overrides or {}).items()]
     return settings_from(merge(layers))
 
 
 def read_toml(path: Path) -> Plain:
-    """Return the values of one TOML file; InvalidValueError if it cannot be read as TOML."""
+    """Return the values of one TOML file, quantities of the run as integers.
+
+    Raises InvalidValueError if it cannot be read as TOML, and for quantities as `rules/units.py`
+    says.
+    """
+    return layer_in_integers(_parsed(path))
+
+
+def override(key: str, value: object) -> Plain:
+    """Return the layer of one flag: a dotted key and its value, as text or as it is."""
+    return layer_in_integers(_nested(key, parse_value(value)))
+
+
+def _parsed(path: Path) -> Plain:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except FileNotFoundError as error:
         raise InvalidValueError(
-            str(path), "a TOML file", "no such file", "check the path; configs/ has examples"
+            str(path),
+            "a TOML file",
+            "no such file",
+            "check the path, or write one with: troth run init --preset localnet",
         ) from error
     except IsADirectoryError as error:
         raise InvalidValueError(
@@ -43,10 +66,10 @@ def read_toml(path: Path) -> Plain:
         raise InvalidValueError(str(path), "valid TOML", error, "correct the file") from error
 
 
-def nested(dotted: str, value: object) -> Plain:
+def _nested(dotted: str, value: object) -> Plain:
     """Return {"a": {"b": value}} for "a.b"."""
     head, _, rest = dotted.partition(".")
-    return {head: nested(rest, value)} if rest else {head: value}
+    return {head: _nested(rest, value)} if rest else {head: value}
 
 
 def parse_value(value: object) -> object:
@@ -54,6 +77,6 @@ def parse_value(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return tomllib.loads(f"value = {value}")["value"]
+        return tomllib.loads(f"value = {value}", parse_float=Decimal)["value"]
     except tomllib.TOMLDecodeError:
         return value

@@ -14,6 +14,7 @@ from typing import Final
 from solders.account import Account
 from solders.litesvm import LiteSVM
 from solders.pubkey import Pubkey
+from solders.system_program import ID as SYSTEM_PROGRAM
 
 from troth_localnet.errors import ProgramImageError
 
@@ -75,6 +76,8 @@ class Accounts:
         """Bring the owner index up to date for accounts that may have changed."""
         for address in addresses:
             account = self.get(address)
+            if account is None:
+                self._forget(address)
             owner = None if account is None else account.owner
             known = self._owner_of.get(address)
             if known == owner:
@@ -85,6 +88,12 @@ class Accounts:
             if owner is not None:
                 self._owned[owner].add(address)
                 self._owner_of[address] = owner
+
+    def _forget(self, address: Pubkey) -> None:
+        """Remove what the VM keeps of an account without lamports; nobody could make it anew."""
+        left = self._svm.get_account(address)
+        if left is not None and (left.data or left.owner != SYSTEM_PROGRAM):
+            self._svm.set_account(address, Account(0, b"", SYSTEM_PROGRAM))
 
     def add_program(self, program_id: Pubkey, image: bytes) -> None:
         """Install a program image as at genesis; ProgramImageError if the VM cannot run it."""

@@ -22,6 +22,7 @@ from troth_client.network.chain import OUTSIDE, Identity
 from troth_client.participant.assembly import Ports, Resources, assemble, early_parts, joined
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.supervisor import Supervisor
+from troth_client.participant.validating import HeldOut
 from troth_client.run_files.files import member_files
 from troth_client.runtime.files import DiskFullError
 from troth_client.state.round_state import Sequences
@@ -86,7 +87,8 @@ class InProcessRun:
 
     `wrap` may replace the ports of a started member: tests use it to kill a member or to let it
     lie. `on_slot` is called at each new slot. With `has_blob_folders` the bytes that members hold
-    for others lie in their folders, as those of a process do; otherwise in memory.
+    for others lie in their folders, as those of a process do; otherwise in memory. Members that
+    start later validate on `held_out`.
     """
 
     settings: RunSettings
@@ -104,6 +106,7 @@ class InProcessRun:
     on_slot: list[Callable[[int], None]] = field(default_factory=list)
     wrap: Callable[[SimulatedMember, Ports], Ports] = field(default=lambda _member, ports: ports)
     has_blob_folders: bool = False
+    held_out: HeldOut | None = None
 
     @classmethod
     async def create(
@@ -206,7 +209,9 @@ class InProcessRun:
             member.events.emit("joined", index=int(member.index))
             member.parts = joined(member.here, member.index)
         owner = Owner(member.here.chain.client, self.at, member.owner)
-        return await Supervisor(member.here, has_arrived=is_late, owner=owner).run()
+        return await Supervisor(
+            member.here, has_arrived=is_late, owner=owner, held_out=self.held_out
+        ).run()
 
     def _newcomer(self, name: str) -> SimulatedMember:
         owner, session = _key(name, self.seed), _key(name + " session", self.seed)

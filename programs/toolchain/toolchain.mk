@@ -8,7 +8,7 @@ DEBIAN := env -u RUSTUP_TOOLCHAIN PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc CARGO=
   CARGO_TARGET_DIR=$(CURDIR)/target/packaged
 RUST_CRATES := Cargo.toml programs/toolchain/idl/Cargo.toml tests/toolchain/differential/Cargo.toml
 
-program: ## build the program's image, IDL, layout and build-info (packaged compilers)
+program: ## build the program's images, IDL, layout and build-info (packaged compilers)
 	$(TOOLCHAIN) program
 
 program-check: ## rebuild the program and compare it with the shipped files

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
@@ -24,6 +25,7 @@ from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.params_update import CHANGEABLE, GROWING
 from troth_coordinator.rules.settings import BOUND, Hints
+from troth_coordinator.rules.units import in_units, unit_of
 
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "docs/reference/config.md"
@@ -47,7 +49,13 @@ HEAD = """\
 # Configuration
 
 A config file is TOML. Defaults < files from left to right < `--set SECTION.KEY=VALUE`. Unknown keys
-are refused, and every number is an integer: `_micro` and `_ppm` count in 10⁻⁶, `_nano` in 10⁻⁹.
+are refused, and every number is hashed or stored as an integer: `_micro` and `_ppm` count in 10⁻⁶,
+`_nano` in 10⁻⁹.
+
+A key with a unit has a second spelling, which the column *or* shows with the default. Numbers and
+shares are decimals (`lr = 0.003`, `p_new = "40%"`), amounts have `SOL`. Windows have `s`, `min`,
+`h` or `d`, at 400 ms a slot. The hash is the same for both. A quantity that no integer holds
+exactly is refused, and so is a file with both spellings of one key.
 
 The sections `[model]` to `[network]` are hashed. Every participant of a run must have the same
 values to the bit, and nobody can change them afterwards. `[chain]` lives in the run account.
@@ -110,6 +118,8 @@ MEANINGS = {
     "network.stores": "Object stores to push to and fetch from, like `s3://bucket/prefix`.",
     "hints.precision": "Format in which this machine trains.",
     "hints.device": "auto, cpu, cuda, cuda:N or mps.",
+    "hints.validate_every": "Rounds between two losses on held-out text, by whoever has the"
+    " validation shards; 0 for none.",
 }
 
 
@@ -129,10 +139,17 @@ def section(name: str, model: type[FrozenModel]) -> str:
     text = " ".join((model.__doc__ or "").split())
     lines = [f"\n## [{name}]\n\n{text}\n"]
     rows = [
-        (key, unit(key), allowed(field), shown(field.default), MEANINGS[f"{name}.{key}"])
+        (
+            key,
+            unit(key),
+            allowed(field),
+            shown(field.default),
+            second(key, field.default),
+            MEANINGS[f"{name}.{key}"],
+        )
         for key, field in model.model_fields.items()
     ]
-    return "".join([*lines, *table(("key", "unit", "allowed", "default", "meaning"), rows)])
+    return "".join([*lines, *table(("key", "unit", "allowed", "default", "or", "meaning"), rows)])
 
 
 def chain() -> str:
@@ -145,6 +162,7 @@ def chain() -> str:
             unit(key),
             allowed(field),
             *(shown(preset[key]) for preset in presets),
+            second(key, presets[0][key]),
             meanings[key],
             change(key),
         )
@@ -153,7 +171,7 @@ def chain() -> str:
     bound = " ".join(
         f"`{key}` is taken from `{'.'.join(source)}`." for key, source in BOUND.items()
     )
-    head = ("key", "unit", "allowed", "localnet", "public", "meaning", "change")
+    head = ("key", "unit", "allowed", "localnet", "public", "or", "meaning", "change")
     return "".join([CHAIN_HEAD.format(bound=bound), *table(head, rows)])
 
 
@@ -178,6 +196,14 @@ def unit(key: str) -> str:
     """Return the unit that a name states."""
     found = [text for suffix, text in SUFFIXES.items() if key.endswith(suffix)]
     return NAMED_UNITS.get(key, found[0] if found else "")
+
+
+def second(key: str, value: object) -> str:
+    """Return a key and a value in the unit of a person, "" for a key without a unit."""
+    if unit_of(key) is None:
+        return ""
+    ((name, quantity),) = in_units({key: value}).items()
+    return f"`{name} = {shown(quantity)}`"
 
 
 def allowed(field: FieldInfo) -> str:
@@ -217,6 +243,8 @@ def shown(value: object) -> str:
         return f"{value:_}" if value >= 10_000 else str(value)
     if isinstance(value, tuple):
         return f"[{', '.join(map(shown, value))}]"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     return f'"{value}"'
 
 

@@ -18,6 +18,7 @@ from troth_coordinator.chain.errors import (
     InsufficientFundsError,
     ProgramMissingError,
     ProgramRefusedError,
+    RpcUnreachableError,
 )
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.operations import Authority, Crank, JoinOffer, Owner, Session
@@ -116,3 +117,11 @@ async def test_no_program_on_a_real_validator(validator):
                 await client.check_program()
             with pytest.raises(ProgramMissingError):
                 await authority.create_run(terms)
+
+
+async def test_its_websocket_port_is_recognised_as_one(validator):
+    """It closes the connection without a word, unlike the embedded chain."""
+    async with HttpRpc(validator.ws_url.replace("ws:", "http:")) as rpc:
+        with pytest.raises(RpcUnreachableError, match="a websocket") as caught:
+            await rpc.get_slot()
+    assert f"--rpc {validator.rpc_url}" in caught.value.next_step

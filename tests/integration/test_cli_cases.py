@@ -148,7 +148,7 @@ def can_be_opened(bench, run, case):
 
 
 def over_is_listed(bench, run, judged):
-    """What has been closed is there with --all, and only there."""
+    """A closed case is there with --all, and only there."""
     words = bench.of_run("case", "list", run=run)
     seen = {(one["round"], one["target"]) for one in bench.cli.json(*words)["cases"]}
     closed = bench.cli.json(*words, "--all")["closed"]

@@ -1,10 +1,10 @@
 """`troth hub` as a process: members that accept no connection train over it, and it may die."""
 
 import signal
-import urllib.request
 
 import pytest
 from support.network import processes
+from support.recorded import scrape
 
 from troth_client.checkpoint.folder import CheckpointFolder
 
@@ -34,12 +34,6 @@ def port_of(hub):
     return int(hub.notes().partition("port=")[2].split()[0])
 
 
-def metric(port, name):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-        lines = answer.read().decode().splitlines()
-    return int(next(line for line in lines if line.startswith(name)).rsplit(" ", 1)[1])
-
-
 def weights_of_round_four(bench, run, port):
     """The members have ended, and accepted no connection before: only the hub has the weights."""
     out = bench.folder / "weights"
@@ -56,7 +50,7 @@ def test_two_members_that_listen_nowhere_train_over_a_hub_that_is_killed(bench, 
     outbound = ("--listen", "none", "--hub", f"http://127.0.0.1:{port}")
     members = [begin((*bench.join_arguments(run, key), *outbound), key) for key in ("a", "b")]
     members[0].wait_for("round_closed round=1")
-    assert metric(port, "troth_hub_round_bytes") > 0
+    assert scrape(port)["troth_hub_round_bytes"] > 0
     hub.kill()
     hub = begin(hub_arguments(bench, run, port), "hub again")
     assert port_of(hub) == port

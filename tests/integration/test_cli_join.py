@@ -1,11 +1,14 @@
 """`troth join`: what must be right before a stake moves, signals, resuming, a whole small run."""
 
+import json
 import re
 import signal
 import socket
 
 import pytest
 from support.network import SOL, last_json, prepare_text, processes, refused_check
+from support.recorded import scalars, scrape
+from support.waiting import wait_for
 
 pytestmark = pytest.mark.processes
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
@@ -44,14 +47,20 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     # Two cannot audit each other, and what is sampled all the same is not paid.
     unsampled = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
     run = bench.create(*PATIENT, *unsampled, "schedule.rounds=5", "schedule.warmup_rounds=0")
+    watch = (*bench.of_run("status", run=run), "--watch")
+    objects, lines = joined(watch, "objects"), joined(watch, "lines", is_json=False)
     one = joined(bench.join_arguments(run, "a"), "one")
-    two = joined((*bench.join_arguments(run, "b"), "--stake-sol", "0.5"), "two")
+    board, port = bench.folder / "board", free_port()
+    recorded = ("--log-to", f"tensorboard:{board}", "--metrics", f"127.0.0.1:{port}")
+    two = joined((*bench.join_arguments(run, "b"), "--stake-sol", "0.5", *recorded), "two")
     two.wait_for("joined")
     shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="b"))
     assert shown["stake_lamports"] == SOL // 2, "more than the least stake"
     before, _, after = two.notes().partition("what a stake of 0.5 SOL can lose:")
     assert "joined" in after and "joined" not in before, "before the deposit"
     one.wait_for("round_closed round=0")
+    two.wait_for("round_closed round=0")
+    assert scrape(port)["troth_stake_lamports"] == SOL // 2
     one.signal(signal.SIGTERM)
     code, values = one.end()
     assert code == 0, one.notes()
@@ -75,7 +84,48 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     assert shown["num_participants"] == 2
     events = (bench.folder / "state-a" / "events.jsonl").read_text()
     assert '"event":"round_closed"' in events
+    assert set(scalars(board)["loss/own"]) == set(range(5))
+    states = [bench.folder / f"state-{name}" for name in ("a", "b")]
+    plotted = bench.cli.json("plot", *states, "--out", bench.folder / "run.svg")
+    assert plotted["rounds"] == 5
+    assert_watched(objects, lines, values["root"])
     pay_out_and_close(bench, run)
+
+
+def assert_watched(objects, lines, root):
+    """Both who looked on end by themselves, and have said each round and its loss once."""
+    assert objects.code() == 0, objects.notes()
+    seen = [json.loads(line) for line in objects.printed().splitlines()]
+    assert seen[0]["phase"] == "waiting_for_members"
+    assert seen[-1]["phase"] == "finished"
+    assert seen[-1]["newest_root"] == root
+    assert {one["status"] for one in seen[-1]["participants"]} == {"finished"}
+    losses = {
+        one["round"]: one["mean_loss_micro"]
+        for values in seen
+        for one in values["rounds"]
+        if one["num_losses"]
+    }
+    assert {0, 1, 2} <= losses.keys(), "a process that ends serves its last headers no more"
+    assert all(0 < loss < 10**7 for loss in losses.values()), losses
+    assert lines.code() == 0, lines.notes()
+    closed = re.findall(r"^round (\d): ", lines.printed(), re.MULTILINE)
+    assert closed == ["0", "1", "2", "3", "4"], lines.printed()
+    assert "phase finished of round 5" in lines.printed()
+    assert re.search(r"^round 0: training loss \d", lines.printed(), re.MULTILINE), lines.printed()
+
+
+def test_whoever_looks_on_stops_with_a_signal_and_no_error(bench, joined):
+    run = bench.create()
+    bench.take_a_seat(run, "a")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        watch = (*bench.of_run("status", run=run), "--watch")
+        looking = joined(watch, f"looking-{number}", is_json=False)
+        wait_for(lambda looking=looking: "time left" in looking.printed())
+        looking.signal(number)
+        assert looking.code() == 0, looking.notes()
+        assert "1 participant" in looking.printed()
+        assert "Traceback" not in looking.notes()
 
 
 def pay_out_and_close(bench, run):
@@ -101,7 +151,7 @@ def pay_out_and_close(bench, run):
 
 
 def close_with_members_left(bench, close):
-    """What can be closed is, what is owed stays: both are told before anything moves."""
+    """Accounts that can be closed are, debts stay: both are told before anything moves."""
     before = bench.balance("authority")
     planned = bench.cli.json(*close, "--dry-run")
     owners = {str(bench.address(name)) for name in ("a", "b")}
@@ -222,6 +272,8 @@ def test_a_port_in_use_costs_no_stake(bench):
         ({"data": "none"}, "ManifestError"),
         ({"key": "none"}, "KeyFileMissingError"),
         ({"session-sol": "much"}, "InputError"),
+        ({"log-to": "wandb:project"}, "InputError"),
+        ({"metrics": "0.0.0.0:9100"}, "InputError"),
         ({"rpc": "http://127.0.0.1:9"}, "RpcUnreachableError"),
     ],
 )

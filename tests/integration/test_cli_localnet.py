@@ -156,6 +156,31 @@ def test_bad_airdrops_are_named(cli, network):
     assert cli.refused("localnet", "airdrop", "x", "1", *rpc)["subject"] == "ADDRESS"
     assert cli.refused("localnet", "airdrop", to, "x1", *rpc)["subject"] == "SOL"
     assert cli.refused("localnet", "airdrop", to, "0.000000001", *rpc)["kind"].startswith("Rpc")
+    for amount in ("0", "-5", "-.5", "0.0"):
+        error = cli.refused("localnet", "airdrop", to, amount, *rpc)
+        assert error["expected"] == "more than 0 SOL, like 1.5"
+        assert error["found"] == repr(amount)
+    assert "--rcp" in cli.refused("localnet", "airdrop", to, "1", "--rcp", "x", code=2)["found"]
+
+
+def test_an_airdrop_to_a_key_file_goes_to_its_address(cli, network, tmp_path):
+    key, rpc = tmp_path / "key.json", ("--rpc", network[1]["rpc_url"])
+    address = cli.json("keys", "new", key)["address"]
+    assert cli.json("localnet", "airdrop", key, "2", *rpc)["address"] == address
+    key.write_text("[]")
+    assert cli.refused("localnet", "airdrop", key, "2", *rpc)["kind"] == "KeyFileContentError"
+    missing = cli.refused("localnet", "airdrop", tmp_path / "none.json", "2", *rpc)
+    assert missing["kind"] == "InputError"
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+def test_a_websocket_port_given_as_rpc_is_recognised(cli, network, scheme):
+    websocket, rpc = network[1]["ws_url"], network[1]["rpc_url"]
+    address = websocket.replace("ws:", f"{scheme}:")
+    error = cli.refused("status", Keypair().pubkey(), "--rpc", address)
+    assert error["kind"] == "RpcUnreachableError"
+    assert "a websocket" in error["found"]
+    assert f"--rpc {rpc}" in error["next_step"]
 
 
 def test_kill_9_leaves_no_chain_no_port_and_no_file(tmp_path):

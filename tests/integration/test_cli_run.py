@@ -1,6 +1,7 @@
 """The authority's commands over HTTP against an embedded chain, and what they refuse."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,7 @@ def test_the_text_for_people_names_run_money_and_file(bench):
     shown = bench.cli.ok(*bench.of_run("run", "show", run=run))
     assert "waiting_for_members" in shown.out
     assert "120 slots, about 2.4 seconds" in shown.out, "slots of 20 ms"
+    assert re.search(r"min stake +0\.1 SOL\n", shown.out)
     assert run in bench.cli.ok(*bench.of_run("status", run=run)).out
 
 
@@ -242,7 +244,8 @@ def test_leaving_withdrawing_and_claiming_say_what_is_left(bench):
         ("withdraw", "NotDueError", "NothingToWithdraw"),
     ):
         error = bench.cli.refused(*bench.of_run(word, run=run, key="a"))
-        assert (error["kind"], error["name"]) == (kind, name)
+        assert error["kind"] == kind
+        assert error["name"] == name
     assert f"0.1 SOL at slot {ticket['matures_slot']}, in " in error["found"]
     assert "slots, about " in error["found"]
     bench.key("stranger")

@@ -4,9 +4,11 @@ The binary is the one on PATH or the one that TROTH_VALIDATOR names; without it 
 """
 
 import asyncio
+import json
 
 import pytest
 from solders.pubkey import Pubkey
+from support.cli import process
 from support.demos import (
     KeptChain,
     fees_of_all_transactions,
@@ -94,3 +96,13 @@ def test_a_run_on_a_validator_ends_with_one_root(
     earned = sum(one.fees for one in summary.outcome.honest.values())
     assert earned == 3 * view.params.witness_fee * len(settled)
     assert summary.fees_lamports == asyncio.run(fees_of_all_transactions(validator, summary.run))
+
+
+@pytest.mark.long(reason="another whole demo")
+def test_the_demo_command_runs_on_a_validator(tmp_path):
+    """`troth demo --validator PATH`: its chain and its processes end with it."""
+    options = ["--out", tmp_path / "demo", "--slot-ms", 100, "--trainers", 2, "--witnesses", 0]
+    options += ["--rounds", 3, "--cheat", NOBODY, "--margin-micro", ANY_LOSS, "--json"]
+    done = process("demo", "--validator", validator_binary(), *options)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["is_success"] is True

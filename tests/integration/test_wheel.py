@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from troth_cli.presets import PRESETS
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "troth_attestation",
@@ -36,12 +38,23 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_the_program_and_its_interface_are_inside(wheel_names: set[str]) -> None:
     folder = "troth_coordinator/artifacts/"
-    for name in ("coordinator_v0.so", "coordinator.idl.json", "layout.json", "build-info.json"):
+    for name in (
+        "coordinator_v0.so",
+        "coordinator_v3.so",
+        "coordinator.idl.json",
+        "layout.json",
+        "build-info.json",
+    ):
         assert folder + name in wheel_names
 
 
 def test_the_demo_config_is_inside(wheel_names: set[str]) -> None:
     assert "troth_cli/demo/demo.toml" in wheel_names
+
+
+def test_the_presets_are_inside(wheel_names: set[str]) -> None:
+    for name in PRESETS:
+        assert f"troth_cli/presets/{name}.toml" in wheel_names
 
 
 def test_every_package_is_typed(wheel_names: set[str]) -> None:

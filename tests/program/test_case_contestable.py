@@ -66,18 +66,20 @@ async def test_payload_root_and_possession_can_be_contested_and_cleared_work_too
     assert {kind for _, _, kind, _ in before} == {1, 2, 3}, "no audit has ended yet"
     driver.judge(1, 2, CLEARED)
     after = await agree(driver)
-    assert after - before == {(1, 2, int(WORK), NO_SUBJECT)}
+    cleared = (1, 2, int(WORK), NO_SUBJECT)
+    assert after - before == {cleared}
 
 
 async def test_what_is_open_or_convicted_is_listed_no_more():
     driver = CaseDriver.started(NUM, 1, case_slots=1_200)
+    payload, work = (0, 3, int(PAYLOAD), NO_SUBJECT), (0, 2, int(WORK), NO_SUBJECT)
     driver.challenge(driver.outsider("another"), 0, 3, PAYLOAD)
-    assert (0, 3, int(PAYLOAD), NO_SUBJECT) not in await agree(driver)
+    assert payload not in await agree(driver)
     driver.judge(0, 2, CLEARED)
     driver.challenge(driver.outsider("another"), 0, 2, WORK)
-    assert (0, 2, int(WORK), NO_SUBJECT) not in await agree(driver)
+    assert work not in await agree(driver)
     driver.decide(driver.case(0, 2), OK)
-    assert (0, 2, int(WORK), NO_SUBJECT) not in await agree(driver)
+    assert work not in await agree(driver)
 
 
 async def test_the_window_ends_when_the_program_says_so():

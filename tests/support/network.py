@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
@@ -188,12 +188,18 @@ def run_command(line: CommandLine) -> None:
 class Joined:
     """A process that takes part; its output lies in files, so that no pipe can fill up."""
 
-    def __init__(self, bench: Bench, arguments: Iterable[object], name: str) -> None:
+    def __init__(
+        self, bench: Bench, arguments: Iterable[object], name: str, *, is_json: bool = True
+    ) -> None:
         self._out, self._err = (bench.folder / f"{name}.{end}" for end in ("out", "err"))
-        line = CommandLine((*map(str, arguments), "--json"), self._out, self._err)
+        form = ("--json",) if is_json else ()
+        line = CommandLine((*map(str, arguments), *form), self._out, self._err)
         preload(PRELOAD)
         self._fleet = Fleet(run_command, [line])
         self._fleet.start()
+
+    def printed(self) -> str:
+        return self._out.read_text() if self._out.exists() else ""
 
     def notes(self) -> str:
         return self._err.read_text() if self._err.exists() else ""
@@ -215,16 +221,26 @@ class Joined:
         wait_for(is_there, SECONDS, self.notes)
         assert words in self.notes(), self.notes()
 
-    def end(self) -> tuple[int | None, Any]:
-        """Exit code and the JSON object on stdout, None if there is none."""
+    def code(self) -> int | None:
+        """The exit code, once it has ended."""
         assert self._fleet.wait(SECONDS), self.notes()
         (code,) = self._fleet.exit_codes()
-        text = self._out.read_text()
+        return code
+
+    def end(self) -> tuple[int | None, Any]:
+        """Exit code and the JSON object on stdout, None if there is none."""
+        code, text = self.code(), self._out.read_text()
         return code, last_json(text) if text else None
 
 
-Begin = Callable[[Iterable[object], str], Joined]
-"""`begin(arguments, name)` starts a process that takes part."""
+class Begin(Protocol):
+    """`begin(arguments, name)` starts a process that takes part, or looks on."""
+
+    def __call__(
+        self, arguments: Iterable[object], name: str, *, is_json: bool = True
+    ) -> Joined: ...
+
+
 PANGRAM = "the quick brown fox jumps over the lazy dog\n"
 
 
@@ -233,8 +249,8 @@ def processes(bench: Bench) -> Iterator[Begin]:
     """Starts processes that take part: `begin(arguments, name)`; ends what is left of them."""
     started: list[Joined] = []
 
-    def begin(arguments: Iterable[object], name: str) -> Joined:
-        started.append(Joined(bench, arguments, name))
+    def begin(arguments: Iterable[object], name: str, *, is_json: bool = True) -> Joined:
+        started.append(Joined(bench, arguments, name, is_json=is_json))
         return started[-1]
 
     try:

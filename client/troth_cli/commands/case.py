@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import OfRun, command
+from troth_cli.options import ELSE_KEY, OfRun, command
 from troth_cli.view.amounts import address, sol
 from troth_cli.view.output import Facts, Output
 
@@ -64,7 +64,9 @@ class OfCase(OfRun):
 class OpenOptions(OfCase):
     """Options of `troth case open`."""
 
-    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file that pays the bond.")]
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help=f"Key file that pays the bond; {ELSE_KEY}")
+    ]
     subject: Annotated[
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option(
@@ -84,7 +86,8 @@ class AppealOptions(OfCase):
     """Options of `troth case appeal`."""
 
     key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="Key file of the convicted owner.")
+        Path,
+        typer.Option("--key", metavar="FILE", help=f"Key file of the convicted owner; {ELSE_KEY}"),
     ]
 
 
@@ -92,7 +95,9 @@ class AppealOptions(OfCase):
 class ReverseOptions(OfCase):
     """Options of `troth case reverse`."""
 
-    key: Annotated[Path, typer.Option("--key", metavar="FILE", help="Key file of the council.")]
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help=f"Key file of the council; {ELSE_KEY}")
+    ]
 
 
 @command(GROUP, "list", ListOptions)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from troth_cli.local_chain import UseValidator, ValidatorPath, validator_launcher
 from troth_cli.options import Common, command
 from troth_cli.view.output import Output
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 class DemoFlags(Common):
     """Options of `troth demo`."""
 
+    path: ValidatorPath = None
+    validator: UseValidator = False
     cheat: Annotated[
         str,
         typer.Option(
@@ -94,7 +97,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(options: DemoFlags, output: Output) -> None:
-    """Train with honest peers and one cheat on an embedded chain, and convict the cheat.
+    """Train with honest peers and one cheat on a chain of its own, and convict the cheat.
 
     Four honest participants train and witness, one only witnesses, and one only trains: honestly
     for its first three included rounds, then it cheats. A cheat on juries witnesses too. Witnesses
@@ -108,6 +111,7 @@ def demo(options: DemoFlags, output: Output) -> None:
     """
     chosen = demo_options(options)
     chosen.check_folder()
+    launcher = validator_launcher(options.validator, options.path, options.slot_ms)
     with output.loading():
         from troth_cli.demo.report import blocks
         from troth_cli.demo.runner import run_demo
@@ -117,7 +121,7 @@ def demo(options: DemoFlags, output: Output) -> None:
         if options.stay:
             _stay(summary, rpc_url, output)
 
-    summary = run_demo(chosen, output.console(), report=report)
+    summary = run_demo(chosen, output.console(), launcher, report)
     if not summary.is_success:
         raise typer.Exit(1)
 

@@ -29,7 +29,7 @@ _TOO_LITTLE: Final = {
     "witness_pay": "a verdict costs more than its pay (chain.witness_fee)",
     "witness_penalty": "idle witnesses lose too little (chain.recompute_cost)",
 }
-"""What is wrong where the run has not enough, and the parameters that change it."""
+"""The fault where the run has not enough, and the parameters that change it."""
 _USUAL_COST = Fraction(4, 5)
 """Cost as a share of the reward, if no cost is given: the margin of the worked values in docs."""
 

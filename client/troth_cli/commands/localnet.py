@@ -4,19 +4,25 @@ Owns: choosing and holding the launcher until Ctrl-C. Never: runs a chain in thi
 Next: `troth_localnet.embedded`, `troth_localnet.validator`.
 """
 
+import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
+from typer.core import TyperCommand
 
-from troth_cli.options import Common, Networked, command
+from troth_cli.errors import InputError
+from troth_cli.local_chain import UseValidator, ValidatorPath, validator_launcher
+from troth_cli.options import Common, OnCluster, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Facts, Output
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from solders.pubkey import Pubkey
 
     from troth_localnet.launcher import Launcher
 
@@ -32,19 +38,8 @@ def register(app: typer.Typer) -> None:
 class UpOptions(Common):
     """Options of `troth localnet up`."""
 
-    # `--validator [PATH]`: a flag, and the one argument that it may bring.
-    path: Annotated[
-        Optional[Path],  # noqa: UP045  typer reads it at run time
-        typer.Argument(metavar="PATH", help="With --validator: its binary.", show_default=False),
-    ] = None
-    validator: Annotated[
-        bool,
-        typer.Option(
-            "--validator",
-            help="Run solana-test-validator (from PATH of the shell, or the path that follows)"
-            " instead of the embedded chain.",
-        ),
-    ] = False
+    path: ValidatorPath = None
+    validator: UseValidator = False
     port: Annotated[
         int,
         typer.Option(
@@ -66,10 +61,13 @@ class UpOptions(Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AirdropOptions(Networked):
+class AirdropOptions(OnCluster):
     """Options of `troth localnet airdrop`."""
 
-    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="Address that receives it.")]
+    to: Annotated[
+        str,
+        typer.Argument(metavar="ADDRESS", help="Address that receives it, or a file with its key."),
+    ]
     amount: Annotated[str, typer.Argument(metavar="SOL", help="How much, like 1.5.")]
 
 
@@ -105,14 +103,27 @@ def up(options: UpOptions, output: Output) -> None:
         signal.signal(signal.SIGTERM, previous)
 
 
-@command(GROUP, "airdrop", AirdropOptions)
+class TakesAmount(TyperCommand):
+    """A command with an amount as an argument: -5 is a bad amount, and no option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer has its own
+        """Parse the command line; InputError for an amount below zero."""
+        for text in args:
+            if re.fullmatch(r"-\.?\d.*", text):
+                raise _no_amount(text)
+        return super().parse_args(ctx, args)
+
+
+@command(GROUP, "airdrop", AirdropOptions, kind=TakesAmount)
 def airdrop(options: AirdropOptions, output: Output) -> None:
     """Give an address lamports out of nothing (local networks and devnet)."""
     from troth_cli.connection import run_async
     from troth_coordinator.chain.client import CoordinatorClient
     from troth_coordinator.chain.failover import FailoverRpc
 
-    to, amount = address(options.to, "ADDRESS"), lamports(options.amount, "SOL")
+    to, amount = _receiver(options.to, output), lamports(options.amount, "SOL")
+    if not amount:
+        raise _no_amount(options.amount)
 
     async def work() -> int:
         async with FailoverRpc.over(options.rpc) as rpc:
@@ -127,19 +138,24 @@ def airdrop(options: AirdropOptions, output: Output) -> None:
     )
 
 
+def _receiver(text: str, output: Output) -> "Pubkey":
+    """Return the address that a text spells, or that of the key in the file of that name."""
+    from troth_cli.keyfiles import read_key
+
+    path = Path(text)
+    return read_key(path, output.warn).pubkey() if path.is_file() else address(text, "ADDRESS")
+
+
+def _no_amount(text: str) -> InputError:
+    return InputError("more than 0 SOL, like 1.5", repr(text), "Correct the amount.", "SOL")
+
+
 def _launcher(options: UpOptions) -> "Launcher":
     if options.validator and options.ledger is not None:
         raise typer.BadParameter("--ledger is for the embedded chain: leave out --validator")
-    if options.validator:
-        from troth_localnet.validator import ValidatorLauncher, ValidatorOptions
-
-        return ValidatorLauncher(
-            ValidatorOptions(
-                binary=options.path, port=options.port, slot_milliseconds=options.slot_ms
-            )
-        )
-    if options.path is not None:
-        raise typer.BadParameter(f"{options.path} needs --validator before it")
+    chosen = validator_launcher(options.validator, options.path, options.slot_ms, options.port)
+    if chosen is not None:
+        return chosen
     from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 
     return EmbeddedLauncher(

@@ -137,12 +137,33 @@ class WitnessOptions(AsOwner):
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
     ] = None
+    log_to: Annotated[
+        list[str],
+        typer.Option(
+            "--log-to",
+            metavar="tensorboard:DIR",
+            help="Write losses, bytes, seconds, stake, rewards and fees for TensorBoard;"
+            " may be repeated.",
+        ),
+    ] = field(default_factory=list)
+    metrics: Annotated[
+        str,
+        typer.Option(
+            "--metrics",
+            metavar="HOST:PORT",
+            help="Serve metrics for Prometheus on this machine, like 127.0.0.1:9100.",
+        ),
+    ] = ""
     anyway: Annotated[
         bool,
         typer.Option("--anyway", help="Join although this machine seems too slow or unreachable."),
     ] = False
     check: Annotated[
         bool, typer.Option("--check", help="Only make the checks; nothing is paid.")
+    ] = False
+    plain: Annotated[
+        bool,
+        typer.Option("--plain", help="Print a line per event; no live view on a terminal."),
     ] = False
     yes: Annotated[bool, typer.Option("--yes", help="Deposit without asking at a terminal.")] = (
         False
@@ -173,6 +194,8 @@ def join(options: JoinOptions, output: Output) -> None:
     way; the stake stays, and the same command resumes. A second Ctrl-C stops at once. Audits do not
     wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
     highest fine for silence in lamports.
+
+    On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
     _take_part(options, options.role, output)
 
@@ -193,6 +216,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     from troth_cli.workflows.checks import rows_json
     from troth_cli.workflows.join import join as take_part
     from troth_cli.workflows.join_request import JoinRequest
+    from troth_cli.workflows.recording import recording
     from troth_coordinator.chain.priority import PriorityPolicy
 
     run = address(options.run_address, "RUN")
@@ -222,11 +246,14 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,
+        is_plain=options.plain,
         hubs=tuple(options.hub),
         stores=tuple(options.store),
         allow_private=options.allow_private,
+        validate_every=settings.hints.validate_every,
         fetches_data=options.data is None,
         data_from=tuple(options.data_from),
+        recording=recording(options.log_to, options.metrics),
         priority=PriorityPolicy.parse(
             options.priority_fee,
             lamports(options.priority_cap_sol, "--priority-cap-sol"),

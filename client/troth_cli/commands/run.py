@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.commands import economics
-from troth_cli.options import AsAuthority, Networked, OfRun, Settings, command
+from troth_cli.commands import economics, init
+from troth_cli.options import ELSE_KEY, AsAuthority, Networked, OfRun, Settings, command
 from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Output
 
@@ -26,6 +26,7 @@ GROUP = typer.Typer(name="run", help="Create a run and look after it.", no_args_
 
 def register(app: typer.Typer) -> None:
     """Add the group to the program."""
+    init.register(GROUP)
     economics.register(GROUP)
     app.add_typer(GROUP)
 
@@ -38,7 +39,8 @@ class CreateOptions(Networked):
         Path, typer.Option("--data", metavar="DIR", help="Data set that the run is bound to.")
     ]
     key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="Key file of the run's authority.")
+        Path,
+        typer.Option("--key", metavar="FILE", help=f"Key file of the run's authority; {ELSE_KEY}"),
     ]
     fund: Annotated[
         str, typer.Option("--fund", metavar="SOL", help="Initial money of the reward pool.")
@@ -249,7 +251,7 @@ def close(options: CloseOptions, output: Output) -> None:
     """Close the accounts of a finished run; rent and leftovers go back to those who paid.
 
     Before anything moves, the command shows what goes back to whom and what the run still owes.
-    At a terminal it asks, unless --yes is given. What a participant is owed stays, with the
+    At a terminal it asks, unless --yes is given. A debt to a participant stays, with the
     accounts of that participant and of the run: repeat the command later.
 
     Anybody may close a finished run, also when every client of it has stopped: the steps of audits

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
-from troth_cli.demo.live import REFRESHES_PER_SECOND, Stream
+from troth_cli.demo.live import Stream
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_participant
 from troth_cli.demo.progress import Watch, patience_seconds
 from troth_cli.demo.setup import DemoRun, create_run, participant_processes, start_chain
 from troth_cli.demo.summary import Summary, read_ledger, summarise
+from troth_cli.view.screen import REFRESHES_PER_SECOND
 from troth_cli.workflows.settle import pay_out
 from troth_client.telemetry.event_log import EventLog
 from troth_coordinator.chain.addresses import RunAddresses

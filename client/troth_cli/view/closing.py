@@ -1,4 +1,4 @@
-"""What closing a run gives back and what the run still owes, for people and for JSON.
+"""Returns and debts of a run that is closed, for people and for JSON.
 
 Owns: the tables of `troth run close`. Never: reads the chain.
 Next: `../workflows/closing.py`, which reads it.

@@ -58,9 +58,25 @@ OF_A_PARTICIPANT: Final = frozenset(
         "file_damaged",
         "disk_full",
         "events_lost",
+        "validated",
+        "validation_skipped",
         "ended",
     }
 )
+
+BESIDE_A_VIEW: Final = OF_A_PARTICIPANT - {
+    "phase",
+    "trained",
+    "round_closed",
+    "judged",
+    "judged_case",
+    "audit_changed",
+    "fetching",
+    "replaying",
+    "validated",
+    "ended",
+}
+"""Events that are printed above a live view, which shows the others."""
 
 
 class EventLines:

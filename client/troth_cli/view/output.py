@@ -42,6 +42,13 @@ class Facts:
         """Return values of a JSON object as they are; their names are the labels."""
         return cls([(name.replace("_", " "), value) for name, value in values.items()])
 
+    def lines(self) -> list[str]:
+        """Return the lines as they are printed, the title first."""
+        rows = [(one_line(label), one_line(value)) for label, value in self.rows]
+        width = max((len(label) for label, _ in rows), default=0)
+        title = [one_line(self.title)] if self.title else []
+        return title + [f"  {label:<{width}}  {value}" for label, value in rows]
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -71,7 +78,7 @@ class Output:
             if isinstance(block, str):
                 self._write(printable(block))
             elif isinstance(block, Facts):
-                self._facts(block)
+                self._write("\n".join(block.lines()))
             else:
                 self._grid(block)
 
@@ -127,6 +134,10 @@ class Output:
         """Return a console on stderr, for displays that draw themselves."""
         return self._console(self.err)
 
+    def screen(self) -> "Console":
+        """Return a console on stdout, for results that draw themselves."""
+        return self._console(self.out)
+
     @property
     def out(self) -> TextIO:
         """Standard output, or what stands for it."""
@@ -140,14 +151,6 @@ class Output:
     def _write(self, text: str) -> None:
         self.out.write(text + "\n")
         self.out.flush()
-
-    def _facts(self, block: Facts) -> None:
-        if block.title:
-            self._write(one_line(block.title))
-        rows = [(one_line(label), one_line(value)) for label, value in block.rows]
-        width = max((len(label) for label, _ in rows), default=0)
-        for label, value in rows:
-            self._write(f"  {label:<{width}}  {value}")
 
     def _grid(self, block: Grid) -> None:
         from rich.markup import escape

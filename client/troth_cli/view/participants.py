@@ -9,27 +9,18 @@ from collections.abc import Mapping
 from solders.pubkey import Pubkey
 
 from troth_cli.errors import NotJoinedError
+from troth_cli.observe.fold import taken_entries
 from troth_cli.slot_time import SlotTime
-from troth_cli.view.amounts import number_or_none, sol
-from troth_cli.view.chain import key_text
+from troth_cli.view.amounts import sol
 from troth_cli.view.output import Facts, Json
 from troth_coordinator.rules.audits import run_clock
-from troth_coordinator.rules.ids import NONE
-from troth_coordinator.rules.progress import attendance
 from troth_coordinator.rules.reward import Buckets, claimable_from, release
 from troth_coordinator.rules.view import (
     EntryFlag,
     EntryView,
     NetworkView,
     ParticipantView,
-    Role,
-    Status,
 )
-
-
-def taken_entries(view: NetworkView) -> list[tuple[int, EntryView]]:
-    """Return the entries that somebody holds or has held, with their indices."""
-    return [(i, entry) for i, entry in enumerate(view.entries) if entry.status != Status.EMPTY]
 
 
 def entry_of(view: NetworkView, owner: Pubkey) -> tuple[int, EntryView] | None:
@@ -47,38 +38,6 @@ def require_joined(participant: ParticipantView | None, run: Pubkey, owner: Pubk
             "Pass the key that joined; what has left and been paid is closed.",
             f"owner {owner}",
         )
-
-
-def entry_values(
-    index: int, entry: EntryView, view: NetworkView, participant: ParticipantView | None
-) -> dict[str, Json]:
-    """Return a line of the roster; the endpoint is None where the account is closed."""
-    buckets = Buckets(entry.bucket_window, entry.bucket_amount)
-    clock = run_clock(view.run, view.slot)
-    unvested, vested = release(buckets, clock, view.run.params.vesting_slots)
-    acted = attendance(view)
-    return {
-        "index": index,
-        "owner": key_text(entry.owner),
-        "session": key_text(entry.session),
-        "status": entry.status.name.lower(),
-        "role": role_text(entry.roles),
-        "is_leaving": bool(entry.flags & EntryFlag.LEAVING),
-        "has_acted": bool(acted.acted >> index & 1) if acted.required >> index & 1 else None,
-        "stake_lamports": entry.stake,
-        "claimable_lamports": entry.claimable + vested,
-        "unvested_lamports": unvested.unvested,
-        "joined_round": number_or_none(entry.joined_round),
-        "last_included_round": number_or_none(entry.last_included),
-        "return_round": None if entry.return_round == NONE else entry.return_round,
-        "jailed_until_round": number_or_none(entry.jailed_until_round),
-        "rounds_served": entry.rounds_served,
-        "misses_in_row": entry.misses_in_row,
-        "strikes": entry.strikes,
-        "convictions": entry.work_faults,
-        "is_frozen": entry.frozen > 0,
-        "endpoint": None if participant is None else participant.endpoint,
-    }
 
 
 def owner_values(
@@ -139,13 +98,6 @@ def next_vesting(values: Mapping[str, Json], slot: SlotTime) -> str:
     left = max(0, due - whole(values["at_slot"]))
     amount = sol(whole(values["next_vesting_lamports"]))
     return f"{amount} vest at slot {due}, in {slot.window(left)}"
-
-
-def role_text(roles: Role) -> str:
-    """Return `trainer`, `witness` or `both`."""
-    if roles == Role.TRAINER | Role.WITNESS:
-        return "both"
-    return (roles.name or str(int(roles))).lower()
 
 
 def whole(value: Json) -> int:

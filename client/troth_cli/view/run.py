@@ -16,6 +16,7 @@ from troth_cli.view.output import Facts, Json
 from troth_cli.view.terms import losses_block, losses_values
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.settings import RunSettings
+from troth_coordinator.rules.units import in_units
 from troth_coordinator.rules.view import RunFlag, RunView
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def run_values(view: RunView, program: object) -> dict[str, Json]:
 
 
 def run_blocks(view: RunView, program: object, slot: SlotTime) -> Sequence[Facts]:
-    """Return the same for people; of the parameters only the windows, with their times."""
+    """Return the same for people; the parameters in units, windows with their times."""
     values = run_values(view, program)
     money = [(name.replace("_", " "), sol(int(getattr(view, name)))) for name in _MONEY]
     plain = [
@@ -69,7 +70,11 @@ def run_blocks(view: RunView, program: object, slot: SlotTime) -> Sequence[Facts
         for name, value in values.items()
         if name not in ("params", "run_id") and not name.endswith("_lamports")
     ]
-    return [Facts(plain), Facts(money, "money"), windows_block(view.params, slot)]
+    params = asdict(view.params) | {"admission": view.params.admission.name.lower()}
+    others = {name: value for name, value in params.items() if not name.endswith("_slots")}
+    chosen = [(name.replace("_", " "), value) for name, value in in_units(others).items()]
+    windows = windows_block(view.params, slot)
+    return [Facts(plain), Facts(money, "money"), Facts(chosen, "parameters"), windows]
 
 
 def windows_block(params: ParamsView, slot: SlotTime) -> Facts:

@@ -1,106 +1,38 @@
-"""Where a run stands, for people and for JSON: `troth status`.
+"""Where a run stands, for people: `troth status`.
 
-Owns: names and units of the printed fields. Never: reads the chain.
-Next: `participants.py` and `slashes.py` for its parts, `commands/status.py`, which prints it.
+Owns: labels and units of the printed fields. Never: reads the chain.
+Next: `../observe/record.py` for the JSON, `slashes.py`, `commands/status.py`, which prints it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from troth_audit.cases import CaseFile
-from troth_cli.view.amounts import number_or_none, sol
+from troth_cli.observe.record import Observation, ParticipantSeen, RunSeen
+from troth_cli.observe.words import loss_text, time_left_text
+from troth_cli.view.amounts import sol
 from troth_cli.view.cases import case_values
-from troth_cli.view.chain import key_text
-from troth_cli.view.output import Facts, Grid, Json
-from troth_cli.view.participants import entry_values, taken_entries, whole
-from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.oversight import Oversight
-from troth_coordinator.rules.progress import attendance, is_transition_due
-from troth_coordinator.rules.view import NetworkView, ParticipantView, RunFlag
+from troth_cli.view.output import Facts, Grid
 
 
-def status_values(
-    view: NetworkView,
-    seen: Oversight,
-    participants: Mapping[int, ParticipantView | None],
-    cases: Sequence[CaseFile] = (),
-    slashes: Sequence[Mapping[str, Json]] = (),
-) -> dict[str, Json]:
-    """Return the state of a run, its participants, its open audits and its slashes.
-
-    `seen` tells how well it is audited, `participants` is by index; `slashes` are rows of
-    `slashes.py`.
-    """
-    run = view.run
-    attending = attendance(view)
-    ends = number_or_none(run.phase_end_slot)
-    return {
-        "run": key_text(run.address),
-        "slot": view.slot,
-        "phase": run.phase.name.lower(),
-        "phase_end_slot": ends,
-        "slots_left": None if ends is None else max(0, ends - view.slot),
-        "is_transition_due": is_transition_due(view),
-        "round": run.round,
-        "max_rounds": run.params.max_rounds,
-        "epoch": run.epoch,
-        "is_pause_requested": bool(run.flags & RunFlag.PAUSE_REQUESTED),
-        "void_streak": run.void_streak,
-        "root": run.root.hex(),
-        "root_round": run.root_round,
-        "chain_hash": run.chain_hash.hex(),
-        "reward_pool_lamports": run.reward_pool,
-        "escrow_lamports": run.total_escrow,
-        "bonds_lamports": run.total_bonds,
-        "num_audits": run.num_audits,
-        "num_eligible_witnesses": seen.num_eligible,
-        "num_sampled": seen.num_sampled,
-        "num_auditable": seen.num_auditable,
-        "accusations": [case_values(case) for case in cases if case.is_accused],
-        "slashes": list(slashes),
-        "capacity": run.params.capacity,
-        "min_members": run.params.min_members,
-        "num_required": bitmap.count(attending.required),
-        "num_acted": bitmap.count(attending.acted),
-        "participants": [
-            entry_values(index, entry, view, participants.get(index))
-            for index, entry in taken_entries(view)
-        ],
-    }
-
-
-def status_blocks(values: Mapping[str, Json]) -> Sequence[Facts | Grid]:
-    """Return the same for people."""
-    left = values["slots_left"]
+def status_blocks(seen: Observation) -> Sequence[Facts | Grid]:
+    """Return what was seen of a run, for people."""
+    run, left = seen.run, seen.slots_left
     head = Facts(
         [
-            ("run", values["run"]),
-            ("phase", f"{values['phase']}" + ("" if left is None else f" ({left} slots left)")),
-            ("round", f"{values['round']} of {values['max_rounds']}"),
-            ("acted", f"{values['num_acted']} of {values['num_required']}"),
-            ("reward pool", sol(whole(values["reward_pool_lamports"]))),
-            ("in escrow", sol(whole(values["escrow_lamports"]))),
-            ("open audits", values["num_audits"]),
-            ("eligible witnesses", values["num_eligible_witnesses"]),
-            ("could be audited", f"{values['num_auditable']} of {values['num_sampled']} sampled"),
-            ("root", f"{values['root']} (round {values['root_round']})"),
+            ("run", run.run),
+            ("phase", run.phase + ("" if left is None else f" ({left} slots left)")),
+            ("round", f"{run.round} of {run.max_rounds}"),
+            ("training loss", loss_text(seen)),
+            ("time left", time_left_text(seen.time_left)),
+            ("acted", f"{run.num_acted} of {run.num_required}"),
+            ("reward pool", sol(run.reward_pool_lamports)),
+            ("in escrow", sol(run.escrow_lamports)),
+            ("open audits", run.num_audits),
+            ("eligible witnesses", run.num_eligible_witnesses),
+            ("could be audited", f"{run.num_auditable} of {run.num_sampled} sampled"),
+            *_roots(run),
         ]
     )
-    people = values["participants"]
-    rows = [
-        (
-            row["index"],
-            row["owner"],
-            row["status"],
-            row["role"],
-            sol(whole(row["stake_lamports"])),
-            sol(whole(row["claimable_lamports"]) + whole(row["unvested_lamports"])),
-            "" if row["last_included_round"] is None else row["last_included_round"],
-            row["strikes"],
-            row["convictions"],
-            row["endpoint"] or "",
-        )
-        for row in (people if isinstance(people, list) else [])
-    ]
     columns = (
         "#",
         "owner",
@@ -113,20 +45,47 @@ def status_blocks(values: Mapping[str, Json]) -> Sequence[Facts | Grid]:
         "convictions",
         "endpoint",
     )
-    return [head, Grid(columns, rows), *_accusations(values["accusations"])]
+    rows = [_row(one) for one in seen.participants]
+    return [head, Grid(columns, rows), *_accusations(seen.cases)]
 
 
-def _accusations(cases: Json) -> list[Grid]:
+def _roots(run: RunSeen) -> list[tuple[str, object]]:
+    """Return the newest root, and the stored one where that is another."""
+    stored = f"{run.root} (after {run.root_round} rounds)"
+    if run.newest_root in (None, run.root):
+        return [("root", stored)]
+    newest = f"{run.newest_root} (after {run.newest_root_round} rounds, by the members' votes)"
+    every = f"the program stores one every {run.checkpoint_every} rounds"
+    return [("newest root", newest), ("stored root", f"{stored}: {every}")]
+
+
+def _row(one: ParticipantSeen) -> tuple[object, ...]:
+    return (
+        one.index,
+        one.owner,
+        one.status,
+        one.role,
+        sol(one.stake_lamports),
+        sol(one.claimable_lamports + one.unvested_lamports),
+        "" if one.last_included_round is None else one.last_included_round,
+        one.strikes,
+        one.convictions,
+        one.endpoint or "",
+    )
+
+
+def _accusations(cases: Sequence[CaseFile]) -> list[Grid]:
     rows = [
         (
-            case["round"],
-            case["target"],
-            case["stage"],
-            case["case_outcome"] or "",
-            sol(case["taken_lamports"]),
-            sol(case["split"]["burned_lamports"]),
+            case.key[0],
+            case.key[1],
+            case.stage.lower(),
+            case_values(case)["case_outcome"] or "",
+            sol(case.money.taken),
+            sol(case.money.burned),
         )
-        for case in (cases if isinstance(cases, list) else [])
+        for case in cases
+        if case.is_accused
     ]
     columns = ("round", "accused", "stage", "outcome", "taken", "to burn")
     return [Grid(columns, rows, "open accusations")] if rows else []

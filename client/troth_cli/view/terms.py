@@ -1,4 +1,4 @@
-"""What a member of a run can lose, and by which fault: before anybody deposits, funds or creates.
+"""The losses that a member of a run risks, by fault: before anybody deposits, funds or creates.
 
 Owns: the order of the lines and their words.
 Never: a penalty or a price; `troth_attestation/slashing.py` and `rules/refusal.py` have them.

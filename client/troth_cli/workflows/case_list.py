@@ -24,7 +24,7 @@ NEWEST: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CaseList:
-    """What was asked for; `closed` and `openable` are None where nobody asked for them."""
+    """The result of a list; `closed` and `openable` are None where nobody asked for them."""
 
     view: NetworkView
     slot: SlotTime

@@ -1,4 +1,4 @@
-"""What closing a run gives back, and what the run still owes: read from the accounts.
+"""Returns and debts of a run that is closed: read from the accounts.
 
 Owns: the accounts that can be closed now, who paid for them, and who is owed something.
 Never: sends anything. Next: `close.py`, which closes them.
@@ -35,7 +35,7 @@ class Closable:
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """What a run still owes a participant; amounts in lamports."""
+    """The debt of a run to a participant; amounts in lamports."""
 
     owner: Pubkey
     stake: int

@@ -11,6 +11,7 @@ from typing import Final
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_cli.workflows.recording import Recording
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
@@ -47,10 +48,13 @@ class JoinRequest:
     goes_on_anyway: bool = False
     only_checks: bool = False
     is_agreed: bool = False
+    is_plain: bool = False
     hubs: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     allow_private: bool = False
+    validate_every: int = 0
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
+    recording: Recording = field(default_factory=Recording)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     program: Pubkey | None = None

@@ -1,4 +1,4 @@
-"""What a run owes an owner, and when, where a payment was refused because it is not due.
+"""The debt of a run to an owner, with its date, where a payment was refused because it is not due.
 
 Owns: the date that the program's refusal lacks. Never: pays; `claim` and `withdraw` do.
 Next: `../view/participants.py` for the amounts.

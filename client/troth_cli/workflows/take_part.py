@@ -6,6 +6,7 @@ Next: `machine_checks.py`; `troth_client.participant.process`.
 """
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -16,7 +17,6 @@ from solders.keypair import Keypair
 
 from troth_cli.view.amounts import sol
 from troth_cli.view.checks import checks_lines
-from troth_cli.view.events import OF_A_PARTICIPANT, EventLines
 from troth_cli.view.output import Output
 from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
@@ -24,6 +24,7 @@ from troth_cli.workflows.checks import run_checks
 from troth_cli.workflows.join import Joined, stop_if_refused
 from troth_cli.workflows.join_request import ROLES, JoinRequest
 from troth_cli.workflows.kept_duties import keep_duties
+from troth_cli.workflows.live_view import shown_events
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
 from troth_client.errors import ClientError
 from troth_client.model.device import Device, choose_device
@@ -74,19 +75,21 @@ def _participate(
     rotation = Rotation(removing=partial(keep_duties, request.state))
     log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
 
-    events = EventSinks(log, EventLines(output, OF_A_PARTICIPANT))
-
     def spare_log(ports: Ports) -> Ports:
         ports.store.room.add(log.drop_older)
         return ports
 
-    try:
-        return asyncio.run(participate(settings, events, spare_log))
-    except asyncio.CancelledError:
-        # The second signal cancels what is under way.
-        raise KeyboardInterrupt from None
-    finally:
-        log.close()
+    with (
+        contextlib.closing(log),
+        shown_events(request, output) as shown,
+        request.recording.sinks(str(request.owner.pubkey()), output) as others,
+    ):
+        try:
+            events = EventSinks(log, shown, *others)
+            return asyncio.run(participate(settings, events, spare_log))
+        except asyncio.CancelledError:
+            # The second signal cancels what is under way.
+            raise KeyboardInterrupt from None
 
 
 def _candidate(
@@ -174,4 +177,5 @@ def _settings(
         stores=request.stores,
         allow_private=request.allow_private,
         program="" if request.program is None else str(request.program),
+        validate_every=request.validate_every,
     )

@@ -5,6 +5,7 @@ Never: imports torch, because the command line and auditors run without it.
 Next: init.py draws values for these tensors; llama.py builds modules with the same names.
 """
 
+import math
 from collections.abc import Mapping
 
 from troth_client.model.errors import WeightNamesError, WeightShapeError
@@ -47,6 +48,11 @@ def trainable_shapes(config: ModelSection) -> dict[str, Shape]:
             layer + "mlp.down_proj.weight": (hidden, wide),
         }
     return {name: shapes[name] for name in sorted(shapes, key=str.encode)}
+
+
+def num_parameters(config: ModelSection) -> int:
+    """Return the number of trainable parameters of a model."""
+    return sum(math.prod(shape) for shape in trainable_shapes(config).values())
 
 
 def check_shapes(config: ModelSection, found: Mapping[str, Shape]) -> None:

@@ -104,6 +104,11 @@ class LeanReader:
         self._num_strange = 0
         self._pace = _Pace()
 
+    @property
+    def read_at(self) -> float:
+        """The time of the last read, by `clock`; 0 before the first."""
+        return self._read_at
+
     async def read(self) -> NetworkView:
         """Read Run and Round; everything where Run has changed, or a push says so."""
         known, num_acts = self._view, self._num_acts

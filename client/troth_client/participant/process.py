@@ -42,6 +42,7 @@ from troth_client.participant.settings import ParticipantSettings
 from troth_client.participant.spent import keep_spent
 from troth_client.participant.stake_keeping import StakeKeeping
 from troth_client.participant.supervisor import Supervisor
+from troth_client.participant.validating import HeldOut
 from troth_client.run_files.files import member_files
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import DiskFullError
@@ -179,7 +180,8 @@ async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) ->
     joining = partial(join, owner, settings, chain.identity.session, endpoint)
     index, fee = await _patiently(settings, joining)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
-    return Supervisor(joined(member, index), has_arrived=is_late, owner=owner)
+    held_out = _held_out(settings)
+    return Supervisor(joined(member, index), has_arrived=is_late, owner=owner, held_out=held_out)
 
 
 async def _patiently(settings: ParticipantSettings, ask: Callable[[], Awaitable[T]]) -> T:
@@ -265,6 +267,15 @@ def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) 
 def _open_data(settings: ParticipantSettings) -> TokenData:
     manifest = load_manifest(settings.data, settings.config.manifest_digest())
     return TokenData(settings.data, manifest)
+
+
+def _held_out(settings: ParticipantSettings) -> HeldOut | None:
+    """Return the text to validate on; None if nobody asked for it, or the data set has none."""
+    manifest = load_manifest(settings.data, settings.config.manifest_digest())
+    if not settings.validate_every or not manifest.validation:
+        return None
+    data = TokenData(settings.data, manifest, "validation")
+    return HeldOut(data, settings.validate_every, choose_device(settings.device))
 
 
 async def _interruptible(member: Member, work: Callable[[], Awaitable[T]]) -> T:

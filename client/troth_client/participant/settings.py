@@ -29,6 +29,7 @@ class ParticipantSettings:
     `priority` says how much may be paid to land sooner.
     `hubs` and `stores` are asked and served beside those of the config. On a public cluster
     only public addresses are connected to, unless `allow_private`.
+    `validate_every` rounds the loss on held-out text is measured, if it is here; 0 for never.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     """
 
@@ -55,3 +56,4 @@ class ParticipantSettings:
     stores: tuple[str, ...] = ()
     allow_private: bool = False
     program: str = ""
+    validate_every: int = 0

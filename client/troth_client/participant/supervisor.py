@@ -17,6 +17,7 @@ from troth_client.participant.housekeeping import keep_house
 from troth_client.participant.membership import has_left
 from troth_client.participant.payer import Payer
 from troth_client.participant.rounds import begin, run_rounds
+from troth_client.participant.validating import HeldOut, validate
 from troth_client.runtime.base import end
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.phase import Phase
@@ -29,12 +30,19 @@ class Supervisor:
     """One participant in one run. `stop` of its state lets the round under way end first.
 
     `has_arrived`: its weights are those of the run already, and need not be read from disk.
-    `owner`: lets it leave the run when its session key cannot pay any more.
+    `owner`: lets it leave the run when its session key cannot pay any more. `held_out`: text on
+    which it validates beside the rounds.
     """
 
     def __init__(
-        self, member: Member, *, has_arrived: bool = False, owner: Owner | None = None
+        self,
+        member: Member,
+        *,
+        has_arrived: bool = False,
+        owner: Owner | None = None,
+        held_out: HeldOut | None = None,
     ) -> None:
+        self._held_out = held_out
         self.member = member
         self._payer = Payer(member, owner)
         self._has_arrived = has_arrived
@@ -58,6 +66,8 @@ class Supervisor:
                 self._has_arrived = True
             self._start(keep_house(member), "housekeeping")
             self._start(self._payer.watch(), "payer")
+            if self._held_out is not None:
+                self._start(validate(member, self._held_out), "validation")
             last = await self._beside_siblings(run_rounds(member), "rounds")
             await end(*self._siblings)
             await member.chain.all_sent()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from troth_attestation.header import Header
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.storage.entries import Submission
+from troth_client.telemetry.losses import RoundLoss
 from troth_coordinator.rules.ids import Bitmap, Digest, RoundIndex
 from troth_coordinator.rules.view import RoundView
 
@@ -72,7 +73,7 @@ class Closure:
 
     `own_residual` is the residual root that our own included header names for after the round;
     None if our payload was not included. `carried` are the rounds whose residuals the trainers may
-    carry on.
+    carry on. `loss` is that of the included headers that we hold: telemetry.
     """
 
     round: RoundIndex
@@ -82,6 +83,7 @@ class Closure:
     canonical_root: Digest
     own_residual: Digest | None = field(default=None, compare=False)
     carried: frozenset[int] = field(default=frozenset(), compare=False)
+    loss: RoundLoss = field(default=RoundLoss(), compare=False)
 
 
 Payloads = Sequence[VerifiedPayload | None]

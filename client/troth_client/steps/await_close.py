@@ -19,6 +19,7 @@ from troth_client.network.sends import Due, phase_left
 from troth_client.network.submissions import Submissions
 from troth_client.state.records import Closure, Held, Payloads
 from troth_client.state.round_state import RoundState
+from troth_client.telemetry.losses import round_loss
 from troth_client.telemetry.spans import timed
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain import instructions
@@ -101,7 +102,9 @@ def closure_of(
     account: RoundView, own: int | None = None, have: Mapping[int, Held] | None = None
 ) -> Closure:
     """Return how a closed round ended, in general and for the participant `own`."""
-    mine = None if own is None or have is None else have.get(own)
+    held = have or {}
+    mine = None if own is None else held.get(own)
+    losses = [held[i].header.mean_loss for i in bitmap.indices_of(account.included) if i in held]
     is_mine = mine is not None and bitmap.has(account.included, mine.submission.index)
     return Closure(
         round=account.round,
@@ -113,6 +116,7 @@ def closure_of(
         carried=frozenset(
             account.ballots[i].previous_included for i in bitmap.indices_of(account.trainers)
         ),
+        loss=round_loss(losses),
     )
 
 

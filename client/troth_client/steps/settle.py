@@ -8,6 +8,7 @@ from troth_client.network.chain import RunChain
 from troth_client.network.submissions import Submissions
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.records import Closure
+from troth_client.steps.tally import tally
 from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
 
@@ -48,4 +49,7 @@ async def settle(
         void=closure.is_void,
         own=chain.is_in(closure.included),
         root=state.replica.root().hex(),
+        mean_loss_micro=closure.loss.mean_micro,
+        num_losses=closure.loss.num_known,
     )
+    chain.events.emit("tallied", **tally(chain, submissions.transport, closure.round))

@@ -53,7 +53,8 @@ class AuditLine:
         name, peer, verdict = event["event"], str(event.get("peer")), str(event.get("verdict"))
         if name == "audit_changed":
             # Participants read the chain at different moments: the latest stage is right.
-            self.stage = max(self.stage, AuditStage[str(event["stage"])])
+            stage = AuditStage.__members__.get(str(event.get("stage")), self.stage)
+            self.stage = max(self.stage, stage)
             self.outcome = max(self.outcome, int_of(event, "outcome"))
             self.case_outcome = max(self.case_outcome, int_of(event, "case_outcome"))
             self.taken = max(self.taken, int_of(event, "taken"))

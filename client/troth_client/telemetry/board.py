@@ -119,7 +119,7 @@ class Board:
     def _take_own(self, name: str, event: Event) -> None:
         self.own_fees += int_of(event, "fee")
         if name == "run_created":
-            self.run, self.num_rounds = str(event["run"]), int_of(event, "rounds")
+            self.run, self.num_rounds = str(event.get("run", "")), int_of(event, "rounds")
         elif name == "data_progress":
             self.data_done, self.data_total = int_of(event, "done"), int_of(event, "total")
 

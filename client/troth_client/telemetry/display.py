@@ -14,10 +14,8 @@ from rich.text import Text
 
 from troth_client.telemetry.audit_line import AuditLine
 from troth_client.telemetry.board import Board, PeerLine
-from troth_client.telemetry.printable import one_line
+from troth_client.telemetry.parts import clean, head, loss_line
 
-BARS = "▁▂▃▄▅▆▇█"
-CURVE_WIDTH = 48
 MICRO = 10**6
 SOL = 10**9
 DENSE_BYTES_PER_PARAMETER = 2
@@ -40,7 +38,7 @@ COLUMNS = (
 
 def draw(board: Board, num_parameters: int) -> RenderableType:
     """Return the display of a board for a model of `num_parameters` parameters."""
-    parts = [_head(board), _curve(board), _peers(board, num_parameters)]
+    parts = [_head(board), loss_line(board.mean_losses()), _peers(board, num_parameters)]
     return Group(*parts, *_audits(board), _foot(board))
 
 
@@ -54,7 +52,7 @@ def headline(board: Board, num_parameters: int) -> str:
     payload = max((line.payload_bytes for line in board.peers.values()), default=0)
     return (
         f"round {board.num_closed} of {board.num_rounds}: training loss {losses[-1]:.3f},"
-        f" payload {payload:,} bytes ({_share(payload, num_parameters)} of dense),"
+        f" payload {payload:,} bytes ({dense_share(payload, num_parameters)} of dense),"
         f" {len(board.peers)} peers"
     )
 
@@ -66,21 +64,9 @@ def _head(board: Board) -> RenderableType:
             done, total = board.data_done / 1e6, board.data_total / 1e6
             title = f"preparing data: {done:.1f} of {total:.1f} MB"
         return Panel(ProgressBar(board.data_total or 1, board.data_done), title=title)
-    bar = ProgressBar(total=max(1, board.num_rounds), completed=board.num_closed)
     phase = board.phase.lower().replace("_", " ")
     title = f"round {board.num_closed} of {board.num_rounds}   {phase}   slot {board.slot}"
-    return Panel(bar, title=_text(title), subtitle=_text(f"run {board.run}"))
-
-
-def _curve(board: Board) -> RenderableType:
-    losses = board.mean_losses()
-    if not losses:
-        return Text("loss: waiting for the first round", style="dim")
-    shown = losses[-CURVE_WIDTH:]
-    low, high = min(shown), max(shown)
-    span = high - low or 1.0
-    curve = "".join(BARS[round((x - low) / span * (len(BARS) - 1))] for x in shown)
-    return Text(f"loss {losses[0]:.3f} → {losses[-1]:.3f}  {curve}", style="green")
+    return head(title, board.run, board.num_closed, board.num_rounds)
 
 
 def _peers(board: Board, num_parameters: int) -> RenderableType:
@@ -88,7 +74,7 @@ def _peers(board: Board, num_parameters: int) -> RenderableType:
     for column in COLUMNS:
         table.add_column(column, justify="left" if column in ("peer", "state") else "right")
     for name in sorted(board.peers):
-        table.add_row(*map(_text, _row(board.peers[name], num_parameters)))
+        table.add_row(*map(clean, _row(board.peers[name], num_parameters)))
     return table
 
 
@@ -101,7 +87,7 @@ def _row(peer: PeerLine, num_parameters: int) -> list[str]:
         str(max(peer.round, 0)),
         loss,
         payload,
-        _share(peer.payload_bytes, num_parameters),
+        dense_share(peer.payload_bytes, num_parameters),
         str(peer.num_included),
         str(peer.num_judged) if peer.num_judged else "",
         f"{peer.fees / SOL:.6f}",
@@ -120,21 +106,17 @@ def audit_text(board: Board, audit: AuditLine) -> str:
     return f"{text} → {_sol(audit.taken)} taken → jurors paid, rest {end}"
 
 
-def _text(words: str) -> Text:
-    """Return words as they are: no markup, no control characters."""
-    return Text(one_line(words))
-
-
 def _sol(amount: int) -> str:
     return f"{Decimal(amount) / SOL:f} SOL"
 
 
 def _audits(board: Board) -> list[RenderableType]:
     shown = board.notable_audits()[-NUM_AUDITS:]
-    return [Text(one_line(audit_text(board, audit)), style="red") for audit in shown]
+    return [clean(audit_text(board, audit), "red") for audit in shown]
 
 
-def _share(payload_bytes: int, num_parameters: int) -> str:
+def dense_share(payload_bytes: int, num_parameters: int) -> str:
+    """Return a payload as a part of a dense bf16 gradient: `1/142`; nothing for no payload."""
     if not payload_bytes:
         return ""
     return f"1/{DENSE_BYTES_PER_PARAMETER * num_parameters // payload_bytes}"

@@ -134,11 +134,13 @@ class EventLog(Closable):
 class EventTail:
     """Reads the complete new lines of a growing log; a half-written last line is read later.
 
-    A line that is no event (its writer was killed in the middle of it) is passed over. Older files
-    are read first, from the one after `after` on, and rotation loses and repeats nothing.
+    A line that is no event (its writer was killed in the middle of it) is passed over, and counted
+    in `num_passed_over`. Older files are read first, from the one after `after` on, and rotation
+    loses and repeats nothing.
     """
 
     def __init__(self, path: Path, after: int = 0) -> None:
+        self.num_passed_over = 0
         self._path = path
         self._number = after + 1
         self._offset = 0
@@ -173,7 +175,9 @@ class EventTail:
                     return
                 self._offset += len(line)
                 event = _parse(line)
-                if event is not None:
+                if event is None:
+                    self.num_passed_over += 1
+                else:
                     yield event
 
 
@@ -194,7 +198,7 @@ def _older(path: Path, number: int) -> Path:
 def _parse(line: bytes) -> Event | None:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     is_event = isinstance(record, dict) and isinstance(record.get("event"), str)
     return record if is_event else None

@@ -56,6 +56,9 @@ def int_of(event: Event, key: str, default: int = 0) -> int:
 
 
 def float_of(event: Event, key: str) -> float:
-    """Return a field that is a number, zero where it is anything else."""
+    """Return a field that is a number, zero where it is anything else or too large."""
     value = event.get(key)
-    return float(value) if isinstance(value, int | float) else 0.0
+    try:
+        return float(value) if isinstance(value, int | float) else 0.0
+    except OverflowError:
+        return 0.0

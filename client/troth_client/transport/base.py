@@ -17,6 +17,7 @@ from troth_attestation.openings import openings_root
 from troth_attestation.pieces import piece_hash
 from troth_client.compression.codec import payload_root
 from troth_client.transport.errors import HolderError
+from troth_client.transport.tally import Tally
 from troth_coordinator.rules.hashing import H, var
 
 T = TypeVar("T")
@@ -158,6 +159,11 @@ class Transport(Protocol):
     @property
     def endpoint(self) -> str:
         """The address for the chain's Participant account; known once started."""
+
+    @property
+    def tally(self) -> Tally:
+        """The bytes that were received and sent so far."""
+        ...
 
     def hold(self, blob: BlobId, data: bytes) -> None:
         """Keep our own bytes; nobody can read them before `release` of their round.

@@ -38,6 +38,7 @@ from troth_client.transport.errors import (
 )
 from troth_client.transport.scores import HolderScores
 from troth_client.transport.store import StoreWire
+from troth_client.transport.tally import Tally
 from troth_client.transport.wire import Partial, Wire
 
 T = TypeVar("T")
@@ -62,9 +63,16 @@ class Patience:
 
 
 class Exchange:
-    """A `Transport` over a blob cache and a wire."""
+    """A `Transport` over a blob cache and a wire. `tally` counts what it moves."""
 
-    def __init__(self, cache: BlobCache, wire: Wire, patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        cache: BlobCache,
+        wire: Wire,
+        patience: Patience | None = None,
+        tally: Tally | None = None,
+    ) -> None:
+        self.tally = tally or Tally()
         self.scores = HolderScores()
         self._cache = cache
         self._wire = wire
@@ -161,7 +169,7 @@ class Exchange:
     ) -> tuple[bytes, T]:
         """Complete `part` from one holder and check it; HolderError if that fails."""
         async with self._slots:
-            limit = self._patience.attempt_seconds(part.num_bytes)
+            limit, before = self._patience.attempt_seconds(part.num_bytes), len(part.data)
             try:
                 async with asyncio.timeout(limit):
                     await self._wire_to(holder).read(holder, blob, part)
@@ -171,6 +179,8 @@ class Exchange:
                     f"{len(part.data)} bytes",
                     "Asking another holder.",
                 ) from error
+            finally:
+                self.tally.num_received += max(0, len(part.data) - before)
         if not part.is_complete:
             raise HolderTruncatedError(
                 f"{part.num_bytes} bytes", f"{len(part.data)} bytes", "Asking another holder."
@@ -200,6 +210,7 @@ class Exchange:
             for blob, data in blobs:
                 async with self._slots, asyncio.timeout(self._patience.attempt_seconds(len(data))):
                     await self._wire_to(holder).write(holder, blob, data)
+                self.tally.num_sent += len(data)
                 accepted += 1
         except TimeoutError:
             silent = HolderSilentError("an answer to a push", "none in time", "Serving instead.")

@@ -30,6 +30,7 @@ from troth_client.transport.files import FolderBlobs
 from troth_client.transport.guard import public_socket
 from troth_client.transport.names import Names
 from troth_client.transport.server import PATH, BlobServer, Extras
+from troth_client.transport.tally import Tally
 from troth_client.transport.wire import Partial
 
 _CONNECT_SECONDS = 3.0
@@ -50,8 +51,10 @@ class HttpWire:
         advertised: str,
         patience: Patience,
         *,
+        tally: Tally,
         is_guarded: bool = False,
     ) -> None:
+        self._tally = tally
         self._make_socket = public_socket if is_guarded else None
         self._address = address
         self._advertised = advertised
@@ -110,7 +113,7 @@ class HttpWire:
     async def _listen(self, cache: BlobCache, host: str, port: int) -> str:
         if self._advertised:
             check_endpoint(self._advertised, OWN)
-        extras = Extras(is_guarded=self._make_socket is not None)
+        extras = Extras(is_guarded=self._make_socket is not None, tally=self._tally)
         self._server = BlobServer(cache, self._patience, extras)
         port = await self._server.start(host, port)
         shown = f"[{host}]" if ":" in host else host
@@ -158,15 +161,17 @@ def http_transport(
     patience = patience or Patience()
     blobs = FolderBlobs(folder) if folder else MemoryBlobs()
     address = (host, port) if host else None
-    wire = HttpWire(address, advertised, patience, is_guarded=is_guarded)
-    return Exchange(BlobCache(blobs), wire, patience)
+    tally = Tally()
+    wire = HttpWire(address, advertised, patience, tally=tally, is_guarded=is_guarded)
+    return Exchange(BlobCache(blobs), wire, patience, tally)
 
 
 def http_reader(patience: Patience | None = None, *, is_guarded: bool = False) -> Exchange:
     """Make a transport that only fetches: it listens nowhere and serves nothing to anybody."""
     patience = patience or Patience()
-    wire = HttpWire(None, "", patience, is_guarded=is_guarded)
-    return Exchange(BlobCache(MemoryBlobs()), wire, patience)
+    tally = Tally()
+    wire = HttpWire(None, "", patience, tally=tally, is_guarded=is_guarded)
+    return Exchange(BlobCache(MemoryBlobs()), wire, patience, tally)
 
 
 async def _receive(holder: str, answer: aiohttp.ClientResponse, into: Partial) -> None:

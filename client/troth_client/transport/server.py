@@ -16,7 +16,6 @@ import asyncio
 import contextlib
 import errno
 import re
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +32,7 @@ from troth_client.transport.guard import is_loopback
 from troth_client.transport.places import UNKNOWN, Place, Places, caller_of
 from troth_client.transport.quota import Quota
 from troth_client.transport.reach import ROUTE, Reacher
+from troth_client.transport.tally import Tally
 
 PATH = "/v1/"
 _CHUNK_BYTES = 64 * 1024
@@ -48,15 +48,6 @@ _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 
 
 @dataclass(slots=True)
-class Tally:
-    """The answers of a server: their number by method and status, and bytes of bodies."""
-
-    answers: Counter[tuple[str, int]] = field(default_factory=Counter)
-    num_received: int = 0
-    num_sent: int = 0
-
-
-@dataclass(slots=True)
 class _Shared:
     """Bytes that are read from the disk once for all who ask for them at the same time."""
 
@@ -69,20 +60,21 @@ class Extras:
     """Parts that not every server has.
 
     A hub has a quota for senders, and pages for callers on this machine. A guarded server connects
-    back to callers at public addresses only.
+    back to callers at public addresses only. `tally` may count for others too.
     """
 
     quota: Quota | None = None
     pages: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     is_guarded: bool = False
+    tally: Tally = field(default_factory=Tally)
 
 
 class BlobServer:
     """Serves one blob cache on one address until `stop`. `tally` counts the answers."""
 
     def __init__(self, cache: BlobCache, patience: Patience, extras: Extras | None = None) -> None:
-        self.tally = Tally()
         self._extras = extras or Extras()
+        self.tally = self._extras.tally
         self._reacher = Reacher(is_guarded=self._extras.is_guarded)
         self._cache = cache
         self._patience = patience

@@ -1,6 +1,6 @@
 """The program's build products, shipped as package data.
 
-Owns: finding and reading them: the image, the IDL, the layout, the compute-unit table, build info.
+Owns: finding and reading them: the images, the IDL, the layout, the compute-unit table, build info.
 Never: builds or changes them (`make program` and scripts/gen do).
 Next: ../chain/layouts.py and ../chain/idl.py give them meaning.
 """
@@ -15,6 +15,7 @@ from typing import Final
 from troth_coordinator.chain.errors import ArtifactError
 
 PROGRAM_V0: Final = "coordinator_v0.so"
+PROGRAM_V3: Final = "coordinator_v3.so"
 IDL: Final = "coordinator.idl.json"
 LAYOUT: Final = "layout.json"
 BUILD_INFO: Final = "build-info.json"

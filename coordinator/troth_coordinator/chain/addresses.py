@@ -17,7 +17,7 @@ from troth_coordinator.chain.errors import ChainError
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.rules.view import RunView
 
-_EVENT_AUTHORITY_SEED = b"__event_authority"
+EVENT_AUTHORITY_SEED = b"__event_authority"
 
 
 def run_address(authority: Pubkey, run_id: bytes, program: Pubkey | None = None) -> Pubkey:
@@ -67,7 +67,7 @@ def audit_address(
 
 def event_authority_address(program: Pubkey | None = None) -> Pubkey:
     """Return the address that signs the program's event calls; Anchor fixes its seed."""
-    return _find((_EVENT_AUTHORITY_SEED,), _program(program))
+    return _find((EVENT_AUTHORITY_SEED,), _program(program))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,13 @@ from troth_coordinator.chain.errors import (
 from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.pricing import Pricing
-from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, Account, BytesAt, Rpc
+from troth_coordinator.chain.rpc import (
+    MAX_ACCOUNTS_PER_CALL,
+    Account,
+    BytesAt,
+    Rpc,
+    TransactionRecord,
+)
 from troth_coordinator.chain.sender import ConfirmedTransaction, Sender, SendPolicy, Sleeper
 from troth_coordinator.rules.audit_view import AuditKey, AuditView
 from troth_coordinator.rules.ids import Slot
@@ -262,17 +268,28 @@ class CoordinatorClient:
         return [
             event
             for signature in reversed(found[:newest])
-            for event in await self._events_of(signature)
+            for event in await self.events_of(signature) or ()
         ]
 
-    async def _events_of(self, signature: Signature) -> tuple[Event, ...]:
+    async def events_of(self, signature: Signature) -> tuple[Event, ...] | None:
+        """Return our events of one transaction; None while the node has no record of it.
+
+        Raises EventsMissingError as `history` does.
+        """
+        found = await self.landed(signature)
+        return None if found is None else found[1]
+
+    async def landed(
+        self, signature: Signature
+    ) -> tuple[TransactionRecord, tuple[Event, ...]] | None:
+        """Return the node's record of a transaction and our events in it; raises as `history`."""
         record = await self.rpc.transaction(signature)
         if record is None:
-            return ()
+            return None
         parsed = self._events.read(record)
         if not parsed.is_complete:
             raise EventsMissingError(str(signature))
-        return parsed.events
+        return record, parsed.events
 
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""

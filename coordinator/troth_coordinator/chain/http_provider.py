@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 
 _LIMITED_CODES = frozenset({-32005, -32429, 429})
 """A node that is behind, or too many requests; providers use all three for the latter."""
+_NOT_FOR_REQUESTS = frozenset({400, 405, 426})
+"""Bad request, method not allowed, upgrade required: so websocket servers refuse a POST."""
+_HANDSHAKE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dHJvdGggbG9va3MgaW4uLg==",
+}
 _LONGEST_NUMBER = 10
 """Digits of a Retry-After that is read at all."""
 
@@ -47,6 +55,16 @@ class CappedProvider(AsyncHTTPProvider):
 
     async def make_request_unparsed(self, body: Body) -> str:
         """Post one request and return the text of its answer."""
+        try:
+            return await self._post(body)
+        except _NotForRequestsError as error:
+            await self._refuse_websocket()
+            raise RpcUnreachableError(self._name, str(error)) from error
+        except httpx.RemoteProtocolError:
+            await self._refuse_websocket()
+            raise
+
+    async def _post(self, body: Body) -> str:
         request = self._before_request(body=body)
         # No compression asked for and none undone: a small answer must not unfold to a large one.
         request["headers"]["Accept-Encoding"] = "identity"
@@ -63,6 +81,26 @@ class CappedProvider(AsyncHTTPProvider):
         if '"error"' in text:
             _raise_rpc_error(self._name, type(body).__name__, text)
         return text
+
+    async def _refuse_websocket(self) -> None:
+        """Raise RpcUnreachableError if a websocket answers: its port follows that of the RPC."""
+        url = httpx.URL(self.endpoint_uri)
+        try:
+            async with self.session.stream("GET", url, headers=_HANDSHAKE) as response:
+                is_websocket = response.status_code == httpx.codes.SWITCHING_PROTOCOLS
+        except httpx.HTTPError:
+            return
+        if is_websocket:
+            step = "name the address of JSON-RPC, not of the websocket beside it"
+            if url.port:
+                scheme = url.scheme.replace("ws", "http")
+                step = "name the port of JSON-RPC, which is one less: "
+                step += f"--rpc {scheme}://{url.host}:{url.port - 1}"
+            raise RpcUnreachableError(self._name, "a websocket, which takes no requests", step)
+
+
+class _NotForRequestsError(Exception):
+    """A status with which other servers than an RPC answer a POST."""
 
 
 class Client(AsyncClient):
@@ -83,6 +121,8 @@ def _check_status(name: str, response: httpx.Response) -> None:
         # A date is left aside: it would be compared with a clock that may be wrong.
         seconds = float(after) if after.isdecimal() and len(after) < _LONGEST_NUMBER else None
         raise RpcLimitedError(name, f"HTTP status {status}", seconds)
+    if status in _NOT_FOR_REQUESTS:
+        raise _NotForRequestsError(f"HTTP status {status}")
     raise RpcUnreachableError(name, f"HTTP status {status}")
 
 

@@ -6,12 +6,14 @@ Next: `config.py` and `params.py`, which derive from it.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from decimal import Decimal
 from typing import TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from troth_coordinator.rules.errors import InvalidValueError, UnknownKeyError
+from troth_coordinator.rules.units import names_of, short_name, spellings, unit_of
 
 
 class FrozenModel(BaseModel):
@@ -35,9 +37,13 @@ def validated(model: type[Model], values: Mapping[str, object], where: str = "")
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(part for part in (where, *map(str, first["loc"])) if part)
-        found = "nothing" if first["type"] == "missing" else repr(first["input"])
+        value = first["input"]
+        shown = str(value) if isinstance(value, Decimal) else repr(value)
+        found = "nothing" if first["type"] == "missing" else shown
         expected = first["msg"].removeprefix("Input should be ")
-        raise InvalidValueError(key, expected, found, "correct this key") from error
+        name = key.rpartition(".")[2]
+        step = "correct this key" + (f": {spellings(name)}" if unit_of(name) else "")
+        raise InvalidValueError(key, expected, found, step) from error
 
 
 def refuse_unknown_keys(
@@ -53,11 +59,13 @@ def refuse_unknown_keys(
             refuse_unknown_keys(inner, value, f"{where}.{key}" if where else key)
 
 
-def unknown_key(key: str, known: Iterable[str], where: str = "") -> UnknownKeyError:
+def unknown_key(key: str, known: Collection[str], where: str = "") -> UnknownKeyError:
     """Return the error for an unknown key, with the nearest known one as the next step."""
-    names = sorted(known)
+    names = names_of(known)
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "remove it"
+    meant = [name for name in known if near and near[0] in (name, short_name(name))]
+    hint += "".join(f" Write {spellings(name)}" for name in meant if unit_of(name))
     return UnknownKeyError(
         f"{where}.{key}" if where else key, f"one of {', '.join(names)}", "an unknown key", hint
     )

@@ -8,10 +8,13 @@ Next: `config.py` (hashed), `params.py` (on chain).
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from pydantic import Field
+
 from troth_coordinator.rules.base import FrozenModel, refuse_unknown_keys, unknown_key, validated
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.errors import ContradictionError, InvalidValueError
 from troth_coordinator.rules.params import ChainParams, Preset
+from troth_coordinator.rules.units import in_integers
 
 Plain = dict[str, object]
 PRESETS: tuple[Preset, ...] = ("localnet", "public")
@@ -27,6 +30,7 @@ class Hints(FrozenModel):
 
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     device: str = "auto"
+    validate_every: int = Field(default=0, strict=True, ge=0, le=1_000_000)
 
 
 class RunSettings(FrozenModel):
@@ -48,6 +52,30 @@ def merge(layers: Iterable[Mapping[str, object]]) -> Plain:
             else:
                 merged[key] = value
     return merged
+
+
+def layer_in_integers(values: Mapping[str, object]) -> Plain:
+    """Return one layer with its quantities as integers, under the keys of the models.
+
+    Raises ContradictionError and InvalidValueError, as `units.py` says.
+    """
+    sections = {name: section_keys(name) for name in (*RunConfig.model_fields, "chain")}
+    return {
+        name: in_integers(value, sections[name], name)
+        if isinstance(value, Mapping) and name in sections
+        else value
+        for name, value in values.items()
+    }
+
+
+def section_keys(name: str) -> list[str]:
+    """Return the keys of a section; none for a key of the config that is no section."""
+    if name == "chain":
+        return list(ChainParams.model_fields)
+    kind = RunConfig.model_fields[name].annotation
+    if isinstance(kind, type) and issubclass(kind, FrozenModel):
+        return list(kind.model_fields)
+    return []
 
 
 def settings_from(values: Mapping[str, object]) -> RunSettings:

@@ -1,4 +1,4 @@
-"""The shipped files of the program: image, IDL, layout and build information.
+"""The shipped files of the program: images, IDL, layout and build information.
 
 Owns: their names, their size budget, `build-info.json`, and the comparison of a rebuild with
 what is shipped. Never: decides how an image is made (see `image.py`).
@@ -18,6 +18,7 @@ from troth_toolchain.crate import Crate
 from troth_toolchain.errors import ArtifactError, CompilerError
 
 IMAGE = "coordinator_v0.so"
+IMAGE_V3 = "coordinator_v3.so"
 IDL = "coordinator.idl.json"
 LAYOUT = "layout.json"
 BUILD_INFO = "build-info.json"
@@ -128,7 +129,8 @@ def source_hash(described: Crate) -> str:
 
 def _make(described: Crate, found: compilers.Compilers, cache_directory: Path) -> dict[str, bytes]:
     bitcode = crate.compile_bitcode(described, found, cache_directory, is_locked=True)
-    data = image.write(image.link(bitcode), 0)
+    linked = image.link(bitcode)
+    data = image.write(linked, 0)
     if len(data) > MAX_IMAGE_BYTES:
         raise ArtifactError(
             f"expected an image of at most {MAX_IMAGE_BYTES} bytes, found {len(data)}; "
@@ -136,6 +138,7 @@ def _make(described: Crate, found: compilers.Compilers, cache_directory: Path) -
         )
     return {
         IMAGE: data,
+        IMAGE_V3: image.write(linked, 3),
         IDL: interface.idl(described, cache_directory),
         LAYOUT: interface.layout(described, cache_directory),
     }

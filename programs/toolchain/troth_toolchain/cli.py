@@ -1,7 +1,7 @@
 """Commands of the toolchain.
 
     image     build one crate into an image (for experiments and tests)
-    program   build the shipped program: image, IDL, layout, build information
+    program   build the shipped program: images, IDL, layout, build information
     check     rebuild and compare with what is shipped
     compilers show the packaged compilers
 

@@ -49,6 +49,16 @@ def test_help_lists_every_cheat_with_its_story(cli):
     assert "none nobody cheats" in shown
 
 
+def test_a_validator_that_is_not_there_is_named_before_anything_is_loaded(cli, tmp_path):
+    folder, binary = tmp_path / "demo", tmp_path / "no-validator"
+    error = cli.refused("demo", "--out", folder, "--validator", binary)
+    assert error["kind"] == "ValidatorMissingError"
+    assert str(binary) in error["found"]
+    assert not folder.exists()
+    error = cli.refused("demo", binary, code=2)
+    assert "needs --validator before it" in error["found"]
+
+
 def test_an_unknown_cheat_is_refused_with_the_list(cli, tmp_path):
     error = cli.refused("demo", "--cheat", "no-such-cheat", "--out", tmp_path / "demo")
     assert error["found"] == "'no-such-cheat'"

@@ -11,6 +11,7 @@ from solders.system_program import CreateAccountParams, create_account
 from solders.transaction import SanitizeError, VersionedTransaction
 from support.localnet import MEMO, SOL, Wallet, memo, pay, put_table, signed, signed_v0
 
+from troth_coordinator.chain import loader
 from troth_localnet.blocks import skip_every
 from troth_localnet.errors import (
     AirdropRefusedError,
@@ -160,6 +161,20 @@ def test_an_emptied_account_is_gone(chain, wallet):
     chain.send(wallet.payment(Pubkey.new_unique(), wallet.lamports - 5_000))
     assert chain.accounts.get(wallet.pubkey) is None
     assert wallet.pubkey not in dict(chain.accounts.of_program(Pubkey.default()))
+
+
+def test_an_account_that_its_program_has_closed_can_be_made_anew(chain, wallet):
+    """The upgradeable loader leaves four bytes of its own in a closed buffer."""
+    program = Keypair().pubkey()
+    create = loader.create_buffer(wallet.pubkey, program, 100, SOL)
+    buffer = loader.buffer_address(wallet.pubkey, program)
+    for _time in range(2):
+        chain.send(wallet.transaction(*create))
+        chain.advance()
+        assert len(chain.accounts.get(buffer).data) == loader.BUFFER_HEADER_BYTES + 100
+        chain.send(wallet.transaction(loader.close_buffer(buffer, wallet.pubkey)))
+        chain.advance()
+        assert chain.accounts.get(buffer) is None
 
 
 def test_the_owner_index_follows_accounts(chain, wallet):

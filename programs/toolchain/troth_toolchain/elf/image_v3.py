@@ -1,7 +1,7 @@
 """Writes sBPF V3 images (SIMD-0178, 0189, 0377): two segments, nothing left to relocate.
 
-Owns: the V3 file layout. Not shipped yet; V0 and V3 differ only in this last step.
-Next: `image_v0.py` is the format in use.
+Owns: the V3 file layout; V0 and V3 differ only in this last step. Shipped for clusters that deploy
+nothing older. Next: `image_v0.py` is the format that every runtime loads.
 """
 
 import struct

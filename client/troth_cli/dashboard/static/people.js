@@ -1,0 +1,90 @@
+// Tables of participants, audits and slashes. Owns: columns and words. Never: asks the server.
+
+import { h, table } from "./dom.js";
+import { nats, short, sol } from "./format.js";
+
+/** Return the table of participants; `ask` opens the transactions of a subject. */
+export function peopleTable(people, ask) {
+  const columns = [
+    { title: "#", cell: (one) => one.index, kind: "number" },
+    { title: "owner", cell: (one) => h("code", { title: one.owner }, short(one.owner)) },
+    { title: "status", cell: (one) => status(one) },
+    { title: "role", cell: (one) => one.role },
+    { title: "last loss", cell: (one) => nats(one.last_loss_micro), kind: "number" },
+    { title: "included", cell: (one) => one.num_included, kind: "number" },
+    { title: "stake", cell: (one) => sol(one.stake_lamports), kind: "number" },
+    { title: "earned", cell: (one) => sol(one.claimable_lamports + one.unvested_lamports), kind: "number" },
+    { title: "strikes", cell: (one) => one.strikes, kind: "number" },
+    { title: "convictions", cell: (one) => bad(one.convictions), kind: "number" },
+    { title: "address", cell: (one) => h("code", {}, one.endpoint || "–") },
+    { title: "", cell: (one) => link("transactions", () => ask(`participant/${one.index}`, `Participant ${one.index}`)) },
+  ];
+  return table("Participants", columns, people, "Nobody has joined yet.");
+}
+
+/** Return the table of audits and cases, the newest first. */
+export function casesTable(cases, name, ask) {
+  const columns = [
+    { title: "round", cell: (one) => one.round, kind: "number" },
+    { title: "about", cell: (one) => name(one.target) },
+    { title: "what", cell: (one) => one.kind },
+    { title: "stage", cell: (one) => one.stage.replaceAll("_", " ") },
+    { title: "first seats", cell: (one) => verdicts(one.seats), kind: "words" },
+    { title: "jury", cell: (one) => verdicts(one.jurors), kind: "words" },
+    { title: "outcome", cell: (one) => outcome(one), kind: "words" },
+    { title: "taken", cell: (one) => (one.taken_lamports ? sol(one.taken_lamports) : ""), kind: "number" },
+    { title: "", cell: (one) => link("transactions", () => ask(`audit/${one.round}/${one.target}/${one.kind}`, `Audit of round ${one.round}`)) },
+  ];
+  const newest = [...cases].sort((a, b) => b.round - a.round || a.target - b.target);
+  return table("Audits and cases", columns, newest, "No audit is open.");
+}
+
+/** Return the table of slashes, the newest first. */
+export function slashesTable(slashes, name) {
+  const columns = [
+    { title: "round", cell: (one) => one.round, kind: "number" },
+    { title: "who", cell: (one) => name(one.index) },
+    { title: "for", cell: (one) => one.why, kind: "words" },
+    { title: "taken", cell: (one) => sol(one.taken_lamports), kind: "number" },
+    { title: "burned", cell: (one) => sol(one.burned_lamports), kind: "number" },
+    { title: "", cell: (one) => (one.is_paid_out ? "paid out" : "in escrow") },
+  ];
+  return table("Slashes", columns, [...slashes].reverse(), "Nothing was taken from anybody.");
+}
+
+/** Return the list of transactions of a subject. */
+export function transactionList({ transactions, is_cut: isCut }) {
+  const columns = [
+    { title: "slot", cell: (one) => one.slot, kind: "number" },
+    {
+      title: "transaction",
+      cell: (one) => h("a", { href: one.url, target: "_blank", rel: "noopener noreferrer" }, short(one.signature)),
+    },
+    { title: "what", cell: (one) => one.events.join(", ") || (one.has_failed ? "failed" : ""), kind: "words" },
+  ];
+  const shown = table("Transactions", columns, transactions, "The node remembers none.");
+  return isCut ? [shown, h("p", { class: "hint" }, "Older ones are not shown.")] : [shown];
+}
+
+function status(one) {
+  const marks = [one.status, one.is_leaving ? "leaving" : "", one.is_frozen ? "frozen" : ""].filter(Boolean);
+  const isBad = ["jailed", "barred"].includes(one.status);
+  return h("span", { class: isBad ? "bad" : undefined }, marks.join(", "));
+}
+
+function bad(number) {
+  return number ? h("span", { class: "bad" }, String(number)) : "0";
+}
+
+function verdicts(statements) {
+  return (statements ?? []).map((one) => `${one.index}: ${one.verdict}`).join(", ");
+}
+
+function outcome(one) {
+  const words = [one.outcome, one.case_outcome].filter(Boolean).join(", then ");
+  return h("span", { class: one.is_conviction ? "bad" : undefined }, words);
+}
+
+function link(text, act) {
+  return h("button", { type: "button", class: "link", onclick: act }, text);
+}

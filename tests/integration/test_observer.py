@@ -1,0 +1,124 @@
+"""An outsider observes a whole run: what it says is what the members did."""
+
+from statistics import mean
+
+import pytest
+from support.runs import AUDITED, NO_AUDITS, events_of, member, until_round
+
+from troth_cli.observe.observer import Observer, ObserverSettings
+from troth_client.transport.memory import memory_transport
+from troth_coordinator.rules.phase import Phase
+
+SECONDS = 20.0
+ONCE = ObserverSettings(follows=False)
+
+
+async def observed(run, settings=ONCE, name="outsider"):
+    """One look at a run, with all headers that members serve."""
+    transport = memory_transport(run.network, name, listens=False)
+    async with Observer(run.client, run.at.run, settings, transport=transport) as observer:
+        await observer.settle(SECONDS)
+        return observer.latest()
+
+
+def mean_of(run, round_):
+    """The mean loss of the payloads that a round included, as their trainers measured it."""
+    (closed,) = [
+        one for one in run.members[0].events.named("round_closed") if one["round"] == round_
+    ]
+    losses = {
+        one.index: event["loss_micro"]
+        for one in run.members
+        for event in one.events.named("trained")
+        if event["round"] == round_
+    }
+    return round(mean(losses[index] for index in closed["included"]))
+
+
+async def test_the_loss_of_each_round_is_the_mean_of_what_the_included_trainers_measured(
+    run_factory,
+):
+    run = await run_factory.start(6, names="ada bob cyd", **NO_AUDITS)
+    await until_round(run, 4, Phase.ATTEST)
+    seen = await observed(run)
+    await run.finish()
+    assert [one.chain.round for one in seen.rounds] == [0, 1, 2, 3]
+    for one in seen.rounds:
+        assert one.mean_loss_micro == mean_of(run, one.chain.round)
+        assert one.loss.num_known == one.chain.num_included == 3
+        assert one.loss.num_odd == 0
+    assert seen.run.round == 4
+    assert seen.first_round == 0
+    assert {one.last_loss_round for one in seen.participants} == {3}
+    assert {one.num_included for one in seen.participants} == {4}
+    assert seen.time_left.num_rounds == 2
+    assert seen.time_left.num_measured == 4
+    assert (
+        0
+        < seen.time_left.slots
+        <= 2
+        * max(
+            after.chain.open_slot - before.chain.open_slot
+            for before, after in zip(seen.rounds, seen.rounds[1:], strict=False)
+        )
+    )
+    assert seen.run.root_round == 0, "the program has stored no root yet"
+    assert seen.run.newest_root_round == 3
+    roots = [event["root"] for event in events_of(run, "ada", "round_closed")]
+    assert seen.run.newest_root == roots[2], "of the weights that round 3 began with"
+
+
+async def test_a_finished_run_shows_its_members_as_finished_and_no_time_left(run_factory):
+    run = await run_factory.start(3, names="ada bob", **NO_AUDITS)
+    await run.finish()
+    seen = await observed(run)
+    assert seen.run.phase == "finished"
+    assert [one.status for one in seen.participants] == ["finished", "finished"]
+    assert seen.time_left.seconds == 0
+    assert seen.run.newest_root == seen.run.root
+    assert seen.run.newest_root_round == seen.run.root_round == 3
+    assert seen.warnings == ()
+    assert all(one.mean_loss_micro is None for one in seen.rounds), "nobody serves any more"
+    assert [one.loss.num_known for one in seen.rounds] == [0, 0, 0]
+
+
+async def test_headers_of_a_member_that_is_away_come_from_the_others(run_factory):
+    run = await run_factory.start(6, names="ada bob cyd dan", **NO_AUDITS)
+    await until_round(run, 3)
+    await run.stop(member(run, "ada"))
+    seen = await observed(run)
+    assert seen.rounds[0].loss.num_known == 4
+    assert seen.rounds[0].mean_loss_micro is not None
+
+
+async def test_audits_that_are_open_are_listed_and_members_are_counted_as_witnesses(run_factory):
+    run = await run_factory.start(8, names="ada bob cyd dan eve", **AUDITED)
+    await until_round(run, 4)
+    seen = await observed(run)
+    assert seen.run.num_audits == len(seen.cases) > 0
+    assert seen.run.num_eligible_witnesses == 5
+    assert [row["round"] for row in seen.to_json()["audits"]] == [one.key[0] for one in seen.cases]
+
+
+async def test_an_observer_follows_a_run_to_its_end(run_factory):
+    run = await run_factory.start(5, names="ada bob", **NO_AUDITS)
+    transport = memory_transport(run.network, "outsider", listens=False)
+    rounds = []
+    async with Observer(run.client, run.at.run, transport=transport) as observer:
+        while not observer.latest().run.is_finished:
+            if await observer.changed(SECONDS):
+                rounds.append(observer.latest().run.round)
+        last = observer.latest()
+    await run.finish()
+    assert rounds == sorted(rounds)
+    assert last.run.round == 5
+    assert [one.chain.round for one in last.rounds] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("rounds_from", [0, 2])
+async def test_the_json_form_has_only_the_rounds_that_were_asked_for(run_factory, rounds_from):
+    run = await run_factory.start(4, names="ada bob", **NO_AUDITS)
+    await until_round(run, 3)
+    values = (await observed(run)).to_json(rounds_from)
+    assert [one["round"] for one in values["rounds"]] == list(range(rounds_from, 3))
+    assert values["mean_loss_micro"] == values["rounds"][-1]["mean_loss_micro"]
