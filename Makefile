@@ -19,14 +19,16 @@ demo: $(VENV)/.train ## set everything up, then train a small model on an embedd
 	$(BIN)/troth demo
 
 test: $(VENV)/.dev judge ## set everything up, then run the tests
-	$(PYTEST) $(PARALLEL) -m "not nightly and not long" --ignore=tests/unit/attestation
+	$(PYTEST) $(PARALLEL) -m "not nightly and not long" $(JUDGE_TESTS:%=--ignore=%)
 
 long: $(VENV)/.dev ## the tests that make test leaves to make check, each marked with the reason
 	$(PYTEST) $(PARALLEL) -m "long and not nightly"
 
-# Who loses a stake is decided here: no line or branch without a test.
+# Who loses a stake is decided here: no line or branch without a test. What may be contested is
+# what the program accepts, so that test needs the program.
+JUDGE_TESTS := tests/unit/attestation tests/program/test_case_contestable.py
 judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
-	$(PYTEST) -q -n $(WORKERS) tests/unit/attestation -m "not long" --cov=troth_attestation --cov-branch --cov-fail-under=100 \
+	$(PYTEST) -q -n $(WORKERS) $(JUDGE_TESTS) -m "not long" --cov=troth_attestation --cov-branch --cov-fail-under=100 \
 		--cov-report=term-missing:skip-covered
 
 check: $(VENV)/.dev lint types layers budgets docs notebooks program-check rust test long ## all that CI runs

@@ -88,6 +88,8 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     states = [bench.folder / f"state-{name}" for name in ("a", "b")]
     plotted = bench.cli.json("plot", *states, "--out", bench.folder / "run.svg")
     assert plotted["rounds"] == 5
+    seen = bench.cli.json("plot", run, "--rpc", bench.rpc, "--out", bench.folder / "run.html")
+    assert seen["rounds"] == 5
     assert_watched(objects, lines, values["root"])
     pay_out_and_close(bench, run)
 

@@ -74,7 +74,7 @@ def _no_log(source: Path) -> EventLogError:
     if source.exists() and not source.is_dir():
         found = "something that is no file"
     return EventLogError(
-        f"{EVENTS_FILE} of a participant, or a folder that holds some",
+        f"{EVENTS_FILE} of a participant, a folder that holds some, or the address of a run",
         found,
         "Name a state folder, like troth-state/RUN-OWNER, or the folder of a demo.",
         subject=str(source),

@@ -104,7 +104,7 @@ def _losses(axes: Axes, data: PlotData) -> None:
         points = zip(*data.validations, strict=True)
         axes.plot(*points, "D--", color=ORANGE, markersize=4, label="validation")
     if not data.losses and not data.validations:
-        _say(axes, "no loss in these logs")
+        _say(axes, "no loss is known")
 
 
 def _participation(axes: Axes, data: PlotData) -> None:
@@ -123,7 +123,7 @@ def _participation(axes: Axes, data: PlotData) -> None:
 def _bytes(axes: Axes, data: PlotData) -> None:
     axes.set_title("Bytes of the included payloads")
     if all(row.num_bytes is None for row in data.rounds):
-        _say(axes, "no payload size in these logs")
+        _say(axes, "only a participant's log tells the length of a payload")
         return
     _steps(axes, data.rounds, lambda row: row.num_bytes or 0, (BLUE, "-", "all payloads"))
     axes.set_ylim(bottom=0)
@@ -139,13 +139,14 @@ def _stakes(axes: Axes, data: PlotData) -> None:
         values = [stake / SOL for _, stake in line.points]
         style = DASHES[number % len(DASHES)]
         label = f"stake of {short_name(line.name)}" if is_named else None
-        axes.step(rounds, [*values, values[-1]], style, where="post", alpha=0.8, label=label)
+        (drawn,) = axes.step(rounds, [*values, values[-1]], style, where="post", label=label)
+        drawn.set(alpha=0.8, marker=_marker(line.points))
     if data.slashes:
         taken = [one.taken / SOL for one in data.slashes]
         rounds = [one.round for one in data.slashes]
         axes.plot(rounds, taken, "v", color=RED, label="taken by a conviction")
     if not data.stakes and not data.slashes:
-        _say(axes, "no stake and no slash in these logs")
+        _say(axes, "no stake and no slash is known")
 
 
 PANELS: Final[Sequence[Callable[[Axes, PlotData], None]]] = (

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from troth_client.telemetry.events import Event
 
+MICRO = 10**6
 MAX_NUMBER = 2**63 - 1
 """No round and no amount is larger: the chain keeps them in 64 bits."""
 
@@ -34,7 +35,7 @@ class RoundLine:
     def loss(self) -> float | None:
         """The mean training loss in nats; of the participants whose logs are here, at worst."""
         if self.mean_loss is not None:
-            return self.mean_loss / 10**6
+            return self.mean_loss / MICRO
         return _mean_nats(self.losses)
 
     @property
@@ -77,7 +78,7 @@ def whole_of(event: Event, key: str) -> int | None:
 
 
 def _mean_nats(micro: dict[str, int]) -> float | None:
-    return sum(micro.values()) / len(micro) / 10**6 if micro else None
+    return sum(micro.values()) / len(micro) / MICRO if micro else None
 
 
 def _trained(_history: History, line: RoundLine, peer: str, event: Event) -> None:

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from troth_client.telemetry.events import Event
-from troth_client.telemetry.history import whole_of
-
-MICRO = 10**6
+from troth_client.telemetry.history import MICRO, whole_of
 
 
 class Quantity(Enum):

@@ -8,9 +8,14 @@ from xml.dom.minidom import parseString
 import pytest
 from support.cli import process
 from support.event_logs import STAKE, TAKEN, rounds_of, write_demo, write_log
+from support.observations import observation
 
+from troth_attestation.slashing import Fault
+from troth_audit.slashes import Slash as CaseSlash
+from troth_cli.errors import EventLogError
 from troth_cli.plot.collect import collect, find_logs
 from troth_cli.plot.data import RoundRow, Slash
+from troth_cli.plot.observed import of_observation
 from troth_client.telemetry.event_log import Rotation
 
 EVIL = "_<script>alert(1)</script>$\\frac{1}\x1b[31m\u202e&\"' 漢"
@@ -35,6 +40,22 @@ def test_the_numbers_are_those_of_all_logs_in_a_folder(tmp_path):
     stakes = {line.name: line.points for line in data.stakes}
     assert dict(stakes["trainer-0"]) == {0: STAKE}
     assert dict(stakes["free-rider"]) == {0: STAKE, 3: STAKE - TAKEN}
+
+
+def test_an_observed_run_has_the_same_numbers():
+    taken = CaseSlash(1, 2, Fault.WORK, TAKEN, 0, None, None, is_paid_out=True)
+    seen = observation(num_rounds=3, slashes=(taken,))
+    data = of_observation(seen)
+    assert dict(data.losses) == {0: 5.0, 1: 4.0, 2: 3.0}
+    assert data.rounds[2] == RoundRow(2, 3.0, None, 4, 4, None, False)
+    assert data.slashes == (Slash(1, seen.participants[2].owner, TAKEN),)
+    assert [line.points[0][0] for line in data.stakes] == [2, 2, 2, 2]
+
+
+def test_an_observed_run_without_a_round_is_refused():
+    with pytest.raises(EventLogError) as caught:
+        of_observation(observation(num_rounds=0))
+    assert "none: its phase is" in caught.value.found
 
 
 def test_the_mean_of_all_headers_is_better_than_the_losses_at_hand(tmp_path):
