@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.mistake_list import MISTAKES  # noqa: E402
-from support.mistakes import PAGE, page, workplace  # noqa: E402
+from support.mistakes import PAGE, own_words, page, workplace  # noqa: E402
 
 
 def main() -> int:
@@ -30,7 +30,7 @@ def main() -> int:
     if not options.check:
         PAGE.write_text(fresh)
         return 0
-    if PAGE.is_file() and PAGE.read_text() == fresh:
+    if PAGE.is_file() and own_words(PAGE.read_text()) == own_words(fresh):
         return 0
     print(f"{PAGE.name} is stale: run python scripts/gen/mistakes.py")
     return 1

@@ -13,24 +13,32 @@ PREPARE = "data prepare --text notes.txt"
 CASE = "--round 0 --target 0"
 
 Told = tuple[str, str] | tuple[str, str, int]
-"""Title, command, and the exit code if it is not 1."""
+"""Title, command, and the exit code if it is not 1. A star behind the title: see `Mistake`."""
 
 _WORDS: tuple[Told, ...] = (
-    ("a command that does not exist", "staus RUN", 2),
-    ("an option that does not exist", "status RUN --wach", 2),
-    ("an argument forgotten", "run show", 2),
+    ("a command that does not exist *", "staus RUN", 2),
+    ("an option that does not exist *", "status RUN --wach", 2),
+    ("an argument forgotten *", "run show", 2),
     ("an option forgotten", "run pause RUN", 2),
-    ("a number that is none", "checkpoint show RUN --round newest", 2),
+    ("a number that is none *", "checkpoint show RUN --round newest", 2),
 )
 _CHAIN: tuple[Told, ...] = (
-    ("a node that is not there", "status RUN --rpc http://127.0.0.1:9"),
+    ("a node that is not there *", "status RUN --rpc http://127.0.0.1:9"),
     ("an address of a node without http", "status RUN --rpc 127.0.0.1"),
-    ("an empty address of a node", "status RUN --rpc ''", 2),
+    ("the websocket of a node instead of its JSON-RPC", "status RUN --rpc http://127.0.0.1:8900"),
+    ("the address of a websocket", "status RUN --rpc ws://127.0.0.1:8900"),
+    ("an empty address of a node *", "status RUN --rpc ''", 2),
     ("an address that is none", "status nonsense"),
     ("the address of a key instead of a run", "run show OWNER_ADDRESS"),
     ("a run that is not on this chain", "run show BROKE_ADDRESS"),
+    ("a program that is not on this chain", "status RUN --program-id BROKE_ADDRESS"),
+    ("a program that is another one", "status RUN --program-id OWNER_ADDRESS"),
+    ("an address that was cut off", "program show 11111111"),
+    ("a picture of a log that is missing", "plot none.jsonl --out run.svg"),
     ("an airdrop to something that is no address", "localnet airdrop nobody 1"),
     ("an airdrop of words", "localnet airdrop OWNER_ADDRESS much"),
+    ("an airdrop below zero", "localnet airdrop OWNER_ADDRESS -5"),
+    ("an airdrop to a file without a key", "localnet airdrop garbage.json 1"),
 )
 _KEYS: tuple[Told, ...] = (
     ("a new key over an old one", "keys new owner.json"),
@@ -41,11 +49,15 @@ _KEYS: tuple[Told, ...] = (
 )
 _CONFIG: tuple[Told, ...] = (
     ("a config file that is missing", "run economics --config none.toml"),
-    ("a config file that is no TOML", "run economics --config broken.toml"),
+    ("a preset that does not exist", "run init --preset huge --out new.toml"),
+    ("a config file that is no TOML *", "run economics --config broken.toml"),
     ("a key with a slip in a config file", "run economics --config typo.toml"),
-    ("an option with a slip in a config file", "run economics --config option.toml"),
     ("a setting without a value", "run economics --set schedule.rounds"),
     ("a setting with a slip", "run economics --set schedule.round=3"),
+    ("a learning rate in words", "run economics --set schedule.lr=fast"),
+    ("a learning rate as if its integer were it", "run economics --set schedule.lr_nano=0.003"),
+    ("a learning rate twice", "run economics --config twice.toml"),
+    ("an amount without a unit", "run economics --set chain.min_stake=lots"),
     ("a setting that is out of range", "run economics --set chain.capacity=1000"),
     ("settings that contradict each other", "run economics --set model.hidden_size=63"),
     ("an unknown preset", "run economics --set chain.preset=mainnet"),
@@ -107,7 +119,6 @@ _RUN: tuple[Told, ...] = (
 _JOIN: tuple[Told, ...] = (
     ("a role that does not exist", f"{JOIN} --role judge"),
     ("another data set than the run's", f"{JOIN.replace('data data', 'data full')}"),
-    ("another config than the run's", f"{JOIN.replace('run.toml', 'smoke.toml')}"),
     ("less than the least stake", f"{JOIN} --stake-sol 0.01"),
     ("a key that cannot pay the stake", f"{JOIN.replace('stranger', 'poor')}"),
     ("a device that does not exist", f"{JOIN.replace('cpu', 'tpu')}"),
@@ -131,7 +142,10 @@ _MEMBER: tuple[Told, ...] = (
     ("an address without http", "set-endpoint RUN --endpoint 203.0.113.7:9000 --key owner.json"),
 )
 _CASES: tuple[Told, ...] = (
-    ("a kind of case that does not exist", f"case open RUN {CASE} --kind magic --key stranger.json"),
+    (
+        "a kind of case that does not exist",
+        f"case open RUN {CASE} --kind magic --key stranger.json",
+    ),
     ("possession of nothing", f"case open RUN {CASE} --kind possession --key stranger.json"),
     ("a subject that the kind has not", f"case open RUN {CASE} --subject 1 --key stranger.json"),
     ("a case about a round that is not closed", f"case open RUN {CASE} --key stranger.json"),

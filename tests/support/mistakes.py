@@ -26,20 +26,27 @@ from troth_cli.main import run
 
 LOCAL = "http://127.0.0.1:8899"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "mistakes.md"
+SLOT_MILLISECONDS = 200
+"""So long that no waiting time of the run is over before the last mistake is made."""
+WEBSOCKET = "127.0.0.1:8900"
+_STARRED = re.compile(r"(\*\*.* \\\*\*\*\n\n```text\n(?:.*\n){3}  found ) .*")
 _ADDRESS = re.compile(r"\b[1-9A-HJ-NP-Za-km-z]{43,44}\b")
 _VARYING = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
-    (re.compile(r"127\.0\.0\.1:\d{4,5}"), "127.0.0.1:8899"),
+    (re.compile(r"127\.0\.0\.1:\d{5}"), "127.0.0.1:8899"),
     (re.compile(r"slot \d+"), "slot N"),
     (re.compile(r"\b\d+ slots?, about [\d.]+ \w+"), "N slots, about M minutes"),
 )
 _HEAD = """# Mistakes and their messages
 
-Each of these mistakes is made by a test, at a real chain with a real run. The test holds this page against what troth
-says: every error names what was expected, what was found, and what to do next. The exit code is 1 for a command that
-failed and 2 for one that was not understood. With `--json` the same parts come as one object.
+A test makes each of these mistakes, at a real chain with a real run, and holds this page against
+the answers. Every error names what was expected, what was found, and what to do next. The exit code
+is 1 for a command that failed and 2 for one that was not understood. With `--json` the same parts
+come as one object. A star ends a title where a library words what was found; its next version may
+use other words.
 
-Generated: run scripts/gen/mistakes.py instead of editing. Addresses stand here by the names of their files.
+Generated: run scripts/gen/mistakes.py instead of editing. Addresses appear as the names of their
+files.
 """
 
 
@@ -47,7 +54,9 @@ Generated: run scripts/gen/mistakes.py instead of editing. Addresses stand here 
 class Mistake:
     """A command line that is wrong; `title` says how, `subject` is its chapter.
 
-    RUN in the command stands for the address of the run, and X_ADDRESS for that of x.json.
+    RUN in the command stands for the address of the run, X_ADDRESS for that of x.json, and the port
+    8900 for the websocket's. A star ends the title where a library words what was found: its words
+    may change with its version, and the page stays right.
     """
 
     subject: str
@@ -84,6 +93,7 @@ class Workplace:
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
+        self._websocket = bench.launcher.ws_url.removeprefix("ws://")
         _write_files(bench.folder)
         for name, amount in (("authority", 10), ("stranger", 10), ("poor", 0.001), ("owner", 10)):
             bench.key(name, amount)
@@ -111,12 +121,13 @@ class Workplace:
         for address, name in self._names.items():
             place = name if name == "RUN" else f"{name}_ADDRESS"
             word = address if word == place else word
-        return word
+        return word.replace(WEBSOCKET, self._websocket)
 
     def _plain(self, text: str) -> str:
         for address, name in self._names.items():
             text = text.replace(address, name)
         text = text.replace(f"{self.bench.folder}/", "").replace(self.bench.rpc, LOCAL)
+        text = text.replace(self._websocket, WEBSOCKET)
         text = _ADDRESS.sub("ADDRESS", text)
         for pattern, instead in _VARYING:
             text = pattern.sub(instead, text)
@@ -136,7 +147,7 @@ def workplace(folder: Path) -> Iterator[Workplace]:
     """A new chain and a run on it, with files in a new folder."""
     place = folder / "work"
     place.mkdir()
-    launcher = start()
+    launcher = start(slot_milliseconds=SLOT_MILLISECONDS)
     try:
         yield Workplace(Bench(Redirected(), launcher, place, prepare_text(folder)))
     finally:
@@ -149,14 +160,20 @@ def page(answers: Sequence[tuple[Mistake, Answer]]) -> str:
     chapters = [
         "\n".join([f"\n## {subject}\n", *_sections(subject, answers)]) for subject in subjects
     ]
-    return _HEAD + "\n".join(chapters)
+    return _HEAD + "".join(chapters)
+
+
+def own_words(text: str) -> str:
+    """The page without the words of libraries."""
+    return _STARRED.sub(r"\1", text)
 
 
 def _sections(subject: str, answers: Sequence[tuple[Mistake, Answer]]) -> Iterator[str]:
     for mistake, answer in answers:
         if mistake.subject == subject:
             typed = f"$ troth {mistake.command}"
-            yield f"**{mistake.title}**\n\n```\n{typed}\n{answer.text}\n```\n"
+            title = mistake.title.replace("*", "\\*")
+            yield f"**{title}**\n\n```text\n{typed}\n{answer.text}\n```\n"
 
 
 def _write_files(folder: Path) -> None:
@@ -169,8 +186,8 @@ def _write_files(folder: Path) -> None:
         "short.json": "[1, 2, 3]",
         "halves.json": str(list(range(64))),
         "broken.toml": "[model\n",
+        "twice.toml": "[schedule]\nlr = 0.003\nlr_nano = 3_000_000\n",
         "typo.toml": "[schedule]\nround = 3\n",
-        "option.toml": "[cli]\nrcp = 'http://127.0.0.1:8899'\n",
         "taken.toml": "mine\n",
     }
     for name, text in texts.items():

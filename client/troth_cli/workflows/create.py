@@ -131,8 +131,8 @@ def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
                 key,
                 f"the data set to have {wanted}, as the settings say",
                 found,
-                "prepare the data with the same settings (troth data prepare --config), or change"
-                " the settings",
+                f"set {key} to {found}, or prepare the data with these settings (troth data"
+                " prepare --config)",
             )
     return settings.model_copy(update={"config": config.with_manifest(manifest.hash)})
 

@@ -139,7 +139,7 @@ def split_listen(text: str) -> tuple[str, int]:
         raise InputError(
             "HOST:PORT, like 0.0.0.0:7000",
             repr(text),
-            "Port 0 lets the system pick one.",
+            "Write a host and a port; port 0 lets the system pick one.",
             "--listen",
         )
     return host, int(port)

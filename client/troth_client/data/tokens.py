@@ -5,6 +5,7 @@ Next: prepare.py runs a source through a tokenizer.
 """
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Protocol
 
@@ -80,7 +81,7 @@ class FileTokenizer:
         except Exception as error:  # the library raises bare Exception for malformed files
             raise SourceError(
                 f"a tokenizer file of the `tokenizers` library at {file}",
-                str(error),
+                str(error) if _is_json(raw) else "text that is not JSON",
                 "Name a tokenizer.json, or leave the option out for one token a byte.",
             ) from error
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
@@ -115,6 +116,14 @@ class FileTokenizer:
         if piece.ends_document and self.entry.end_token is not None:
             ids.append(self.entry.end_token)
         return np.array(ids, np.uint32)
+
+
+def _is_json(raw: bytes) -> bool:
+    try:
+        json.loads(raw)
+    except ValueError:
+        return False
+    return True
 
 
 def kept_tokenizer(folder: Path, manifest: Manifest) -> Path | None:

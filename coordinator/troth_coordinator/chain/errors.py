@@ -3,6 +3,7 @@
     ChainError
     ├── ArtifactError              packaged IDL, layout or table missing, altered or not expressible
     ├── RpcError                   the node did not give a usable answer
+    │   ├── RpcAddressError        an address that is none of JSON-RPC
     │   ├── RpcUnreachableError    refused, reset, HTTP status, answer too large
     │   │   ├── RpcTimeoutError    no answer in time
     │   │   └── RpcLimitedError    too many requests, or a node that is not in sync
@@ -68,6 +69,19 @@ class PriorityPolicyError(ChainError):
 
 class RpcError(ChainError):
     """The node did not give a usable answer."""
+
+
+class RpcAddressError(RpcError):
+    """The address of a node does not begin with http:// or https://; nothing was asked."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            "address of a Solana RPC",
+            "one that begins with http:// or https://",
+            found,
+            "write it whole, like http://127.0.0.1:8899, or name a cluster: localhost, devnet,"
+            " testnet or mainnet-beta",
+        )
 
 
 class RpcUnreachableError(RpcError):
@@ -284,7 +298,7 @@ class ProgramRefusedError(TransactionError):
     ) -> None:
         super().__init__(
             "coordinator program",
-            "to accept the instruction",
+            "an instruction that the run allows now",
             f"{name} ({code}): {text}",
             next_step,
         )

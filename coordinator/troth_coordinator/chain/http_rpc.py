@@ -33,6 +33,7 @@ from troth_coordinator.chain.account_json import AccountsText
 from troth_coordinator.chain.errors import (
     ChainError,
     MalformedReplyError,
+    RpcAddressError,
     RpcTimeoutError,
     RpcUnreachableError,
 )
@@ -65,7 +66,8 @@ class HttpRpc:
 
     timeout_seconds bounds a whole request, also one that drips byte by byte. max_reply_bytes
     bounds an answer; more is refused while reading. Environment proxies are not used. Errors call
-    the node by `name`, its address by default: an address may hold a key.
+    the node by `name`, its address by default: an address may hold a key. Raises RpcAddressError
+    for an address without http.
     """
 
     def __init__(
@@ -76,6 +78,10 @@ class HttpRpc:
         max_reply_bytes: int = MAX_REPLY_BYTES,
         name: str = "",
     ) -> None:
+        if not url.lower().startswith(("http://", "https://")):
+            scheme, separator, _ = url.partition("://")
+            # The rest is not repeated: it may hold a key.
+            raise RpcAddressError(f"{scheme}://" if separator else "an address without either")
         self.url = url
         self.name = name or url
         self._timeout_seconds = timeout_seconds
