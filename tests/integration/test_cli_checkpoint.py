@@ -81,6 +81,7 @@ def test_weights_are_listed_shown_fetched_verified_and_exported(stored):
     verified(stored, folder)
     export = exported(stored, folder)
     logits_equal_those_of_transformers(export)
+    text_goes_in_and_comes_out(export)
     damaged_weights_are_named(stored, folder, export)
     weights_of_others_are_named(stored, folder)
     newcomer_is_told(stored)
@@ -211,11 +212,13 @@ def exported(stored, folder):
     out = stored.bench.folder / "model"
     command = ("checkpoint", "export", folder, "--out", out, "--rpc", stored.bench.rpc)
     values = stored.json(*command, "--data", stored.bench.data)
-    assert values["has_tokenizer"] is False, "a token is one byte"
+    assert values["has_tokenizer"] is True, "a token is one byte, and the export says so"
     assert sorted(one.name for one in out.iterdir()) == [
         "README.md",
         "config.json",
         "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
     ]
     card = (out / "README.md").read_text()
     assert values["root"] in card
@@ -249,6 +252,17 @@ def logits_equal_those_of_transformers(folder):
         expected, found = theirs(batch).logits, build(config, weights)(batch)
     assert expected.std() > 0.01
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=2e-5)
+
+
+def text_goes_in_and_comes_out(folder):
+    transformers = importlib.import_module("transformers")
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    asked = tokenizer("def ", return_tensors="pt")
+    assert asked["input_ids"].tolist() == [list(b"def ")]
+    made = model.generate(asked["input_ids"], max_new_tokens=8, do_sample=False)
+    assert tokenizer.decode(made[0]).startswith("def ")
+    assert made.shape == (1, 12)
 
 
 def damaged_weights_are_named(stored, folder, export):

@@ -14,12 +14,12 @@ from troth_client.checkpoint.exporting import CARD_FILE, Origin, export_state
 from troth_client.checkpoint.folder import remove
 from troth_client.data.manifest import TOKENIZER_FILE, load_manifest
 from troth_client.data.tokens import kept_tokenizer
-from troth_client.model.export import CONFIG_FILE, WEIGHTS_FILE
+from troth_client.model.export import CONFIG_FILE, TOKENIZER_CONFIG_FILE, WEIGHTS_FILE
 from troth_client.runtime.files import TEMPORARY_SUFFIX, FolderLock
 from troth_coordinator.rules.config import RunConfig
 
 LOCK_FILE: Final = "lock"
-_FILES: Final = (CARD_FILE, CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE)
+_FILES: Final = (CARD_FILE, CONFIG_FILE, TOKENIZER_CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE)
 
 
 def fetch_folder(out: Path, round_: int) -> Path:
@@ -56,19 +56,19 @@ def check_paths(out: Path, tokenizer: Path | None) -> None:
         raise _in_the_way(out, f"{strange[0]} in it")
 
 
-def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> Path | None:
-    """Return the tokenizer to put beside the weights; None if none is known, or a token is a byte.
+def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> bytes | None:
+    """Return the tokenizer.json to put beside the weights; None if none is known.
 
     Raises InputError if the file of the data set is not the one that its manifest names, and
     ManifestError for another data set than the run's.
     """
     if file is not None:
-        return file
+        return file.read_bytes()
     if data is None:
         return None
     manifest = load_manifest(data, config.manifest_digest())
     found = kept_tokenizer(data, manifest)
-    if found is None and manifest.tokenizer.kind != "bytes":
+    if found is None:
         raise InputError(
             f"{TOKENIZER_FILE} with the hash that the data set names",
             "a missing or another file",
@@ -78,7 +78,7 @@ def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> P
     return found
 
 
-def write_export(verified: Verified, out: Path, tokenizer: Path | None) -> Origin:
+def write_export(verified: Verified, out: Path, tokenizer: bytes | None) -> Origin:
     """Write the export of weights that the chain names, and return their origin.
 
     Raises FolderInUseError, DiskFullError.
@@ -87,7 +87,8 @@ def write_export(verified: Verified, out: Path, tokenizer: Path | None) -> Origi
     with FolderLock(out, LOCK_FILE):
         export_state(out, origin, verified.weights, tokenizer)
         if tokenizer is None:
-            (out / TOKENIZER_FILE).unlink(missing_ok=True)  # of an export that this one replaces
+            for name in (TOKENIZER_FILE, TOKENIZER_CONFIG_FILE):  # of an export that is replaced
+                (out / name).unlink(missing_ok=True)
         (out / LOCK_FILE).unlink(missing_ok=True)
     return origin
 

@@ -80,8 +80,8 @@ def config_in(facts: Mapping[str, str], path: Path) -> RunConfig | None:
         ) from error
 
 
-def export_state(folder: Path, origin: Origin, weights: Arrays, tokenizer: Path | None) -> None:
-    """Write config.json, model.safetensors, README.md and perhaps tokenizer.json into a folder.
+def export_state(folder: Path, origin: Origin, weights: Arrays, tokenizer: bytes | None) -> None:
+    """Write config.json, model.safetensors, README.md and perhaps a tokenizer into a folder.
 
     Raises WeightNamesError, WeightShapeError, DiskFullError.
     """
@@ -113,9 +113,7 @@ def model_card(origin: Origin, num_parameters: int, *, has_tokenizer: bool) -> s
 
 
 _TOKENIZER: Final = "`tokenizer.json` is the tokenizer of the run's data set."
-_NO_TOKENIZER: Final = (
-    "No tokenizer is included. Unless the data set of the run names one, a token is one byte."
-)
+_NO_TOKENIZER: Final = "No tokenizer is included; the data set of the run names it."
 _CARD: Final = """\
 ---
 library_name: transformers
@@ -137,6 +135,7 @@ the root of the weights.
 
 ```
 AutoModelForCausalLM.from_pretrained("DIR")
+AutoTokenizer.from_pretrained("DIR")                 # where a tokenizer is included
 ```
 
 ## Check

@@ -6,6 +6,7 @@ Next: prepare.py runs a source through a tokenizer.
 
 import hashlib
 import json
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -126,13 +127,38 @@ def _is_json(raw: bytes) -> bool:
     return True
 
 
-def kept_tokenizer(folder: Path, manifest: Manifest) -> Path | None:
+def kept_tokenizer(folder: Path, manifest: Manifest) -> bytes | None:
     """Return the tokenizer.json of a data set; None unless the file there is the manifest's.
 
-    A data set of bytes has none.
+    A data set of bytes has no file: its tokenizer is written here.
     """
+    if manifest.tokenizer.kind == "bytes":
+        return byte_tokenizer_json()
     path = folder / TOKENIZER_FILE
-    if manifest.tokenizer.kind == "bytes" or not path.is_file():
+    if not path.is_file():
         return None
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    return path if found == manifest.tokenizer.sha256 else None
+    raw = path.read_bytes()
+    return raw if hashlib.sha256(raw).hexdigest() == manifest.tokenizer.sha256 else None
+
+
+def byte_tokenizer_json() -> bytes:
+    """Return ByteTokenizer as a file of the `tokenizers` library, for those who use the model.
+
+    The library writes a byte as a letter that can be printed. Its vocabulary gives each of the 256
+    letters the value of its byte, and it merges none.
+    """
+    from tokenizers import Tokenizer as LibraryTokenizer  # noqa: PLC0415  slow to import
+    from tokenizers import decoders, models, pre_tokenizers  # noqa: PLC0415  as above
+
+    vocabulary = {letter: byte for byte, letter in enumerate(_letters())}
+    made = LibraryTokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    made.decoder = decoders.ByteLevel()
+    return made.to_str().encode()
+
+
+def _letters() -> list[str]:
+    """Return the letter of each byte in `tokenizers`: Latin-1 where it prints, else 256 and up."""
+    prints = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = count(0x100)
+    return [chr(byte if byte in prints else next(others)) for byte in range(256)]

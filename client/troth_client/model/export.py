@@ -24,6 +24,9 @@ from troth_coordinator.rules.config import ModelSection
 WEIGHTS_FILE = "model.safetensors"
 CONFIG_FILE = "config.json"
 TOKENIZER_FILE = "tokenizer.json"
+TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
+_TOKENIZER_CONFIG = b'{"tokenizer_class": "PreTrainedTokenizerFast"}\n'
+"""Without it, AutoTokenizer expects the tokenizer that the first Llama models had."""
 _MODEL_KEY = "troth_model"
 _MAX_HEAD_BYTES = 100_000_000
 
@@ -35,11 +38,12 @@ def export(
     config: ModelSection,
     weights: Arrays,
     facts: Mapping[str, str] | None = None,
-    tokenizer_file: Path | None = None,
+    tokenizer: bytes | None = None,
 ) -> None:
     """Write the weights (canonical names, fp32) so that `LlamaForCausalLM.from_pretrained` works.
 
-    `facts` (run, round, state root as text) are kept in the header of the weights file. Raises
+    `facts` (run, round, state root as text) are kept in the header of the weights file;
+    `tokenizer` is a tokenizer.json, which `AutoTokenizer.from_pretrained` then finds. Raises
     WeightNamesError, WeightShapeError, DiskFullError.
     """
     check_shapes(config, {name: value.shape for name, value in weights.items()})
@@ -51,8 +55,9 @@ def export(
     metadata = {"format": "pt", _MODEL_KEY: model, **(facts or {})}
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(folder / WEIGHTS_FILE, [save(tensors, metadata)])
-    if tokenizer_file is not None:
-        atomic_write(folder / TOKENIZER_FILE, [tokenizer_file.read_bytes()])
+    if tokenizer is not None:
+        atomic_write(folder / TOKENIZER_FILE, [tokenizer])
+        atomic_write(folder / TOKENIZER_CONFIG_FILE, [_TOKENIZER_CONFIG])
     text = json.dumps(transformers_config(config), indent=2, sort_keys=True)
     atomic_write(folder / CONFIG_FILE, [text.encode(), b"\n"])
 

@@ -62,8 +62,8 @@ def _origin(member: Member, settings: ParticipantSettings) -> Origin:
     )
 
 
-def _tokenizer(settings: ParticipantSettings) -> Path | None:
-    """Return the tokenizer of the data set; None if it is not there any more, or a token a byte."""
+def _tokenizer(settings: ParticipantSettings) -> bytes | None:
+    """Return the tokenizer of the data set; None if it is not there any more."""
     try:
         manifest = load_manifest(settings.data, settings.config.manifest_digest())
         return kept_tokenizer(settings.data, manifest)

@@ -21,7 +21,7 @@ from troth_client.checkpoint.folder import write_weights
 from troth_client.checkpoint.weights_file import WeightsFile
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.sources import text_source
-from troth_client.data.tokens import ByteTokenizer, kept_tokenizer
+from troth_client.data.tokens import ByteTokenizer, byte_tokenizer_json, kept_tokenizer
 from troth_client.model.export import WEIGHTS_FILE
 from troth_client.model.init import initial_weights
 from troth_coordinator.rules.config import DataSection, RunConfig
@@ -98,13 +98,13 @@ def test_only_the_tokenizer_that_the_data_set_names_is_kept(tmp_path):
     options = PrepareOptions(sequence_tokens=8, validation_ppm=100_000)
     out = tmp_path / "set"
     manifest = prepare(out, source, Words(tmp_path / "words.json"), options)
-    assert kept_tokenizer(out, manifest) == out / "tokenizer.json"
+    assert kept_tokenizer(out, manifest) == (out / "tokenizer.json").read_bytes()
     (out / "tokenizer.json").write_text("{ }")
     assert kept_tokenizer(out, manifest) is None
     (out / "tokenizer.json").unlink()
     assert kept_tokenizer(out, manifest) is None
     of_bytes = prepare(tmp_path / "bytes", source, ByteTokenizer(), options)
-    assert kept_tokenizer(tmp_path / "bytes", of_bytes) is None
+    assert kept_tokenizer(tmp_path / "bytes", of_bytes) == byte_tokenizer_json()
 
 
 def test_a_bare_file_is_no_source_of_an_export(tmp_path):

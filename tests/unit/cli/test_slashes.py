@@ -7,6 +7,7 @@ from solders.pubkey import Pubkey
 from troth_audit.cases import CaseFile
 from troth_audit.history import of_events
 from troth_audit.slashes import Fine, Slashes, slashes_of
+from troth_cli.slot_time import STATED
 from troth_cli.view.cases import case_blocks
 from troth_cli.view.slashes import slash_grids, slash_values
 from troth_coordinator.chain import event_types_audits as audit_events
@@ -45,7 +46,7 @@ def test_a_closed_conviction_is_read_from_its_events():
     assert case.money.is_paid is True
     assert {seat.index: seat.verdict for seat in case.seats} == dict.fromkeys((1, 2, 3, 4), 2)
     assert [juror.index for juror in case.jurors] == [1, 2, 3]
-    words = str(case_blocks(case, STORY))
+    words = str(case_blocks(case, STORY, 0, STATED))
     for part in ("convicted", "from stake", "from unvested", "burned", "CaseSettled"):
         assert part in words, part
 
@@ -60,7 +61,7 @@ def test_a_bond_is_followed_to_its_end():
     assert case.bond.posted == 100
     assert case.bond.spent == 40
     assert case.bond.burned == 30
-    assert "to the acquitted" in str(case_blocks(case, []))
+    assert "to the acquitted" in str(case_blocks(case, [], 0, STATED))
 
 
 def test_openings_withheld_from_the_jury_are_a_fine_and_no_conviction():
@@ -70,7 +71,7 @@ def test_openings_withheld_from_the_jury_are_a_fine_and_no_conviction():
     assert case.stage == "DECIDED"
     assert case.is_conviction is False
     assert case.money.taken == 0
-    assert "no openings" in str(case_blocks(case, []))
+    assert "no openings" in str(case_blocks(case, [], 0, STATED))
     (slash,) = slashes_of(Slashes((case,), (Fine(7, 5, 5, "P5", 20, 0, 20),), ()))
     assert slash.fault.value == "P5"
     assert slash.taken == 20
