@@ -67,7 +67,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Answer:
-    """What troth said: the exit code, and stderr from the error on, without what varies."""
+    """The exit code, and stderr: `raw`, and from the error on without what varies."""
 
     code: int
     out: str

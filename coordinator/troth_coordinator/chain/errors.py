@@ -74,15 +74,6 @@ class RpcError(ChainError):
 class RpcAddressError(RpcError):
     """The address of a node does not begin with http:// or https://; nothing was asked."""
 
-    def __init__(self, found: str) -> None:
-        super().__init__(
-            "address of a Solana RPC",
-            "one that begins with http:// or https://",
-            found,
-            "write it whole, like http://127.0.0.1:8899, or name a cluster: localhost, devnet,"
-            " testnet or mainnet-beta",
-        )
-
 
 class RpcUnreachableError(RpcError):
     """No connection, a broken one, an HTTP error status, or more bytes than we accept."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -9,12 +10,15 @@ from solders.pubkey import Pubkey
 
 from troth_attestation.errors import AttestationError
 from troth_cli.failures import explain, show
+from troth_cli.refusals import STEPS
 from troth_client.errors import ClientError
+from troth_coordinator import artifacts
 from troth_coordinator.chain import errors as chain
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.rules.errors import ContradictionError, UnknownKeyError
 from troth_localnet.errors import PortInUseError
 
+COMMAND = re.compile(r"troth ((?:run |stake |case )?[a-z-]+)")
 ERRORS = [
     ClientError("this", "that", "do it"),
     ContradictionError("chain.ring", "this", 3, "do it"),
@@ -67,6 +71,23 @@ def test_a_text_of_a_stranger_cannot_steer_the_terminal(text, shown):
 def test_a_refusal_of_the_program_keeps_its_name():
     failure = explain(ERRORS[7])
     assert failure.extra == {"name": "JoinClosed", "code": 6000}
+
+
+def test_a_refusal_says_what_to_type_next():
+    failure = chain.ProgramRefusedError(
+        "NotPaused", 6049, "the run is not paused", "look it up", TransactionFailure("x")
+    )
+    assert explain(failure).next_step == STEPS["NotPaused"]
+    assert explain(ERRORS[7]).next_step == "join another"
+
+
+def test_steps_name_refusals_and_commands_that_there_are(cli):
+    names = {error["name"] for error in artifacts.read_json(artifacts.IDL)["errors"]}
+    assert sorted(STEPS.keys() - names) == []
+    typed = {match for step in STEPS.values() for match in COMMAND.findall(step)}
+    assert len(typed) > 8
+    for command in sorted(typed):
+        assert cli(*command.split(), "--help").code == 0, command
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), RuntimeError(), OSError("no file in it")])
