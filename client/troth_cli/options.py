@@ -159,7 +159,8 @@ class OfRun(Networked):
     """Options of commands about one run."""
 
     run_address: Annotated[
-        str, typer.Argument(metavar="RUN", help="The run's address.", show_default=False)
+        str,
+        typer.Argument(metavar="RUN", help="The run's address, or its file.", show_default=False),
     ]
 
 

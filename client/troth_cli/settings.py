@@ -12,7 +12,8 @@ Next: `options.py`, whose `--config` calls this before the other options are rea
 
 Keys are the options' names with underscores; `run_address` is the argument RUN. Relative paths
 count from the working directory, as they do in flags. Files are laid over each other from left to
-right, flags over them.
+right, flags over them. A file with the table [run] is a run's own, which names the run and no
+option (`run_file.py`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,12 +24,15 @@ import typer
 
 from troth_cli import tree
 from troth_cli.errors import SettingsError
+from troth_cli.run_file import RUN_TABLE, check_run_table
 
 if TYPE_CHECKING:
     from troth_coordinator.rules.settings import RunSettings
 
 SHARED_TABLE = "cli"
 COMMAND_TABLE = "command"
+_RUN = "run_address"
+_NOT_OF_SETTINGS = (SHARED_TABLE, COMMAND_TABLE, RUN_TABLE)
 _NOT_IN_FILES = frozenset({"config", "help", "install_completion", "show_completion"})
 
 Plain = Mapping[str, object]
@@ -43,7 +47,7 @@ def use_config_files(context: typer.Context, files: list[Path]) -> list[Path]:
     if files:
         values = _merged(files)
         _refuse_unknown_sections(values)
-        context.default_map = _defaults(context, values)
+        context.default_map = _run_of(context, files) | _defaults(context, values)
     return files
 
 
@@ -57,17 +61,12 @@ def run_settings(files: Iterable[Path], overrides: Sequence[str] = ()) -> "RunSe
     return settings_from(run_sections(files, overrides))
 
 
-def run_address_in(files: Iterable[Path]) -> str:
-    """Return the run that config files name for all commands, or ""."""
-    return str(_table(_merged(files), SHARED_TABLE).get("run_address", ""))
-
-
 def run_sections(files: Iterable[Path], overrides: Sequence[str] = ()) -> dict[str, object]:
     """Return the run's sections as they were written, without defaults; raises as above."""
     from troth_coordinator.config_files import override
     from troth_coordinator.rules.settings import merge
 
-    values = {k: v for k, v in _merged(files).items() if k not in (SHARED_TABLE, COMMAND_TABLE)}
+    values = {k: v for k, v in _merged(files).items() if k not in _NOT_OF_SETTINGS}
     layers = [values, *(override(key, text) for key, text in _pairs(overrides))]
     return merge(layers)
 
@@ -76,7 +75,11 @@ def _merged(files: Iterable[Path]) -> dict[str, object]:
     from troth_coordinator.config_files import read_toml
     from troth_coordinator.rules.settings import merge
 
-    return merge(read_toml(path) for path in files)
+    layers = []
+    for path in files:
+        layers.append(read_toml(path))
+        check_run_table(path, layers[-1])
+    return merge(layers)
 
 
 def _pairs(overrides: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -96,7 +99,7 @@ def _refuse_unknown_sections(values: Plain) -> None:
     from troth_coordinator.rules.params import ChainParams
     from troth_coordinator.rules.settings import Hints
 
-    outside = {SHARED_TABLE, COMMAND_TABLE, "chain", "hints"}
+    outside = {*_NOT_OF_SETTINGS, "chain", "hints"}
     for key in values:
         if key not in outside | RunConfig.model_fields.keys():
             raise unknown_key(key, outside | RunConfig.model_fields.keys())
@@ -104,6 +107,15 @@ def _refuse_unknown_sections(values: Plain) -> None:
     chain = {k: v for k, v in _table(values, "chain").items() if k != "preset"}
     refuse_unknown_keys(ChainParams, chain, "chain")
     refuse_unknown_keys(Hints, _table(values, "hints"), "hints")
+
+
+def _run_of(context: typer.Context, files: Iterable[Path]) -> dict[str, object]:
+    """Return the last run file as the argument RUN, for commands that have one."""
+    from troth_coordinator.config_files import read_toml
+
+    found = [str(path) for path in files if RUN_TABLE in read_toml(path)]
+    takes_run = _RUN in _names(tree.node_of(context))
+    return {_RUN: found[-1]} if found and takes_run else {}
 
 
 def _defaults(context: typer.Context, values: Plain) -> dict[str, object]:

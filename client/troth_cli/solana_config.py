@@ -52,15 +52,19 @@ def read_solana_config(home: Path) -> SolanaConfig | None:
     import yaml
 
     try:
-        values = yaml.safe_load(path.read_bytes())
+        # Every scalar is text: tags and merge keys of a broken file are not acted upon.
+        values = yaml.load(path.read_bytes(), Loader=yaml.BaseLoader)
     except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         found = getattr(error, "strerror", None) or getattr(error, "problem", None) or error
         raise _damaged(path, str(found).lower()) from error
     if not isinstance(values, Mapping):
         raise _damaged(path, f"YAML that holds a {type(values).__name__}, not keys and values")
     for name in (_RPC, _KEY):
-        if not isinstance(values.get(name, ""), str):
-            raise _damaged(path, f"{name} that is a {type(values[name]).__name__}, not text")
+        value = values.get(name, "")
+        if not isinstance(value, str):
+            raise _damaged(path, f"{name} that is a {type(value).__name__}, not text")
+        if not value.isprintable():
+            raise _damaged(path, f"{name} with characters that cannot be printed")
     return SolanaConfig(path, values.get(_RPC, "").strip(), values.get(_KEY, "").strip())
 
 

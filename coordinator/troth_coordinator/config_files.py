@@ -7,8 +7,9 @@ Next: `rules/settings.py`.
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Final
 
 from troth_coordinator.rules.errors import InvalidValueError
 from troth_coordinator.rules.settings import (
@@ -18,6 +19,9 @@ from troth_coordinator.rules.settings import (
     merge,
     settings_from,
 )
+
+_UNREADABLE: Final = (ValueError, RecursionError)
+"""What tomllib raises: also for a number of thousands of digits, and for nesting without end."""
 
 
 def load_config(
@@ -50,7 +54,7 @@ def override(key: str, value: object) -> Plain:
 
 def _parsed(path: Path) -> Plain:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=_exact)
     except FileNotFoundError as error:
         raise InvalidValueError(
             str(path),
@@ -62,7 +66,7 @@ def _parsed(path: Path) -> Plain:
         raise InvalidValueError(
             str(path), "a TOML file", "a folder", "name the file in it"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise InvalidValueError(str(path), "valid TOML", error, "correct the file") from error
 
 
@@ -77,6 +81,14 @@ def parse_value(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return tomllib.loads(f"value = {value}", parse_float=Decimal)["value"]
-    except tomllib.TOMLDecodeError:
+        return tomllib.loads(f"value = {value}", parse_float=_exact)["value"]
+    except _UNREADABLE:
         return value
+
+
+def _exact(text: str) -> Decimal:
+    """Return a number with all of its digits; NaN for an exponent that is beyond all use."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("NaN")

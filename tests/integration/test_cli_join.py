@@ -296,6 +296,8 @@ def test_the_config_or_data_of_another_run_is_refused(bench, tmp_path):
     alone = bench.cli.refused(*unbound)
     assert alone["kind"] == "RunFilesGoneError"
     assert alone["expected"] == "somebody who serves the run's config"
+    assert "its creator has it, run.toml" in alone["next_step"]
+    assert "--from URL" in alone["next_step"]
     others = prepare_text(tmp_path, "other words\n" * 20_000)
     arguments = changed(bench.join_arguments(run, "a"), data=others)
     assert bench.cli.refused(*arguments)["kind"] == "ManifestError"

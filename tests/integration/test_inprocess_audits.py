@@ -80,6 +80,8 @@ async def test_who_leaves_answers_for_its_work_and_its_seats_first(run_factory):
     view = await run.view()
     assert view.entries[emma.index].status == Status.LEFT
     assert phases(emma)[-1] != "FINISHED", "it did not stay longer than it had to"
+    (stayed,) = events_of(run, "emma", "staying")
+    assert 0 < stayed["slots"] <= 21, "a case may follow for twenty slots and the present one"
     await run.finish()
     since = {event.name for event in reported.events[left:] if is_about(event, emma.index)}
     assert since >= {"OpeningsPosted", "VerdictCommitted", "VerdictRevealed"}, since

@@ -1,11 +1,15 @@
 """The events of an account are read once each, while transactions come and nodes lack some."""
 
+from dataclasses import replace
+
 import pytest
 from support.faulty_rpc import Faults, FaultyRpc, always, first
 from support.runs import NO_AUDITS, until_round
 
 from troth_audit.newest import MOST_TRIES, NewestEvents
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import MalformedReplyError
+from troth_localnet.direct import DirectRpc
 
 PLENTY = 10_000
 
@@ -60,3 +64,19 @@ async def test_a_node_that_has_forgotten_its_transactions_is_not_asked_for_ever(
     for _ in range(4 * MOST_TRIES):
         await newest.read()
     assert faults.num_calls["forget"] == 4 * MOST_TRIES
+
+
+class Spoiler(DirectRpc):
+    """A node that cuts the last bytes off each inner call."""
+
+    async def transaction(self, signature):
+        found = await super().transaction(signature)
+        calls = [replace(call, data=call.data[:-3]) for call in found.inner_calls]
+        return replace(found, inner_calls=tuple(calls))
+
+
+async def test_events_that_a_node_cut_are_a_bad_answer_of_that_node(run):
+    """Threat T62. Who watches a run goes on after it: it is no error of an installation."""
+    newest = NewestEvents(CoordinatorClient(Spoiler(run.chain)), run.at.run, PLENTY)
+    with pytest.raises(MalformedReplyError, match="getTransaction"):
+        await newest.read()

@@ -88,7 +88,10 @@ class VerifyOptions(Networked):
         ),
     ]
     run_address: Annotated[
-        str, typer.Option("--run", metavar="RUN", help="The run, if the files do not name it.")
+        str,
+        typer.Option(
+            "--run", metavar="RUN", help="The run or its file, if the weights do not name it."
+        ),
     ] = ""
     round: Annotated[
         Optional[int],  # noqa: UP045  typer reads it at run time
@@ -104,7 +107,7 @@ class ExportOptions(Networked):
         str,
         typer.Argument(
             metavar="RUN|DIR",
-            help="A run's address, or the folder of a checkpoint.",
+            help="A run's address, or its file, or the folder of a checkpoint.",
             show_default=False,
         ),
     ]
@@ -147,7 +150,7 @@ def list_(options: OfRun, output: Output) -> None:
 
 @command(GROUP, "show", ShowOptions)
 def show(options: ShowOptions, output: Output) -> None:
-    """Show one checkpoint and who announced it; with the run's --config also its size in bytes."""
+    """Show one checkpoint and who announced it; with the run's file also its size in bytes."""
     from troth_attestation.pieces import tensor_bytes
     from troth_cli.connection import connect, run_async
     from troth_cli.view import checkpoint as view
@@ -175,7 +178,7 @@ def show(options: ShowOptions, output: Output) -> None:
 def fetch(options: FetchOptions, output: Output) -> None:
     """Fetch a checkpoint from the members of a run, each piece checked under the root on chain.
 
-    Without --config the run's config comes from them as well. Nobody has to be trusted: a wrong
+    Without the run's file its config comes from them as well. Nobody has to be trusted: a wrong
     piece is refused, and another member is asked for it. After an interruption the same command
     goes on with what is there. This command serves nothing and needs no key.
     """

@@ -203,8 +203,8 @@ def fetch(options: FetchOptions, output: Output) -> None:
 def push(options: PushOptions, output: Output) -> None:
     """Offer config, manifest, tokenizer and shards of a run to hubs and servers that want them.
 
-    Give the run's config file with --config. A holder takes what the run names and it lacks. The
-    exit code is 0 only if each of them could be reached.
+    Name the run by its file, or give that with --config. A holder takes what the run names and it
+    lacks. The exit code is 0 only if each of them could be reached.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.settings import run_settings

@@ -6,24 +6,12 @@ Next: `../workflows/doctor.py`.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import Annotated, Optional
 
 import typer
 
 from troth_cli.options import Hubs, Networked, command
-from troth_cli.settings import use_config_files
 from troth_cli.view.output import Output
-
-if TYPE_CHECKING:
-    from solders.pubkey import Pubkey
-
-
-def _take_file(context: typer.Context, text: str) -> str:
-    """Make a file that is named in place of RUN the defaults of the other options."""
-    path = Path(text)
-    if text and path.is_file():
-        use_config_files(context, [path])
-    return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +22,7 @@ class DoctorOptions(Networked):
         str,
         typer.Argument(
             metavar="RUN",
-            is_eager=True,
-            callback=_take_file,
-            help="The run's address, or its config file; without it, only what needs no run.",
+            help="The run's address, or its file; without it, only what needs no run.",
             show_default=False,
         ),
     ] = ""
@@ -64,13 +50,14 @@ def doctor(options: DoctorOptions, output: Output) -> None:
 
     Asks the RPC node (latency, lag, limits, version, slots), looks at key, balance and disk, and
     tests the device. With RUN it also counts the rounds that the balance pays for. With the run's
-    config file it fetches a piece of the weights from each holder, and a payload from each hub. It
+    file it fetches a piece of the weights from each holder, and a payload from each hub. It
     times a payload and a judgement, and compares them with the run's windows and bounds.
 
     The exit code is 0 without a problem, 1 with one, 2 for options that cannot be understood.
     Nothing is sent to the chain.
     """
     from troth_cli.settings import run_settings
+    from troth_cli.view.amounts import address
     from troth_cli.view.checks import checks_grid
     from troth_cli.workflows.checks import rows_json
     from troth_cli.workflows.doctor import examine, has_problem
@@ -84,13 +71,12 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     except DeviceError as error:
         raise typer.BadParameter(str(error)) from error
     check_holders(options.hub)
-    files, run = _named(options)
     rows = examine(
         Question(
             rpc_urls=tuple(options.rpc),
             program=options.program,
-            run=run,
-            config=run_settings(files).config if files else None,
+            run=address(options.run_address, "RUN") if options.run_address else None,
+            config=run_settings(options.config).config if options.config else None,
             key=options.key,
             state=options.state,
             device=options.device,
@@ -102,19 +88,3 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     output.result({"is_fine": is_fine, "checks": rows_json(rows)}, checks_grid(rows))
     if not is_fine:
         raise typer.Exit(1)
-
-
-def _named(options: DoctorOptions) -> "tuple[list[Path], Pubkey | None]":
-    """Return the config files and the run; a file in place of RUN names both."""
-    from troth_cli.errors import InputError
-    from troth_cli.settings import run_address_in
-    from troth_cli.view.amounts import address
-
-    path = Path(options.run_address)
-    is_file = bool(options.run_address) and path.is_file()
-    files = [path, *options.config] if is_file else list(options.config)
-    text = run_address_in(files) if is_file else options.run_address
-    try:
-        return files, address(text, "RUN") if text else None
-    except InputError as error:
-        raise typer.BadParameter(f"{error} Or name the run's config file.") from error

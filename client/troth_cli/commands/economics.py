@@ -41,7 +41,9 @@ class EconomicsOptions(Networked):
     run_address: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", help="Take defaults from this run on chain.", show_default=False
+            metavar="RUN",
+            help="The run's address, or its file: take defaults from this run on chain.",
+            show_default=False,
         ),
     ] = ""
     settings: Settings = field(default_factory=list)

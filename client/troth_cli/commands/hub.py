@@ -22,7 +22,9 @@ _GB = 10**9
 class HubOptions(Networked):
     """Options of `troth hub`."""
 
-    run_address: Annotated[str, typer.Option("--run", metavar="RUN", help="The run's address.")]
+    run_address: Annotated[
+        str, typer.Option("--run", metavar="RUN", help="The run's address, or its file.")
+    ]
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where members reach this hub.")
     ]

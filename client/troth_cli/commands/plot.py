@@ -33,9 +33,9 @@ class PlotOptions(Networked):
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOURCE",
-            help="Event logs, folders that hold some (a state folder, the folder of a demo), or the"
-            " address of a run.",
+            metavar="RUN|LOG",
+            help="A run's address, or its file; or event logs, and folders that hold some: a state"
+            " folder, the folder of a demo.",
             show_default=False,
         ),
     ]
@@ -56,7 +56,7 @@ def plot(options: PlotOptions, output: Output) -> None:
 
     An .svg is the picture alone. An .html is a page with the numbers as tables: it needs no script
     and loads nothing. Older files beside a log are read too. Name the logs of several participants
-    of one run, and their means and counts are shown. Of an address, the chain and the headers that
+    of one run, and their means and counts are shown. Of a run, the chain and the headers that
     members serve are read; a length of payloads and earlier stakes stand in logs alone.
     """
     _check(options.out)

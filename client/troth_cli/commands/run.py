@@ -18,6 +18,7 @@ from troth_cli.view.amounts import address, lamports, sol
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
+    from troth_cli.run_file import Place
     from troth_coordinator.chain.client import ConfirmedTransaction
     from troth_coordinator.chain.operations import Authority
 
@@ -70,7 +71,7 @@ class CreateOptions(Networked):
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Config file for those who join; else run-ADDRESS.toml here.",
+            help="The run's file, for those who join; else run.toml here.",
         ),
     ] = None
     dry_run: Annotated[
@@ -113,7 +114,7 @@ class UpdateOptions(AsAuthority):
 
 @command(GROUP, "create", CreateOptions)
 def create(options: CreateOptions, output: Output) -> None:
-    """Create a run on chain and write the config file for those who join.
+    """Create a run on chain and write its file, for those who join and for other commands.
 
     The settings come from --config files and --set. Repeating the same command completes an
     interrupted creation and creates nothing twice. --dry-run shows the costs, the windows and what
@@ -140,13 +141,14 @@ def create(options: CreateOptions, output: Output) -> None:
     settings = creation.bind(settings, manifest)
     for warning in creation.warnings(settings, manifest):
         output.warn(warning)
+    out = options.out or Path("run.toml")
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
             output.note("Computing the first weights and their root.")
             planned = creation.plan(settings, key, council, options.name, options.program)
-            out = options.out or Path(f"run-{str(planned.run)[:8]}.toml")
-            text = run_file_text(str(planned.run), settings)
+            place = _place(options, out, str(planned.run), str(client.program_id))
+            text = run_file_text(place, settings)
             check_run_file(out, text)
             if options.dry_run:
                 slot = await slot_time(client.rpc)
@@ -156,12 +158,22 @@ def create(options: CreateOptions, output: Output) -> None:
             output.note(f"Creating run {planned.run}.")
             created = await creation.create(client, planned, fund)
         write_run_file(out, text)
+        if len(place.rpc) < len(options.rpc):
+            output.note(f"{out} names no RPC node whose address may hold your access key.")
         for warning in await publish_files(created.view, options.data, settings, options.push_to):
             output.warn(warning)
         values = view.created_values(created, settings, out)
         output.result(values, *view.created_blocks(created, out))
 
     run_async(work())
+
+
+def _place(options: CreateOptions, out: Path, run: str, program_id: str) -> "Place":
+    """Return what the run's file may tell others: no address that may hold an access key."""
+    from troth_cli.run_file import Place, data_beside, is_public_url
+
+    rpc = tuple(filter(is_public_url, options.rpc))
+    return Place(run, program_id, rpc, data_beside(out, options.data))
 
 
 @command(GROUP, "show", OfRun)

@@ -28,7 +28,8 @@ class TopUpOptions(AsOwner):
 
     # Arguments come in the order of a command's own fields.
     run_address: Annotated[
-        str, typer.Argument(metavar="RUN", help="The run's address.", show_default=False)
+        str,
+        typer.Argument(metavar="RUN", help="The run's address, or its file.", show_default=False),
     ]
     amount: Annotated[
         str, typer.Argument(metavar="SOL", help="How much to add.", show_default=False)

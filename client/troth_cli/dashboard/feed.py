@@ -18,6 +18,7 @@ from troth_cli.observe.record import Observation
 from troth_cli.view.output import Json
 from troth_coordinator.chain.addresses import audit_address, participant_address
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.rpc_health import node_name
 from troth_coordinator.rules.audit_view import AuditKind
 
 State = dict[str, Json]
@@ -92,12 +93,12 @@ class Feed:
     def _address(self, subject: str) -> Pubkey:
         program = self.client.program_id
         match subject.split("/"):
-            case ["participant", index] if index.isdecimal():
+            case ["participant", index] if _is_number(index):
                 owners = {one.index: one.owner for one in self.observer.latest().participants}
                 if int(index) in owners:
                     owner = Pubkey.from_string(owners[int(index)])
                     return participant_address(self.run, owner, program)
-            case ["audit", round_, target, kind] if round_.isdecimal() and target.isdecimal():
+            case ["audit", round_, target, kind] if _is_number(round_) and _is_number(target):
                 kinds = {one.name.lower(): int(one) for one in AuditKind}
                 if kind in kinds and int(target) < 64 and int(round_) < 2**32:
                     return audit_address(self.run, int(round_), int(target), kinds[kind], program)
@@ -108,7 +109,9 @@ class Feed:
     def _explorer(self, signature: str) -> str:
         if self.cluster is not None:
             return f"{_EXPLORER}{signature}?cluster={self.cluster}"
-        return f"{_EXPLORER}{signature}?cluster=custom&customUrl={quote(self.rpc_url, safe='')}"
+        # Path and query of a node's address may be a key: the explorer's site never sees them.
+        node = quote(node_name(self.rpc_url), safe="")
+        return f"{_EXPLORER}{signature}?cluster=custom&customUrl={node}"
 
     def _note_stakes(self, seen: Observation) -> None:
         """Keep the stakes at this round; the chain remembers only those of now."""
@@ -117,3 +120,7 @@ class Feed:
             self._stakes[seen.run.round] = {"round": seen.run.round, "stakes": stakes}
         while len(self._stakes) > MAX_STAKES:
             del self._stakes[min(self._stakes)]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 10

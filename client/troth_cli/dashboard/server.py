@@ -9,7 +9,8 @@ Next: `feed.py`.
     GET /api/transactions/SUBJECT    those of participant/INDEX or audit/ROUND/TARGET/KIND
 
 The server listens on loopback only. A page of another origin cannot read it: no CORS header is
-sent, and a request that names another host is refused (DNS rebinding).
+sent, and a request that names another host is refused (DNS rebinding). Such a page cannot keep it
+busy either: what a browser asks for on another page's behalf is refused.
 """
 
 import json
@@ -20,6 +21,7 @@ from typing import Final
 from aiohttp import web
 
 from troth_cli.dashboard.feed import Feed, UnknownSubjectError
+from troth_client.telemetry.loopback import names_loopback
 from troth_client.transport.errors import EndpointInUseError
 from troth_coordinator.chain.errors import ChainError
 
@@ -64,10 +66,12 @@ class DashboardServer:
                 web.get("/api/transactions/{subject:.+}", self._transactions),
             ]
         )
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False)
-        await self._runner.setup()
         # Open pages follow until they are closed: nobody waits for them at the end.
-        site = web.TCPSite(self._runner, HOST, self._port, shutdown_timeout=0.5)
+        self._runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, shutdown_timeout=0.5
+        )
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, HOST, self._port)
         try:
             await site.start()
         except OSError as error:
@@ -88,9 +92,13 @@ class DashboardServer:
 
     @web.middleware
     async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse other hosts, and give every answer the headers."""
-        if request.host not in (f"{HOST}:{self._port}", f"localhost:{self._port}"):
+        """Refuse other hosts and other pages, and give every answer the headers."""
+        if not names_loopback(request.host):
             return web.Response(status=421, text="This server answers for loopback only.\n")
+        # A browser says whose page asks. Who is no browser says nothing, and may ask.
+        site = request.headers.get("Sec-Fetch-Site", "none")
+        if request.path.startswith("/api/") and site not in ("none", "same-origin"):
+            return web.Response(status=403, text="This server answers its own page only.\n")
         answer = await handler(request)
         if not answer.prepared:
             answer.headers.update(_HEADERS)

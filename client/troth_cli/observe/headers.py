@@ -14,7 +14,7 @@ from troth_cli.observe.round_book import RoundBook
 from troth_client.errors import ClientError
 from troth_client.run_files.fetch import parse_config
 from troth_client.run_files.files import LIMITS
-from troth_client.telemetry.losses import round_loss
+from troth_client.telemetry.losses import is_sound, round_loss
 from troth_client.transport.base import BlobId, BlobKind, Transport
 from troth_client.transport.endpoint import is_store
 from troth_coordinator.rules import bitmap
@@ -24,6 +24,8 @@ MOST_TRIES: Final = 3
 RETRY_SECONDS: Final = 8.0
 """The second try comes so much later, the third twice as much."""
 MOST_CONFIG_HOLDERS: Final = 6
+MOST_WANTED: Final = 128
+"""Rounds that wait. Holders may be slower than rounds close, and serve no old round for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,16 @@ class HeaderReader:
         self._num_config_tries = 0
 
     def want(self, accounts: Iterable[RoundView]) -> None:
-        """Ask for the headers of these closed rounds, from the beginning."""
+        """Ask for the headers of these closed rounds, from the beginning; the oldest may go."""
         for account in accounts:
             self._wanted[account.round] = _Wanted(account)
+        for round_ in sorted(self._wanted)[:-MOST_WANTED]:
+            del self._wanted[round_]
+
+    @property
+    def num_wanted(self) -> int:
+        """How many rounds are still to be asked for."""
+        return len(self._wanted)
 
     def use_holders(self, endpoints: Mapping[int, str]) -> None:
         """Ask these members from now on, by index."""
@@ -89,14 +98,16 @@ class HeaderReader:
         round_ = one.account.round
         for index, loss in one.losses.items():
             known = self.last_losses.get(index)
-            if known is None or known[0] <= round_:
+            if is_sound(loss) and (known is None or known[0] <= round_):
                 self.last_losses[index] = (round_, loss)
         chain = closed_round(one.account)
         if chain is not None:
             self._book.put_loss(chain, round_loss(one.losses.values()))
-        self._wanted[round_] = one
-        if one.is_complete or one.num_tries >= MOST_TRIES:
-            del self._wanted[round_]
+        is_done = one.is_complete or one.num_tries >= MOST_TRIES
+        if is_done:
+            self._wanted.pop(round_, None)
+        elif round_ in self._wanted:
+            self._wanted[round_] = one
 
     def _next(self) -> _Wanted | None:
         now = self._clock()

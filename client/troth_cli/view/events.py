@@ -43,6 +43,7 @@ OF_A_PARTICIPANT: Final = frozenset(
         "stake_top_up_failed",
         "stop_requested",
         "owed",
+        "staying",
         "lagging",
         "recovering",
         "restoring",

@@ -113,6 +113,6 @@ def check_config(view: RunView, config: RunConfig) -> None:
         raise OtherRunError(
             f"the config with the hash {view.config_hash.hex()}",
             f"one with {found.hex()}",
-            "Name the config file that the run's creator handed out with --config.",
+            "Name the file that the run's creator handed out, run.toml, in place of its address.",
             f"run {Pubkey(view.address)}",
         )

@@ -6,7 +6,6 @@ Next: `troth_client/telemetry/tensorboard.py` and `metrics.py`; `take_part.py`, 
 """
 
 import contextlib
-import ipaddress
 import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ from typing import Final
 from troth_cli.errors import InputError
 from troth_cli.view.output import Output
 from troth_client.telemetry.events import EventSink
+from troth_client.telemetry.loopback import is_loopback
 
 TENSORBOARD: Final = "tensorboard"
-LOOPBACK: Final = "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     is_port = port.isdecimal() and port.isascii() and int(port) <= 65_535
-    if not is_port or not _is_loopback(host):
+    if not is_port or not is_loopback(host):
         raise InputError(
             "HOST:PORT on this machine, like 127.0.0.1:9100",
             repr(text),
@@ -83,13 +82,6 @@ def _address(text: str) -> tuple[str, int]:
             "--metrics",
         )
     return host, int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == LOOPBACK
 
 
 def _in_use(host: str, port: int, error: OSError) -> InputError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
+from troth_attestation.contestable import slots_left
 from troth_client.audit.duty import JUDGED, owed
 from troth_client.audit.push_openings import push_openings, sets_to_push, want_openings
 from troth_client.audit.show_openings import rounds_to_open, show_openings
@@ -150,6 +151,15 @@ async def is_needed(member: Member, view: NetworkView) -> bool:
         or bool(tracker.to_open(view))
         or _may_be_drawn(member, view)
     )
+
+
+def slots_of_cases(member: Member, view: NetworkView) -> int:
+    """Return for how many slots somebody may still open a case about a round, 0 if nobody may.
+
+    An audit or case that is open then lasts longer.
+    """
+    rounds = member.audits.tracker.open_to_cases(view)
+    return max((slots_left(view, round_) for round_ in rounds), default=0)
 
 
 async def owes(member: Member, view: NetworkView) -> bool:

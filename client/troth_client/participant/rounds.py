@@ -9,7 +9,7 @@ from collections import Counter
 from troth_client.member import Member
 from troth_client.network.errors import BarredError, LaggingError, ReplacedError, StoppedError
 from troth_client.network.watch import RPC_FAILURES, is_power_of_two
-from troth_client.participant.audits import is_needed, owes
+from troth_client.participant.audits import is_needed, owes, slots_of_cases
 from troth_client.participant.cooldown import vote_root
 from troth_client.participant.membership import (
     check_standing,
@@ -34,6 +34,7 @@ MOST_RECOVERIES = 2
 """How often a participant goes on from the same checkpoint before it gives up."""
 DISAGREEMENT_SLOTS = 25
 """How long a participant waits before it asks RPC nodes again that disagreed."""
+STAY = "audits and cases may still ask us for openings or verdicts"
 STRANGE_SLOTS = 2 * MAX_LAG_SLOTS
 """For so long every look must show that our place is taken or barred, before that is believed: an
 RPC node that lags shows a time before we joined."""
@@ -104,6 +105,7 @@ class _Phases:
         self._recovered: Counter[RoundIndex] = Counter()
         self._strange_slot: int | None = None
         self._is_ending = False
+        self._is_staying = False
         self.num_failures = 0
 
     async def turn(self) -> NetworkView | None:
@@ -142,14 +144,17 @@ class _Phases:
             # We still owe openings and verdicts for our time as a member.
             if not await owes(member, view):
                 return view
+            self._report_stay(view)
             await self._wait()
             return None
         if view.run.phase in OPEN:
             await self._round(view)
             return None
         await self._between_rounds(view)
-        if has_dispersed(view) and not await is_needed(member, view):
-            return view
+        if has_dispersed(view):
+            if not await is_needed(member, view):
+                return view
+            self._report_stay(view)
         await self._wait()
         return None
 
@@ -209,6 +214,14 @@ class _Phases:
             self._phase = run.phase
             self._member.chain.events.emit(
                 "phase", phase=run.phase.name, round=run.round, slot=view.slot
+            )
+
+    def _report_stay(self, view: NetworkView) -> None:
+        """Say once why we stay after the end, and for how long anybody may still open a case."""
+        if not self._is_staying:
+            self._is_staying = True
+            self._member.chain.events.emit(
+                "staying", reason=STAY, slots=slots_of_cases(self._member, view)
             )
 
     def _report_stake(self, view: NetworkView) -> None:

@@ -28,6 +28,8 @@ from troth_coordinator.errors import TrothError
 from troth_coordinator.rules.config import RunConfig
 
 EVENT = "fetching_data"
+_LATER = "Name somebody who has it with --from URL, or try again when members are there."
+_ITS_FILE = "Give the run's file instead of its address: its creator has it, run.toml."
 
 
 async def fetch_config(source: Source, folder: Path, config_hash: bytes) -> RunConfig:
@@ -47,7 +49,8 @@ async def fetch_config(source: Source, folder: Path, config_hash: bytes) -> RunC
 
 async def fetch_config_bytes(source: Source, config_hash: bytes) -> bytes:
     """Return the bytes with this hash, whatever they say. Raises RunFilesGoneError."""
-    return await _whole(source, BlobId(0, BlobKind.CONFIG, config_hash), "the run's config")
+    wanted = BlobId(0, BlobKind.CONFIG, config_hash)
+    return await _whole(source, wanted, "the run's config", f"{_ITS_FILE} {_LATER}")
 
 
 def parse_config(data: bytes) -> RunConfig:
@@ -110,14 +113,14 @@ async def fetch_shards(source: Source, data: DataFolder, shards: Iterable[ShardE
     return await fetch_each(source, goal, data.missing(chosen), data.put)
 
 
-async def _whole(source: Source, wanted: BlobId, what: str) -> bytes:
+async def _whole(source: Source, wanted: BlobId, what: str, step: str = _LATER) -> bytes:
     """Return a file of unknown size."""
     most = LIMITS[wanted.kind]
 
     async def attempt(holders: Sequence[str]) -> bytes:
         return await source.transport.fetch(wanted, holders, most, bytes)
 
-    data = await persist(source, _goal(what, most), attempt)
+    data = await persist(source, _goal(what, most, step), attempt)
     source.on_progress()
     return data
 
@@ -127,7 +130,6 @@ def _write(path: Path, data: bytes) -> None:
     atomic_write(path, [data])
 
 
-def _goal(what: str, num_bytes: int) -> Goal:
+def _goal(what: str, num_bytes: int, step: str = _LATER) -> Goal:
     gone: Callable[[str, str, str], RunFilesGoneError] = RunFilesGoneError
-    step = "Try again later, or name somebody who has it with --from."
     return Goal(what=what, total_bytes=num_bytes, gone=gone, next_step=step, event=EVENT)

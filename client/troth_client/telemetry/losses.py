@@ -31,9 +31,14 @@ class RoundLoss:
     num_odd: int = 0
 
 
+def is_sound(loss: int) -> bool:
+    """Tell whether a model can have such a loss, in micro-nats."""
+    return 0 <= loss <= MOST_MICRO
+
+
 def round_loss(losses: Collection[int]) -> RoundLoss:
     """Return mean and median, in micro-nats, of the losses that a trainer can have had."""
-    sound = [loss for loss in losses if 0 <= loss <= MOST_MICRO]
+    sound = [loss for loss in losses if is_sound(loss)]
     if not sound:
         return RoundLoss(num_known=len(losses), num_odd=len(losses))
     middle = median(sound)

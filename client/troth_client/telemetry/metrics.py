@@ -6,15 +6,28 @@ Next: `readings.py` for the numbers; `hub/metrics.py` for those of a hub.
 
 import threading
 import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Enum,
+    Gauge,
+    make_wsgi_app,
+    start_http_server,
+)
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.runtime.files import Closable
 from troth_client.telemetry.events import JsonValue
 from troth_client.telemetry.history import whole_of
+from troth_client.telemetry.loopback import names_loopback
 from troth_client.telemetry.readings import Quantity, Readings
 from troth_coordinator.rules.phase import Phase
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 NAMES = {
     Quantity.LOSS: "loss_nats",
@@ -50,6 +63,7 @@ class Metrics(Closable):
         }
         self._counts = _Counts(registry)
         self._server, self._thread = start_http_server(port, host, registry)
+        self._server.set_app(_of_this_machine(make_wsgi_app(registry)))
         self.port = self._server.server_port
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
@@ -65,6 +79,18 @@ class Metrics(Closable):
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def _of_this_machine(app: "WSGIApplication") -> "WSGIApplication":
+    """Return the app, for requests that name this machine: a page elsewhere reads nothing here."""
+
+    def checked(request: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
+        if names_loopback(request.get("HTTP_HOST", "")):
+            return app(request, start)
+        start("421 Misdirected Request", [("Content-Type", "text/plain")])
+        return [b"This server answers for loopback only.\n"]
+
+    return checked
 
 
 class _Counts:

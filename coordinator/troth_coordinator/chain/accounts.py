@@ -23,6 +23,7 @@ from troth_coordinator.chain.errors import (
     AccountTypeError,
     AccountValueError,
     AccountVersionError,
+    ArtifactError,
 )
 from troth_coordinator.chain.layouts import ProgramLayout, program_layout
 from troth_coordinator.chain.rpc import Account
@@ -39,6 +40,7 @@ from troth_coordinator.rules.view import (
     TicketView,
 )
 
+_ASK_ANOTHER = "ask another RPC node, or install the troth release that matches the program"
 REMEMBERED_ACCOUNTS, REMEMBERED_AUDITS = 32, 256
 """A client that waits for a change reads the same bytes repeatedly: they are decoded once."""
 
@@ -80,8 +82,7 @@ class AccountReader:
 
     def participant(self, address: Pubkey, account: Account) -> ParticipantView:
         """Decode a Participant account."""
-        self._checked("Participant", address, account)
-        decoded = self._codec.decode_account("Participant", account.data)
+        decoded = self._decoded("Participant", address, account)
         values = _attributes(decoded, ParticipantView)
         tickets = tuple(TicketView(**ticket) for ticket in values["tickets"])
         record: dict[str, Any] = {n: _plain(value) for n, value in values["record"].items()}
@@ -89,8 +90,7 @@ class AccountReader:
 
     def checkpoint(self, address: Pubkey, account: Account) -> CheckpointView:
         """Decode a Checkpoint account."""
-        self._checked("Checkpoint", address, account)
-        decoded = self._codec.decode_account("Checkpoint", account.data)
+        decoded = self._decoded("Checkpoint", address, account)
         return CheckpointView(**_attributes(decoded, CheckpointView))
 
     def kind(self, account: Account) -> str | None:
@@ -134,6 +134,15 @@ class AccountReader:
         for juror in found.jurors:
             _check_numbers(juror)
         return found
+
+    def _decoded(self, kind: str, address: Pubkey, account: Account) -> Mapping[str, Any]:
+        """Return the fields of a borsh account. The size is right: bad bytes are the node's."""
+        self._checked(kind, address, account)
+        try:
+            return self._codec.decode_account(kind, account.data)
+        except ArtifactError as error:
+            where = f"{kind} account {address}"
+            raise AccountValueError(where, error.expected, error.found, _ASK_ANOTHER) from error
 
     def _checked(self, kind: str, address: Pubkey, account: Account) -> memoryview:
         """Return the data after the discriminator, or raise the error that names what is off."""
@@ -216,7 +225,7 @@ def _check_numbers(view: AuditView | SeatView | JurorView) -> None:
                 f"{type(view).__name__.removesuffix('View')}.{name}",
                 f"at most {most}",
                 found,
-                "ask another RPC node, or install the troth release that matches the program",
+                _ASK_ANOTHER,
             )
 
 

@@ -13,7 +13,7 @@ from typing import Self
 
 from solders.pubkey import Pubkey
 
-from troth_coordinator.chain.errors import ChainError
+from troth_coordinator.chain.errors import AccountValueError, ChainError
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.rules.view import RunView
 
@@ -48,7 +48,7 @@ def round_position_address(run: Pubkey, position: int, program: Pubkey | None = 
 def round_address(run: Pubkey, round_: int, ring: int, program: Pubkey | None = None) -> Pubkey:
     """Return the Round account that holds a round: position round mod ring."""
     if ring < 1:
-        raise ChainError("ring", "at least 1", ring, "read it from the run's parameters")
+        raise AccountValueError("Params.ring", "at least 1", ring, "ask another RPC node")
     return round_position_address(run, round_ % ring, program)
 
 

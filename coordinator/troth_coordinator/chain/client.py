@@ -30,8 +30,10 @@ from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, program_codec
 from troth_coordinator.chain.errors import (
     REFUSALS,
     AccountMissingError,
+    ArtifactError,
     EventsMissingError,
     ForeignProgramError,
+    MalformedReplyError,
     ProgramIdError,
     ProgramMissingError,
     UnconfirmedError,
@@ -286,7 +288,10 @@ class CoordinatorClient:
         record = await self.rpc.transaction(signature)
         if record is None:
             return None
-        parsed = self._events.read(record)
+        try:
+            parsed = self._events.read(record)
+        except ArtifactError as error:  # of this transaction the node is the only witness
+            raise MalformedReplyError("getTransaction", f"{signature}: {error.found}") from error
         if not parsed.is_complete:
             raise EventsMissingError(str(signature))
         return record, parsed.events

@@ -20,7 +20,7 @@ from typing import Final
 from troth_coordinator.rules.errors import ContradictionError, InvalidValueError
 
 _MOST_DIGITS: Final = 30
-"""No exponent is larger, so that a short text never becomes a number of a million digits."""
+"""No number has more, and no exponent is larger: a short text never becomes a million digits."""
 _QUANTITY: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z%]+)")
 
 
@@ -46,7 +46,7 @@ class Unit:
         else:
             return None
         part = self.parts.get(name)
-        if part is None or not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
+        if part is None or not number.is_finite() or not _is_short(number):
             return None
         return Fraction(number) * part
 
@@ -149,6 +149,11 @@ def _integer(key: str, value: object, where: str) -> int:
             "round it: nothing is rounded in silence",
         )
     return int(steps)
+
+
+def _is_short(number: Decimal) -> bool:
+    exponent = abs(number.adjusted())
+    return exponent <= _MOST_DIGITS and len(number.as_tuple().digits) <= _MOST_DIGITS
 
 
 def _decimal(value: Fraction) -> str:

@@ -231,6 +231,14 @@ def test_a_number_that_no_enum_knows(kind, name):
         READERS[kind](ADDRESS, dataclasses.replace(account, data=bytes(data)))
 
 
+def test_a_text_that_the_program_never_writes():
+    """Threat T62. Its length runs out of the account: a bad answer of a node, which ends nobody."""
+    account = blank("Participant")
+    bad = account.data[:9] + b"\xff" * (len(account.data) - 9)
+    with pytest.raises(AccountValueError, match=r"Participant account .*that fit the IDL"):
+        READER.participant(ADDRESS, dataclasses.replace(account, data=bad))
+
+
 @pytest.mark.parametrize("name", ["target", "outcome", "case_outcome", "num_available"])
 def test_a_number_of_an_audit_that_the_program_never_writes(name):
     """An RPC node that flips a bit must not end a participant with an error of an enum."""

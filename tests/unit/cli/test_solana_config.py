@@ -104,8 +104,10 @@ def test_without_any_key_the_command_says_how_to_name_one(cli):
     [
         ("json_rpc_url: [", "expected"),
         ("- 1\n- 2\n", "a list"),
-        ("json_rpc_url: 7\n", "json_rpc_url that is a int"),
+        ("json_rpc_url: [7]\n", "json_rpc_url that is a list"),
         ("keypair_path: {}\n", "keypair_path that is a dict"),
+        ('keypair_path: "\\0id.json"\n', "keypair_path with characters"),
+        ('json_rpc_url: "http://a\\e[2J"\n', "json_rpc_url with characters"),
         ("\0", "unacceptable character"),
     ],
 )
@@ -117,6 +119,21 @@ def test_a_damaged_config_is_named(cli, write, text, found):
     assert "solana config set" in error["next_step"]
     named = cli.refused("leave", RUN, "--key", "no-key", "--rpc", "http://127.0.0.1:3")
     assert named["kind"] == "KeyFileMissingError", "a file that is not needed is not read"
+
+
+@pytest.mark.parametrize(
+    "text", ["2001-13-45", "!!int abc", "!!bool x", "!!timestamp x", "!!int ''", "1" * 5_000]
+)
+def test_a_value_that_yaml_cannot_convert_is_text_like_any_other(cli, write, text):
+    write(f'other: {text}\njson_rpc_url: "http://127.0.0.1:2"\n')
+    assert "127.0.0.1:2" in airdrop(cli)["subject"]
+
+
+def test_the_key_in_the_address_of_a_node_is_not_printed(cli, write):
+    path = write('json_rpc_url: "http://me:hush@127.0.0.1:2/hush?api-key=hush"\n')
+    done = cli("localnet", "airdrop", RUN, "1")
+    assert f"Taken from {path}: RPC node http://127.0.0.1:2." in done.err
+    assert "hush" not in done.err + done.out
 
 
 def test_a_key_on_a_hardware_wallet_is_no_file(cli, write):

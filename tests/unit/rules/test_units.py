@@ -93,6 +93,9 @@ def test_a_quantity_of_the_chain_is_counted_in_steps(key, value, steps):
         ("schedule", "lr = nan", "NaN"),
         ("schedule", 'lr = "0.003"', "'0.003'"),
         ("schedule", "lr = 1e999999999", "1E+999999999"),
+        ("schedule", "lr = 1e99999999999999999999", "NaN"),
+        ("schedule", f"lr = 0.{'1' * 31}", f"0.{'1' * 31}"),
+        ("chain", f'min_stake = "0.{"1" * 31} SOL"', f"'0.{'1' * 31} SOL'"),
         ("chain", "min_stake = 0.1", "0.1"),
         ("chain", 'min_stake = "0.1 lamports"', "'0.1 lamports'"),
         ("chain", 'min_stake = "-1 SOL"', "'-1 SOL'"),
@@ -110,6 +113,16 @@ def test_another_unit_is_refused_with_both_ways_to_write_it(write, section, text
     assert caught.value.found == found
     assert f"write {name} = " in caught.value.next_step
     assert "as an integer in" in caught.value.next_step
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "[" * 50_000], ids=["digits", "brackets"])
+def test_digits_and_brackets_without_end_are_refused(write, text):
+    with pytest.raises(InvalidValueError) as caught:
+        read_toml(write(f"[schedule]\nrounds = {text}\n"))
+    assert caught.value.expected == "valid TOML"
+    with pytest.raises(InvalidValueError) as caught:
+        load_config([], {"schedule.rounds": text})
+    assert caught.value.subject == "schedule.rounds"
 
 
 @pytest.mark.parametrize(

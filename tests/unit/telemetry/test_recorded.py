@@ -1,5 +1,7 @@
 """Events as TensorBoard's scalars and as metrics: read back by the readers that users have."""
 
+import contextlib
+import http.client
 import signal
 import subprocess
 import sys
@@ -79,6 +81,21 @@ def test_metrics_are_served_as_the_events_say(metrics):
     assert {name: found[name] for name in expected} == expected
     assert found["troth_closed_timestamp_seconds"] > 1.7e9
     assert found["troth_round_seconds"] >= 0
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:1", "10.0.0.1", "[::"])
+def test_a_name_that_points_here_is_refused(metrics, host):
+    """Threat T124. A web page lets its own name point at this machine, to read what it serves."""
+    assert status_of(metrics, host) == 421
+    for name in ("localhost:9000", "127.0.0.1", f"[::1]:{metrics.port}"):
+        assert status_of(metrics, name) == 200, "a tunnel has a port of its own"
+
+
+def status_of(metrics, host):
+    asked = http.client.HTTPConnection("127.0.0.1", metrics.port, timeout=10)
+    with contextlib.closing(asked):
+        asked.request("GET", "/metrics", headers={"Host": host})
+        return asked.getresponse().status
 
 
 def test_a_closed_server_answers_nobody_and_leaves_its_port(metrics):

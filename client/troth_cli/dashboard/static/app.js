@@ -9,6 +9,8 @@ import { Timeline } from "./timeline.js";
 
 const LATE_SECONDS = 30;
 const MOST_LINES = 4;
+// A page may stay open for weeks: old rounds go, as they do at the server.
+const MOST_ROUNDS = 4096;
 
 const at = (id) => document.getElementById(id);
 const timeline = new Timeline(at("timeline"), at("round-detail"));
@@ -21,7 +23,7 @@ function take(update) {
   for (const one of update.rounds) rounds.set(one.round, one);
   const stakes = new Map((state?.stakes ?? []).map((one) => [one.round, one]));
   for (const one of update.stakes) stakes.set(one.round, one);
-  const inOrder = (of) => [...of.values()].sort((a, b) => a.round - b.round);
+  const inOrder = (of) => [...of.values()].sort((a, b) => a.round - b.round).slice(-MOST_ROUNDS);
   state = { ...update, rounds: inOrder(rounds), stakes: inOrder(stakes) };
   heardAt = Date.now();
   draw();

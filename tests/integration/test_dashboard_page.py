@@ -1,0 +1,99 @@
+"""The dashboard's page in a real browser, given states that a stranger or a long run may cause.
+
+Threat T123. The states are made by hand: a whole run is shown in test_dashboard.py.
+"""
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+import pytest
+from support.browser import CHROMIUM, visiting
+from support.observations import observation, round_seen
+
+from troth_cli.dashboard.server import DashboardServer
+
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium")
+
+MARKUP = (
+    '"><img src=x onerror="window.hit = 1"><script>window.hit = 1</script>\'\u202e\x1b[2J\u0000'
+)
+MARKUP_STAKES = [{"round": 1, "stakes": [[0, 10**18], [1, 0]]}]
+NUM_UPDATES, ROUNDS_EACH = 60, 2_500
+
+
+class Told:
+    """A feed that tells the given states, then stays silent."""
+
+    def __init__(self, *states):
+        self.states = states
+
+    async def follow(self):
+        for state in self.states:
+            yield state
+        await asyncio.Event().wait()
+
+
+def state_of(seen, **changes):
+    return {**seen.to_json(), "cluster": "x", "stakes": [], "told": "", **changes}
+
+
+def spoilt(value):
+    """The same value with markup in the place of each text."""
+    match value:
+        case str():
+            return MARKUP
+        case dict():
+            return {key: spoilt(inner) for key, inner in value.items()}
+        case list():
+            return [spoilt(inner) for inner in value]
+    return value
+
+
+@contextlib.asynccontextmanager
+async def shown(*states):
+    server = DashboardServer(Told(*states), 0)
+    try:
+        yield await server.start()
+    finally:
+        await server.stop()
+
+
+async def test_no_text_of_a_stranger_becomes_markup():
+    seen = observation(warnings=("a", "b"), trouble="x")
+    people = tuple(replace(one, endpoint="x", owner="x" * 44) for one in seen.participants)
+    state = spoilt(state_of(replace(seen, participants=people)))
+    state["stakes"] = MARKUP_STAKES
+
+    def visit(url):
+        with visiting(url) as found:
+            found.page.wait_for_selector("#people tbody tr")
+            inside = "#main img, #main script, #main [onerror]"
+            return (
+                found.page.evaluate("window.hit"),
+                found.page.locator(inside).count(),
+                found.page.locator("#people tbody tr").count(),
+                found.errors,
+                [one for one in found.requests if not one.startswith((url, "data:"))],
+            )
+
+    async with shown(state) as url:
+        assert await asyncio.to_thread(visit, url) == (None, 0, len(people), [], [])
+
+
+async def test_a_page_that_is_open_for_weeks_still_draws():
+    states = []
+    for update in range(NUM_UPDATES):
+        first = update * ROUNDS_EACH
+        rounds = tuple(round_seen(number) for number in range(first, first + ROUNDS_EACH))
+        stakes = [{"round": one.chain.round, "stakes": [[0, 1]]} for one in rounds]
+        states.append(state_of(observation(rounds=rounds, revision=update), stakes=stakes))
+    newest = NUM_UPDATES * ROUNDS_EACH - 1
+
+    def visit(url):
+        with visiting(url) as found:
+            found.page.wait_for_selector(f'#timeline [data-round="{newest}"]', timeout=30_000)
+            return found.errors
+
+    async with shown(*states) as url:
+        assert await asyncio.to_thread(visit, url) == []
