@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from support.mistakes import Mistake
 
 CREATE = "run create --config smoke.toml --data data --key authority.json"
-JOIN = "join RUN --config run.toml --data data --key stranger.json --device cpu"
+JOIN = "join run.toml --data data --key stranger.json --device cpu"
 PREPARE = "data prepare --text notes.txt"
 CASE = "--round 0 --target 0"
 
@@ -29,6 +29,9 @@ _CHAIN: tuple[Told, ...] = (
     ("the address of a websocket", "status RUN --rpc ws://127.0.0.1:8900"),
     ("an empty address of a node *", "status RUN --rpc ''", 2),
     ("an address that is none", "status nonsense"),
+    ("a run's file that is missing", "status none.toml"),
+    ("a config instead of a run's file", "join smoke.toml --key stranger.json"),
+    ("a damaged file of a run *", "status broken.toml"),
     ("the address of a key instead of a run", "run show OWNER_ADDRESS"),
     ("a run that is not on this chain", "run show BROKE_ADDRESS"),
     ("a program that is not on this chain", "status RUN --program-id BROKE_ADDRESS"),
@@ -86,7 +89,10 @@ _DATA: tuple[Told, ...] = (
 )
 _CREATE: tuple[Told, ...] = (
     ("a data set that is missing", f"{CREATE.replace('data data', 'data none')}"),
-    ("a key without money", f"{CREATE.replace('authority', 'broke')} --name other"),
+    (
+        "a key without money",
+        f"{CREATE.replace('authority', 'broke')} --name other --out other.toml",
+    ),
     ("a vocabulary that is smaller than the data's", f"{CREATE} --set model.vocab_size=200"),
     ("another length of sequences than the data's", f"{CREATE} --set data.sequence_tokens=32"),
     ("a stake that is too small for the reward", f"{CREATE} --set chain.min_stake_lamports=100"),
@@ -118,9 +124,11 @@ _RUN: tuple[Told, ...] = (
 )
 _JOIN: tuple[Told, ...] = (
     ("a role that does not exist", f"{JOIN} --role judge"),
-    ("another data set than the run's", f"{JOIN.replace('data data', 'data full')}"),
+    ("a folder without a data set", f"{JOIN.replace('data data', 'data full')}"),
+    ("another data set than the run's", f"{JOIN.replace('data data', 'data other/set')}"),
     ("less than the least stake", f"{JOIN} --stake-sol 0.01"),
-    ("a key that cannot pay the stake", f"{JOIN.replace('stranger', 'poor')}"),
+    # --anyway: a machine full of tests is a slow one, and would be refused for that, too.
+    ("a key that cannot pay the stake", f"{JOIN.replace('stranger', 'poor')} --anyway"),
     ("a device that does not exist", f"{JOIN.replace('cpu', 'tpu')}"),
     ("an address to listen at that is none", f"{JOIN} --listen here"),
     ("all interfaces, and no address for others", f"{JOIN} --listen 0.0.0.0:7000"),

@@ -135,10 +135,9 @@ class Workplace:
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
-        with (
-            contextlib.chdir(self.bench.folder),
-            mock.patch.dict(os.environ, {"TROTH_RPC": self.bench.rpc}),
-        ):
+        # No config of this machine's user: its key and its node would be taken.
+        own = {"TROTH_RPC": self.bench.rpc, "TROTH_PROGRAM": "", "HOME": str(self.bench.folder)}
+        with contextlib.chdir(self.bench.folder), mock.patch.dict(os.environ, own):
             yield
 
 
@@ -177,7 +176,7 @@ def _sections(subject: str, answers: Sequence[tuple[Mistake, Answer]]) -> Iterat
 
 
 def _write_files(folder: Path) -> None:
-    """The files that commands name: a config, texts, tokenizers, keys that are none."""
+    """The files that commands name: a config, texts, data, a tokenizer, keys that are none."""
     shutil.copy(CONFIG, folder / "smoke.toml")
     texts = {
         "notes.txt": "some words of a text\n" * 2_000,
@@ -194,6 +193,8 @@ def _write_files(folder: Path) -> None:
         (folder / name).write_text(text)
     (folder / "full").mkdir()
     (folder / "full" / "other.txt").write_text("mine")
+    (folder / "other").mkdir()
+    prepare_text(folder / "other", "other words of a text\n" * 9_000)
     made = Tokenizer(models.WordLevel({"[UNK]": 0, "some": 1}, unk_token="[UNK]"))
     made.add_special_tokens([AddedToken("<stop>", special=True)])
     made.save(str(folder / "tokenizer.json"))

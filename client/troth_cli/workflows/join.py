@@ -103,7 +103,7 @@ def check(request: JoinRequest) -> tuple[str, int]:
         raise InputError(
             f"--listen HOST:PORT beside --endpoint, or --listen {NOWHERE} alone",
             f"--listen {NOWHERE} --endpoint {request.endpoint}",
-            "Nobody is served at an address where nothing listens.",
+            "Name --listen, or leave --endpoint out: nobody is served where nothing listens.",
             "--endpoint",
         )
     if request.endpoint:

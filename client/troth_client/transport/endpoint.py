@@ -62,7 +62,7 @@ def check_store(url: str) -> None:
     if not _STORE.fullmatch(url) or url == "file://" or ".." in url:
         expected = "s3://, gs:// or az:// with a bucket, or file:// with a folder; no @, ? or #"
         # A refused address may hold a secret, so the error does not repeat it.
-        raise EndpointError(expected, f"{url.partition(':')[0]!r} and something else", STORE)
+        raise EndpointError(expected, f"{url.partition(':')[0]}: in another form", STORE)
     if len(url) > MAX_ENDPOINT_BYTES:
         raise EndpointError(f"at most {MAX_ENDPOINT_BYTES} bytes", f"{len(url)}", STORE)
 

@@ -64,6 +64,29 @@ def test_a_hub_that_refuses_or_stays_silent_is_named_soon():
         require_answer("http://hub.invalid")
 
 
+def test_a_hub_that_drips_an_answer_is_left_alone_soon():
+    """Each byte comes in time, and the answer never ends; after 4 s it would."""
+    is_over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                for _ in range(200):
+                    if is_over.wait(0.02):
+                        return
+                    connection.sendall(b"a: b\r\n")
+                connection.sendall(b"\r\n")
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        with pytest.raises(SourceError, match=r"no answer in 0.3 s"):
+            require_answer(f"http://127.0.0.1:{server.getsockname()[1]}", seconds=0.3)
+        is_over.set()
+        dripping.join()
+
+
 def test_any_answer_will_do():
     with socket.create_server(("127.0.0.1", 0)) as server:
 
