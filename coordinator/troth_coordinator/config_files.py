@@ -21,7 +21,7 @@ from troth_coordinator.rules.settings import (
 )
 
 _UNREADABLE: Final = (ValueError, RecursionError)
-"""What tomllib raises: also for a number of thousands of digits, and for nesting without end."""
+"""tomllib raises these, also for a number of thousands of digits, and for nesting without end."""
 
 
 def load_config(

@@ -226,6 +226,10 @@ def exported(stored, folder):
     assert stored.json(*stored.verify(out))["root"] == values["root"]
     model = out / "model.safetensors"
     assert stored.json(*stored.verify(model))["round"] == stored.newest
+    again = stored.bench.folder / "again"
+    secret = f"{stored.bench.rpc}/?api-key=hush"
+    said = stored.bench.cli.ok("checkpoint", "export", folder, "--out", again, "--rpc", secret).out
+    assert f"troth checkpoint verify {again} --rpc {stored.bench.rpc}\n" in said
     from_run = stored.bench.folder / "from-run"
     told = ("checkpoint", "export", stored.run, "--out", from_run, "--rpc", stored.bench.rpc)
     tokenizer = stored.bench.folder / "tokenizer.json"
@@ -346,7 +350,7 @@ def nobody_serves(stored, folder):
 def plain(stored):
     """The run's config without the table that names the run."""
     path = stored.bench.folder / "plain.toml"
-    path.write_text(re.sub(r"\[cli\]\n.*\n", "", stored.config.read_text()))
+    path.write_text(re.sub(r"\[run\]\n(.+\n)+", "", stored.config.read_text()))
     return path
 
 

@@ -11,13 +11,16 @@ import pty
 import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
+from solders.transaction import VersionedTransaction
 from support.cli import Cli, process
 from support.deploys import planned, small_image
 from support.network import PROGRAM, SOL, start
 
 from troth_cli.errors import DeployError, DeployStoppedError
 from troth_cli.keyfiles import read_key, write_key
+from troth_cli.workflows import deploy_chunks
 from troth_cli.workflows.deploy import carry_out
+from troth_cli.workflows.deploy_chunks import fill_buffer
 from troth_cli.workflows.deploy_plan import (
     Cluster,
     DeployRequest,
@@ -297,6 +300,63 @@ def test_a_stopped_deploy_names_its_buffer_and_goes_on_there(cli, chain, owner):
     assert closed["returned_lamports"] == longer.buffer_rent
     gone = cli.refused("program", "close", plan.buffer, "--key", owner, *rpc)
     assert gone["kind"] == "ProgramMissingError"
+
+
+class Dropping(HttpRpc):
+    """A cluster that drops each transaction the first time."""
+
+    def __init__(self, url):
+        super().__init__(url)
+        self.dropped = set()
+
+    async def send(self, raw):
+        if raw in self.dropped:
+            return await super().send(raw)
+        self.dropped.add(raw)
+        return VersionedTransaction.from_bytes(raw).signatures[0]
+
+
+def test_chunks_that_a_cluster_drops_are_sent_again_before_they_expire(chain, owner):
+    key, program, image = key_of(owner), Keypair(), small_image()
+    plan, _stopped, _account = asyncio.run(fill_then_stop(chain.rpc_url, key, program, image))
+    changed = flipped(flipped(image, 0), 2_500)
+
+    async def fill():
+        async with Dropping(chain.rpc_url) as rpc:
+            await fill_buffer(rpc, key, plan.buffer, changed, lambda *_now: None)
+            _slot, (account,) = await rpc.get_accounts([plan.buffer])
+            return loader.read_buffer(account).code, len(rpc.dropped)
+
+    code, num_signed = asyncio.run(fill())
+    assert code == changed
+    assert num_signed == 2, "each chunk was signed once"
+
+
+class Standing(HttpRpc):
+    """A node that takes transactions, knows none of them, and whose height stands still."""
+
+    async def send(self, raw):
+        return VersionedTransaction.from_bytes(raw).signatures[0]
+
+    async def statuses(self, signatures):
+        return [None] * len(signatures)
+
+    async def block_height(self):
+        return 0
+
+
+def test_a_node_that_stands_still_is_not_waited_for_without_end(chain, owner, monkeypatch):
+    monkeypatch.setattr(deploy_chunks, "MOST_POLLS", 3)
+    key, program, image = key_of(owner), Keypair(), small_image()
+
+    async def fill():
+        async with Standing(chain.rpc_url) as rpc:
+            plan, _ = await planned(rpc, key, program, image)
+            await fill_buffer(rpc, key, plan.buffer, image, lambda *_now: None)
+
+    with pytest.raises(DeployError, match="every chunk to land") as caught:
+        asyncio.run(fill())
+    assert "Repeat the command" in caught.value.next_step
 
 
 def test_a_lamport_of_a_stranger_at_the_buffers_address_stops_no_deploy(chain, owner):

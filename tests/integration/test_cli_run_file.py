@@ -93,6 +93,7 @@ def test_a_node_with_an_access_key_stays_out_of_the_file(here):
         *("--rpc", f"{here.rpc}/?api-key=secret"),
     )
     assert "run.toml names no RPC node" in done.err
+    assert "Join with: troth join run.toml --key FILE" in done.out
     assert "secret" not in (here.folder / "run.toml").read_text()
 
 
@@ -105,6 +106,8 @@ def test_the_run_of_a_program_elsewhere_is_joined_after_a_word_of_the_user(
         bench.cli.json(*bench.create_arguments(), "--program-id", ELSEWHERE)
         file = tmp_path / "run.toml"
         assert bench.cli.json("status", file)["phase"] == "waiting_for_members"
+        other = bench.cli.refused("status", file, "--program-id", PROGRAM)
+        assert other["kind"] == "ProgramMissingError", "the user's word counts, not the file's"
         fund = ("run", "fund", file, "--sol", "1", "--key", bench.key("authority"))
         assert bench.cli.refused(*fund)["subject"] == str(file)
         monkeypatch.setenv("TROTH_PROGRAM", str(ELSEWHERE))

@@ -5,7 +5,7 @@ Threat T123. The states are made by hand: a whole run is shown in test_dashboard
 
 import asyncio
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from support.browser import CHROMIUM, visiting
@@ -65,20 +65,37 @@ async def test_no_text_of_a_stranger_becomes_markup():
     state = spoilt(state_of(replace(seen, participants=people)))
     state["stakes"] = MARKUP_STAKES
 
-    def visit(url):
-        with visiting(url) as found:
-            found.page.wait_for_selector("#people tbody tr")
-            inside = "#main img, #main script, #main [onerror]"
-            return (
-                found.page.evaluate("window.hit"),
-                found.page.locator(inside).count(),
-                found.page.locator("#people tbody tr").count(),
-                found.errors,
-                [one for one in found.requests if not one.startswith((url, "data:"))],
-            )
-
     async with shown(state) as url:
-        assert await asyncio.to_thread(visit, url) == (None, 0, len(people), [], [])
+        found = await asyncio.to_thread(look, url)
+    assert found.hit is None, "no script of a stranger ran"
+    assert found.num_elements == 0
+    assert found.num_rows == len(people)
+    assert found.errors == []
+    assert found.elsewhere == []
+
+
+@dataclass(frozen=True)
+class Look:
+    """The outcome of a visit: a script's mark, elements of a stranger, rows, errors, requests."""
+
+    hit: int | None
+    num_elements: int
+    num_rows: int
+    errors: list[str]
+    elsewhere: list[str]
+
+
+def look(url):
+    with visiting(url) as visit:
+        page = visit.page
+        page.wait_for_selector("#people tbody tr")
+        return Look(
+            hit=page.evaluate("window.hit"),
+            num_elements=page.locator("#main img, #main script, #main [onerror]").count(),
+            num_rows=page.locator("#people tbody tr").count(),
+            errors=visit.errors,
+            elsewhere=[one for one in visit.requests if not one.startswith((url, "data:"))],
+        )
 
 
 async def test_a_page_that_is_open_for_weeks_still_draws():

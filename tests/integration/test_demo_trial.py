@@ -1,6 +1,7 @@
 """`troth demo` with a cheat: caught, judged, slashed; what the summary claims is on the chain."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from cheats_as_processes import outcome
@@ -14,6 +15,7 @@ from support.demos import (
     read_chain,
     small_config,
 )
+from support.pages import all_commands, filled
 
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.audit_view import AuditFlag
@@ -21,6 +23,7 @@ from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_simulation.cheats.catalogue import FREE_RIDER
 
 pytestmark = pytest.mark.processes
+GUIDE = (Path(__file__).parents[2] / "docs/guide/look-up.md").read_text()
 
 SLOT = 100
 NUM_ROUNDS = 16
@@ -33,7 +36,9 @@ def chain():
         yield KeptChain(launcher)
 
 
-def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(tmp_path, chain, capsys):
+def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(
+    tmp_path, chain, capsys, monkeypatch
+):
     folder, config = tmp_path / "demo", small_config(tmp_path / "small.toml")
     options = {"num_rounds": NUM_ROUNDS, "slot_milliseconds": SLOT, "margin_micro": -(10**9)}
     summary, printed = perform(folder, chain, config=config, **options)
@@ -67,6 +72,9 @@ def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(tmp_pa
     shown = cli.ok("case", "show", *where, "--round", full.key[0], "--target", ended.index).out
     for part in ("convicted", "from stake", "burned", "CaseSettled"):
         assert part in shown, part
+    monkeypatch.setenv("TROTH_RPC", chain.rpc_url)
+    monkeypatch.chdir(tmp_path)
+    assert_the_guide_looks_it_up(cli, folder, summary.run, full.key[0], ended.index)
 
 
 FAULTS = {
@@ -104,6 +112,29 @@ def test_a_cheat_of_each_fault_ends_as_the_catalogue_says(tmp_path, chain, kind)
         assert found.caught is None, found
         assert found.slashed is None, found
         assert found.taken_lamports == 0, found
+
+
+def assert_the_guide_looks_it_up(cli, folder, run, round_, target):
+    """The commands of docs/guide/look-up.md; the dashboard has tests of its own."""
+    said = {}
+    known = {
+        "run.toml": run,
+        "--round 12 --target 3": f"--round {round_} --target {target}",
+        "owner.json": str(folder / "keys/free-rider.json"),
+    }
+    for line in all_commands(GUIDE):
+        words = filled(line, known).split()[1:]
+        start = " ".join(words[:2])
+        if start == "case appeal":
+            assert "an open case" in cli.refused(*words)["expected"]
+        elif words[0] != "dashboard":
+            said[words[0] if words[1] == run else start] = cli.json(*words)
+    assert said["status"]["slashes"][0]["fault"] == "P3"
+    listed = {(one["round"], one["target"]) for one in said["case list"]["closed"]}
+    assert (round_, target) in listed
+    assert said["case show"]["case_outcome"] == "convicted"
+    assert said["plot"]
+    assert any(one["reason"].startswith("P3") for one in said["stake show"]["lost"])
 
 
 def assert_told(printed):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from support.cli import Cli
 from support.network import SOL
+from support.pages import commands_of
 from support.validator import validator_binary
 from support.waiting import wait_for
 
@@ -21,7 +22,6 @@ from troth_localnet.validator import ValidatorLauncher, ValidatorOptions
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "docs/guide/devnet.md").read_text()
-SECTIONS = re.split(r"^## ", GUIDE, flags=re.M)
 SECONDS = 300
 ASKED = {"program deploy": ["--yes"], "program close": ["--yes"]}
 """Nobody sits at a terminal here."""
@@ -43,10 +43,7 @@ def chain():
 
 
 def lines_of(title):
-    """The command lines of a section, without their comments."""
-    (section,) = (one for one in SECTIONS if one.startswith(title))
-    blocks = re.findall(r"```\n(.*?)```", section, re.S)
-    return [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+    return commands_of(GUIDE, title)
 
 
 class Reader:

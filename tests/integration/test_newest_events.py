@@ -76,7 +76,7 @@ class Spoiler(DirectRpc):
 
 
 async def test_events_that_a_node_cut_are_a_bad_answer_of_that_node(run):
-    """Threat T62. Who watches a run goes on after it: it is no error of an installation."""
+    """Threat T62. A watcher goes on after it: it is no error of an installation."""
     newest = NewestEvents(CoordinatorClient(Spoiler(run.chain)), run.at.run, PLENTY)
     with pytest.raises(MalformedReplyError, match="getTransaction"):
         await newest.read()

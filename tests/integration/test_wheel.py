@@ -1,15 +1,12 @@
 """The built wheel carries everything that a run needs, and nothing that it must not."""
 
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
+from support.installed import build_wheel
 
 from troth_cli.presets import PRESETS
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     "troth_attestation",
     "troth_audit",
@@ -23,16 +20,7 @@ PACKAGES = {
 
 @pytest.fixture(scope="module")
 def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
-            *("--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)),
-        ],
-        check=True,
-    )
-    (wheel,) = folder.glob("troth-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(build_wheel(tmp_path_factory.mktemp("wheel"))) as archive:
         return set(archive.namelist())
 
 

@@ -243,6 +243,7 @@ def export(options: ExportOptions, output: Output) -> None:
     from troth_cli.workflows.checkpoint_verify import Claim, open_weights
     from troth_cli.workflows.checkpoint_verify import verify as check
     from troth_cli.workflows.run_files import check_holders
+    from troth_coordinator.chain.rpc_health import node_name
 
     check_holders(options.data_from)
     out, config = options.out.absolute(), _config(options.config)
@@ -276,7 +277,8 @@ def export(options: ExportOptions, output: Output) -> None:
         workflow.drop_fetch(fetched)
     values = origin_values(origin, options.out)
     values["has_tokenizer"] = tokenizer is not None
-    done = f"Check it anywhere: troth checkpoint verify {options.out} --rpc {options.rpc[0]}"
+    node = node_name(options.rpc[0])  # behind the host may stand a key, and this line is for others
+    done = f"Check it anywhere: troth checkpoint verify {options.out} --rpc {node}"
     output.result(values, Facts.of(values), done)
 
 

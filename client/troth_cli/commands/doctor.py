@@ -56,6 +56,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     The exit code is 0 without a problem, 1 with one, 2 for options that cannot be understood.
     Nothing is sent to the chain.
     """
+    from troth_cli.errors import InputError
     from troth_cli.settings import run_settings
     from troth_cli.view.amounts import address
     from troth_cli.view.checks import checks_grid
@@ -71,11 +72,15 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     except DeviceError as error:
         raise typer.BadParameter(str(error)) from error
     check_holders(options.hub)
+    try:
+        run = address(options.run_address, "RUN") if options.run_address else None
+    except InputError as error:
+        raise typer.BadParameter(f"{error} Or name the run's file.") from error
     rows = examine(
         Question(
             rpc_urls=tuple(options.rpc),
             program=options.program,
-            run=address(options.run_address, "RUN") if options.run_address else None,
+            run=run,
             config=run_settings(options.config).config if options.config else None,
             key=options.key,
             state=options.state,

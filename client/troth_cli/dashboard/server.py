@@ -95,7 +95,7 @@ class DashboardServer:
         """Refuse other hosts and other pages, and give every answer the headers."""
         if not names_loopback(request.host):
             return web.Response(status=421, text="This server answers for loopback only.\n")
-        # A browser says whose page asks. Who is no browser says nothing, and may ask.
+        # A browser says whose page asks; other programs say nothing, and may ask.
         site = request.headers.get("Sec-Fetch-Site", "none")
         if request.path.startswith("/api/") and site not in ("none", "same-origin"):
             return web.Response(status=403, text="This server answers its own page only.\n")

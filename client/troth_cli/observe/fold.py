@@ -106,7 +106,9 @@ def participant_seen(
     unvested, vested = release(
         buckets, run_clock(view.run, view.slot), view.run.params.vesting_slots
     )
-    acted = attendance(view)
+    acted, joined = attendance(view), number_or_none(entry.joined_round)
+    if loss is not None and joined is not None and loss[0] < joined:
+        loss = None  # of somebody who held the index before
     return ParticipantSeen(
         index=index,
         owner=key_text(entry.owner),
@@ -118,7 +120,7 @@ def participant_seen(
         stake_lamports=entry.stake,
         claimable_lamports=entry.claimable + vested,
         unvested_lamports=unvested.unvested,
-        joined_round=number_or_none(entry.joined_round),
+        joined_round=joined,
         num_included=entry.included_total,
         last_included_round=number_or_none(entry.last_included),
         return_round=number_or_none(entry.return_round),

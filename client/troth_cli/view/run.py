@@ -111,7 +111,7 @@ def created_blocks(created: "Created", out: Path) -> list[Facts | str]:
     view = created.view
     rows = [
         ("run", key_text(view.address)),
-        ("config file", out),
+        ("run file", out),
         ("config hash", view.config_hash.hex()),
         ("manifest hash", view.manifest_hash.hex()),
         ("genesis root", view.genesis_root.hex()),
@@ -121,7 +121,8 @@ def created_blocks(created: "Created", out: Path) -> list[Facts | str]:
     ]
     is_new = "Created." if created.is_new else "It existed already; nothing was created twice."
     params = view.params
-    return [Facts(rows), losses_block(params, params.min_stake_lamports), is_new]
+    next_step = f"{is_new} Hand out {out}. Join with: troth join {out} --key FILE"
+    return [Facts(rows), losses_block(params, params.min_stake_lamports), next_step]
 
 
 def planned_values(planned: "Plan", fund_lamports: int) -> dict[str, Json]:

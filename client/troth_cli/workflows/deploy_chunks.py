@@ -1,13 +1,12 @@
 """Filling a buffer: all chunks of an image, several under way at a time, until it reads back equal.
 
-Owns: the windows of transactions, and their resending under a new blockhash.
+Owns: the windows of transactions, sending them again, and signing them anew once they expired.
 Never: creates or closes the buffer. Next: `deploy.py`.
 
     read the buffer back -> chunks that it lacks -> windows: sign, send, wait -> read it back
 """
 
 import asyncio
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -29,8 +28,10 @@ WINDOW: Final = 32
 MAX_PASSES: Final = 5
 """So often chunks that did not land are sent again."""
 POLL_SECONDS: Final = 0.2
-HEIGHT_EVERY: Final = 10
-"""Polls between looks at the block height, by which a blockhash expires."""
+AGAIN_EVERY: Final = 10
+"""Polls between sending again, since clusters drop transactions, unless the blockhash expired."""
+MOST_POLLS: Final = 900
+"""Three minutes, longer than a blockhash lives: the height that a node tells may stand still."""
 _HARMLESS = frozenset({"AlreadyProcessed", "BlockhashNotFound"})
 
 
@@ -91,18 +92,19 @@ async def _send(rpc: Rpc, signed: SignedTransaction) -> TransactionRejectedError
 
 
 async def _await_all(rpc: Rpc, signed: Sequence[SignedTransaction]) -> None:
-    waiting = [one.signature for one in signed]
-    for poll in itertools.count(1):
-        statuses = await rpc.statuses(waiting)
+    waiting = list(signed)
+    for poll in range(1, MOST_POLLS + 1):
+        statuses = await rpc.statuses([one.signature for one in waiting])
         # One that failed on chain is missing when the buffer is read back.
         waiting = [
-            signature
-            for signature, status in zip(waiting, statuses, strict=True)
+            one
+            for one, status in zip(waiting, statuses, strict=True)
             if status is None or status.finality == "processed"
         ]
         if not waiting:
             return
-        is_look = poll % HEIGHT_EVERY == 0
-        if is_look and await rpc.block_height() > signed[0].last_valid_height:
-            return
+        if poll % AGAIN_EVERY == 0:
+            if await rpc.block_height() > signed[0].last_valid_height:
+                return
+            await asyncio.gather(*(_send(rpc, one) for one in waiting))
         await asyncio.sleep(POLL_SECONDS)

@@ -157,7 +157,7 @@ def test_the_file_may_say_nothing_else(cli, write, words, lines, rest, where):
     assert error["subject"] == f"{file}: {where}"
 
 
-@pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "link"])
+@pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "set/../data", "link"])
 def test_the_file_names_no_folder_but_one_beside_it(cli, write, folder):
     """Threat T126: the file of a run names a folder of the user's."""
     file = write(f'address = "{RUN}"', f'data = "{folder}"')

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from support.headers import HEADER, SEED
 from support.holders import Hostile, ok, says
-from support.views import BALLOT, round_view
+from support.views import BALLOT, entry, network, roster, round_view
 
 from troth_attestation import header as headers
+from troth_cli.observe.fold import participants_seen
 from troth_cli.observe.headers import MOST_WANTED, HeaderReader
 from troth_cli.observe.losses import SIGNED_BYTES
 from troth_cli.observe.round_book import RoundBook
@@ -59,3 +60,11 @@ async def test_a_loss_that_no_model_has_is_not_the_last_one_of_its_trainer(loss)
         await reader.read(NO_CONFIG, lambda: None)
     assert reader.last_losses == {ME: (1, 3 * NAT)}
     assert reader.num_wanted == 0
+
+
+@pytest.mark.parametrize(("joined", "last"), [(4, 5), (5, 5), (6, None), (2**64 - 1, 5)])
+def test_who_takes_an_index_again_does_not_take_its_last_loss(joined, last):
+    view = network(entries=roster(replace(entry(1), joined_round=joined)))
+    (seen,) = participants_seen(view, {}, {0: (5, 3 * NAT)})
+    assert seen.last_loss_round == last
+    assert (seen.last_loss_micro is None) == (last is None)

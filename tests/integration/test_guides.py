@@ -1,0 +1,167 @@
+"""Four people and three guides, typed to the letter: one launches a run, others join or witness.
+
+Each works in a folder of its own, with only the wheel installed. The fourth guide, look-up.md, is
+typed after a conviction: test_demo_trial.py. README's section "By hand" is in test_readme_run.py.
+"""
+
+import json
+import re
+import shutil
+
+import pytest
+from support.installed import ROOT, build_wheel, environment, install
+from support.pages import all_commands, commands_of
+from support.reader import Reader, free_port
+from support.waiting import wait_for
+
+RUN, JOIN, WITNESS = (
+    (ROOT / f"docs/guide/{name}.md").read_text() for name in ("run", "join", "witness")
+)
+ROUNDS = 40
+SLOT = 100
+SECONDS = 240
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.timeout(900),
+    pytest.mark.long(reason="four people in a run of forty rounds"),
+]
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """Readers by name, who share a machine and know the same chain."""
+    folder = tmp_path_factory.mktemp("people")
+    commands = install(build_wheel(folder), folder / "env")
+    port = free_port()
+    found = {}
+    try:
+        for name in ("launcher", "contributor", "stranger", "witness"):
+            one = Reader(folder / name, environment(commands, folder / f"home-{name}"))
+            one.words = {
+                "localnet up": f"localnet up --port {port} --slot-ms {SLOT}",
+                "TROTH_RPC=localhost": f"TROTH_RPC=http://127.0.0.1:{port}",
+                "--rpc devnet": f"--rpc http://127.0.0.1:{port}",
+                "preset localnet": "preset smoke",
+                "localnet.toml": "smoke.toml",
+                "0.0.0.0:7000": f"127.0.0.1:{free_port(1)}",
+                "--endpoint http://HOST:7000": "",
+            }
+            one.variables["TROTH_RPC"] = f"http://127.0.0.1:{port}"
+            found[name] = one
+        yield found
+    finally:
+        for one in reversed(found.values()):
+            one.stop()
+
+
+def line_of(page, start):
+    """The first line of a page that begins so."""
+    return next(line for line in all_commands(page) if line.startswith(f"troth {start}"))
+
+
+def test_a_run_is_launched_joined_witnessed_looked_after_and_left(people):
+    launches(people["launcher"])
+    run = json.loads(people["launcher"].types("troth run show run.toml --json"))["run"]
+    for name in ("contributor", "stranger", "witness"):
+        people[name].words["RUN"] = run
+        is_given_sol(people, name)
+    contributes(people["contributor"], people["launcher"])
+    joins_with_the_address(people["stranger"], people["launcher"])
+    witnesses(people["witness"], people["launcher"])
+    audit = wait_for(lambda: an_audit(people["launcher"]), SECONDS, people["launcher"].story)
+    for one in people.values():
+        one.words["--round 12 --target 3"] = "--round {} --target {}".format(*audit)
+    looks_after_it(people["launcher"])
+    accuses(people["witness"])
+    leaves(people["contributor"])
+    ends(people["launcher"])
+
+
+def launches(launcher):
+    """Guide run.md, section "On this machine"; the settings are changed, as the guide allows."""
+    for line in commands_of(RUN, "On this machine"):
+        if line.startswith("troth data serve"):
+            continue  # members serve as well
+        launcher.types(line)
+        if "localnet up" in line:
+            wait_for(lambda: "127.0.0.1" in launcher.shells[0].text, 60, launcher.story)
+        if "run init" in line:
+            settings = launcher.folder / "smoke.toml"
+            text, num = re.subn(r"(?m)^rounds = \d+", f"rounds = {ROUNDS}", settings.read_text())
+            assert num == 1
+            settings.write_text(text)
+
+
+def is_given_sol(people, name):
+    """Makes a key as the guide of a contributor says; the launcher sends SOL to its address."""
+    one = people[name]
+    address = json.loads(one.types(f"{line_of(JOIN, 'keys new')} --json"))["address"]
+    people["launcher"].types(f"troth localnet airdrop {address} 10")
+
+
+def contributes(one, launcher):
+    """Guide join.md: with the run's file, which somebody handed over."""
+    shutil.copy(launcher.folder / "run.toml", one.folder)
+    one.types(line_of(JOIN, "join run.toml"))
+    wait_for(lambda: "joined" in one.shells[0].text, SECONDS, one.story)
+
+
+def joins_with_the_address(one, launcher):
+    """Guide join.md: config and data come from members."""
+    one.types(line_of(JOIN, "join RUN"))
+    wait_for(
+        lambda: "joined" in one.shells[0].text, SECONDS, lambda: one.story() + launcher.story()
+    )
+    assert not (one.folder / "run.toml").exists()
+
+
+def witnesses(one, launcher):
+    """Guide witness.md, with the key that it names."""
+    shutil.copy(launcher.folder / "run.toml", one.folder)
+    shutil.copy(one.folder / "owner.json", one.folder / "witness.json")
+    one.types(line_of(WITNESS, "witness"))
+    wait_for(lambda: "joined" in one.shells[0].text, SECONDS, one.story)
+
+
+def an_audit(launcher):
+    """Round and target of an audit that has cleared somebody, None as long as there is none."""
+    listed = json.loads(launcher.types("troth case list run.toml --all --json"))
+    cleared = [one for one in listed["closed"] if one["outcome"] == "cleared"]
+    return (cleared[-1]["round"], cleared[-1]["target"]) if cleared else None
+
+
+def looks_after_it(launcher):
+    """Guide run.md, section "While it runs"."""
+    for line in commands_of(RUN, "While it runs"):
+        if "--watch" in line:
+            shown = launcher.types(f"timeout --signal=INT 5 {line} || true")
+            assert "round" in shown
+        elif "case reverse" in line:
+            assert "council.json" in launcher.is_refused(line)
+        else:
+            launcher.types(line)
+
+
+def accuses(one):
+    """Guide witness.md, its last section: the price, and then the case."""
+    show, price, case = commands_of(WITNESS, "If you see a fault")
+    assert "cleared" in one.types(show)
+    print(one.types(price))
+    print(one.types(case))
+
+
+def leaves(one):
+    """Guide join.md, section "Leave"; nothing is due yet, and each refusal says when."""
+    assert "error" in one.is_refused(line_of(JOIN, "case appeal"))
+    leave, withdraw, claim = commands_of(JOIN, "Leave")
+    one.types(leave)
+    assert "slot" in one.is_refused(withdraw)
+    assert "slot" in one.is_refused(claim)
+
+
+def ends(launcher):
+    """Guide run.md, section "At its end": everybody who may have something comes first."""
+    close, cancel = commands_of(RUN, "At its end")
+    print(launcher.is_refused(cancel))
+    print(launcher.is_refused(close))
