@@ -28,6 +28,8 @@ STEPS: Final[Mapping[str, str]] = {
     "Frozen": "wait for the end of the case: troth case list shows it",
     "StakeTooLow": "add to the stake first: troth stake top-up RUN AMOUNT",
     "AuditsOpen": "wait for their end: troth case list --all shows them",
+    "TooFewWitnesses": "a jury needs three besides target and accuser: troth case list RUN"
+    " --openable --key FILE shows what can be accused",
     "AlreadyAppealed": "wait for the council: troth case show has its time",
     "NotConvicted": "there is nothing to appeal: troth case show tells how it stands",
 }

@@ -1,4 +1,4 @@
-"""Four people and three guides, typed to the letter: one launches a run, others join or witness.
+"""Five people and three guides, typed to the letter: one launches a run, others join or witness.
 
 Each works in a folder of its own, with only the wheel installed. The fourth guide, look-up.md, is
 typed after a conviction: test_demo_trial.py. README's section "By hand" is in test_readme_run.py.
@@ -22,7 +22,7 @@ SECONDS = 240
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.timeout(900),
-    pytest.mark.long(reason="four people in a run of forty rounds"),
+    pytest.mark.long(reason="five people in a run of forty rounds"),
 ]
 
 
@@ -34,7 +34,7 @@ def people(tmp_path_factory):
     port = free_port()
     found = {}
     try:
-        for name in ("launcher", "contributor", "stranger", "witness"):
+        for name in ("launcher", "contributor", "stranger", "witness", "neighbour"):
             one = Reader(folder / name, environment(commands, folder / f"home-{name}"))
             one.words = {
                 "localnet up": f"localnet up --port {port} --slot-ms {SLOT}",
@@ -59,12 +59,13 @@ def line_of(page, start):
 def test_a_run_is_launched_joined_witnessed_looked_after_and_left(people):
     launches(people["launcher"])
     run = json.loads(people["launcher"].types("troth run show run.toml --json"))["run"]
-    for name in ("contributor", "stranger", "witness"):
+    for name in ("contributor", "stranger", "witness", "neighbour"):
         people[name].words["RUN"] = run
         is_given_sol(people, name)
     contributes(people["contributor"], people["launcher"])
     joins_with_the_address(people["stranger"], people["launcher"])
-    witnesses(people["witness"], people["launcher"])
+    for name in ("witness", "neighbour"):
+        witnesses(people[name], people["launcher"])
     round_, target = accuses(people["witness"])
     for one in people.values():
         one.words["--round 12 --target 3"] = f"--round {round_} --target {target}"
@@ -156,7 +157,7 @@ def leaves(one):
 
 
 def ends(launcher):
-    """Guide run.md, section "At its end": everybody who may have something comes first."""
+    """Guide run.md, section "At its end", which this run has not reached: the refusals say so."""
     close, cancel = commands_of(RUN, "At its end")
-    print(launcher.is_refused(cancel))
-    print(launcher.is_refused(close))
+    assert "waits for members" in launcher.is_refused(cancel)
+    assert "has finished" in launcher.is_refused(close)
