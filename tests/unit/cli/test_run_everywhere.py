@@ -23,6 +23,12 @@ READS = {
 }
 """The commands that need no key; each other one must refuse a program of a file."""
 NO_FILE = {"PATH": "weights.safetensors", "DIR": "folder", "HOST:PORT": "127.0.0.1:0"}
+NEEDS = {
+    "checkpoint verify": ["--round", "1"],
+    "data push": ["--data", "folder"],
+    "data serve": ["--data", "folder"],
+}
+"""Options that a command needs where neither the run's file nor the weights say it."""
 VALUES = {"URL": DEAD, "SOL": "1", "ADDRESS": RUN, "N": "1", "INDEX": "1", **NO_FILE}
 
 
@@ -65,7 +71,7 @@ def words_of(command, params):
             metavar = str(param.metavar).strip("[]")
             value = "new.svg" if metavar == "FILE" else VALUES[metavar]
             words += [param.opts[0], value] if is_option else [value]
-    return [*words, "--round", "1"] if command == "checkpoint verify" else words
+    return words + NEEDS.get(command, [])
 
 
 def test_the_walk_finds_the_commands(commands):
