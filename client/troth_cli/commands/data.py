@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.options import AllowPrivate, Common, From, OfRun, command
-from troth_cli.view.amounts import address
+from troth_cli.view.amounts import address_of_run
 from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
     from troth_cli.workflows.members import Members
     from troth_cli.workflows.run_files import PATIENCE_SECONDS, check_holders, fetch_run
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     check_holders(options.data_from)
 
     async def work() -> "Fetched":
@@ -213,7 +213,7 @@ def push(options: PushOptions, output: Output) -> None:
     from troth_cli.workflows.run_files import check_holders, kept_files, require_pushed
     from troth_cli.workflows.run_files import push as offer
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     data = _data_of(options)
     check_holders(options.to)
     config = run_settings(options.config).config
@@ -248,7 +248,7 @@ def serve(options: ServeOptions, output: Output) -> None:
     from troth_cli.workflows.run_files import serve as until_stopped
     from troth_coordinator.chain.clusters import public_cluster
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     data = _data_of(options)
     listen = split_listen(options.listen)
     config = run_settings(options.config).config

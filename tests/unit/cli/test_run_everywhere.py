@@ -1,5 +1,6 @@
 """Every command that takes a run takes its file: a walk over the tree of commands finds them."""
 
+import re
 from typing import cast
 
 import numpy as np
@@ -109,3 +110,14 @@ def test_each_takes_a_file_that_lies_elsewhere(cli, here, commands):
         words = words_of(command, params)
         words[words.index("run.toml")] = "gone/run.toml"
         assert cli.refused(*words)["subject"] == "gone/run.toml", command
+
+
+def test_each_asks_for_the_file_where_the_text_is_no_address(cli, here, commands):
+    for command, params in commands.items():
+        words = words_of(command, params)
+        words[words.index("run.toml")] = "nonsense"
+        done = cli(*words)
+        assert done.code in (1, 2), command
+        said = " ".join(done.err.replace("│", " ").split())
+        assert "nonsense" in said, command
+        assert re.search(r"or (name )?the run's file\.", said), command
