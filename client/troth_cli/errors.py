@@ -21,6 +21,7 @@
         ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
         ├── JoinRefusedError          checks that speak against a deposit
+        ├── OtherKeyError             a key that may not do what was asked
         ├── NotDueError               rewards or stake that may not be paid out yet
         └── NotJoinedError            the key takes no part in the run
 
@@ -119,6 +120,14 @@ class NotInVainError(CommandError):
 
 class NotJoinedError(CommandError):
     """The key takes no part in the run."""
+
+
+class OtherKeyError(CommandError):
+    """The run takes another key for this; `name` is the program's refusal."""
+
+    def __init__(self, expected: str, found: str, next_step: str, subject: str, name: str) -> None:
+        super().__init__(expected, found, next_step, subject)
+        self.name = name
 
 
 class NotDueError(CommandError):

@@ -16,7 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
+from troth_cli.refusals import STEPS
+from troth_client.runtime.files import FULL_DISK
+from troth_client.runtime.installed import install_command
 from troth_client.telemetry.printable import one_line, printable
+from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.errors import TrothError
 
 _OPTIONAL: Final = {
@@ -59,6 +63,8 @@ def explain(error: BaseException) -> Failure | None:
             for name in ("name", "code", "logs", "checks")
             if getattr(error, name, None)
         }
+        if isinstance(error, ProgramRefusedError):
+            next_step = STEPS.get(error.name, next_step)
         return Failure(type(error).__name__, subject, expected, found, next_step, extra)
     if isinstance(error, ModuleNotFoundError) and error.name in _OPTIONAL:
         return Failure(
@@ -66,7 +72,15 @@ def explain(error: BaseException) -> Failure | None:
             error.name,
             f"the package `{error.name}`",
             "it is not installed",
-            f"install it with: pip install 'troth[{_OPTIONAL[error.name]}]'",
+            f"install it with: {install_command(_OPTIONAL[error.name])}",
+        )
+    if isinstance(error, OSError) and error.errno in FULL_DISK:
+        return Failure(
+            "DiskFullError",
+            "" if error.filename is None else str(error.filename),
+            "room for what is written",
+            (error.strerror or str(error)).lower(),
+            "free some space, or lift the limit on the size of files (ulimit -f); then repeat it",
         )
     if isinstance(error, OSError) and error.filename is not None:
         return Failure(

@@ -73,7 +73,11 @@ def _not_understood(error: Exception, *, is_json: bool) -> int:
         return NOT_UNDERSTOOD
     path = context.command_path if context is not None else "troth"
     failure = failures.Failure(
-        "UsageError", "", f"the options of `{path}`", message, f"{path} --help"
+        "UsageError",
+        "",
+        f"arguments that `{path}` understands",
+        message.removeprefix("Invalid value: "),
+        f"see what it takes: {path} --help",
     )
     failures.show(failure, sys.stderr, is_json=is_json)
     return NOT_UNDERSTOOD

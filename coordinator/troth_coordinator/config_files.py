@@ -60,7 +60,7 @@ def _parsed(path: Path) -> Plain:
             str(path),
             "a TOML file",
             "no such file",
-            "check the path, or write one with: troth run init --preset localnet",
+            "check the path; troth run init writes a config, troth run create the file of a run",
         ) from error
     except IsADirectoryError as error:
         raise InvalidValueError(

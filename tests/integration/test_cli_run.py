@@ -269,8 +269,23 @@ def test_another_key_than_the_authoritys_is_refused(bench, word, name):
     if word == "resume":
         bench.cli.json(*bench.of_run("run", "pause", run=run, key="authority"))
     error = bench.cli.refused(*bench.of_run("run", word, run=run, key="stranger"), *more)
-    assert error["kind"] == "ProgramRefusedError"
     assert error["name"] == name
+    if word == "resume":  # anybody may, once the budget of pauses is spent
+        assert error["kind"] == "ProgramRefusedError"
+        return
+    assert error["kind"] == "OtherKeyError"
+    assert str(bench.address("authority")) in error["expected"]
+    assert str(bench.address("stranger")) in error["found"]
+
+
+def test_a_vocabulary_beyond_the_datas_is_said_before_it_costs_anything(bench):
+    words = bench.create_arguments("model.vocab_size=320", name="wide")
+    done = bench.cli.ok(*words, "--dry-run")
+    assert "the model has 320 tokens and the data set 256: 64 rows" in done.err
+    bench.cli.json(*words)
+    run = bench.cli.json(*words)["run"]
+    told = bench.cli.json(*bench.join_arguments(run, "a", "wide"), "--check")
+    assert "64 rows of the embedding are never trained" in json.dumps(told)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
-"""Four people and three guides, typed to the letter: one launches a run, others join or witness.
+"""Five people and three guides, typed to the letter: one launches a run, others join or witness.
 
 Each works in a folder of its own, with only the wheel installed. The fourth guide, look-up.md, is
 typed after a conviction: test_demo_trial.py. README's section "By hand" is in test_readme_run.py.
 """
 
 import json
-import re
 import shutil
 
 import pytest
@@ -17,14 +16,13 @@ from support.waiting import wait_for
 RUN, JOIN, WITNESS = (
     (ROOT / f"docs/guide/{name}.md").read_text() for name in ("run", "join", "witness")
 )
-ROUNDS = 40
 SLOT = 100
 SECONDS = 240
 
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.timeout(900),
-    pytest.mark.long(reason="four people in a run of forty rounds"),
+    pytest.mark.long(reason="five people in a run of forty rounds"),
 ]
 
 
@@ -36,14 +34,12 @@ def people(tmp_path_factory):
     port = free_port()
     found = {}
     try:
-        for name in ("launcher", "contributor", "stranger", "witness"):
+        for name in ("launcher", "contributor", "stranger", "witness", "neighbour"):
             one = Reader(folder / name, environment(commands, folder / f"home-{name}"))
             one.words = {
                 "localnet up": f"localnet up --port {port} --slot-ms {SLOT}",
                 "TROTH_RPC=localhost": f"TROTH_RPC=http://127.0.0.1:{port}",
                 "--rpc devnet": f"--rpc http://127.0.0.1:{port}",
-                "preset localnet": "preset smoke",
-                "localnet.toml": "smoke.toml",
                 "0.0.0.0:7000": f"127.0.0.1:{free_port(1)}",
                 "--endpoint http://HOST:7000": "",
             }
@@ -63,34 +59,29 @@ def line_of(page, start):
 def test_a_run_is_launched_joined_witnessed_looked_after_and_left(people):
     launches(people["launcher"])
     run = json.loads(people["launcher"].types("troth run show run.toml --json"))["run"]
-    for name in ("contributor", "stranger", "witness"):
+    for name in ("contributor", "stranger", "witness", "neighbour"):
         people[name].words["RUN"] = run
         is_given_sol(people, name)
     contributes(people["contributor"], people["launcher"])
     joins_with_the_address(people["stranger"], people["launcher"])
-    witnesses(people["witness"], people["launcher"])
-    audit = wait_for(lambda: an_audit(people["launcher"]), SECONDS, people["launcher"].story)
+    for name in ("witness", "neighbour"):
+        witnesses(people[name], people["launcher"])
+    round_, target = accuses(people["witness"])
     for one in people.values():
-        one.words["--round 12 --target 3"] = "--round {} --target {}".format(*audit)
+        one.words["--round 12 --target 3"] = f"--round {round_} --target {target}"
     looks_after_it(people["launcher"])
-    accuses(people["witness"])
     leaves(people["contributor"])
     ends(people["launcher"])
 
 
 def launches(launcher):
-    """Guide run.md, section "On this machine"; the settings are changed, as the guide allows."""
+    """Guide run.md, section "On this machine"."""
     for line in commands_of(RUN, "On this machine"):
         if line.startswith("troth data serve"):
             continue  # members serve as well
         launcher.types(line)
         if "localnet up" in line:
             wait_for(lambda: "127.0.0.1" in launcher.shells[0].text, 60, launcher.story)
-        if "run init" in line:
-            settings = launcher.folder / "smoke.toml"
-            text, num = re.subn(r"(?m)^rounds = \d+", f"rounds = {ROUNDS}", settings.read_text())
-            assert num == 1
-            settings.write_text(text)
 
 
 def is_given_sol(people, name):
@@ -124,13 +115,6 @@ def witnesses(one, launcher):
     wait_for(lambda: "joined" in one.shells[0].text, SECONDS, one.story)
 
 
-def an_audit(launcher):
-    """Round and target of an audit that has cleared somebody, None as long as there is none."""
-    listed = json.loads(launcher.types("troth case list run.toml --all --json"))
-    cleared = [one for one in listed["closed"] if one["outcome"] == "cleared"]
-    return (cleared[-1]["round"], cleared[-1]["target"]) if cleared else None
-
-
 def looks_after_it(launcher):
     """Guide run.md, section "While it runs"."""
     for line in commands_of(RUN, "While it runs"):
@@ -144,11 +128,23 @@ def looks_after_it(launcher):
 
 
 def accuses(one):
-    """Guide witness.md, its last section: the price, and then the case."""
-    show, price, case = commands_of(WITNESS, "If you see a fault")
+    """Guide witness.md, its last section: the price, and then a case about the newest audit.
+
+    Returns its round and target. The work was honest, so the bond is lost later.
+    """
+    look, show, price, case = commands_of(WITNESS, "If you see a fault")
+
+    def judged():
+        found = json.loads(one.types(f"{look} --json"))["openable"]
+        work = [(each["round"], each["target"]) for each in found if each["kind"] == "work"]
+        return max(work, default=None)
+
+    audit = wait_for(judged, SECONDS, one.story)
+    one.words["--round 12 --target 3"] = "--round {} --target {}".format(*audit)
     assert "cleared" in one.types(show)
-    print(one.types(price))
-    print(one.types(case))
+    assert "bond" in one.types(price)
+    assert "signature" in one.types(case)
+    return audit
 
 
 def leaves(one):
@@ -161,7 +157,7 @@ def leaves(one):
 
 
 def ends(launcher):
-    """Guide run.md, section "At its end": everybody who may have something comes first."""
+    """Guide run.md, section "At its end", which this run has not reached: the refusals say so."""
     close, cancel = commands_of(RUN, "At its end")
-    print(launcher.is_refused(cancel))
-    print(launcher.is_refused(close))
+    assert "waits for members" in launcher.is_refused(cancel)
+    assert "has finished" in launcher.is_refused(close)

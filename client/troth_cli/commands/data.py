@@ -50,7 +50,7 @@ class DataOptions(Common):
     hf: Annotated[
         str,
         typer.Option(
-            "--hf", metavar="NAME", help="Take a Hugging Face data set (pip install 'troth[data]')."
+            "--hf", metavar="NAME", help="Take a Hugging Face data set; needs the extra `data`."
         ),
     ] = ""
     hf_config: Annotated[
@@ -72,7 +72,12 @@ class DataOptions(Common):
         ),
     ] = None
     end_token: Annotated[
-        str, typer.Option("--end-token", metavar="TOKEN", help="Token that ends a document.")
+        str,
+        typer.Option(
+            "--end-token",
+            metavar="TOKEN",
+            help="Token of --tokenizer between documents; without it a usual one is looked for.",
+        ),
     ] = ""
     sequence_tokens: Annotated[
         int,
@@ -147,12 +152,13 @@ def prepare(options: DataOptions, output: Output) -> None:
     """
     source = _source(options)
     started = time.monotonic()
-    manifest = _prepare(options, source, _tokenizer(options), output)
+    manifest = _prepare(options, source, _tokenizer(options, output), output)
     seconds = round(time.monotonic() - started, 3)
     facts = {
         "folder": str(options.out),
         "manifest_hash": manifest.hash.hex(),
         "vocab_size": manifest.vocab_size,
+        "end_token": manifest.tokenizer.end_token,
         "sequence_tokens": manifest.sequence_tokens,
         "num_sequences": manifest.num_sequences,
         "num_validation_sequences": manifest.num_validation_sequences,
@@ -275,7 +281,8 @@ def _data_of(options: PushOptions | ServeOptions) -> Path:
 
 
 def _source(options: DataOptions) -> "Source":
-    from troth_client.data.sources import HuggingFaceSource, stdlib_source, text_source
+    from troth_client.data.hugging_face import HuggingFaceSource
+    from troth_client.data.sources import stdlib_source, text_source
 
     if options.paths and not options.text:
         raise typer.BadParameter(f"{options.paths[0]}: write --text before the files")
@@ -294,12 +301,26 @@ def _source(options: DataOptions) -> "Source":
     )
 
 
-def _tokenizer(options: DataOptions) -> "Tokenizer":
+def _tokenizer(options: DataOptions, output: Output) -> "Tokenizer":
     from troth_client.data.tokens import ByteTokenizer, FileTokenizer
 
     if options.tokenizer is None:
+        if options.end_token:
+            raise typer.BadParameter("--end-token names a token of --tokenizer FILE: name both")
         return ByteTokenizer()
-    return FileTokenizer(options.tokenizer, options.end_token or None)
+    found = FileTokenizer(options.tokenizer, options.end_token or None)
+    if found.end_name is None:
+        known = ", ".join(found.special_tokens) or "no special token"
+        output.warn(
+            "documents run into each other: the tokenizer has none of the usual tokens that end"
+            f" one, and --end-token names none. It has {known}."
+        )
+    elif not options.end_token:
+        output.note(
+            f"A document ends with {found.end_name}, token {found.entry.end_token};"
+            " --end-token names another."
+        )
+    return found
 
 
 def _prepare(

@@ -137,8 +137,9 @@ def create(options: CreateOptions, output: Output) -> None:
     key = read_key(options.key, output.warn)
     fund = lamports(options.fund, "--fund")
     council = address(options.council, "--council") if options.council else key.pubkey()
-    settings = creation.bind(settings, load_manifest(options.data))
-    for warning in creation.warnings(settings):
+    manifest = load_manifest(options.data)
+    settings = creation.bind(settings, manifest)
+    for warning in creation.warnings(settings, manifest):
         output.warn(warning)
     out = options.out or Path("run.toml")
 
@@ -273,6 +274,7 @@ def close(options: CloseOptions, output: Output) -> None:
     from troth_cli.keyfiles import read_key
     from troth_cli.view import closing as view
     from troth_cli.workflows.close import close_accounts, preview
+    from troth_cli.workflows.right_key import naming_keys
 
     key = read_key(options.key, output.warn)
     run = address_of_run(options.run_address)
@@ -288,7 +290,8 @@ def close(options: CloseOptions, output: Output) -> None:
                 for line in view.closing_lines(planned):
                     output.note(line)
                 typer.confirm("Close these accounts?", abort=True, err=True)
-            done, sent = await close_accounts(client, run, key)
+            async with naming_keys(client, run, key.pubkey()):
+                done, sent = await close_accounts(client, run, key)
         output.result(view.closing_values(done, sent), *view.closed_blocks(done, sent))
 
     run_async(work())
@@ -308,6 +311,7 @@ def _as_authority(
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
     from troth_cli.view.chain import transaction_values
+    from troth_cli.workflows.right_key import naming_keys
     from troth_coordinator.chain.addresses import RunAddresses
     from troth_coordinator.chain.operations import Authority
 
@@ -317,7 +321,8 @@ def _as_authority(
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
             at = RunAddresses.of(await client.read_run(run), client.program_id)
-            sent = await act(Authority(client, at, key))
+            async with naming_keys(client, run, key.pubkey()):
+                sent = await act(Authority(client, at, key))
             view = await client.read_run(run)
         values = {
             "run": str(run),

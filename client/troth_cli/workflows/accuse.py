@@ -83,10 +83,14 @@ class Signer:
         (round_,) = await self.client.read_rounds(self.at.run, [claim.round])
         ring = view.run.params.ring
         if round_ is None or round_.round != claim.round:
-            oldest = max(0, view.run.round - ring + 1)
-            expected = f"a closed round from {oldest} to {max(0, view.run.round - 1)}"
+            oldest, newest = max(0, view.run.round - ring + 1), view.run.round - 1
+            is_old = claim.round < oldest
+            expected = f"a closed round from {oldest} to {newest}"
             raise _refused(
-                _key(claim), expected, f"{claim.round}", "Older rounds are no longer judged."
+                _key(claim),
+                expected if newest >= oldest else "a closed round; none has closed yet",
+                f"{claim.round}",
+                "Older rounds are no longer judged." if is_old else "Wait until it has closed.",
             )
         if not round_.flags & RoundFlag.CLOSED:
             raise _refused(
@@ -113,7 +117,8 @@ def claim_of(round_: int, target: int, kind: str, subject: int | None) -> Claim:
     if needs_subject != (subject is not None):
         expected = "--subject INDEX with --kind possession, and with no other kind"
         found = f"--kind {kind} " + ("without it" if subject is None else f"--subject {subject}")
-        step = "Name whose payload the target claimed to hold." if needs_subject else "Leave it out"
+        step = "Name whose payload the target claimed to hold."
+        step = step if needs_subject else "Leave --subject out."
         raise InputError(expected, found, step, "--subject")
     return Claim(round_, target, chosen, NO_SUBJECT if subject is None else subject)
 

@@ -45,10 +45,10 @@ class Checkpoints:
         """Return the checkpoint of a round, the newest by default; CheckpointMissingError."""
         found = [one for one in self.accounts if round_ in (None, one.round)]
         if not found:
-            rounds = ", ".join(str(one.round) for one in self.accounts) or "no round"
+            rounds = ", ".join(str(one.round) for one in self.accounts)
             raise CheckpointMissingError(
                 "a Checkpoint account" + ("" if round_ is None else f" of round {round_}"),
-                f"those of {rounds}",
+                f"those of rounds {rounds}" if rounds else "no checkpoint yet",
                 "List them with `troth checkpoint list`. Most rounds have none.",
                 f"run {Pubkey(self.view.run.address)}",
             )

@@ -92,6 +92,13 @@ def open_weights(path: Path, override: Claim) -> InHand:
 
     A value of `override` counts more than that of the files. Raises CheckpointFileError.
     """
+    if not path.exists():
+        raise InputError(
+            "a checkpoint, an export or a safetensors file",
+            "no such file or folder",
+            "Check the path; troth checkpoint fetch RUN --out DIR gets the newest weights.",
+            str(path),
+        )
     if path.is_dir() and (path / MANIFEST_FILE).exists():
         folder = CheckpointFolder.open(path)
         manifest = folder.manifest

@@ -23,6 +23,7 @@ from troth_coordinator.chain.addresses import run_address
 from troth_coordinator.chain.instructions import RunTerms
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.operations import GROWTH_BYTES, ROUNDS_PER_TRANSACTION, Authority
+from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.errors import ContradictionError
 from troth_coordinator.rules.hashing import H, b32, var
 from troth_coordinator.rules.ids import ZERO_DIGEST
@@ -52,9 +53,12 @@ def check_calibrated(settings: RunSettings, rpc: str) -> None:
         )
 
 
-def warnings(settings: RunSettings) -> Iterator[str]:
-    """Yield what the creator of a run should know about its parameters."""
+def warnings(settings: RunSettings, manifest: Manifest) -> Iterator[str]:
+    """Yield what the creator of a run should know about its parameters and its data."""
     params = settings.chain.to_view()
+    unused = unused_tokens(settings.config, manifest)
+    if unused:
+        yield f"{unused}: set model.vocab_size to {manifest.vocab_size}, unless you pad on purpose"
     num_closed = rounds_closed_to_newcomers(params)
     if num_closed:
         yield (
@@ -62,6 +66,17 @@ def warnings(settings: RunSettings) -> Iterator[str]:
             f" rounds before a checkpoint: set chain.ring to {least_ring(params.checkpoint_every)},"
             f" or chain.checkpoint_every to {max(1, params.ring - least_ring(0))}"
         )
+
+
+def unused_tokens(config: RunConfig, manifest: Manifest) -> str:
+    """Return in words that the model has tokens which the data never uses; "" if it has none."""
+    more = config.model.vocab_size - manifest.vocab_size
+    if more <= 0:
+        return ""
+    return (
+        f"the model has {config.model.vocab_size} tokens and the data set {manifest.vocab_size}:"
+        f" {more} rows of the embedding are never trained"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +131,8 @@ def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
                 key,
                 f"the data set to have {wanted}, as the settings say",
                 found,
-                "prepare the data with the same settings (troth data prepare --config), or change"
-                " the settings",
+                f"set {key} to {found}, or prepare the data with these settings (troth data"
+                " prepare --config)",
             )
     return settings.model_copy(update={"config": config.with_manifest(manifest.hash)})
 

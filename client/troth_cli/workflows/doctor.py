@@ -26,6 +26,7 @@ from troth_cli.workflows.doctor_rpc import LINK_CHECKS, Link, check_latency, che
 from troth_cli.workflows.doctor_run import RUN_CHECKS, Membership, Question
 from troth_cli.workflows.probes import measure_round, measure_slots
 from troth_cli.workflows.prospects import Tempo
+from troth_client.runtime.installed import install_command
 from troth_coordinator.chain.errors import ChainError
 from troth_coordinator.chain.http_rpc import HttpRpc
 
@@ -72,7 +73,7 @@ def _machine(question: Question, member: Membership | None, output: Output) -> l
             Level.PROBLEM,
             f"the package `{error.name}` is not installed",
             "the packages to train",
-            "Install them with: pip install 'troth[train]'",
+            f"Install them with: {install_command('train')}",
         )
         return [Row("device", found)]
     return examine_machine(question, member)

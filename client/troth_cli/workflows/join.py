@@ -103,7 +103,7 @@ def check(request: JoinRequest) -> tuple[str, int]:
         raise InputError(
             f"--listen HOST:PORT beside --endpoint, or --listen {NOWHERE} alone",
             f"--listen {NOWHERE} --endpoint {request.endpoint}",
-            "Nobody is served at an address where nothing listens.",
+            "Name --listen, or leave --endpoint out: nobody is served where nothing listens.",
             "--endpoint",
         )
     if request.endpoint:
@@ -139,7 +139,7 @@ def split_listen(text: str) -> tuple[str, int]:
         raise InputError(
             "HOST:PORT, like 0.0.0.0:7000",
             repr(text),
-            "Port 0 lets the system pick one.",
+            "Write a host and a port; port 0 lets the system pick one.",
             "--listen",
         )
     return host, int(port)

@@ -15,6 +15,7 @@ from troth_cli.errors import FundsError, InputError
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Report
 from troth_cli.workflows.checks import CheckResult, Level, Registry, refusal, untested
+from troth_cli.workflows.create import unused_tokens
 from troth_cli.workflows.join_request import JoinRequest
 from troth_cli.workflows.probes import WeightsProbe
 from troth_cli.workflows.prospects import Tempo
@@ -100,9 +101,12 @@ def data_result(request: JoinRequest, report: Report) -> CheckResult:
     total = len(manifest.train)
     if faults:
         return _bad_shards(faults, total)
+    found = f"{manifest.num_sequences} sequences in {total} shards"
+    unused = unused_tokens(request.config, manifest)
     return CheckResult(
-        Level.OK,
-        f"{manifest.num_sequences} sequences in {total} shards",
+        Level.WARNING if unused else Level.OK,
+        f"{found}; {unused}" if unused else found,
+        advice="The run's creator chose it; nothing is wrong with this machine." if unused else "",
         values={"shards": total, "missing": 0},
     )
 

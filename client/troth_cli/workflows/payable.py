@@ -15,6 +15,7 @@ from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import ProgramRefusedError
 
+_EARN = "Repeat it after further rounds: included payloads and verdicts earn rewards."
 _EXPECTED = {
     "NothingToClaim": "rewards that have vested",
     "NothingToWithdraw": "stake whose waiting time is over",
@@ -37,7 +38,7 @@ async def with_date(
 def _rewards(values: dict[str, Json], slot: SlotTime) -> tuple[str, str]:
     part = next_vesting(values, slot)
     if not part:
-        return "none, and none waits to vest", "Rewards come from included payloads and verdicts."
+        return "none, and none waits to vest", _EARN
     rest = whole(values["unvested_lamports"]) - whole(values["next_vesting_lamports"])
     more = f"; {sol(rest)} more vest later" if rest else ""
     return f"none yet: {part}{more}", "Repeat it then; rewards are yours, also after you leave."

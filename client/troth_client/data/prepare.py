@@ -159,8 +159,8 @@ class _Work:
             if not split.entries:
                 raise SourceError(
                     f"text for at least one {split.name} sequence of {self._row} tokens",
-                    f"{self._num_bytes} bytes of text in {self._num_pieces} pieces",
-                    "Add more text, or choose shorter sequences.",
+                    f"too little text: bytes {self._num_bytes}, pieces {self._num_pieces}",
+                    "Add more text, or choose shorter sequences with --sequence-tokens.",
                 )
         manifest = Manifest(
             vocab_size=self._tokenizer.vocab_size,
@@ -251,13 +251,15 @@ class _Work:
 def _check_options(options: PrepareOptions) -> None:
     if options.sequence_tokens < 1 or options.shard_tokens < 1:
         raise PrepareError(
-            "sequences and shards of at least one token", str(options), "Raise these numbers."
+            "sequences and shards of at least one token",
+            f"{options.sequence_tokens} and {options.shard_tokens} tokens",
+            "Leave --sequence-tokens out for the usual length, or raise it.",
         )
     if not 0 < options.validation_ppm < 10**6:
         raise PrepareError(
-            "a validation share between 0 and 1000000 ppm",
+            "a part of the text that is held out: above 0 and below 1000000 millionths",
             str(options.validation_ppm),
-            "20000 holds two per cent out.",
+            "Write for example --validation-ppm 20000, which holds two per cent out.",
         )
 
 

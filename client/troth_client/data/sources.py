@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
-from troth_client.data.errors import DatasetsMissingError, SourceError
+from troth_client.data.errors import SourceError
 
 PIECE_BYTES = 1 << 16
 _TEXT_SUFFIXES = frozenset({".py", ".txt", ".rst", ".md"})
@@ -98,51 +98,6 @@ def text_source(paths: Iterable[Path]) -> FileSource:
     if not files:
         raise SourceError("at least one text file", "empty folders", "Name files that hold text.")
     return FileSource(tuple(files))
-
-
-@dataclass(frozen=True)
-class HuggingFaceSource:
-    """One split of a data set of the Hugging Face hub, or of a folder that `datasets` loads."""
-
-    name: str
-    config: str | None = None
-    split: str = "train"
-    column: str = "text"
-    revision: str | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 over the fields; pin `revision` to be sure of the content."""
-        fields = [self.name, self.config, self.split, self.column, self.revision]
-        return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
-
-    @property
-    def num_bytes(self) -> int | None:
-        """Unknown: the data set is streamed."""
-        return None
-
-    def pieces(self) -> Iterator[Piece]:
-        """All pieces, row by row. Raises DatasetsMissingError or SourceError."""
-        try:
-            import datasets  # noqa: PLC0415  optional, and slow to import
-        except ImportError as error:
-            raise DatasetsMissingError(
-                "the package `datasets`",
-                "it is not installed",
-                "Install it with: pip install 'troth[data]'",
-            ) from error
-        rows = datasets.load_dataset(
-            self.name, self.config, split=self.split, revision=self.revision, streaming=True
-        )
-        for row in rows:
-            text = row.get(self.column)
-            if not isinstance(text, str):
-                raise SourceError(
-                    f"text in column {self.column!r} of {self.name}",
-                    f"columns {sorted(row)}",
-                    "Name the column that holds the text.",
-                )
-            yield from cut_bytes(text.encode())
 
 
 def cut(stream: IO[bytes]) -> Iterator[Piece]:

@@ -5,6 +5,7 @@ Next: prepare.py runs a source through a tokenizer.
 """
 
 import hashlib
+import json
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -70,25 +71,44 @@ class FileTokenizer:
 
         try:
             raw = file.read_bytes()
+        except OSError as error:
+            raise SourceError(
+                f"a tokenizer file at {file}",
+                (error.strerror or str(error)).lower(),
+                "Correct --tokenizer, or leave it out for one token a byte.",
+            ) from error
+        try:
             self._tokenizer = tokenizers.Tokenizer.from_str(raw.decode())
         except Exception as error:  # the library raises bare Exception for malformed files
             raise SourceError(
                 f"a tokenizer file of the `tokenizers` library at {file}",
-                str(error),
+                str(error) if _is_json(raw) else "text that is not JSON",
                 "Name a tokenizer.json, or leave the option out for one token a byte.",
             ) from error
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
         names = (end_token,) if end_token is not None else _COMMON_END_TOKENS
-        end = next((vocabulary[name] for name in names if name in vocabulary), None)
-        if end_token is not None and end is None:
+        self.end_name = next((name for name in names if name in vocabulary), None)
+        """The token that ends a document, None where documents run into each other."""
+        if end_token is not None and self.end_name is None:
+            known = ", ".join(self.special_tokens) or "no special token"
             raise SourceError(
-                f"the end token {end_token!r} in {file}", "no such token", "Name one that it has."
+                f"the end token {end_token!r} in {file}",
+                f"no such token; it has {known}",
+                "Name a token that it has with --end-token.",
             )
         self.file: Path | None = file
         self.vocab_size = max(vocabulary.values()) + 1
         self.entry = TokenizerEntry(
-            kind="tokenizers", sha256=hashlib.sha256(raw).hexdigest(), end_token=end
+            kind="tokenizers",
+            sha256=hashlib.sha256(raw).hexdigest(),
+            end_token=None if self.end_name is None else vocabulary[self.end_name],
         )
+
+    @property
+    def special_tokens(self) -> list[str]:
+        """The special tokens of the vocabulary, one of which may end documents."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        return [token.content for _, token in sorted(added.items()) if token.special]
 
     def encode(self, piece: Piece) -> Tokens:
         """Tokens of the piece, no template tokens added; bytes that are no UTF-8 become U+FFFD."""
@@ -97,6 +117,14 @@ class FileTokenizer:
         if piece.ends_document and self.entry.end_token is not None:
             ids.append(self.entry.end_token)
         return np.array(ids, np.uint32)
+
+
+def _is_json(raw: bytes) -> bool:
+    try:
+        json.loads(raw)
+    except ValueError:
+        return False
+    return True
 
 
 def kept_tokenizer(folder: Path, manifest: Manifest) -> bytes | None:

@@ -24,7 +24,8 @@ SECRET_MODE = 0o600
 OPEN_MODE = 0o666
 """The user's umask takes rights away from this mode."""
 PRIVATE_FOLDER_MODE = 0o700
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Errors of a disk, a quota or a file-size limit that leave no room."""
 
 Chunk = bytes | bytearray | memoryview
 
@@ -140,7 +141,7 @@ def explain_full_disk(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in FULL_DISK:
             raise
         free = shutil.disk_usage(path.parent).free
         raise DiskFullError(

@@ -14,6 +14,7 @@ from troth_client.transport.errors import EndpointError
 
 MAX_ENDPOINT_BYTES: Final = 96
 """The number of bytes that fit into the chain's Participant account."""
+SCHEMES: Final = ("http", "https")
 ANOTHER: Final = "Asking another holder."
 NOWHERE: Final = "none"
 """The word for no endpoint at all: then every connection is outbound."""
@@ -41,7 +42,10 @@ def check_endpoint(endpoint: str, next_step: str = ANOTHER) -> URL:
         host = url.host or ""
     except ValueError as error:
         raise EndpointError(expected, f"{error}", next_step) from error
-    plain = url.scheme in ("http", "https") and host and url.path in ("", "/")
+    if url.scheme and url.scheme not in SCHEMES and host:
+        expected = "an endpoint that begins with http:// or https://"
+        raise EndpointError(expected, f"{url.scheme}://", next_step)
+    plain = url.scheme in SCHEMES and host and url.path in ("", "/")
     if not plain or url.user or url.password or url.query_string or url.fragment:
         raise EndpointError(expected, repr(endpoint), next_step)
     if not _is_host(host):
@@ -58,7 +62,7 @@ def check_store(url: str) -> None:
     if not _STORE.fullmatch(url) or url == "file://" or ".." in url:
         expected = "s3://, gs:// or az:// with a bucket, or file:// with a folder; no @, ? or #"
         # A refused address may hold a secret, so the error does not repeat it.
-        raise EndpointError(expected, f"{url.partition(':')[0]!r} and something else", STORE)
+        raise EndpointError(expected, f"{url.partition(':')[0]}: in another form", STORE)
     if len(url) > MAX_ENDPOINT_BYTES:
         raise EndpointError(f"at most {MAX_ENDPOINT_BYTES} bytes", f"{len(url)}", STORE)
 

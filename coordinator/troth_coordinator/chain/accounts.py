@@ -46,6 +46,7 @@ REMEMBERED_ACCOUNTS, REMEMBERED_AUDITS = 32, 256
 
 _Values = tuple[Any, ...]
 _Convert = Callable[[Any], object]
+_SYSTEM_PROGRAM = Pubkey.default()
 
 
 class AccountReader:
@@ -150,7 +151,7 @@ class AccountReader:
             raise AccountOwnerError(
                 where,
                 f"program {self._layout.program_id} as its owner",
-                account.owner,
+                _owner_name(account.owner),
                 "check the address and the program id",
             )
         if account.data[:DISCRIMINATOR_BYTES] != expected.discriminator:
@@ -297,3 +298,9 @@ def _plain(value: object) -> object:
 
 def _bytes_of(value: object) -> object:
     return bytes(value) if isinstance(value, Pubkey) else value
+
+
+def _owner_name(owner: Pubkey) -> str:
+    """Return the owner of an account as errors name it."""
+    is_plain = owner == _SYSTEM_PROGRAM
+    return "the System program, as every key has it: a wallet" if is_plain else str(owner)

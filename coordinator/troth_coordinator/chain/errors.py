@@ -3,6 +3,7 @@
     ChainError
     ├── ArtifactError              packaged IDL, layout or table missing, altered or not expressible
     ├── RpcError                   the node did not give a usable answer
+    │   ├── RpcAddressError        an address that is none of JSON-RPC
     │   ├── RpcUnreachableError    refused, reset, HTTP status, answer too large
     │   │   ├── RpcTimeoutError    no answer in time
     │   │   └── RpcLimitedError    too many requests, or a node that is not in sync
@@ -68,6 +69,10 @@ class PriorityPolicyError(ChainError):
 
 class RpcError(ChainError):
     """The node did not give a usable answer."""
+
+
+class RpcAddressError(RpcError):
+    """The address of a node does not begin with http:// or https://; nothing was asked."""
 
 
 class RpcUnreachableError(RpcError):
@@ -284,7 +289,7 @@ class ProgramRefusedError(TransactionError):
     ) -> None:
         super().__init__(
             "coordinator program",
-            "to accept the instruction",
+            "an instruction that the run allows now",
             f"{name} ({code}): {text}",
             next_step,
         )

@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Final, TypeVar
 
@@ -65,7 +66,17 @@ _SIGNATURE_BYTES: Final = 65
 
 Answer = TypeVar("Answer")
 Request = Callable[[Rpc], Awaitable[Answer]]
-Judge = Callable[[Node, Answer], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why another node is asked as well. Without trouble the answer holds if nobody has another."""
+
+    what: str
+    is_trouble: bool = True
+
+
+Judge = Callable[[Node, Answer], Doubt | None]
 
 
 class FailoverRpc:
@@ -137,7 +148,7 @@ class FailoverRpc:
 
     async def get_slot(self) -> int:
         """See Rpc.get_slot."""
-        return await self._ask(lambda rpc: rpc.get_slot(), self._health.complaint)
+        return await self._ask(lambda rpc: rpc.get_slot(), self._behind)
 
     async def block_height(self) -> int:
         """See Rpc.block_height."""
@@ -146,10 +157,13 @@ class FailoverRpc:
     async def get_accounts(self, addresses: Sequence[Pubkey]) -> tuple[int, list[Account | None]]:
         """See Rpc.get_accounts. An account that was there and is not is asked of others, too."""
 
-        def judge(node: Node, found: tuple[int, list[Account | None]]) -> str:
+        def judge(node: Node, found: tuple[int, list[Account | None]]) -> Doubt | None:
             slot, accounts = found
-            behind = self._health.complaint(node, slot)
-            return behind or self._known.complaint(addresses, accounts)
+            behind, strange = self._behind(node, slot), self._known.complaint(addresses, accounts)
+            if behind or strange:
+                return behind or Doubt(strange)
+            gone = self._known.loss(addresses, accounts)
+            return Doubt(gone, is_trouble=False) if gone else None
 
         slot, accounts = await self._ask(lambda rpc: rpc.get_accounts(addresses), judge)
         self._known.remember(addresses, accounts)
@@ -242,7 +256,7 @@ class FailoverRpc:
             raise self._health.resting_error()
         self._check_others(nodes[0])
         limit = min(limit, ALL_SILENT_SECONDS / max(1, len(nodes) - 1))
-        doubtful: list[tuple[Node, str, Answer]] = []
+        doubtful: list[tuple[Node, Doubt, Answer]] = []
         failure: ChainError | None = None
         for position, node in enumerate(nodes):
             if position > 0 and node is nodes[position - 1] and not _is_broken(failure):
@@ -252,13 +266,13 @@ class FailoverRpc:
             except (RpcError, TransactionRejectedError) as error:
                 failure = _weightier(failure, self._sorted(node, error))
                 continue
-            complaint = judge(node, answer) if judge is not None else ""
-            if not complaint:
-                for other, what, _answer in doubtful:
-                    self._health.failed(other, what)
+            doubt = judge(node, answer) if judge is not None else None
+            if doubt is None:
+                for other, about, _answer in doubtful:
+                    self._health.failed(other, about.what)
                 self._health.answered(node)
                 return answer
-            doubtful.append((node, complaint, answer))
+            doubtful.append((node, doubt, answer))
         if doubtful:
             return self._least_doubtful(doubtful)
         if failure is None:
@@ -278,13 +292,20 @@ class FailoverRpc:
             self._health.failed(node, error)
         return error
 
-    def _least_doubtful(self, doubtful: list[tuple[Node, str, Answer]]) -> Answer:
-        """Nobody has a better answer: the chain stands still, or the only node is behind."""
-        _node, _what, answer = max(doubtful, key=lambda one: one[0].slot)
-        for one, what, _answer in doubtful:
-            one.rest_until = None
-            self._health.suffer(one, what)
+    def _least_doubtful(self, doubtful: list[tuple[Node, Doubt, Answer]]) -> Answer:
+        """Nobody has a better answer: it is so, the chain stands still, or a node is behind."""
+        for node, doubt, _answer in doubtful:
+            node.rest_until = None
+            if doubt.is_trouble:
+                self._health.suffer(node, doubt.what)
+            else:
+                self._health.answered(node)
+        _node, _doubt, answer = max(doubtful, key=lambda one: (not one[1].is_trouble, one[0].slot))
         return answer
+
+    def _behind(self, node: Node, slot: int) -> Doubt | None:
+        what = self._health.complaint(node, slot)
+        return Doubt(what) if what else None
 
     async def _attempt(
         self, node: Node, request: Request[Answer], limit: float, *, is_last: bool

@@ -33,6 +33,7 @@ from troth_coordinator.chain.account_json import AccountsText
 from troth_coordinator.chain.errors import (
     ChainError,
     MalformedReplyError,
+    RpcAddressError,
     RpcTimeoutError,
     RpcUnreachableError,
 )
@@ -55,9 +56,24 @@ SLOT_SAMPLES = 5
 MAX_REPLY_BYTES = 16 << 20
 """Largest honest answer: all accounts of one run, about 2 MB."""
 
+_SCHEMES = ("http://", "https://", "ws://", "wss://")
+"""Those of a websocket are asked, too: then the error names the port of JSON-RPC beside it."""
+
 _ACCOUNTS = RpcAccountInfoConfig(UiAccountEncoding.Base64Zstd, commitment=CommitmentLevel.Confirmed)
 
 _T = TypeVar("_T")
+
+
+def _not_http(url: str) -> RpcAddressError:
+    """Return the error for an address; it repeats only the scheme, as the rest may hold a key."""
+    scheme, separator, _ = url.partition("://")
+    return RpcAddressError(
+        "address of a Solana RPC",
+        "one that begins with http:// or https://",
+        f"{scheme}://" if separator else "an address without either",
+        "write it whole, like http://127.0.0.1:8899, or name a cluster: localhost, devnet,"
+        " testnet or mainnet-beta",
+    )
 
 
 class HttpRpc:
@@ -65,7 +81,8 @@ class HttpRpc:
 
     timeout_seconds bounds a whole request, also one that drips byte by byte. max_reply_bytes
     bounds an answer; more is refused while reading. Environment proxies are not used. Errors call
-    the node by `name`, its address by default: an address may hold a key.
+    the node by `name`, its address by default: an address may hold a key. Raises RpcAddressError
+    for an address of another scheme.
     """
 
     def __init__(
@@ -76,6 +93,8 @@ class HttpRpc:
         max_reply_bytes: int = MAX_REPLY_BYTES,
         name: str = "",
     ) -> None:
+        if not url.lower().startswith(_SCHEMES):
+            raise _not_http(url)
         self.url = url
         self.name = name or url
         self._timeout_seconds = timeout_seconds

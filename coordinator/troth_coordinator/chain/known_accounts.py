@@ -24,17 +24,22 @@ class KnownAccounts:
         self._known: dict[Pubkey, tuple[Pubkey, int]] = {}
 
     def complaint(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> str:
-        """Say which account is gone, foreign or shorter than it was; "" for none."""
+        """Say which account is foreign or shorter than it was; "" for none."""
         for address, account in zip(addresses, accounts, strict=False):
-            if address not in self._known:
+            if address not in self._known or account is None:
                 continue
             owner, num_bytes = self._known[address]
-            if account is None:
-                return f"no account at {address}, where there was one"
             if account.owner != owner:
                 return f"account {address} of {account.owner}, which was of {owner}"
             if len(account.data) < num_bytes:
                 return f"account {address} of {len(account.data)} bytes, which had {num_bytes}"
+        return ""
+
+    def loss(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> str:
+        """Say which account is gone; "" for none. Accounts are closed in time, so it may be so."""
+        for address, account in zip(addresses, accounts, strict=False):
+            if account is None and address in self._known:
+                return f"no account at {address}, where there was one"
         return ""
 
     def remember(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> None:

@@ -27,7 +27,7 @@ from troth_coordinator.chain.failure import TransactionFailure
 _SYSTEM_PROGRAM = "11111111111111111111111111111111"
 _SYSTEM_INSUFFICIENT = 1
 _FIRST_PROGRAM_CODE = 6000
-_LOOK_UP = "see docs/reference/errors.md"
+_LOOK_UP = "look at the run with `troth status`; docs/reference/errors.md lists every refusal"
 
 _FAILED = re.compile(r"^Program (\w+) failed: custom program error: 0x([0-9a-f]+)$")
 _SHORT_TRANSFER = re.compile(r"insufficient lamports (\d+), need (\d+)")

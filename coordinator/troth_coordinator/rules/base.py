@@ -8,7 +8,7 @@ Next: `config.py` and `params.py`, which derive from it.
 import difflib
 from collections.abc import Collection, Mapping
 from decimal import Decimal
-from typing import TypeVar, get_args
+from typing import Final, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -22,6 +22,8 @@ class FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+MOST_NAMED: Final = 20
+"""So many keys are read at a glance; of more, an error names those that are spelt alike."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -62,13 +64,15 @@ def refuse_unknown_keys(
 def unknown_key(key: str, known: Collection[str], where: str = "") -> UnknownKeyError:
     """Return the error for an unknown key, with the nearest known one as the next step."""
     names = names_of(known)
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(key, names, n=4, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "remove it"
     meant = [name for name in known if near and near[0] in (name, short_name(name))]
+    if len(names) <= MOST_NAMED:
+        expected = f"one of {', '.join(names)}"
+    else:
+        expected = f"one of {len(names)} keys" + (f", like {', '.join(near)}" if near else "")
     hint += "".join(f" Write {spellings(name)}" for name in meant if unit_of(name))
-    return UnknownKeyError(
-        f"{where}.{key}" if where else key, f"one of {', '.join(names)}", "an unknown key", hint
-    )
+    return UnknownKeyError(f"{where}.{key}" if where else key, expected, "an unknown key", hint)
 
 
 def follow(values: object, key: str, leader: str) -> object:

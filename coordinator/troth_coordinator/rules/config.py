@@ -77,7 +77,7 @@ class ModelSection(FrozenModel):
                 "model.hidden_size",
                 f"a multiple of 2 * num_attention_heads = {2 * self.num_attention_heads}",
                 self.hidden_size,
-                "rotary embeddings need heads of equal, even width",
+                "name such a multiple: rotary embeddings need heads of equal, even width",
             )
         if self.num_attention_heads % self.num_key_value_heads:
             raise ContradictionError(

@@ -110,7 +110,7 @@ def _chain(values: Plain, config: RunConfig) -> ChainParams:
     preset = next((p for p in PRESETS if p == name), None)
     if preset is None:
         raise InvalidValueError(
-            "chain.preset", " or ".join(PRESETS), repr(name), "name a known preset"
+            "chain.preset", " or ".join(PRESETS), repr(name), "name one of these"
         )
     refuse_unknown_keys(ChainParams, values, "chain")
     for key, (section, field) in BOUND.items():

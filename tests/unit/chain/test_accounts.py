@@ -174,6 +174,12 @@ def test_an_account_of_another_program(kind):
 
 
 @EVERY_KIND
+def test_a_wallet_is_told_apart(kind):
+    with pytest.raises(AccountOwnerError, match="a wallet"):
+        READERS[kind](ADDRESS, blank(kind, owner=Pubkey.default()))
+
+
+@EVERY_KIND
 @pytest.mark.parametrize("other", READERS)
 def test_an_account_of_another_kind(kind, other):
     if other == kind:

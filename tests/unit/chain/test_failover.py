@@ -220,6 +220,23 @@ def test_an_account_that_all_nodes_lack_is_gone(kind):
     assert account is None or account.owner != Pubkey(b"o" * 32) or account.data == b"dat"
 
 
+@pytest.mark.parametrize("num_nodes", [1, 2])
+def test_accounts_that_are_closed_are_no_trouble(num_nodes):
+    """Every audit ends with the close of its account."""
+
+    async def work(bench):
+        keys = [Pubkey(bytes([number]) * 32) for number in range(5)]
+        await bench.rpc.get_accounts(keys)
+        for node in bench.nodes:
+            node.alter = BAD_ANSWERS["null"]
+        for key in keys:
+            _slot, (account,) = await bench.rpc.get_accounts([key])
+            assert account is None
+        return bench.reports.told
+
+    assert on_bench(num_nodes, work) == []
+
+
 def test_a_frozen_node_is_passed_over_and_a_chain_that_stands_still_is_not():
     async def frozen_one(bench):
         bench.nodes[0].alter = frozen()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from troth_client.data.manifest import load_manifest
 
@@ -71,3 +72,44 @@ def test_bad_input_is_named_and_leaves_no_finished_folder(
     assert error["kind"] == kind
     assert not Path("data").exists()
     assert Path("full/other").read_text() == "mine"
+
+
+def tokenizer(path, *special):
+    """A tokenizer.json of a few words and these special tokens."""
+    words = {"[UNK]": 0, "some": 1, "words": 2, "of": 3}
+    made = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.add_special_tokens([AddedToken(name, special=True) for name in special])
+    made.save(str(path))
+    return path
+
+
+def test_a_forgotten_end_token_is_said_with_the_tokens_that_there_are(cli, tmp_path, texts):
+    words = ("data", "prepare", "--text", *texts, "--sequence-tokens", 32, "--tokenizer")
+    file = tokenizer(tmp_path / "t.json", "<pad>", "<stop>")
+    done = cli.ok(*words, file, "--out", tmp_path / "data", "--json")
+    assert "documents run into each other" in done.err
+    assert "--end-token names none. It has <pad>, <stop>." in done.err
+    assert done.json["end_token"] is None
+    named = cli.ok(*words, file, "--out", tmp_path / "b", "--end-token", "<stop>", "--json")
+    assert named.json["end_token"] == 5
+    assert "document" not in named.err
+    wrong = cli.refused(*words, file, "--out", tmp_path / "c", "--end-token", "<end>")
+    assert wrong["found"] == "no such token; it has <pad>, <stop>"
+
+
+def test_a_usual_end_token_is_taken_and_said(cli, tmp_path, texts):
+    file = tokenizer(tmp_path / "t.json", "<|endoftext|>")
+    words = ("data", "prepare", "--text", *texts, "--sequence-tokens", 32, "--tokenizer", file)
+    done = cli.ok(*words, "--out", tmp_path / "data", "--json")
+    assert "A document ends with <|endoftext|>, token 4" in done.err
+    assert done.json["end_token"] == 4
+
+
+def test_an_end_token_or_a_tokenizer_alone_is_named(cli, tmp_path, texts):
+    words = ("data", "prepare", "--text", *texts, "--out", tmp_path / "data")
+    alone = cli.refused(*words, "--end-token", "</s>", code=2)
+    assert "--end-token names a token of --tokenizer" in alone["found"]
+    gone = cli.refused(*words, "--tokenizer", tmp_path / "none.json")
+    assert gone["found"] == "no such file or directory"
+    assert "--tokenizer" in gone["next_step"]

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -9,12 +10,15 @@ from solders.pubkey import Pubkey
 
 from troth_attestation.errors import AttestationError
 from troth_cli.failures import explain, show
+from troth_cli.refusals import STEPS
 from troth_client.errors import ClientError
+from troth_coordinator import artifacts
 from troth_coordinator.chain import errors as chain
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.rules.errors import ContradictionError, UnknownKeyError
 from troth_localnet.errors import PortInUseError
 
+COMMAND = re.compile(r"troth ((?:run |stake |case )?[a-z-]+)")
 ERRORS = [
     ClientError("this", "that", "do it"),
     ContradictionError("chain.ring", "this", 3, "do it"),
@@ -69,6 +73,23 @@ def test_a_refusal_of_the_program_keeps_its_name():
     assert failure.extra == {"name": "JoinClosed", "code": 6000}
 
 
+def test_a_refusal_says_what_to_type_next():
+    failure = chain.ProgramRefusedError(
+        "NotPaused", 6049, "the run is not paused", "look it up", TransactionFailure("x")
+    )
+    assert explain(failure).next_step == STEPS["NotPaused"]
+    assert explain(ERRORS[7]).next_step == "join another"
+
+
+def test_steps_name_refusals_and_commands_that_there_are(cli):
+    names = {error["name"] for error in artifacts.read_json(artifacts.IDL)["errors"]}
+    assert sorted(STEPS.keys() - names) == []
+    typed = {match for step in STEPS.values() for match in COMMAND.findall(step)}
+    assert len(typed) > 8
+    for command in sorted(typed):
+        assert cli(*command.split(), "--help").code == 0, command
+
+
 @pytest.mark.parametrize("error", [ValueError("x"), RuntimeError(), OSError("no file in it")])
 def test_what_nobody_foresaw_is_not_explained(error):
     assert explain(error) is None
@@ -81,4 +102,4 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(cli, monkeypatc
     error = cli.refused(*command, "--tokenizer", tmp_path / "text")
     assert error["kind"] == "PackageMissingError"
     assert error["subject"] == "tokenizers"
-    assert "troth[train]" in error["next_step"]
+    assert "[train]" in error["next_step"]

@@ -77,6 +77,14 @@ def test_unknown_keys_are_refused_with_the_nearest(cli, write, text, key, near):
     assert f"{near!r}" in error["next_step"] or not near
 
 
+def test_of_many_keys_only_the_like_are_named(cli, write):
+    error = airdrop(cli, "--config", write("[cli]\nrpcc = 'x'"))
+    assert " keys, like rpc" in error["expected"]
+    assert len(error["expected"]) < 80
+    few = airdrop(cli, "--config", write("[schedule]\nround = 1"))
+    assert few["expected"].startswith("one of decay_from_round, lr, lr_nano, rounds")
+
+
 @pytest.mark.parametrize(
     "text", ["cli = 3", "[command]\nkeys = 3", "[command.keys]\nnew = 'x'", "chain = 'public'"]
 )
