@@ -177,6 +177,24 @@ def test_a_dry_run_shows_all_costs_and_writes_no_key(cli, chain, owner, in_folde
     assert "troth program close" in cli.ok(*deploy).out
 
 
+def test_a_dry_run_shows_no_id_unless_it_will_be_that_of_the_deploy(cli, chain, owner, in_folder):
+    """The key of a first deploy is kept when it begins, so a dry run has made up another one."""
+    deploy = ("program", "deploy", "--key", owner, "--dry-run", "--rpc", chain.rpc_url)
+    plan = cli.json(*deploy)
+    for name in ("program_id", "buffer", "image_sha256"):
+        assert plan[name] is None, name
+    shown = cli.ok(*deploy).out
+    assert "that of a key which the deploy makes" in shown
+    assert "sha256" not in shown
+    assert "\nbuffer " not in shown
+    program = Keypair()
+    write_key(in_folder / "troth-program.json", program)
+    plan = cli.json(*deploy)
+    assert plan["program_id"] == str(program.pubkey())
+    assert plan["buffer"] == str(loader.buffer_address(key_of(owner).pubkey(), program.pubkey()))
+    assert str(program.pubkey()) in cli.ok(*deploy).out
+
+
 def test_too_little_money_is_said_before_anything_is_sent(cli, chain, in_folder):
     write_key(in_folder / "poor.json", Keypair())
     chain.airdrop(key_of(in_folder / "poor.json").pubkey(), SOL)
