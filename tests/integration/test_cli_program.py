@@ -11,6 +11,7 @@ import pty
 import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
+from solders.system_program import CreateAccountParams, create_account
 from solders.transaction import VersionedTransaction
 from support.cli import Cli, process
 from support.deploys import planned, small_image
@@ -30,9 +31,11 @@ from troth_cli.workflows.deploy_plan import (
 )
 from troth_coordinator import artifacts
 from troth_coordinator.chain import loader
+from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.program_image import code_hash, packaged_image
+from troth_coordinator.chain.sender import Sender
 
 IMAGE = artifacts.program_image()
 FLIPPED_AT = IMAGE.index(b"Error Code: ")
@@ -146,6 +149,32 @@ def test_an_address_that_holds_no_program_is_named(cli, chain, owner, command):
     assert wallet["kind"] == "ForeignProgramError"
     assert "no program" in wallet["found"]
     assert cli.refused("program", command, "x", *rpc)["subject"] == "ADDRESS"
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_code_that_the_old_loader_never_made_a_program_of_is_none(cli, chain, owner, command):
+    """Anybody can make such an account, with any bytes in it: it runs nothing."""
+    account = asyncio.run(make_account(chain.rpc_url, key_of(owner), loader.FIXED))
+    refused = cli.refused("program", command, account, "--rpc", chain.rpc_url)
+    assert refused["kind"] == "ForeignProgramError"
+    assert "nothing can run there" in refused["found"]
+
+
+async def make_account(rpc_url, payer, owner):
+    """Make an account of 36 bytes that belongs to a program; return its address."""
+    key = Keypair()
+    made = create_account(
+        CreateAccountParams(
+            from_pubkey=payer.pubkey(),
+            to_pubkey=key.pubkey(),
+            lamports=SOL,
+            space=36,
+            owner=owner,
+        )
+    )
+    async with HttpRpc(rpc_url) as rpc:
+        await Sender(rpc, program_codec()).send([made], [payer, key])
+    return key.pubkey()
 
 
 @pytest.mark.usefixtures("in_folder")
