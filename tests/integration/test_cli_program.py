@@ -1,6 +1,7 @@
 """`troth program` on the embedded chain: programs shown and compared, deploys refused.
 
-Its loader deploys nothing; test_validator_program.py deploys, test_cli_program_buffers.py fills buffers.
+Its loader deploys nothing: test_validator_program.py deploys on another one. Buffers are in
+test_cli_program_buffers.py.
 """
 
 import asyncio
