@@ -60,6 +60,8 @@ def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
         wait_for(lambda: show(bench, run, cleared)["case_outcome"], SECONDS)
         judged = show(bench, run, cleared)
         refuse_what_left_the_ring(bench, run)
+        # Members that have ended close nothing any more.
+        wait_for(lambda: about(judged) not in open_ones(bench, run), SECONDS)
         let_accusations_expire(bench, run)
         ends = [person.end() for person in people]
     assert [code for code, _ in ends] == [0] * 4, [person.notes()[-900:] for person in people]
@@ -127,8 +129,8 @@ def can_be_opened(bench, run, case):
     """The cleared work is listed with its window and its money, and so are the exact kinds."""
     words = (*bench.of_run("case", "list", run=run), "--openable")
     listed = bench.cli.json(*words)
-    about = {name: case[name] for name in ("round", "target", "kind")}
-    (work,) = [one for one in listed["openable"] if about.items() <= one.items()]
+    wanted = {name: case[name] for name in ("round", "target", "kind")}
+    (work,) = [one for one in listed["openable"] if wanted.items() <= one.items()]
     assert 0 < work["slots_left"] <= CASE_SLOTS
     assert work["until_slot"] >= listed["slot"]
     assert work["bounty_lamports"] >= SOL // 10 * 50 * 5 // 10_000, "5 % of half the stake"
@@ -147,16 +149,23 @@ def can_be_opened(bench, run, case):
     assert index not in {one["target"] for one in own}
 
 
+def about(case):
+    return f"round {case['round']}, target {case['target']}"
+
+
+def open_ones(bench, run):
+    listed = bench.cli.json(*bench.of_run("case", "list", run=run))["cases"]
+    return {about(one) for one in listed}
+
+
 def over_is_listed(bench, run, judged):
     """A closed case is there with --all, and only there."""
     words = bench.of_run("case", "list", run=run)
-    seen = {(one["round"], one["target"]) for one in bench.cli.json(*words)["cases"]}
     closed = bench.cli.json(*words, "--all")["closed"]
-    about = (judged["round"], judged["target"])
-    assert about not in seen
-    found = {(one["round"], one["target"]): one for one in closed}
-    assert found[about]["case_outcome"] == "acquitted"
-    assert found[about]["stage"] == "closed"
+    assert about(judged) not in open_ones(bench, run)
+    found = {about(one): one for one in closed}[about(judged)]
+    assert found["case_outcome"] == "acquitted"
+    assert found["stage"] == "closed"
     assert "over" in bench.cli.ok(*words, "--all").out
 
 
