@@ -215,6 +215,12 @@ def assert_bond_is_lost(bench, run, judged):
     told = [event["event"] for event in judged["history"]]
     for name in ("AuditOpened", "VerdictRevealed", "CaseOpened", "JuryDrawn", "CaseSettled"):
         assert name in told
+    votes = {
+        (event["index"], event["verdict"])
+        for event in judged["history"]
+        if event["event"] == "JurorVoteRevealed"
+    }
+    assert votes == {(juror["index"], juror["verdict"]) for juror in judged["jurors"]}
     assert bench.balance("x") < 10 * SOL - judged["bond_lamports"]
 
 
