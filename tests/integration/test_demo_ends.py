@@ -125,7 +125,7 @@ def test_a_demo_that_stays_answers_what_it_names_and_prints_one_json_object(star
 
 
 def state_of_page(command):
-    """What a dashboard shows: it is started, asked once, and ended."""
+    """Start a dashboard, ask it once for the state of the run, and end it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "troth_cli", *command, "--json"], stdout=subprocess.PIPE, text=True
     )

@@ -95,7 +95,8 @@ def test_each_step_of_a_case_names_who_acted_and_the_verdict_that_it_shows():
     ]
     story = [one for one, *_ in steps]
     values = history_values(story)
-    assert [(one["index"], one["verdict"]) for one in values] == [tuple(rest) for _, *rest in steps]
+    assert [one["index"] for one in values] == [who for _, who, _ in steps]
+    assert [one["verdict"] for one in values] == [verdict for *_, verdict in steps]
     (grid,) = [one for one in case_blocks(of_events(KEY, story), story, 0, STATED)[1:] if one.title]
     assert grid.columns == ("slot", "event", "what", "who", "verdict")
     assert grid.rows[2][2:] == ["VerdictCommitted", 0, ""]
