@@ -1,6 +1,7 @@
-"""`troth program` on the embedded chain: programs shown and compared, buffers filled and closed.
+"""`troth program` on the embedded chain: programs shown and compared, deploys refused.
 
-Its loader keeps buffers and deploys nothing; test_validator_program.py deploys.
+Its loader deploys nothing: test_validator_program.py deploys on another one. Buffers are in
+test_cli_program_buffers.py.
 """
 
 import asyncio
@@ -11,28 +12,26 @@ import pty
 import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
-from solders.transaction import VersionedTransaction
+from solders.system_program import CreateAccountParams, create_account
 from support.cli import Cli, process
-from support.deploys import planned, small_image
+from support.deploys import small_image
 from support.network import PROGRAM, SOL, start
 
-from troth_cli.errors import DeployError, DeployStoppedError
+from troth_cli.errors import DeployError
 from troth_cli.keyfiles import read_key, write_key
-from troth_cli.workflows import deploy_chunks
-from troth_cli.workflows.deploy import carry_out
-from troth_cli.workflows.deploy_chunks import fill_buffer
 from troth_cli.workflows.deploy_plan import (
     Cluster,
     DeployRequest,
-    missing_chunks,
     plan_deploy,
     read_cluster,
 )
 from troth_coordinator import artifacts
 from troth_coordinator.chain import loader
+from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.program_image import code_hash, packaged_image
+from troth_coordinator.chain.sender import Sender
 
 IMAGE = artifacts.program_image()
 FLIPPED_AT = IMAGE.index(b"Error Code: ")
@@ -148,6 +147,32 @@ def test_an_address_that_holds_no_program_is_named(cli, chain, owner, command):
     assert cli.refused("program", command, "x", *rpc)["subject"] == "ADDRESS"
 
 
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_code_that_the_old_loader_never_made_a_program_of_is_none(cli, chain, owner, command):
+    """Anybody can make such an account, with any bytes in it: it runs nothing."""
+    account = asyncio.run(make_account(chain.rpc_url, key_of(owner), loader.FIXED))
+    refused = cli.refused("program", command, account, "--rpc", chain.rpc_url)
+    assert refused["kind"] == "ForeignProgramError"
+    assert "nothing can run there" in refused["found"]
+
+
+async def make_account(rpc_url, payer, owner):
+    """Make an account of 36 bytes that belongs to a program; return its address."""
+    key = Keypair()
+    made = create_account(
+        CreateAccountParams(
+            from_pubkey=payer.pubkey(),
+            to_pubkey=key.pubkey(),
+            lamports=SOL,
+            space=36,
+            owner=owner,
+        )
+    )
+    async with HttpRpc(rpc_url) as rpc:
+        await Sender(rpc, program_codec()).send([made], [payer, key])
+    return key.pubkey()
+
+
 @pytest.mark.usefixtures("in_folder")
 def test_the_embedded_chain_deploys_nothing_and_says_so_before_it_is_paid(cli, chain, owner):
     refused = cli.refused("program", "deploy", "--key", owner, "--yes", "--rpc", chain.rpc_url)
@@ -175,6 +200,24 @@ def test_a_dry_run_shows_all_costs_and_writes_no_key(cli, chain, owner, in_folde
     assert plan["peak_lamports"] == plan["spent_lamports"]
     assert not (in_folder / "troth-program.json").exists()
     assert "troth program close" in cli.ok(*deploy).out
+
+
+def test_a_dry_run_shows_no_id_unless_it_will_be_that_of_the_deploy(cli, chain, owner, in_folder):
+    """The key of a first deploy is kept when it begins, so a dry run has made up another one."""
+    deploy = ("program", "deploy", "--key", owner, "--dry-run", "--rpc", chain.rpc_url)
+    plan = cli.json(*deploy)
+    for name in ("program_id", "buffer", "image_sha256"):
+        assert plan[name] is None, name
+    shown = cli.ok(*deploy).out
+    assert "that of a key which the deploy makes" in shown
+    assert "sha256" not in shown
+    assert "\nbuffer " not in shown
+    program = Keypair()
+    write_key(in_folder / "troth-program.json", program)
+    plan = cli.json(*deploy)
+    assert plan["program_id"] == str(program.pubkey())
+    assert plan["buffer"] == str(loader.buffer_address(key_of(owner).pubkey(), program.pubkey()))
+    assert str(program.pubkey()) in cli.ok(*deploy).out
 
 
 def test_too_little_money_is_said_before_anything_is_sent(cli, chain, in_folder):
@@ -255,128 +298,6 @@ def test_somebody_at_a_terminal_is_asked(chain, owner, in_folder, answer, said):
     assert not (in_folder / "troth-program.json").exists(), "no key of a program that never was"
 
 
-async def fill_then_stop(rpc_url, key, program, image):
-    """Run a deploy that fails at its last step: its plan, its error and its buffer."""
-    async with HttpRpc(rpc_url) as rpc:
-        plan, request = await planned(rpc, key, program, image)
-        done = []
-        with pytest.raises(DeployStoppedError) as caught:
-            await carry_out(rpc, plan, request, lambda *now: done.append(now))
-        _slot, (account,) = await rpc.get_accounts([plan.buffer])
-    return plan, caught.value, account
-
-
-def test_a_stopped_deploy_names_its_buffer_and_goes_on_there(cli, chain, owner):
-    key, program, image = key_of(owner), Keypair(), small_image()
-    plan, stopped, account = asyncio.run(fill_then_stop(chain.rpc_url, key, program, image))
-    assert len(plan.missing) == len(image) // loader.CHUNK_BYTES + 1
-    assert loader.read_buffer(account) == loader.Buffer(key.pubkey(), image)
-    assert account.lamports == plan.buffer_rent
-    assert f"Buffer {plan.buffer} holds" in stopped.next_step
-    assert f"troth program close {plan.buffer}" in stopped.next_step
-
-    changed = flipped(image, 2_500)
-    again, _stopped, account = asyncio.run(fill_then_stop(chain.rpc_url, key, program, changed))
-    assert again.buffer == plan.buffer
-    assert again.missing == (2 * loader.CHUNK_BYTES,), "only the chunk that differs is sent"
-    assert again.spent_lamports == plan.spent_lamports - plan.buffer_rent - 5_000 * 6
-    assert loader.read_buffer(account).code == changed
-
-    longer, _stopped, account = asyncio.run(
-        fill_then_stop(chain.rpc_url, key, program, image + b"more")
-    )
-    assert longer.is_stale
-    assert loader.read_buffer(account).code == image + b"more"
-
-    rpc = ("--rpc", chain.rpc_url)
-    shown = cli.json("program", "show", plan.buffer, *rpc)
-    assert shown["lamports"] == longer.buffer_rent
-    thief = owner.with_name("thief.json")
-    write_key(thief, Keypair())
-    refused = cli.refused("program", "close", plan.buffer, "--key", thief, *rpc)
-    assert refused["kind"] == "DeployError"
-    assert str(key.pubkey()) in refused["expected"]
-    closed = cli.json("program", "close", plan.buffer, "--key", owner, *rpc)
-    assert closed["returned_lamports"] == longer.buffer_rent
-    gone = cli.refused("program", "close", plan.buffer, "--key", owner, *rpc)
-    assert gone["kind"] == "ProgramMissingError"
-
-
-class Dropping(HttpRpc):
-    """A cluster that drops each transaction the first time."""
-
-    def __init__(self, url):
-        super().__init__(url)
-        self.dropped = set()
-
-    async def send(self, raw):
-        if raw in self.dropped:
-            return await super().send(raw)
-        self.dropped.add(raw)
-        return VersionedTransaction.from_bytes(raw).signatures[0]
-
-
-def test_chunks_that_a_cluster_drops_are_sent_again_before_they_expire(chain, owner):
-    key, program, image = key_of(owner), Keypair(), small_image()
-    plan, _stopped, _account = asyncio.run(fill_then_stop(chain.rpc_url, key, program, image))
-    changed = flipped(flipped(image, 0), 2_500)
-
-    async def fill():
-        async with Dropping(chain.rpc_url) as rpc:
-            await fill_buffer(rpc, key, plan.buffer, changed, lambda *_now: None)
-            _slot, (account,) = await rpc.get_accounts([plan.buffer])
-            return loader.read_buffer(account).code, len(rpc.dropped)
-
-    code, num_signed = asyncio.run(fill())
-    assert code == changed
-    assert num_signed == 2, "each chunk was signed once"
-
-
-class Standing(HttpRpc):
-    """A node that takes transactions, knows none of them, and whose height stands still."""
-
-    async def send(self, raw):
-        return VersionedTransaction.from_bytes(raw).signatures[0]
-
-    async def statuses(self, signatures):
-        return [None] * len(signatures)
-
-    async def block_height(self):
-        return 0
-
-
-def test_a_node_that_stands_still_is_not_waited_for_without_end(chain, owner, monkeypatch):
-    monkeypatch.setattr(deploy_chunks, "MOST_POLLS", 3)
-    key, program, image = key_of(owner), Keypair(), small_image()
-
-    async def fill():
-        async with Standing(chain.rpc_url) as rpc:
-            plan, _ = await planned(rpc, key, program, image)
-            await fill_buffer(rpc, key, plan.buffer, image, lambda *_now: None)
-
-    with pytest.raises(DeployError, match="every chunk to land") as caught:
-        asyncio.run(fill())
-    assert "Repeat the command" in caught.value.next_step
-
-
-def test_a_lamport_of_a_stranger_at_the_buffers_address_stops_no_deploy(chain, owner):
-    key, program, image = key_of(owner), Keypair(), small_image()
-    buffer = loader.buffer_address(key.pubkey(), program.pubkey())
-    chain.airdrop(buffer, SOL // 100)
-    plan, _stopped, account = asyncio.run(fill_then_stop(chain.rpc_url, key, program, image))
-    assert plan.is_new
-    assert plan.buffer_lamports == SOL // 100
-    assert loader.read_buffer(account).code == image
-    assert account.lamports == plan.buffer_rent
-
-
 def test_a_program_without_authority_is_closed_by_nobody(cli, chain, owner):
     close = ("program", "close", ELSEWHERE, "--key", owner, "--yes", "--rpc", chain.rpc_url)
     assert "nobody can close" in cli.refused(*close)["found"]
-
-
-def test_a_new_buffer_needs_no_chunk_of_zeros():
-    image = bytes(loader.CHUNK_BYTES) + b"code"
-    assert missing_chunks(None, image) == (loader.CHUNK_BYTES,)
-    assert missing_chunks(b"x" * 9, image) == (loader.CHUNK_BYTES,)
-    assert missing_chunks(image, image) == ()

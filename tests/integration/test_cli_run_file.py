@@ -70,6 +70,39 @@ def test_without_the_folder_beside_it_the_data_are_fetched(here, tmp_path):
     assert error["kind"] == "RunFilesGoneError", "nobody serves them yet"
 
 
+def test_push_and_serve_take_the_data_that_lie_beside_the_file(here, begin, tmp_path):
+    prepare_text(here.folder)
+    here.cli.ok("run", "init", "--preset", "smoke")
+    create(here)
+    (pushed,) = here.cli.json("data", "push", "run.toml", "--to", f"file://{tmp_path}/store")[
+        "holders"
+    ]
+    assert pushed["refused"] == 0
+    assert {path.name for path in (tmp_path / "store").iterdir()} >= {"config", "manifest", "piece"}
+    server = begin(("data", "serve", here.folder / "run.toml"), "server")
+    server.wait_for("serving at")
+    url = server.notes().partition("serving at ")[2].split()[0]
+    there = tmp_path / "there"
+    here.cli.ok("data", "fetch", "run.toml", "--out", there, "--from", url)
+    shards = list((here.folder / "set").glob("*.bin"))
+    assert len(shards) == 2
+    for shard in shards:
+        assert (there / shard.name).read_bytes() == shard.read_bytes()
+
+
+@pytest.mark.parametrize("command", [("push", "--to", "http://127.0.0.1:2"), ("serve",)])
+def test_push_and_serve_ask_for_the_data_that_nobody_names(here, command):
+    prepare_text(here.folder)
+    here.cli.ok("run", "init", "--preset", "smoke")
+    run = create(here)
+    (here.folder / "set").rename(here.folder / "moved")
+    for named in ("run.toml", run):
+        done = here.cli("data", command[0], named, *command[1:], "--rpc", here.rpc)
+        assert done.code == 2
+        assert "Missing option '--data'" in done.err
+        assert "the run's file" in done.err.replace("\n", " ")
+
+
 def test_a_second_run_does_not_take_the_place_of_the_first(here):
     prepare_text(here.folder)
     here.cli.ok("run", "init", "--preset", "smoke")

@@ -130,11 +130,13 @@ def assert_the_guide_looks_it_up(cli, folder, run, round_, target):
         elif words[0] != "dashboard":
             said[words[0] if words[1] == run else start] = cli.json(*words)
     assert said["status"]["slashes"][0]["fault"] == "P3"
-    listed = {(one["round"], one["target"]) for one in said["case list"]["closed"]}
-    assert (round_, target) in listed
-    assert said["case show"]["case_outcome"] == "convicted"
-    assert said["plot"]
-    assert any(one["reason"].startswith("P3") for one in said["stake show"]["lost"])
+    listed = {
+        f"round {one['round']}, target {one['target']}" for one in said["case list"]["closed"]
+    }
+    assert f"round {round_}, target {target}" in listed
+    case, loss = said["case show"], said["stake show"]["losses"][0]
+    assert case["case_outcome"] == "convicted"
+    assert loss["fault"] == "P3"
 
 
 def assert_told(printed):

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from solders.pubkey import Pubkey
 from support import blobs
 from support.holders import Hostile, hang, says
 from support.run_files import make_run
 from support.stores import BUCKET, FIXTURES, KEYS, aim_at
 
+from troth_cli.workflows.members import Members
 from troth_client.run_files.fetch import fetch_config, fetch_manifest, fetch_shards
 from troth_client.run_files.folder import DataFolder
 from troth_client.run_files.push import push_files
@@ -31,6 +33,7 @@ from troth_client.transport.http import http_reader, http_transport
 from troth_client.transport.parallel import Source
 from troth_client.transport.store import StoreWire
 from troth_client.transport.wire import Partial
+from troth_coordinator.chain.client import CoordinatorClient
 
 (s3,) = FIXTURES
 QUICK = Patience(grace_seconds=0.6, floor_bytes_per_second=1e9, hedge_seconds=0.15)
@@ -43,9 +46,16 @@ def object_url(server, blob, prefix="run-1"):
     return f"{server}/troth/{prefix}/{blob.address}"
 
 
+class RpcOfLocalnet:
+    """A node of no public cluster, as far as a transport asks."""
+
+    async def genesis_hash(self):
+        return bytes(32)
+
+
 def reader(patience=NO_HEDGE):
     taker = http_reader(patience)
-    taker.use_stores([PREFIX])
+    taker.use_stores([PREFIX], signs=True)
     return taker
 
 
@@ -61,7 +71,7 @@ async def test_what_one_pushes_to_a_store_another_fetches(s3, monkeypatch):
     blob, data = blobs.payload(seed=1, leaves=300)
     header, signed = blobs.header(seed=1)
     async with http_transport("127.0.0.1", 0) as giver, reader() as taker:
-        giver.use_stores([PREFIX])
+        giver.use_stores([PREFIX], signs=True)
         giver.hold(blob, data)
         giver.hold(header, signed)
         giver.release(5)
@@ -75,7 +85,7 @@ async def test_nothing_reaches_a_store_before_its_round_is_released(s3, monkeypa
     aim_at(monkeypatch, s3)
     blob, data = blobs.payload(seed=2)
     async with http_transport("127.0.0.1", 0) as giver:
-        giver.use_stores([PREFIX])
+        giver.use_stores([PREFIX], signs=True)
         giver.hold(blob, data)
         with pytest.raises(Exception, match="round 5 to be released"):
             await giver.push(5, [PREFIX])
@@ -86,7 +96,7 @@ async def test_nothing_reaches_a_store_before_its_round_is_released(s3, monkeypa
 async def test_a_reader_needs_no_credentials_and_writes_nothing(s3, monkeypatch):
     aim_at(monkeypatch, s3, writes=False)
     await put(s3, BLOB, DATA)
-    wire, part = StoreWire(5), Partial(len(DATA))
+    wire, part = StoreWire(5, signs=True), Partial(len(DATA))
     await wire.read(PREFIX, BLOB, part)
     assert part.data == DATA
     with pytest.raises(HolderClosedError):
@@ -97,7 +107,7 @@ async def test_reading_goes_on_where_another_holder_stopped(s3, monkeypatch):
     aim_at(monkeypatch, s3, writes=False)
     await put(s3, BLOB, DATA)
     part = Partial(len(DATA), DATA[:70_000], ("another",))
-    await StoreWire(5).read(PREFIX, BLOB, part)
+    await StoreWire(5, signs=True).read(PREFIX, BLOB, part)
     assert part.data == DATA
     assert part.sources == ("another", PREFIX)
 
@@ -111,14 +121,14 @@ async def test_false_bytes_cost_the_store_its_rank_and_a_writer_replaces_them(s3
             await taker.fetch(blob, [PREFIX], len(data), bytes)
         assert blobs.reasons(found.value) == {PREFIX: "HolderLiedError"}
         assert taker.scores.faults(PREFIX) >= 8
-        await StoreWire(5).write(PREFIX, blob, data)
+        await StoreWire(5, signs=True).write(PREFIX, blob, data)
         assert await taker.fetch(blob, [PREFIX], len(data), bytes) == data
 
 
 async def test_bytes_that_are_there_are_neither_read_nor_written_again(s3, monkeypatch):
     """Each member offers each piece of a checkpoint; the size alone would not show false bytes."""
     aim_at(monkeypatch, s3)
-    wire, (blob, data) = StoreWire(5), blobs.payload(seed=4)
+    wire, (blob, data) = StoreWire(5, signs=True), blobs.payload(seed=4)
     await wire.write(PREFIX, blob, data)
 
     async def moved(*_, **__):
@@ -129,6 +139,48 @@ async def test_bytes_that_are_there_are_neither_read_nor_written_again(s3, monke
     await wire.write(PREFIX, blob, data)
 
 
+async def fetched_from(store, transport):
+    """Fetch from a store that has the bytes; return whether the request was signed."""
+    async with transport as taker:
+        assert await taker.fetch(BLOB, [PREFIX], len(DATA), bytes) == DATA
+    (head,) = store.heads
+    return "authorization:" in head.lower()
+
+
+@pytest.mark.parametrize(
+    ("named", "is_signed"),
+    [((False,), False), ((True,), True), ((True, False), True), ((False, True), True)],
+)
+async def test_credentials_are_for_stores_that_the_user_named(monkeypatch, named, is_signed):
+    async with Hostile(says(answer(200, len(DATA), DATA))) as store:
+        aim_at(monkeypatch, store.endpoint)
+        taker = http_reader(NO_HEDGE)
+        for signs in named:
+            taker.use_stores([PREFIX], signs=signs)
+        assert await fetched_from(store, taker) == is_signed
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+async def test_who_fetches_signs_nothing_for_a_store_of_the_config(monkeypatch, is_own):
+    """The run's config names a store of its author, who would read the watchers' names there."""
+    client = CoordinatorClient(RpcOfLocalnet())
+    async with Hostile(says(answer(200, len(DATA), DATA))) as store:
+        aim_at(monkeypatch, store.endpoint)
+        members = Members(client, Pubkey.default(), 1.0, [PREFIX] if is_own else [])
+        members.ask_also([PREFIX])
+        assert await fetched_from(store, await members.transport()) == is_own
+
+
+async def test_a_store_that_a_config_names_is_read_and_never_written(s3, monkeypatch):
+    aim_at(monkeypatch, s3)
+    await put(s3, BLOB, DATA)
+    wire, part = StoreWire(5, signs=False), Partial(len(DATA))
+    await wire.read(PREFIX, BLOB, part)
+    assert part.data == DATA
+    with pytest.raises(HolderClosedError):
+        await wire.write(PREFIX, BLOB, DATA)
+
+
 @pytest.mark.parametrize("change", [lambda data: data + b"x", lambda data: data[:-1]])
 async def test_an_object_of_another_size_is_refused_before_it_is_read(s3, monkeypatch, change):
     aim_at(monkeypatch, s3, writes=False)
@@ -136,7 +188,7 @@ async def test_an_object_of_another_size_is_refused_before_it_is_read(s3, monkey
     await put(s3, blob, change(data))
     part = Partial(len(data))
     with pytest.raises(HolderLiedError, match=f"{len(change(data))}"):
-        await StoreWire(5).read(PREFIX, blob, part)
+        await StoreWire(5, signs=True).read(PREFIX, blob, part)
     assert part.data == b""
 
 
@@ -145,10 +197,10 @@ async def test_a_file_of_unknown_size_is_read_up_to_its_bound(s3, monkeypatch):
     blob = BlobId(0, BlobKind.CONFIG, bytes(32))
     await put(s3, blob, b"{}")
     part = Partial(64, is_exact=False)
-    await StoreWire(5).read(PREFIX, blob, part)
+    await StoreWire(5, signs=True).read(PREFIX, blob, part)
     assert part.data == b"{}"
     with pytest.raises(HolderLiedError):
-        await StoreWire(5).read(PREFIX, blob, Partial(1, is_exact=False))
+        await StoreWire(5, signs=True).read(PREFIX, blob, Partial(1, is_exact=False))
 
 
 async def test_the_files_of_a_run_travel_over_a_store(s3, monkeypatch, tmp_path):
@@ -226,8 +278,8 @@ async def test_a_store_that_fails_costs_one_try_in_bounded_time(what, monkeypatc
 async def test_a_store_that_is_down_is_unreachable(monkeypatch):
     aim_at(monkeypatch, "http://127.0.0.1:9")
     for work in (
-        StoreWire(5).read(PREFIX, BLOB, Partial(len(DATA))),
-        StoreWire(5).write(PREFIX, BLOB, DATA),
+        StoreWire(5, signs=True).read(PREFIX, BLOB, Partial(len(DATA))),
+        StoreWire(5, signs=True).write(PREFIX, BLOB, DATA),
     ):
         with pytest.raises(HolderError) as found:
             await work
@@ -243,7 +295,7 @@ async def test_credentials_that_may_not_write_close_the_store_for_us(monkeypatch
     async with Hostile(deny) as bad:
         aim_at(monkeypatch, bad.endpoint)
         with pytest.raises(HolderClosedError) as found:
-            await StoreWire(5).write(PREFIX, BLOB, DATA)
+            await StoreWire(5, signs=True).write(PREFIX, BLOB, DATA)
     assert "verysecret" not in str(found.value)
     assert found.value.__cause__ is None
 
@@ -253,7 +305,7 @@ async def test_who_may_not_write_offers_a_payload_once_and_waits_for_nothing(mon
     aim_at(monkeypatch, "http://127.0.0.1:9", writes=False)
     events = EventList()
     async with http_transport("127.0.0.1", 0) as giver:
-        giver.use_stores([PREFIX])
+        giver.use_stores([PREFIX], signs=True)
         giver.hold(BLOB, DATA)
         giver.release(5)
         ours = SimpleNamespace(transport=giver, state=SimpleNamespace(events=events))
@@ -278,10 +330,10 @@ async def test_an_endpoint_on_chain_is_never_taken_for_a_store(tmp_path):
 
 async def test_a_folder_is_a_store_for_who_names_it(tmp_path):
     folder = f"file://{tmp_path}/store"
-    await StoreWire(5).write(folder, BLOB, DATA)
+    await StoreWire(5, signs=True).write(folder, BLOB, DATA)
     assert (tmp_path / "store" / BLOB.address).read_bytes() == DATA
     part = Partial(len(DATA), DATA[:70_000])
-    await StoreWire(5).read(folder, BLOB, part)
+    await StoreWire(5, signs=True).read(folder, BLOB, part)
     assert part.data == DATA
 
 

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -123,14 +122,18 @@ class Reader:
 def free_port(count: int = 2) -> int:
     """A port that is free together with those after it: a chain takes two."""
     for _ in range(100):
-        with ExitStack() as stack:
-            first = stack.enter_context(socket.socket())
+        with socket.socket() as first:
             first.bind(("127.0.0.1", 0))
             port: int = first.getsockname()[1]
-            try:
-                for offset in range(1, count):
-                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port + offset))
-            except OSError:
-                continue
+        if all(_is_free(port + offset) for offset in range(count)):
             return port
     raise AssertionError("no free ports")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as one:
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.options import ELSE_KEY, OfRun, command
-from troth_cli.view.amounts import address, sol
+from troth_cli.view.amounts import address_of_run, sol
 from troth_cli.view.output import Facts, Output
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def list_(options: ListOptions, output: Output) -> None:
     from troth_cli.view import case_list as view
     from troth_cli.workflows.case_list import list_cases
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     key = None if options.key is None else read_key(options.key, output.warn).pubkey()
 
     async def work() -> None:
@@ -146,7 +146,7 @@ def show(options: OfCase, output: Output) -> None:
     from troth_coordinator.rules.audit_view import AuditKind
     from troth_coordinator.rules.audits import run_clock
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     # Only the kind is used: a case is shown with or without a subject.
     kind = AuditKind[workflow.kind_name(options.kind)]
 
@@ -185,7 +185,7 @@ def open_(options: OpenOptions, output: Output) -> None:
     from troth_cli.workflows import accuse as workflow
     from troth_coordinator.chain.addresses import RunAddresses
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     key = read_key(options.key, output.warn)
     claim = workflow.claim_of(options.round, options.target, options.kind, options.subject)
 
@@ -237,7 +237,7 @@ def _answer(options: OfCase, key_file: Path, output: Output, step: str, done: st
     from troth_coordinator.chain.addresses import RunAddresses
     from troth_coordinator.rules.audit_view import AuditKind
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     key = read_key(key_file, output.warn)
     kind = AuditKind[workflow.kind_name(options.kind)]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.options import AllowPrivate, From, Networked, OfRun, command
-from troth_cli.view.amounts import address
+from troth_cli.view.amounts import address_of_run
 from troth_cli.view.output import Facts, Output
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def list_(options: OfRun, output: Output) -> None:
     from troth_cli.view import checkpoint as view
     from troth_cli.workflows.checkpoint import read_checkpoints
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
@@ -157,7 +157,7 @@ def show(options: ShowOptions, output: Output) -> None:
     from troth_cli.workflows.checkpoint import check_config, read_checkpoints
     from troth_client.model.shapes import trainable_shapes
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     config = _config(options.config)
 
     async def work() -> None:
@@ -187,7 +187,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
     from troth_cli.workflows.run_files import check_holders
     from troth_client.checkpoint.exporting import Origin
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     check_holders(options.data_from)
     config = _config(options.config)
     out = options.out.absolute()
@@ -216,7 +216,7 @@ def verify(options: VerifyOptions, output: Output) -> None:
     from troth_cli.workflows.checkpoint_verify import Claim, open_weights
     from troth_cli.workflows.checkpoint_verify import verify as check
 
-    run = str(address(options.run_address, "--run")) if options.run_address else None
+    run = str(address_of_run(options.run_address, "--run")) if options.run_address else None
     override = Claim(None, run, options.round, _config(options.config))
     held = open_weights(options.path, override)
 
@@ -248,7 +248,7 @@ def export(options: ExportOptions, output: Output) -> None:
     check_holders(options.data_from)
     out, config = options.out.absolute(), _config(options.config)
     source = Path(options.source)
-    run = None if source.exists() else address(options.source, "RUN|DIR")
+    run = None if source.exists() else address_of_run(options.source, "RUN|DIR")
     workflow.check_source(source)
     workflow.check_paths(out, options.tokenizer)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from troth_cli.options import AllowPrivate, Hubs, OfRun, command
-from troth_cli.view.amounts import address
+from troth_cli.view.amounts import address_of_run
 from troth_cli.view.output import Output
 
 
@@ -42,7 +42,7 @@ def dashboard(options: DashboardOptions, output: Output) -> None:
     from troth_cli.dashboard.process import serve
     from troth_cli.observe.observer import ObserverSettings
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     settings = ObserverSettings(
         rpc_urls=tuple(options.rpc),
         others=tuple(options.hub),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.options import AllowPrivate, Common, From, OfRun, command
-from troth_cli.view.amounts import address
+from troth_cli.view.amounts import address_of_run
 from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
@@ -107,11 +107,22 @@ class FetchOptions(OfRun):
     allow_private: AllowPrivate = False
 
 
+OwnData = Annotated[
+    Optional[Path],  # noqa: UP045  typer reads it at run time
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Data set of the run; else the one beside the run's file.",
+        show_default=False,
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PushOptions(OfRun):
     """Options of `troth data push`."""
 
-    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Data set of the run.")]
+    data: OwnData = None
     to: Annotated[
         list[str],
         typer.Option(
@@ -126,10 +137,7 @@ class PushOptions(OfRun):
 class ServeOptions(OfRun):
     """Options of `troth data serve`."""
 
-    data: Annotated[
-        Path,
-        typer.Option("--data", metavar="DIR", help="Data set of the run; what it lacks is taken."),
-    ]
+    data: OwnData = None
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where others reach us.")
     ] = "127.0.0.1:0"
@@ -171,7 +179,7 @@ def fetch(options: FetchOptions, output: Output) -> None:
     from troth_cli.workflows.members import Members
     from troth_cli.workflows.run_files import PATIENCE_SECONDS, check_holders, fetch_run
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     check_holders(options.data_from)
 
     async def work() -> "Fetched":
@@ -211,14 +219,15 @@ def push(options: PushOptions, output: Output) -> None:
     from troth_cli.workflows.run_files import check_holders, kept_files, require_pushed
     from troth_cli.workflows.run_files import push as offer
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
+    data = _data_of(options)
     check_holders(options.to)
     config = run_settings(options.config).config
 
     async def work() -> "list[Pushed]":
         async with connect(options.rpc, options.program) as client:
             view = await client.read_run(run)
-        kept = kept_files(view, options.data, config)
+        kept = kept_files(view, data, config)
         with output.progress("pushing") as report:
             return await offer(kept, options.to, report)
 
@@ -235,7 +244,8 @@ def serve(options: ServeOptions, output: Output) -> None:
     """Serve the files of a run until Ctrl-C, to whoever lacks them; needs no key.
 
     Members serve what they have as well. This is for the time before the first of them, and for
-    machines that take no part. Others may push files of the run that the folder lacks.
+    machines that take no part. Name the run by its file, or give that with --config. Others may
+    push files of the run that the folder lacks.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.settings import run_settings
@@ -244,7 +254,8 @@ def serve(options: ServeOptions, output: Output) -> None:
     from troth_cli.workflows.run_files import serve as until_stopped
     from troth_coordinator.chain.clusters import public_cluster
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
+    data = _data_of(options)
     listen = split_listen(options.listen)
     config = run_settings(options.config).config
 
@@ -252,11 +263,21 @@ def serve(options: ServeOptions, output: Output) -> None:
         async with connect(options.rpc, options.program) as client:
             view = await client.read_run(run)
             is_guarded = await public_cluster(client.rpc) is not None
-        kept = kept_files(view, options.data, config)
+        kept = kept_files(view, data, config)
         return await until_stopped(kept, listen, output, is_guarded=is_guarded)
 
     values = {"run": str(run), "endpoint": run_async(work())}
     output.result(values, Facts.of(values))
+
+
+def _data_of(options: PushOptions | ServeOptions) -> Path:
+    """Return the folder that the user or the run's file names; typer.BadParameter without one."""
+    if options.data is None:
+        raise typer.BadParameter(
+            "Missing option '--data': name the folder of the run's data set, or as RUN the run's"
+            " file, with its data set beside it."
+        )
+    return options.data
 
 
 def _source(options: DataOptions) -> "Source":

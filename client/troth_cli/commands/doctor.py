@@ -58,7 +58,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     """
     from troth_cli.errors import InputError
     from troth_cli.settings import run_settings
-    from troth_cli.view.amounts import address
+    from troth_cli.view.amounts import address_of_run
     from troth_cli.view.checks import checks_grid
     from troth_cli.workflows.checks import rows_json
     from troth_cli.workflows.doctor import examine, has_problem
@@ -73,9 +73,9 @@ def doctor(options: DoctorOptions, output: Output) -> None:
         raise typer.BadParameter(str(error)) from error
     check_holders(options.hub)
     try:
-        run = address(options.run_address, "RUN") if options.run_address else None
+        run = address_of_run(options.run_address) if options.run_address else None
     except InputError as error:
-        raise typer.BadParameter(f"{error} Or name the run's file.") from error
+        raise typer.BadParameter(str(error)) from error
     rows = examine(
         Question(
             rpc_urls=tuple(options.rpc),

@@ -14,7 +14,7 @@ import typer
 
 from troth_cli.errors import InputError
 from troth_cli.options import Networked, Settings, command
-from troth_cli.view.amounts import address, lamports, ppm, sol
+from troth_cli.view.amounts import address_of_run, lamports, ppm, sol
 from troth_cli.view.output import Facts, Grid, Output
 from troth_cli.view.terms import losses_block
 
@@ -178,7 +178,7 @@ def _params(options: EconomicsOptions) -> "tuple[ParamsView, JudgeSection]":
         )
     from troth_cli.connection import connect, run_async
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
 
     async def read() -> "ParamsView":
         async with connect(options.rpc, options.program) as client:

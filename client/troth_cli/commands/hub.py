@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from troth_cli.options import Networked, command
-from troth_cli.view.amounts import address
+from troth_cli.view.amounts import address_of_run
 from troth_cli.view.output import Output
 
 _MB = 10**6
@@ -67,7 +67,7 @@ def hub(options: HubOptions, output: Output) -> None:
 
     host, port = split_listen(options.listen)
     settings = HubSettings(
-        run=address(options.run_address, "--run"),
+        run=address_of_run(options.run_address, "--run"),
         folder=options.folder,
         host=host,
         port=port,

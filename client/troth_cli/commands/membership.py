@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from troth_cli.options import AsOwner, command
-from troth_cli.view.amounts import address, lamports, sol
+from troth_cli.view.amounts import address_of_run, lamports, sol
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def as_owner(
     from troth_coordinator.chain.operations import Owner
 
     key = read_key(options.key, output.warn)
-    run, owner = address(options.run_address, "RUN"), key.pubkey()
+    run, owner = address_of_run(options.run_address), key.pubkey()
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.options import AllowPrivate, AsOwner, From, Hubs, command
-from troth_cli.view.amounts import address, lamports, sol
+from troth_cli.view.amounts import address_of_run, lamports, sol
 from troth_cli.view.output import Facts, Grid, Output
 from troth_coordinator.chain.priority import DEFAULT_POLICY
 
@@ -219,7 +219,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     from troth_cli.workflows.recording import recording
     from troth_coordinator.chain.priority import PriorityPolicy
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     owner = read_key(options.key, output.warn)
     settings = run_settings(options.config)
     session_lamports = lamports(options.session_sol, "--session-sol")

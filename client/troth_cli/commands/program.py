@@ -130,7 +130,7 @@ def deploy(options: DeployOptions, output: Output) -> None:
     """
     from troth_cli.connection import run_async
     from troth_cli.keyfiles import read_key
-    from troth_cli.view.program import plan_facts, plan_values
+    from troth_cli.view.program import plan_facts, plan_values, without_id
     from troth_cli.workflows.deploy import check_loader
     from troth_cli.workflows.deploy_plan import (
         DeployRequest,
@@ -157,7 +157,9 @@ def deploy(options: DeployOptions, output: Output) -> None:
             image = _image(options.image, cluster, request.program)
             plan = await plan_deploy(rpc, cluster, request, image)
             if options.dry_run:
-                output.result({**plan_values(plan), "is_done": False}, plan_facts(plan))
+                values = {**plan_values(plan), "is_done": False}
+                shown = without_id(values) if is_new else values
+                output.result(shown, plan_facts(plan, has_id=not is_new))
                 return
             check_funds(plan)
             output.note("\n".join(plan_facts(plan).lines()))

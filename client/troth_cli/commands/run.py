@@ -14,7 +14,7 @@ import typer
 
 from troth_cli.commands import economics, init
 from troth_cli.options import ELSE_KEY, AsAuthority, Networked, OfRun, Settings, command
-from troth_cli.view.amounts import address, lamports, sol
+from troth_cli.view.amounts import address, address_of_run, lamports, sol
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def show(options: OfRun, output: Output) -> None:
     from troth_cli.slot_time import slot_time
     from troth_cli.view.run import run_blocks, run_values
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
@@ -277,7 +277,7 @@ def close(options: CloseOptions, output: Output) -> None:
     from troth_cli.workflows.right_key import naming_keys
 
     key = read_key(options.key, output.warn)
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
@@ -316,7 +316,7 @@ def _as_authority(
     from troth_coordinator.chain.operations import Authority
 
     key = read_key(options.key, output.warn)
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:

@@ -12,7 +12,7 @@ import typer
 from troth_cli.commands.membership import as_owner
 from troth_cli.errors import InputError
 from troth_cli.options import AsOwner, command
-from troth_cli.view.amounts import address, lamports, sol
+from troth_cli.view.amounts import address_of_run, lamports, sol
 from troth_cli.view.output import Output
 
 GROUP = typer.Typer(
@@ -60,7 +60,7 @@ def show(options: AsOwner, output: Output) -> None:
     from troth_coordinator.chain.addresses import RunAddresses
 
     owner: Pubkey = read_key(options.key, output.warn).pubkey()
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Optional
 import typer
 
 from troth_cli.options import AllowPrivate, Hubs, OfRun, command
-from troth_cli.view.amounts import address
+from troth_cli.view.amounts import address_of_run
 from troth_cli.view.output import Output
 
 HEADER_SECONDS: Final = 1.5
@@ -66,7 +66,7 @@ def status(options: StatusOptions, output: Output) -> None:
     from troth_cli.view.slashes import slash_grids
     from troth_cli.view.status import status_blocks
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     folders = options.state or sorted(Path("troth-state").glob(f"{str(run)[:8]}-*"))
     settings = ObserverSettings(
         others=tuple(options.hub), allow_private=options.allow_private, follows=False
@@ -94,7 +94,7 @@ def _watch(options: StatusOptions, output: Output) -> None:
     from troth_cli.observe.observer import ObserverSettings
     from troth_cli.workflows.watch import watch
 
-    run = address(options.run_address, "RUN")
+    run = address_of_run(options.run_address)
     settings = ObserverSettings(
         rpc_urls=tuple(options.rpc),
         others=tuple(options.hub),

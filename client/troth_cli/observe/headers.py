@@ -134,5 +134,5 @@ class HeaderReader:
         except ClientError:
             return
         self._num_config_tries = MOST_TRIES
-        self._transport.use_stores(filter(is_store, named))
+        self._transport.use_stores(filter(is_store, named), signs=False)
         self._others = tuple(dict.fromkeys([*self._others, *named]))

@@ -224,7 +224,7 @@ class Observer:
         made: Exchange = http_reader(
             PATIENCE, is_guarded=is_public and not self._settings.allow_private
         )
-        made.use_stores(filter(is_store, self._settings.others))
+        made.use_stores(filter(is_store, self._settings.others), signs=True)
         return made
 
     async def _follow(self) -> None:

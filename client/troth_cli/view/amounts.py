@@ -19,7 +19,7 @@ MAX_SOL = 10**9
 """More than all SOL in existence."""
 
 
-def address(text: str, what: str) -> "Pubkey":
+def address(text: str, what: str, advice: str = "Copy the address again, whole.") -> "Pubkey":
     """Return the address that a text spells in base58; `what` names it in the InputError."""
     from solders.pubkey import Pubkey
 
@@ -29,9 +29,14 @@ def address(text: str, what: str) -> "Pubkey":
         raise InputError(
             "32 bytes in base58 (43 or 44 letters and digits)",
             repr(text),
-            "Copy the address again, whole.",
+            advice,
             what,
         ) from error
+
+
+def address_of_run(text: str, what: str = "RUN") -> "Pubkey":
+    """Return the address of a run, where its file may stand as well; InputError."""
+    return address(text, what, "Copy the address again, whole, or name the run's file.")
 
 
 def lamports(text: str, what: str) -> int:

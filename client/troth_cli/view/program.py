@@ -45,12 +45,20 @@ def plan_values(plan: DeployPlan) -> dict[str, Json]:
     }
 
 
-def plan_facts(plan: DeployPlan) -> Facts:
-    """Return a plan for people: what it does, what it costs, what comes back."""
+def without_id(values: dict[str, Json]) -> dict[str, Json]:
+    """Return the values of a plan without those that follow from the key of the program."""
+    return values | dict.fromkeys(("program_id", "image_sha256", "buffer"))
+
+
+def plan_facts(plan: DeployPlan, *, has_id: bool = True) -> Facts:
+    """Return a plan for people: what it does, what it costs, what comes back.
+
+    `has_id`: else the deploy makes the program's key, and this plan was made for another one.
+    """
     is_upgrade = plan.kind == "upgrade"
     rows: list[tuple[str, object]] = [
         ("cluster", f"{plan.cluster.name} (genesis {plan.cluster.genesis_text})"),
-        ("program id", plan.program),
+        ("program id", plan.program if has_id else "that of a key which the deploy makes"),
         ("payer and authority", plan.authority),
         ("this", _DOES[plan.kind]),
         ("image", f"{len(plan.image)} bytes, sBPF {sbpf_version(plan.image)}"),
@@ -69,6 +77,8 @@ def plan_facts(plan: DeployPlan) -> Facts:
             ("buffer", plan.buffer),
         ]
         rows = [row for row in rows if not _is_idle(plan, row[0])]
+    if not has_id:
+        rows = [row for row in rows if row[0] not in ("sha256", "buffer")]
     rows += [
         ("fees", f"{sol(plan.fees)} for {plan.num_signatures} signatures"),
         ("needed meanwhile", sol(plan.peak_lamports)),

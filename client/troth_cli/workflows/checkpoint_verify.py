@@ -154,7 +154,8 @@ async def _reference(
     from troth_cli.workflows.members import Members
     from troth_client.checkpoint.errors import CheckpointGoneError
 
-    members = Members(client, Pubkey(wanted.run), NAMING_SECONDS, config.network.holders)
+    members = Members(client, Pubkey(wanted.run), NAMING_SECONDS)
+    members.ask_also(config.network.holders)
     try:
         return await fetch_piece_list(members, wanted, trainable_shapes(config.model))
     except CheckpointGoneError:

@@ -39,8 +39,8 @@ class DeployedProgram:
 async def read_deployed(rpc: Rpc, address: Pubkey) -> DeployedProgram:
     """Read a program and its code.
 
-    Raises ProgramMissingError (no account), ForeignProgramError (no program, a closed one, or one
-    of a loader that is not known here) and RpcError.
+    Raises ProgramMissingError (no account), ForeignProgramError (no program, a closed one, one that
+    was never finished, or one of a loader that is not known here) and RpcError.
     """
     _slot, (account,) = await rpc.get_accounts([address])
     if account is None:
@@ -68,6 +68,9 @@ def _fixed(address: Pubkey, account: Account) -> DeployedProgram:
     if account.owner != loader.FIXED:
         kind = "a buffer of code" if loader.read_buffer(account) else "an account"
         raise ForeignProgramError(str(address), f"{kind} of {account.owner}, which is no program")
+    if not account.executable:
+        found = "an account of the old loader that is not executable: nothing can run there"
+        raise ForeignProgramError(str(address), found)
     return DeployedProgram(
         address=address,
         loader=account.owner,

@@ -123,9 +123,9 @@ async def check_holders(member: Membership) -> CheckResult:
         return untested("no config: the shapes of the weights are unknown")
     if wanted.round == 0:
         return untested("the weights are genesis: nobody needs to send them")
-    others = member.config.network.holders
     run = Pubkey(member.view.run.address)
-    members = Members(member.client, run, WEIGHTS_SECONDS, others)
+    members = Members(member.client, run, WEIGHTS_SECONDS)
+    members.ask_also(member.config.network.holders)
     pieces = await fetch_piece_list(members, wanted, trainable_shapes(member.config.model))
     holders = (await endpoints(member.client, member.view))[:MOST_HOLDERS]
     tried = await asyncio.gather(

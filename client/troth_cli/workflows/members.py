@@ -31,9 +31,9 @@ REREAD_SECONDS: Final = 10.0
 
 
 class Members:
-    """The members of a run to fetch from, and `others`, like hubs and object stores.
+    """The members of a run to fetch from, and `others`, like hubs and object stores of the user.
 
-    After `seconds` without progress it is vain to go on.
+    Requests to these stores are signed. After `seconds` without progress it is vain to go on.
     """
 
     def __init__(
@@ -50,14 +50,18 @@ class Members:
         self.run = run
         self._seconds = seconds
         self._others = tuple(others)
+        self._of_config: tuple[str, ...] = ()
         self._allow_private = allow_private
         self._known: list[str] = []
         self._read_at: float | None = None
         self._last = time.monotonic()
 
     def ask_also(self, others: Sequence[str]) -> None:
-        """Ask these too, from the next transport on: the config may name more holders."""
-        self._others = (*self._others, *others)
+        """Ask these holders of a config too, from the next transport on.
+
+        A stranger may have written it, so requests to its stores are not signed.
+        """
+        self._of_config = (*self._of_config, *others)
 
     async def holders(self) -> list[str]:
         """Return the others, and the endpoints of all who have not left.
@@ -65,7 +69,7 @@ class Members:
         The chain is asked from time to time.
         """
         await self._look()
-        return list(dict.fromkeys([*self._others, *self._known]))
+        return list(dict.fromkeys([*self._others, *self._of_config, *self._known]))
 
     async def _look(self) -> None:
         now = time.monotonic()
@@ -87,7 +91,8 @@ class Members:
         """
         is_public = await public_cluster(self._client.rpc) is not None
         transport = http_reader(is_guarded=is_public and not self._allow_private)
-        transport.use_stores(filter(is_store, self._others))
+        transport.use_stores(filter(is_store, self._others), signs=True)
+        transport.use_stores(filter(is_store, self._of_config), signs=False)
         return transport
 
     def source(self, transport: Transport, report: Report) -> Source:

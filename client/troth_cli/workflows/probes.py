@@ -109,8 +109,8 @@ async def probe_weights(
     if wanted.round == 0:
         return WeightsProbe(0, 0, 0.0, 0)
     run = Pubkey(view.run.address)
-    others = (*config.network.holders, *others)
     members = Members(client, run, WEIGHTS_SECONDS, others, allow_private=allow_private)
+    members.ask_also(config.network.holders)
     async with await members.transport() as transport:
         source = members.source(transport, lambda _done, _total, _note: None)
         pieces = await fetch_list(source, wanted, trainable_shapes(config.model))

@@ -121,9 +121,10 @@ def _bring(
                 client,
                 request.run,
                 PATIENCE_SECONDS,
-                (*own, *request.config.network.holders),
+                own,
                 allow_private=request.allow_private,
             )
+            members.ask_also(request.config.network.holders)
             async with _source(members, report) as source:
                 return await work(source, view)
 
@@ -197,7 +198,7 @@ async def push(
     found = []
     async with http_reader() as transport:
         transport.show_files(kept)
-        transport.use_stores(filter(is_store, holders))
+        transport.use_stores(filter(is_store, holders), signs=True)
         for holder in holders:
 
             def step(num_bytes: int, holder: str = holder) -> None:

@@ -153,7 +153,7 @@ def assemble(
     genesis = initial_weights(view.address, config.model) if stored is None else stored.tensors
     model = build(config.model, genesis, resources.device.torch)
     state = _round_state(view, config, model, ports, resources)
-    ports.transport.use_stores((*config.network.stores, *ports.stores))
+    ports.transport.use_stores((*config.network.stores, *ports.stores), signs=True)
     relays = tuple(dict.fromkeys((*config.network.holders, *ports.hubs, *ports.stores)))
     submissions = Submissions(chain, state, ports.transport, resources.random, relays)
     member = Member(

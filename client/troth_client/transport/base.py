@@ -190,10 +190,11 @@ class Transport(Protocol):
     def show_files(self, files: ShownFiles) -> None:
         """Serve the files of the run too: those of `files`, which also says what may be pushed."""
 
-    def use_stores(self, urls: Iterable[str]) -> None:
+    def use_stores(self, urls: Iterable[str], *, signs: bool) -> None:
         """Take these addresses for object stores, which holders may name from now on.
 
-        All others are endpoints, whatever they look like.
+        All others are endpoints, whatever they look like. `signs`: with the user's credentials, for
+        stores that the user named or accepted. Signing is never taken back.
         """
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:

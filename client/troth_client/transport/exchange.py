@@ -120,9 +120,10 @@ class Exchange:
         """Serve the files of the run too; see `Transport.show_files`."""
         self._cache.show_files(files)
 
-    def use_stores(self, urls: Iterable[str]) -> None:
+    def use_stores(self, urls: Iterable[str], *, signs: bool) -> None:
         """Take these addresses for object stores; see `Transport.use_stores`."""
-        self._stores |= dict.fromkeys(urls, StoreWire(self._patience.grace_seconds))
+        named = dict.fromkeys(urls, StoreWire(self._patience.grace_seconds, signs=signs))
+        self._stores = self._stores | named if signs else named | self._stores
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
         """Accept a push of these bytes; see `Transport.expect`."""

@@ -3,8 +3,9 @@
 Owns: the name of an object, `<prefix>/<kind>/<hex>`, and the error for each kind of failure.
 Never: believes an object, which may be any bytes of any size, or shows what the library says: that
 may hold a signed address. Credentials come from the environment under the names of `obstore`.
-Without them nothing is signed, and public objects can still be read. The library follows redirects
-of the provider, or of the endpoint in the environment: no stranger names either.
+Without them, or for a store that a stranger names, nothing is signed, and public objects can still
+be read. The library follows redirects of the provider, or of the endpoint in the environment: no
+stranger names either.
 Next: `exchange.py`, which asks stores like all other holders and checks what they send.
 """
 
@@ -45,10 +46,14 @@ CREDENTIALS: Final = {
 
 
 class StoreWire:
-    """Reads and writes object stores. It listens nowhere."""
+    """Reads and writes object stores. It listens nowhere.
 
-    def __init__(self, grace_seconds: float) -> None:
+    `signs`: with the credentials in the environment. A store that a stranger named is read without.
+    """
+
+    def __init__(self, grace_seconds: float, *, signs: bool) -> None:
         self._grace_seconds = grace_seconds
+        self._signs = signs
         self._opened: dict[str, ObjectStore] = {}
 
     async def start(self, cache: BlobCache) -> str:
@@ -88,7 +93,7 @@ class StoreWire:
         """
         import obstore  # noqa: PLC0415
 
-        if not may_write(holder):
+        if not self._may_write(holder):
             raise HolderClosedError("credentials in the environment", "none", "Pushing elsewhere.")
         if await self._holds(holder, blob, data):
             return
@@ -129,10 +134,16 @@ class StoreWire:
             }
             if url.startswith("file:"):
                 options = {"mkdir": True}
-            elif not may_write(url):
+            elif not self._may_write(url):
                 options["skip_signature"] = True
             self._opened[url] = from_url(url, **options)
         return self._opened[url]
+
+    def _may_write(self, url: str) -> bool:
+        """Return whether we have credentials for a store and use them, or it is a folder."""
+        scheme = url.partition(":")[0]
+        found = scheme == "file" or any(os.environ.get(name) for name in CREDENTIALS[scheme])
+        return self._signs and found
 
     @contextlib.contextmanager
     def _named(
@@ -154,12 +165,6 @@ class StoreWire:
         except (exceptions.BaseError, OSError, ValueError) as error:
             kind = failed or HolderUnreachableError
             raise kind(f"{holder} to answer", type(error).__name__, _NEXT) from None
-
-
-def may_write(url: str) -> bool:
-    """Return whether the environment has credentials for a store, or it is a folder."""
-    scheme = url.partition(":")[0]
-    return scheme == "file" or any(os.environ.get(name) for name in CREDENTIALS[scheme])
 
 
 def _check_size(holder: str, num_bytes: int, into: Partial) -> None:

@@ -49,6 +49,7 @@ from troth_coordinator.chain.rpc import (
     Status,
     TransactionRecord,
 )
+from troth_coordinator.chain.rpc_health import node_name
 
 DEFAULT_TIMEOUT_SECONDS = 10.0
 SLOT_SAMPLES = 5
@@ -65,12 +66,11 @@ _T = TypeVar("_T")
 
 
 def _not_http(url: str) -> RpcAddressError:
-    """Return the error for an address; it repeats only the scheme, as the rest may hold a key."""
-    scheme, separator, _ = url.partition("://")
+    """Return the error for an address; it repeats neither path nor password: keys stand there."""
     return RpcAddressError(
         "address of a Solana RPC",
         "one that begins with http:// or https://",
-        f"{scheme}://" if separator else "an address without either",
+        node_name(url),
         "write it whole, like http://127.0.0.1:8899, or name a cluster: localhost, devnet,"
         " testnet or mainnet-beta",
     )

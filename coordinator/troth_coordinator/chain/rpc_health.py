@@ -7,6 +7,7 @@ Never: asks a node. Next: failover.py, which does and hands the outcome in here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -21,6 +22,9 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.rpc import Rpc
 
+UNREADABLE: Final = "an address that cannot be read"
+_BARE: Final = re.compile(r"(?:[^/?#@\\\s]*@)?([^/?#@\\\s]+)(?:[/?#\\][^@]*)?")
+"""A name and a password, the host, then a path or a query. An @ elsewhere may end a password."""
 FIRST_REST_SECONDS: Final = 0.5
 LONGEST_REST_SECONDS: Final = 8.0
 """A rest doubles with each failure in a row, from the first to the longest."""
@@ -85,15 +89,21 @@ class Node:
 
 
 def node_name(url: str) -> str:
-    """Return what may be shown of an address: scheme and host, without path, key or password."""
+    """Return what may be shown of an address: scheme and host, without path, key or password.
+
+    Of a text without a scheme that is what stands where a host would.
+    """
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         where = f"[{host}]" if ":" in host else host
         port = f":{parts.port}" if parts.port is not None else ""
     except ValueError:
-        return "an address that cannot be read"
-    return f"{parts.scheme}://{where}{port}"
+        return UNREADABLE
+    if parts.scheme and host:
+        return f"{parts.scheme}://{where}{port}"
+    bare = None if "://" in url else _BARE.fullmatch(url)
+    return UNREADABLE if bare is None else bare[1]
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from support.hostile_rpc import HostileServer, http
 
 from troth_coordinator.chain.errors import RpcAddressError, RpcUnreachableError
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.chain.rpc_health import UNREADABLE
 
 
 @pytest.mark.parametrize("status", ["400 Bad", "405 Not Allowed", "426 Upgrade"])
@@ -22,10 +23,16 @@ async def test_a_web_server_is_not_taken_for_a_websocket(status):
 @pytest.mark.parametrize(
     ("address", "found"),
     [
-        ("127.0.0.1:8899", "an address without either"),
-        ("node.example/?key=secret", "an address without either"),
-        ("ftp://node.example/secret", "ftp://"),
-        ("", "an address without either"),
+        ("7", "7"),
+        ("127.0.0.1:8899", "127.0.0.1:8899"),
+        ("node.example/?key=secret", "node.example"),
+        ("node.example\\secret", "node.example"),
+        ("user:secret@node.example", "node.example"),
+        ("user:sec/secret@node.example", UNREADABLE),
+        ("node.example\nsecret", UNREADABLE),
+        ("ftp://user:secret@node.example/secret", "ftp://node.example"),
+        ("://secret", UNREADABLE),
+        ("", UNREADABLE),
     ],
 )
 def test_an_address_without_http_is_refused_and_its_key_not_repeated(address, found):

@@ -88,7 +88,7 @@ def test_an_unforeseen_error_is_short_and_its_traceback_lies_in_a_file(cli, monk
         raise LookupError("nobody thought of this")
 
     monkeypatch.setattr("troth_cli.view.amounts.address", broken)
-    monkeypatch.setattr("troth_cli.commands.status.address", broken)
+    monkeypatch.setattr("troth_cli.commands.status.address_of_run", broken)
     error = cli.refused("status", "x")
     assert error["kind"] == "TypeError"
     assert error["found"][:6] == "test_a"

@@ -1,5 +1,6 @@
 """Every command that takes a run takes its file: a walk over the tree of commands finds them."""
 
+import re
 from typing import cast
 
 import numpy as np
@@ -23,6 +24,12 @@ READS = {
 }
 """The commands that need no key; each other one must refuse a program of a file."""
 NO_FILE = {"PATH": "weights.safetensors", "DIR": "folder", "HOST:PORT": "127.0.0.1:0"}
+NEEDS = {
+    "checkpoint verify": ["--round", "1"],
+    "data push": ["--data", "folder"],
+    "data serve": ["--data", "folder"],
+}
+"""Options that a command needs where neither the run's file nor the weights say it."""
 VALUES = {"URL": DEAD, "SOL": "1", "ADDRESS": RUN, "N": "1", "INDEX": "1", **NO_FILE}
 
 
@@ -65,7 +72,7 @@ def words_of(command, params):
             metavar = str(param.metavar).strip("[]")
             value = "new.svg" if metavar == "FILE" else VALUES[metavar]
             words += [param.opts[0], value] if is_option else [value]
-    return [*words, "--round", "1"] if command == "checkpoint verify" else words
+    return words + NEEDS.get(command, [])
 
 
 def test_the_walk_finds_the_commands(commands):
@@ -103,3 +110,14 @@ def test_each_takes_a_file_that_lies_elsewhere(cli, here, commands):
         words = words_of(command, params)
         words[words.index("run.toml")] = "gone/run.toml"
         assert cli.refused(*words)["subject"] == "gone/run.toml", command
+
+
+def test_each_asks_for_the_file_where_the_text_is_no_address(cli, here, commands):
+    for command, params in commands.items():
+        words = words_of(command, params)
+        words[words.index("run.toml")] = "nonsense"
+        done = cli(*words)
+        assert done.code in (1, 2), command
+        said = " ".join(done.err.replace("│", " ").split())
+        assert "nonsense" in said, command
+        assert re.search(r"or (name )?the run's file\.", said), command

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from support.headers import HEADER, SEED
 from support.holders import Hostile, ok, says
+from support.stores import aim_at
 from support.views import BALLOT, entry, network, roster, round_view
 
 from troth_attestation import header as headers
@@ -14,6 +15,7 @@ from troth_cli.observe.losses import SIGNED_BYTES
 from troth_cli.observe.round_book import RoundBook
 from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_reader
+from troth_coordinator.rules.config import RunConfig
 
 NAT = 10**6
 ME = 6
@@ -60,6 +62,31 @@ async def test_a_loss_that_no_model_has_is_not_the_last_one_of_its_trainer(loss)
         await reader.read(NO_CONFIG, lambda: None)
     assert reader.last_losses == {ME: (1, 3 * NAT)}
     assert reader.num_wanted == 0
+
+
+def object_of(data):
+    """The answer of an object store that has these bytes."""
+    seen = 'ETag: "x"\r\nLast-Modified: Mon, 23 Nov 2026 00:00:00 GMT\r\nConnection: close\r\n'
+    return says(ok(len(data), seen), data)
+
+
+async def test_a_store_of_the_config_is_asked_without_the_users_credentials(monkeypatch):
+    """The author of a config would else read in the store's log the names of watchers. T118."""
+    values = {"data": {"manifest_hash": "11" * 32}, "network": {"stores": ["s3://theirs/run"]}}
+    config = RunConfig.model_validate(values)
+    account, signed = round_of(1)
+    async with (
+        Hostile(object_of(config.canonical_json())) as member,
+        Hostile(object_of(signed)) as store,
+        http_reader(QUICK) as transport,
+    ):
+        aim_at(monkeypatch, store.endpoint)
+        reader = HeaderReader(transport, RoundBook(8), [member.endpoint], lambda: 0.0)
+        reader.want([account])
+        await reader.read(config.config_hash(), lambda: None)
+    assert reader.last_losses == {ME: (1, 3 * NAT)}
+    assert store.heads
+    assert not any("authorization:" in head.lower() for head in store.heads)
 
 
 @pytest.mark.parametrize(("joined", "last"), [(4, 5), (5, 5), (6, None), (2**64 - 1, 5)])
