@@ -198,14 +198,17 @@ class VaultReads:
             note_change()
 
     def _keep(self, found: Slashes) -> None:
-        closed = closed_in(found.events)
-        self.found, self.closed = found, newest_first(closed)
-        self.is_closed_cut = self.is_cut or len(self.closed) < len(closed)
+        self.found = found
+        self.closed, is_more = newest_first(closed_in(found.events))
+        self.is_closed_cut = self.is_cut or is_more
 
 
-def newest_first(closed: Sequence[CaseFile]) -> tuple[CaseFile, ...]:
-    """Return those of the newest rounds, `MOST_CLOSED` at most; `closed` is by round."""
-    return tuple(reversed(closed[-MOST_CLOSED:]))
+def newest_first(closed: Sequence[CaseFile]) -> tuple[tuple[CaseFile, ...], bool]:
+    """Return those of the newest rounds, `MOST_CLOSED` at most, and whether there are more.
+
+    `closed` is by round.
+    """
+    return tuple(reversed(closed[-MOST_CLOSED:])), len(closed) > MOST_CLOSED
 
 
 def _money(view: NetworkView) -> tuple[int, ...]:

@@ -13,8 +13,15 @@ def closed(round_):
 
 
 def test_those_of_the_newest_rounds_are_kept_and_come_first():
-    kept = newest_first([closed(round_) for round_ in range(MOST_CLOSED + 5)])
+    kept, is_more = newest_first([closed(round_) for round_ in range(MOST_CLOSED + 5)])
     assert [one.key[0] for one in kept] == list(range(MOST_CLOSED + 4, 4, -1))
+    assert is_more
+
+
+def test_as_many_as_are_kept_are_no_cut():
+    kept, is_more = newest_first([closed(round_) for round_ in range(MOST_CLOSED)])
+    assert len(kept) == MOST_CLOSED
+    assert not is_more
 
 
 def test_an_update_names_only_those_that_are_new_or_differ():
