@@ -45,7 +45,12 @@ async def read_closed(
     They come from the transactions that name the run's vault, of which `newest` bounds the number.
     Verdicts and votes are not among those: `read_case` adds them.
     """
-    found = [of_events(*one) for one in by_audit(await client.history(at.vault, newest))]
+    return closed_in(await client.history(at.vault, newest))
+
+
+def closed_in(events: Iterable[Event]) -> list[CaseFile]:
+    """Return those that are over, of the audits and cases that these events are about."""
+    found = [of_events(*one) for one in by_audit(events)]
     return [case for case in found if case is not None and case.stage == CLOSED]
 
 

@@ -44,7 +44,7 @@ async def measure(options: TrafficOptions, num_rounds: int, seconds: float) -> s
         with ending(fleet):
             reached = Rounds(client, created)
             first = await reached.wait(lambda run: run > 0)
-            looking = await stack.enter_async_context(connect(line.http.url))
+            looking = await stack.enter_async_context(connect(line.http.url, None))
             settings = ObserverSettings(rpc_urls=(line.http.url,))
             async with Observer(looking, created.run, settings) as observer:
                 await observer.settle(seconds)
@@ -88,6 +88,7 @@ def main() -> int:
     parser.add_argument("--members", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=12.0, help="of one gradient")
+    parser.add_argument("--audited-ppm", type=int, default=100_000, help="share of payloads")
     parser.add_argument("--no-websocket", action="store_true", help="nodes without pushes")
     parser.add_argument("--slot-ms", type=int, default=400)
     arguments = parser.parse_args()
@@ -96,6 +97,7 @@ def main() -> int:
             folder=Path(scratch) / "run",
             num_trainers=arguments.members,
             slot_milliseconds=arguments.slot_ms,
+            audited_ppm=arguments.audited_ppm,
             has_websocket=not arguments.no_websocket,
             seed=1,
         )

@@ -224,6 +224,9 @@ def assert_bond_is_lost(bench, run, judged):
     told = [event["event"] for event in judged["history"]]
     for name in ("AuditOpened", "VerdictRevealed", "CaseOpened", "JuryDrawn", "CaseSettled"):
         assert name in told
+    revealed = [one for one in judged["history"] if one["event"] == "JurorVoteRevealed"]
+    votes = {one["index"]: one["verdict"] for one in revealed}
+    assert votes == {juror["index"]: juror["verdict"] for juror in judged["jurors"]}
     assert bench.balance("x") < 10 * SOL - judged["bond_lamports"]
 
 

@@ -101,6 +101,21 @@ def test_the_state_holds_the_run_with_its_losses_its_slashes_and_its_stakes(show
     assert stakes[NUM_ROUNDS][cheat] < stakes[1][cheat]
 
 
+def test_audits_that_are_over_are_told_with_outcome_and_taken_lamports(shown):
+    state = state_of(shown)
+    slash = state["slashes"][0]
+    over = {(one["round"], one["target"], one["kind"]): one for one in state["closed_audits"]}
+    case = over[slash["round"], slash["index"], "work"]
+    assert case["outcome"] == "accused"
+    assert case["case_outcome"] == "convicted"
+    assert case["taken_lamports"] == slash["taken_lamports"]
+    assert "cleared" in {one["outcome"] for one in over.values()}, "those of the honest"
+    rounds = [one["round"] for one in state["closed_audits"]]
+    assert rounds == sorted(rounds, reverse=True)
+    assert not over.keys() & {(one["round"], one["target"], one["kind"]) for one in state["audits"]}
+    assert state["is_closed_cut"] is False
+
+
 def test_events_begin_with_the_whole_state_and_go_on_with_what_changed(shown):
     with httpx.stream("GET", f"{shown.url}api/events", timeout=30) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
@@ -108,7 +123,8 @@ def test_events_begin_with_the_whole_state_and_go_on_with_what_changed(shown):
         first = json.loads(next(lines).removeprefix("data: "))
         second = json.loads(next(lines).removeprefix("data: "))
     assert len(first["rounds"]) == NUM_ROUNDS
-    assert second["rounds"] == [], "nothing has changed since"
+    assert len(first["closed_audits"]) > 0
+    assert second["rounds"] == second["closed_audits"] == [], "nothing has changed since"
     assert second["run"] == shown.run
 
 
@@ -178,12 +194,16 @@ def test_a_port_in_use_is_named(shown):
 def test_the_page_shows_the_run_and_asks_nobody_else(shown, scheme):
     with visiting(shown.url, color_scheme=scheme, viewport={"width": 1200, "height": 900}) as visit:
         page = visit.page
-        page.wait_for_function("document.title.includes('12 of 12')")
+        page.wait_for_selector("#progress-text:has-text('12 of 12')")
+        assert "12 of 12" in page.title()
         assert page.locator("#run").inner_text() == shown.run
         assert "12 of 12, finished" in page.locator("#progress-text").inner_text()
         assert page.locator("#timeline button").count() == NUM_ROUNDS
         assert page.locator("#people tbody tr").count() == 6
         assert page.locator("#slashes tbody tr").count() >= 1
+        over = page.locator("#closed tbody tr").all_inner_texts()
+        assert len(over) == len(state_of(shown)["closed_audits"])
+        assert any("accused, then convicted" in one for one in over)
         assert page.locator("#loss-chart svg polyline").count() >= 1
         assert "Training loss. mean:" in page.locator("#loss-chart svg").get_attribute("aria-label")
         keep_picture(page, f"dashboard-{scheme}.png")
@@ -210,6 +230,13 @@ def test_the_keyboard_reaches_rounds_and_transactions(shown):
         assert link.get_attribute("href").startswith("https://explorer.solana.com/tx/")
         page.keyboard.press("Escape")
         page.wait_for_selector("#transactions:not([open])", state="attached")
+        page.locator("#closed", has_text="convicted").focus()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#transactions[open] tbody tr")
+        assert "AuditClosed" in page.locator("#transactions").inner_text()
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#transactions:not([open])", state="attached")
         assert visit.errors == []
 
 
@@ -231,4 +258,5 @@ def keep_picture(page, name):
     """Keep a screenshot for the docs where one is asked for."""
     folder = os.environ.get("TROTH_SCREENSHOTS")
     if folder:
+        page.wait_for_selector("#live:text-is('live')")
         page.screenshot(path=Path(folder) / name, full_page=True)

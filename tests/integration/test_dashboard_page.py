@@ -11,6 +11,7 @@ import pytest
 from support.browser import CHROMIUM, visiting
 from support.observations import observation, round_seen
 
+from troth_audit.cases import CaseFile, Money
 from troth_cli.dashboard.server import DashboardServer
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium")
@@ -60,7 +61,8 @@ async def shown(*states):
 
 
 async def test_no_text_of_a_stranger_becomes_markup():
-    seen = observation(warnings=("a", "b"), trouble="x")
+    case = CaseFile((1, 0, 0), "CLOSED", 1)
+    seen = observation(warnings=("a", "b"), trouble="x", cases=(case,), closed=(case,))
     people = tuple(replace(one, endpoint="x", owner="x" * 44) for one in seen.participants)
     state = spoilt(state_of(replace(seen, participants=people)))
     state["stakes"] = MARKUP_STAKES
@@ -96,6 +98,36 @@ def look(url):
             errors=visit.errors,
             elsewhere=[one for one in visit.requests if not one.startswith((url, "data:"))],
         )
+
+
+async def test_an_audit_that_ends_moves_to_those_that_are_over():
+    first, second = CaseFile((1, 0, 0), "CLOSED", 1), CaseFile((2, 1, 0), "SETTLED", 1)
+    taken = Money(stake=50_000_000, is_paid=True)
+    convicted = replace(second, stage="CLOSED", outcome=3, case_outcome=1, money=taken)
+    forgotten = CaseFile((0, 2, 0), "CLOSED")
+    before = observation(cases=(second,), closed=(first, forgotten), revision=1)
+    after = replace(before, cases=(), closed=(convicted, first, forgotten), is_closed_cut=True)
+
+    def visit(url):
+        with visiting(url) as found:
+            page = found.page
+            page.wait_for_selector("#closed tbody tr:nth-child(3)")
+            rows = page.locator("#closed tbody tr").all_inner_texts()
+            told = page.locator("#cases").inner_text(), page.locator("#closed-hint").inner_text()
+            name = page.locator("#closed button").first.get_attribute("aria-label")
+            return [row.split("\t") for row in rows], *told, name, found.errors
+
+    update = {**state_of(after), **after.to_json(since=before)}
+    async with shown(state_of(before), update) as url:
+        rows, still_open, hint, name, errors = await asyncio.to_thread(visit, url)
+    assert [row[0] for row in rows] == ["2", "1", "0"]
+    assert [row[3] for row in rows] == ["accused, then convicted", "cleared", "not known"]
+    assert rows[0][4] == "0.05 SOL"
+    assert still_open == "No audit is open."
+    assert hint.startswith("3 in the list")
+    assert "Older ones are not shown" in hint
+    assert name == "transactions: Audit of participant 1 in round 2"
+    assert errors == []
 
 
 async def test_a_page_that_is_open_for_weeks_still_draws():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import httpx
 import pytest
 from support.cli import Cli
 from support.demos import marked_environment, marked_processes
@@ -96,14 +97,17 @@ def test_a_demo_that_stays_answers_what_it_names_and_prints_one_json_object(star
     """Progress on stderr, the result on stdout after Ctrl-C; a long demo shows the loss nightly."""
     demo = start("--stay", "--json", "--rounds", "3", "--margin-micro", "-1000000000", *SMALL)
     err = ""
-    while "troth status" not in err:
+    while "troth plot" not in err:
         line = demo.process.stderr.readline()
         assert line, err
         err += line
     assert "round 3 of 3" in err
-    named = err.splitlines()[-1].split()
-    assert named[:2] == ["troth", "status"]
-    assert Cli(capsys).json(*named[1:])["phase"] == "finished"
+    status, page, plot = (line.split()[1:] for line in err.splitlines()[-3:])
+    assert Cli(capsys).json(*status)["phase"] == "finished"
+    assert page[0] == "dashboard"
+    assert state_of_page(page)["phase"] == "finished"
+    assert Cli(capsys).json(*plot)["rounds"] == 3
+    assert (demo.folder / "run.svg").exists()
     demo.process.send_signal(signal.SIGINT)
     code, out, err = demo.end()
     assert code == 0, err
@@ -118,6 +122,19 @@ def test_a_demo_that_stays_answers_what_it_names_and_prints_one_json_object(star
     assert result["moved_stakes"] == []
     last = json.loads((demo.folder / "events.jsonl").read_text().splitlines()[-1])
     assert last["event"] == "summarised"
+
+
+def state_of_page(command):
+    """Start a dashboard, ask it once for the state of the run, and end it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "troth_cli", *command, "--json"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        url = json.loads(process.stdout.readline())["url"]
+        return httpx.get(f"{url}api/state").raise_for_status().json()
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
 
 
 @pytest.mark.long(reason="one more demo that is ended from outside")

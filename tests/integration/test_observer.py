@@ -5,6 +5,8 @@ from statistics import mean
 import pytest
 from support.runs import AUDITED, NO_AUDITS, events_of, member, until_round
 
+from troth_attestation.quorum import AuditOutcome
+from troth_audit.history import read_closed
 from troth_cli.observe.observer import Observer, ObserverSettings
 from troth_client.transport.memory import memory_transport
 from troth_coordinator.rules.phase import Phase
@@ -98,6 +100,24 @@ async def test_audits_that_are_open_are_listed_and_members_are_counted_as_witnes
     assert seen.run.num_audits == len(seen.cases) > 0
     assert seen.run.num_eligible_witnesses == 5
     assert [row["round"] for row in seen.to_json()["audits"]] == [one.key[0] for one in seen.cases]
+
+
+async def test_audits_that_are_over_are_listed_with_their_outcome(run_factory):
+    run = await run_factory.start(3, names="ada bob cyd dan eve", **AUDITED)
+    await run.finish()
+    seen = await observed(run)
+    known = await read_closed(run.client, run.at)
+    still_open = {one.key for one in seen.cases}
+    assert list(seen.closed) == [one for one in reversed(known) if one.key not in still_open]
+    assert {one.outcome for one in seen.closed} == {AuditOutcome.CLEARED}
+    assert not seen.is_closed_cut
+    values = seen.to_json()["closed_audits"]
+    assert {one["outcome"] for one in values} == {"cleared"}
+    assert {one["stage"] for one in values} == {"closed"}
+    cut = await observed(run, ObserverSettings(follows=False, most_transactions=8))
+    assert cut.is_closed_cut
+    assert 0 < len(cut.closed) < len(seen.closed)
+    assert [one.key for one in cut.closed] == [one.key for one in seen.closed][: len(cut.closed)]
 
 
 async def test_an_observer_follows_a_run_to_its_end(run_factory):

@@ -37,6 +37,8 @@ def observation(num_rounds: int = 3, num_people: int = 4, **changes: Any) -> Obs
         num_dropped=0,
         participants=participants_seen(view, {}, {0: (1, 3 * NAT)}),
         cases=(),
+        closed=(),
+        is_closed_cut=False,
         slashes=(),
         is_slash_record_cut=False,
         warnings=(),

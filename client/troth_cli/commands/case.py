@@ -163,10 +163,7 @@ def show(options: OfCase, output: Output) -> None:
                 "See the open ones: troth case list.",
                 f"run {run}",
             )
-        history: list[Json] = [
-            {"slot": event.slot, "sequence": event.sequence, "event": event.name}
-            for event in events
-        ]
+        history = view.history_values(events)
         values = {"run": str(run), **view.case_values(case), "history": history}
         clock = run_clock(network.run, network.slot)
         output.result(values, *view.case_blocks(case, events, clock, slot))

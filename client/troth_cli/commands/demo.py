@@ -4,6 +4,7 @@ Owns: the options. Never: the work. Next: `../demo/`.
 """
 
 import contextlib
+import shlex
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class DemoFlags(Common):
     stay: Annotated[
         bool,
         typer.Option(
-            "--stay", help="Keep the chain up until Ctrl-C: for troth status and troth case show."
+            "--stay", help="Keep the chain up until Ctrl-C: for troth status and troth dashboard."
         ),
     ] = False
     no_display: Annotated[
@@ -119,7 +120,7 @@ def demo(options: DemoFlags, output: Output) -> None:
     def report(summary: "Summary", rpc_url: str) -> None:
         output.result(summary.to_json(), *blocks(summary))
         if options.stay:
-            _stay(summary, rpc_url, output)
+            _stay(summary, str(chosen.folder), rpc_url, output)
 
     summary = run_demo(chosen, output.console(), launcher, report)
     if not summary.is_success:
@@ -144,14 +145,16 @@ def demo_options(flags: DemoFlags) -> "DemoOptions":
     )
 
 
-def _stay(summary: "Summary", rpc_url: str, output: Output) -> None:
+def _stay(summary: "Summary", folder: str, rpc_url: str, output: Output) -> None:
     """Keep the chain up until Ctrl-C, and print the commands to look at it."""
     where = f"{summary.run} --rpc {rpc_url}"
-    looks = [f"troth status {where}"]
+    looks = [f"troth status {where}", f"troth dashboard {where}"]
     looks += [
         f"troth case show {where} --round {case.key[0]} --target {case.key[1]}"
         for case in summary.outcome.convictions[:1]
     ]
+    # Nobody serves headers any more: the losses are in the logs.
+    looks.append(f"troth plot {shlex.quote(folder)} --out {shlex.quote(f'{folder}/run.svg')}")
     with contextlib.suppress(KeyboardInterrupt):
         output.note("\n  ".join(["The chain stays up; Ctrl-C ends it. Look around:", *looks]))
         signal.pause()

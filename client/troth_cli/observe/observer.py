@@ -29,7 +29,7 @@ from troth_audit.slashes import slashes_of
 from troth_cli.observe.fold import all_warnings, participants_seen, run_seen
 from troth_cli.observe.headers import HeaderReader
 from troth_cli.observe.losses import PATIENCE
-from troth_cli.observe.reads import AccountReads, SlashReads
+from troth_cli.observe.reads import AccountReads, VaultReads
 from troth_cli.observe.record import Observation
 from troth_cli.observe.round_book import RoundBook
 from troth_cli.observe.time_left import Position, SlotPace, estimate
@@ -61,7 +61,7 @@ GONE_EARLY_SECONDS: Final = 30.0
 MOST_ROUNDS: Final = 2_048
 """Closed rounds in the record: some 2 MB as JSON."""
 MOST_TRANSACTIONS: Final = 1_000
-"""Transactions that are looked through for slashes: more would take a public node minutes."""
+"""Transactions of the vault that are looked through: more would take a public node minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,13 @@ class ObserverSettings:
 
     `others`: hubs and object stores to ask for headers beside members. `allow_private`: connect to
     private addresses of members on a public cluster too. `follows`: go on looking until the end of
-    the block; else one look is all. `reads_slashes`: from the transactions of the run's vault.
+    the block; else one look is all.
     """
 
     rpc_urls: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     allow_private: bool = False
     follows: bool = True
-    reads_slashes: bool = True
     most_rounds: int = MOST_ROUNDS
     most_transactions: int = MOST_TRANSACTIONS
 
@@ -108,7 +107,7 @@ class Observer:
         self._reader = LeanReader(client, run, self._pushes, clock)
         self._book = RoundBook(self._settings.most_rounds)
         self._accounts = AccountReads(client, run, clock)
-        self._slashes = SlashReads(client, run, self._settings.most_transactions, clock)
+        self._vault = VaultReads(client, run, self._settings.most_transactions, clock)
         self._headers: HeaderReader | None = None
         self._pace = SlotPace()
         self._view: NetworkView | None = None
@@ -160,8 +159,9 @@ class Observer:
         phase, run = view.run.phase, view.run
         position = Position(phase, run.round, run.params.max_rounds, slot, opened, left)
         losses = {} if self._headers is None else self._headers.last_losses
-        slashes = slashes_of(self._slashes.found, self._accounts.cases)
-        notes = (*all_warnings(view, seen), *self._slashes.warnings)
+        slashes = slashes_of(self._vault.found, self._accounts.cases)
+        still_open = {case.key for case in self._accounts.cases}
+        notes = (*all_warnings(view, seen), *self._vault.warnings)
         return Observation(
             slot=slot,
             slots_left=left,
@@ -171,8 +171,10 @@ class Observer:
             num_dropped=self._book.num_dropped,
             participants=participants_seen(view, self._accounts.participants, losses),
             cases=self._accounts.cases,
+            closed=tuple(case for case in self._vault.closed if case.key not in still_open),
+            is_closed_cut=self._vault.is_closed_cut,
             slashes=tuple(slashes),
-            is_slash_record_cut=self._slashes.is_cut,
+            is_slash_record_cut=self._vault.is_cut,
             warnings=notes,
             time_left=estimate(position, [one.chain for one in rounds], tempo),
             age_seconds=max(0.0, now - self._looked_at),
@@ -200,7 +202,7 @@ class Observer:
         return revision != self._revision
 
     async def settle(self, seconds: float) -> None:
-        """Wait until slashes are read, and for so long at most until headers are."""
+        """Wait until the vault's events are read, and for so long at most until headers are."""
         running = [work for name, work in self._beside.items() if name != "headers"]
         headers = self._beside.get("headers")
         if headers is not None:
@@ -259,9 +261,8 @@ class Observer:
             headers.use_holders(self._accounts.endpoints)
             if headers.is_due and self._is_free("headers"):
                 self._start("headers", headers.read(view.run.config_hash, self._note_change))
-        is_due = self._settings.reads_slashes and self._slashes.is_due(view)
-        if is_due and self._is_free("slashes"):
-            self._start("slashes", self._slashes.read(view, self._note_change))
+        if self._vault.is_due(view) and self._is_free("vault"):
+            self._start("vault", self._vault.read(view, self._note_change))
 
     def _is_free(self, name: str) -> bool:
         return name not in self._beside

@@ -1,16 +1,17 @@
-"""Reads of an observer beside Run and roster: rounds, participants, audits, slashes.
+"""Reads of an observer beside Run and roster: rounds, participants, audits, the vault.
 
 Owns: when each of them is read again, and what was read last.
 Never: reads an account again that cannot have changed, or sooner than every few seconds.
 Next: `observer.py`, which calls; `headers.py` for what the chain has only by hash.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from solders.pubkey import Pubkey
 
 from troth_audit.cases import CaseFile, of_account
+from troth_audit.history import closed_in
 from troth_audit.newest import NewestEvents
 from troth_audit.slashes import Slashes, slashes_in
 from troth_cli.observe.fold import taken_entries
@@ -34,7 +35,9 @@ AUDITS_SECONDS: Final = 8.0
 ENDPOINTS_SECONDS: Final = 60.0
 """Endpoints are read again so often, and when somebody joins or leaves."""
 SLASHES_SECONDS: Final = 10.0
-"""Transactions are looked through for slashes so often, while money moves."""
+"""Transactions are looked through so often for slashes and closed audits, while money moves."""
+MOST_CLOSED: Final = 200
+"""Closed audits that are kept: those of the newest rounds."""
 _OPEN_SEEDS: Final = (SeedStatus.NONE, SeedStatus.PENDING, SeedStatus.RETARGETED)
 
 Clock = Callable[[], float]
@@ -142,11 +145,16 @@ class AccountReads:
         return self.cases != before
 
 
-class SlashReads:
-    """The slashes of one run, from the newest transactions of its vault."""
+class VaultReads:
+    """Slashes and closed audits of one run, from the newest transactions of its vault.
+
+    `closed`: audits and cases that are over, those of the newest round first.
+    """
 
     def __init__(self, client: CoordinatorClient, run: Pubkey, most: int, clock: Clock) -> None:
         self.found = Slashes((), (), ())
+        self.closed: tuple[CaseFile, ...] = ()
+        self.is_closed_cut = False
         self._client = client
         self._run = run
         self._most = most
@@ -163,11 +171,12 @@ class SlashReads:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The reason why slashes may be missing, in words."""
-        return (f"slashes may be missing: {self._problem}",) if self._problem else ()
+        """The reason why slashes and closed audits may be missing, in words."""
+        text = f"slashes and closed audits may be missing: {self._problem}"
+        return (text,) if self._problem else ()
 
     def is_due(self, view: NetworkView) -> bool:
-        """Tell whether money has moved in a way that may be a slash."""
+        """Tell whether money has moved as by a slash, or an audit has begun or ended."""
         is_time = self._clock() - self._read_at >= SLASHES_SECONDS
         return view.run.round > 0 and is_time and _money(view) != self._mark
 
@@ -184,8 +193,22 @@ class SlashReads:
             problem = one_line(error)
         self._read_at = self._clock()
         if (problem, found) != (self._problem, self.found):
-            self._problem, self.found = problem, found
+            self._problem = problem
+            self._keep(found)
             note_change()
+
+    def _keep(self, found: Slashes) -> None:
+        self.found = found
+        self.closed, is_more = newest_first(closed_in(found.events))
+        self.is_closed_cut = self.is_cut or is_more
+
+
+def newest_first(closed: Sequence[CaseFile]) -> tuple[tuple[CaseFile, ...], bool]:
+    """Return those of the newest rounds, `MOST_CLOSED` at most, and whether there are more.
+
+    `closed` is by round.
+    """
+    return tuple(reversed(closed[-MOST_CLOSED:])), len(closed) > MOST_CLOSED
 
 
 def _money(view: NetworkView) -> tuple[int, ...]:

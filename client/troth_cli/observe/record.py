@@ -141,6 +141,9 @@ class Observation:
     rounds: closed rounds, oldest first. `first_round` is the oldest round that could be read; of
     long runs, old rounds are thinned out: `num_dropped` of them are not in the list.
     cases: all open audits, of which those with `is_accused` went to a jury.
+    closed: audits and cases that are over, of the newest round first, without verdicts and votes;
+    the outcome is 0 where the record does not reach back to it. is_closed_cut: there may be older
+    ones that are not kept.
     is_slash_record_cut: older transactions than those that were read may hold more slashes.
     warnings: for people, the most important first.
     age_seconds: since the last good look. trouble: why the looks fail since then, "" if they do
@@ -156,6 +159,8 @@ class Observation:
     num_dropped: int
     participants: tuple[ParticipantSeen, ...]
     cases: tuple[CaseFile, ...]
+    closed: tuple[CaseFile, ...]
+    is_closed_cut: bool
     slashes: tuple[Slash, ...]
     is_slash_record_cut: bool
     warnings: tuple[str, ...]
@@ -179,10 +184,12 @@ class Observation:
     def to_json(self, rounds_from: int = 0, since: "Observation | None" = None) -> dict[str, Json]:
         """Return the record as one object.
 
-        Only rounds from `rounds_from` on are listed, and only those that differ from `since`.
+        Only rounds from `rounds_from` on are listed. Of rounds and closed audits, only those that
+        differ from `since` are.
         """
         newest, known = self.newest, self.newest_with_loss
         before = set() if since is None else set(since.rounds)
+        closed_before = set() if since is None else set(since.closed)
         listed = (one for one in self.rounds if one.chain.round >= rounds_from)
         return {
             **_plain(self.run),
@@ -198,6 +205,8 @@ class Observation:
             "participants": [one.to_json() for one in self.participants],
             "audits": [case_values(one) for one in self.cases],
             "accusations": [case_values(one) for one in self.cases if one.is_accused],
+            "closed_audits": [case_values(one) for one in self.closed if one not in closed_before],
+            "is_closed_cut": self.is_closed_cut,
             "slashes": [slash_values(one) for one in self.slashes],
             "is_slash_record_cut": self.is_slash_record_cut,
             "warnings": list(self.warnings),

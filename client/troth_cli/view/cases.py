@@ -13,9 +13,10 @@ from troth_attestation.verdict import VerdictKind
 from troth_audit.cases import NOT_AUDITED, Bond, CaseFile, Money, Statement
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Facts, Grid, Json
+from troth_coordinator.chain import event_types_audits as audit_events
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind
-from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.ids import NO_INDEX, NONE
 
 if TYPE_CHECKING:
     from troth_cli.slot_time import SlotTime
@@ -71,8 +72,14 @@ def case_blocks(
         blocks.append(Facts(money_rows(case.money), "money"))
     if case.bond.posted:
         blocks.append(Facts(bond_rows(case.bond), "bond"))
-    steps = [(event.slot, event.sequence, event.name) for event in history]
-    return [*blocks, Grid(("slot", "event", "what"), steps, "on chain")]
+    rows = [["" if cell is None else cell for cell in step] for step in _steps(history)]
+    return [*blocks, Grid(("slot", "event", "what", "who", "verdict"), rows, "on chain")]
+
+
+def history_values(history: Sequence[Event]) -> list[Json]:
+    """Return the events for JSON; `index` and `verdict` are null where an event has none."""
+    names = ("slot", "sequence", "event", "index", "verdict")
+    return [dict(zip(names, step, strict=True)) for step in _steps(history)]
 
 
 def money_rows(money: Money) -> list[tuple[str, object]]:
@@ -137,6 +144,30 @@ def ends_text(case: CaseFile, clock: int, slot: "SlotTime") -> str:
 def word(kind: type[AuditOutcome] | type[CaseOutcome], value: int) -> str | None:
     """Return an outcome in words, None while there is none."""
     return kind(value).name.lower().replace("_", " ") if value else None
+
+
+def _steps(history: Sequence[Event]) -> list[tuple[str | int | None, ...]]:
+    return [
+        (event.slot, event.sequence, event.name, _who(event), _shown(event)) for event in history
+    ]
+
+
+def _who(event: Event) -> int | None:
+    """Return the index of the participant that acted or paid; None for what anybody may send."""
+    match event:
+        case audit_events.OpeningsPosted() | audit_events.CaseAppealed():
+            return event.target
+        case audit_events.CaseOpened():
+            return None if event.challenger_index == NO_INDEX else event.challenger_index
+    index: int | None = getattr(event, "index", None)
+    return index
+
+
+def _shown(event: Event) -> str | None:
+    """Return the verdict or vote that an event reveals."""
+    if isinstance(event, audit_events.VerdictRevealed | audit_events.JurorVoteRevealed):
+        return verdict_text(event.verdict)
+    return None
 
 
 def _statement_values(statement: Statement) -> Mapping[str, Json]:

@@ -8,7 +8,7 @@ from troth_audit.cases import CaseFile
 from troth_audit.history import of_events
 from troth_audit.slashes import Fine, Slashes, slashes_of
 from troth_cli.slot_time import STATED
-from troth_cli.view.cases import case_blocks
+from troth_cli.view.cases import case_blocks, history_values
 from troth_cli.view.slashes import slash_grids, slash_values
 from troth_coordinator.chain import event_types_audits as audit_events
 from troth_coordinator.rules.audit_view import AuditFlag
@@ -75,6 +75,33 @@ def test_openings_withheld_from_the_jury_are_a_fine_and_no_conviction():
     (slash,) = slashes_of(Slashes((case,), (Fine(7, 5, 5, "P5", 20, 0, 20),), ()))
     assert slash.fault.value == "P5"
     assert slash.taken == 20
+
+
+def test_each_step_of_a_case_names_who_acted_and_the_verdict_that_it_shows():
+    challenged = event(audit_events.CaseOpened, challenger_index=6)
+    by_a_stranger = event(audit_events.CaseOpened, challenger_index=65_535)
+    steps = [
+        (OPENED, None, None),
+        (event(audit_events.OpeningsPosted), 5, None),
+        (event(audit_events.VerdictCommitted, index=0), 0, None),
+        (event(audit_events.VerdictRevealed, index=0, verdict=2), 0, "mismatch"),
+        (ACCUSED, None, None),
+        (challenged, 6, None),
+        (by_a_stranger, None, None),
+        (event(audit_events.JurorVoteRevealed, index=3, verdict=1), 3, "ok"),
+        (event(audit_events.Penalised, index=4), 4, None),
+        (event(audit_events.CaseAppealed), 5, None),
+        (PAID, None, None),
+    ]
+    story = [one for one, *_ in steps]
+    values = history_values(story)
+    assert [one["index"] for one in values] == [who for _, who, _ in steps]
+    assert [one["verdict"] for one in values] == [verdict for *_, verdict in steps]
+    (grid,) = [one for one in case_blocks(of_events(KEY, story), story, 0, STATED)[1:] if one.title]
+    assert grid.columns == ("slot", "event", "what", "who", "verdict")
+    assert grid.rows[2][2:] == ["VerdictCommitted", 0, ""]
+    assert grid.rows[3][2:] == ["VerdictRevealed", 0, "mismatch"]
+    assert grid.rows[4][2:] == ["AuditSettled", "", ""]
 
 
 def test_what_was_given_back_is_no_slash():

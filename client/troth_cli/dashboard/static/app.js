@@ -4,29 +4,38 @@
 import { drawChart } from "./chart.js";
 import { h, show } from "./dom.js";
 import { count, duration, nats, short, sol } from "./format.js";
-import { casesTable, peopleTable, slashesTable, transactionList } from "./people.js";
+import { byRound, casesTable, closedTable, peopleTable, slashesTable, transactionList } from "./people.js";
 import { Timeline } from "./timeline.js";
 
 const LATE_SECONDS = 30;
 const MOST_LINES = 4;
 // A page may stay open for weeks: old rounds go, as they do at the server.
 const MOST_ROUNDS = 4096;
+const MOST_CLOSED = 200;
 
 const at = (id) => document.getElementById(id);
 const timeline = new Timeline(at("timeline"), at("round-detail"));
 let state = null;
 let heardAt = null;
 
-/** Take a state; the server sends only the newest rounds after the first one. */
+/** Take a state; after the first one, the server sends only rounds and closed audits that are new. */
 function take(update) {
   const rounds = new Map((state?.rounds ?? []).map((one) => [one.round, one]));
   for (const one of update.rounds) rounds.set(one.round, one);
   const stakes = new Map((state?.stakes ?? []).map((one) => [one.round, one]));
   for (const one of update.stakes) stakes.set(one.round, one);
   const inOrder = (of) => [...of.values()].sort((a, b) => a.round - b.round).slice(-MOST_ROUNDS);
-  state = { ...update, rounds: inOrder(rounds), stakes: inOrder(stakes) };
+  state = { ...update, rounds: inOrder(rounds), stakes: inOrder(stakes), closed: closedAudits(update) };
   heardAt = Date.now();
   draw();
+}
+
+/** Return the audits that are over, those of the newest round first. */
+function closedAudits(update) {
+  const key = (one) => `${one.round}/${one.target}/${one.kind}`;
+  const closed = new Map((state?.closed ?? []).map((one) => [key(one), one]));
+  for (const one of update.closed_audits) closed.set(key(one), one);
+  return [...closed.values()].sort(byRound).slice(0, MOST_CLOSED);
 }
 
 function draw() {
@@ -39,7 +48,16 @@ function draw() {
   timeline.draw(withOpen(state), names);
   show(at("people"), peopleTable(state.participants, ask));
   show(at("cases"), casesTable(state.audits, names, ask));
+  show(at("closed"), closedTable(state.closed, names, ask));
+  show(at("closed-hint"), closedHint());
   show(at("slashes"), slashesTable(state.slashes, names));
+}
+
+/** Say how many audits that are over the list has, and whether older ones are left out. */
+function closedHint() {
+  const listed = `${state.closed.length} in the list, those of the newest rounds first. `;
+  const older = "Older ones are not shown; troth case list --all may know more.";
+  return (state.closed.length ? listed : "") + (state.is_closed_cut ? older : "");
 }
 
 /** Say where the record begins, and what it leaves out. */

@@ -17,26 +17,31 @@ export function peopleTable(people, ask) {
     { title: "strikes", cell: (one) => one.strikes, kind: "number" },
     { title: "convictions", cell: (one) => bad(one.convictions), kind: "number" },
     { title: "address", cell: (one) => h("code", {}, one.endpoint || "–") },
-    { title: "", cell: (one) => link("transactions", () => ask(`participant/${one.index}`, `Participant ${one.index}`)) },
+    { title: "", cell: (one) => link("transactions", () => ask(`participant/${one.index}`, `Participant ${one.index}`), `Participant ${one.index}`) },
   ];
   return table("Participants", columns, people, "Nobody has joined yet.");
 }
 
-/** Return the table of audits and cases, the newest first. */
+/** Order audits: those of the newest round first. */
+export function byRound(a, b) {
+  return b.round - a.round || a.target - b.target;
+}
+
+/** Return the table of open audits and cases, those of the newest round first. */
 export function casesTable(cases, name, ask) {
   const columns = [
-    { title: "round", cell: (one) => one.round, kind: "number" },
-    { title: "about", cell: (one) => name(one.target) },
-    { title: "what", cell: (one) => one.kind },
+    ...subject(name),
     { title: "stage", cell: (one) => one.stage.replaceAll("_", " ") },
     { title: "first seats", cell: (one) => verdicts(one.seats), kind: "words" },
     { title: "jury", cell: (one) => verdicts(one.jurors), kind: "words" },
-    { title: "outcome", cell: (one) => outcome(one), kind: "words" },
-    { title: "taken", cell: (one) => (one.taken_lamports ? sol(one.taken_lamports) : ""), kind: "number" },
-    { title: "", cell: (one) => link("transactions", () => ask(`audit/${one.round}/${one.target}/${one.kind}`, `Audit of round ${one.round}`)) },
+    ...result(ask),
   ];
-  const newest = [...cases].sort((a, b) => b.round - a.round || a.target - b.target);
-  return table("Audits and cases", columns, newest, "No audit is open.");
+  return table("Open audits and cases", columns, [...cases].sort(byRound), "No audit is open.");
+}
+
+/** Return the table of audits and cases that are over, in the order given. */
+export function closedTable(cases, name, ask) {
+  return table("Audits and cases that are over", [...subject(name), ...result(ask)], cases, "No audit is over yet.");
 }
 
 /** Return the table of slashes, the newest first. */
@@ -76,15 +81,37 @@ function bad(number) {
   return number ? h("span", { class: "bad" }, String(number)) : "0";
 }
 
+/** Return the columns that say whom an audit is about. */
+function subject(name) {
+  return [
+    { title: "round", cell: (one) => one.round, kind: "number" },
+    { title: "about", cell: (one) => name(one.target) },
+    { title: "what", cell: (one) => one.kind },
+  ];
+}
+
+/** Return the columns that say how an audit ended, with its transactions. */
+function result(ask) {
+  const title = (one) => `Audit of participant ${one.target} in round ${one.round}`;
+  return [
+    { title: "outcome", cell: (one) => outcome(one), kind: "words" },
+    { title: "taken", cell: (one) => (one.taken_lamports ? sol(one.taken_lamports) : ""), kind: "number" },
+    { title: "", cell: (one) => link("transactions", () => ask(`audit/${one.round}/${one.target}/${one.kind}`, title(one)), title(one)) },
+  ];
+}
+
 function verdicts(statements) {
   return (statements ?? []).map((one) => `${one.index}: ${one.verdict}`).join(", ");
 }
 
 function outcome(one) {
-  const words = [one.outcome, one.case_outcome].filter(Boolean).join(", then ");
+  const known = [one.outcome, one.case_outcome].filter(Boolean).join(", then ");
+  // The node may have forgotten the transactions that said it.
+  const words = known || (one.stage === "closed" ? "not known" : "");
   return h("span", { class: one.is_conviction ? "bad" : undefined }, words);
 }
 
-function link(text, act) {
-  return h("button", { type: "button", class: "link", onclick: act }, text);
+/** Return a button in the form of a link; a screen reader hears whose it is. */
+function link(text, act, owner) {
+  return h("button", { type: "button", class: "link", "aria-label": `${text}: ${owner}`, onclick: act }, text);
 }
