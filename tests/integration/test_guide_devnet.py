@@ -70,7 +70,7 @@ class Reader:
                 words = self.words(line)
                 start = " ".join(words[:2])
                 said[start] = self.cli.json(*words, *ASKED.get(start, []))
-                if start == "program deploy":
+                if start == "program deploy" and "--dry-run" not in words:
                     self.known["PROGRAM"] = said[start]["program_id"]
         return said
 
