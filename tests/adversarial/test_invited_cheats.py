@@ -3,6 +3,7 @@
 Each is a cheat of the catalogue, `troth demo --cheat`; the tests say what it gains and loses.
 """
 
+import pytest
 from support.attacks.cheats import (
     FIRST_LIE,
     MAL,
@@ -91,6 +92,7 @@ async def test_openings_for_jurors_only_are_no_cheaper_refusal(run_factory):
     await assert_honest_untouched(run, books)
 
 
+@pytest.mark.long(reason="a whole run")
 async def test_starving_the_seats_gains_nothing_and_costs_them_their_fee(run_factory):
     """Its work is right. It serves its openings to the jury only, so that the seats earn nothing.
 

@@ -45,6 +45,7 @@ def bench(cli, tmp_path):
     launcher.stop()
 
 
+@pytest.mark.long(reason="a whole run of processes; make test has the demo with a conviction")
 def test_work_is_judged_and_a_case_with_a_bond_that_fails_costs_it(bench):
     settings = [f"chain.{rule}" for rule in RULES]
     rounds = ("schedule.rounds=9", "schedule.warmup_rounds=0")

@@ -75,6 +75,7 @@ def stored(bench):
         yield found
 
 
+@pytest.mark.long(reason="a run of processes, and transformers")
 def test_weights_are_listed_shown_fetched_verified_and_exported(stored):
     listed_and_shown(stored)
     folder = fetched(stored)

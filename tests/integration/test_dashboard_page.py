@@ -130,6 +130,7 @@ async def test_an_audit_that_ends_moves_to_those_that_are_over():
     assert errors == []
 
 
+@pytest.mark.long(reason="weeks of rounds in a browser")
 async def test_a_page_that_is_open_for_weeks_still_draws():
     states = []
     for update in range(NUM_UPDATES):

@@ -122,6 +122,7 @@ def test_parts_that_a_batch_does_not_have_are_left_out():
     assert "1/8 of every sequence skipped" in names
 
 
+@pytest.mark.long(reason="a calibration by its command")
 def test_the_command_prints_the_table_and_the_bounds(tmp_path, capsys):
     text = tmp_path / "text.txt"
     text.write_bytes(b"".join(b"line %d of a text to learn from\n" % n for n in range(2_000)))
