@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,22 +45,13 @@ class Shown:
 def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dashboard") / "demo"
     config = small_config(folder.parent / "small.toml")
-    with EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=SLOT)) as launcher:
+    options = {"num_rounds": NUM_ROUNDS, "slot_milliseconds": SLOT, "margin_micro": -(10**9)}
+    with (
+        EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=SLOT)) as launcher,
+        ThreadPoolExecutor(1) as pool,
+    ):
         chain = KeptChain(launcher)
-        ended = []
-        demo = threading.Thread(
-            target=lambda: ended.append(
-                perform(
-                    folder,
-                    chain,
-                    config=config,
-                    num_rounds=NUM_ROUNDS,
-                    slot_milliseconds=SLOT,
-                    margin_micro=-(10**9),
-                )
-            )
-        )
-        demo.start()
+        demo = pool.submit(perform, folder, chain, config=config, **options)
         run = wait_for(lambda: created_run(folder))
         process = subprocess.Popen(
             [sys.executable, "-m", "troth_cli", "dashboard", run, "--rpc", chain.rpc_url, "--json"],
@@ -68,8 +59,7 @@ def shown(tmp_path_factory):
             text=True,
         )
         url = json.loads(process.stdout.readline())["url"]
-        demo.join()
-        summary, _ = ended[0]
+        summary, _ = demo.result()
         assert summary.is_success
         yield Shown(url, run, chain.rpc_url, process)
         process.terminate()
