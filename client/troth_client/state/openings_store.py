@@ -170,7 +170,9 @@ class OpeningsStore:
 
     def shown(self, root: bytes) -> bytes | None:
         """Return the set with this root for any reader; None if it is missing or damaged."""
-        held = next((key for key, value in list(self._roots.items()) if value == root), None)
+        # Readers run in threads. Only a copy is made in one step.
+        roots = self._roots.copy()
+        held = next((key for key, value in roots.items() if value == root), None)
         if held is None:
             return None
         try:

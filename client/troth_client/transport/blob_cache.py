@@ -239,7 +239,11 @@ class BlobCache:
     def drop_before(self, round_: int) -> None:
         """Forget blobs and expectations of earlier rounds."""
         self._own = {a: b for a, b in self._own.items() if b.round >= round_}
-        self._expected = {a: e for a, e in list(self._expected.items()) if e.blob.round >= round_}
+        # A check that runs in a thread may expect more just now. Only a copy is made in one step:
+        # a list of the items allocates, so garbage may be collected in between.
+        for address, expected in self._expected.copy().items():
+            if expected.blob.round < round_:
+                self._expected.pop(address, None)
         self._blobs.drop_before(round_)
 
     def _shown(self, address: str) -> bytes | None:
