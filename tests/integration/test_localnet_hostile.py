@@ -116,14 +116,14 @@ async def test_a_taken_port_is_named_with_what_to_do(server):
 
 
 async def test_a_taken_websocket_port_frees_the_other(server):
+    port = free_port()
     with socket.socket() as blocker:
-        blocker.bind(("127.0.0.1", 0))
+        blocker.bind(("127.0.0.1", port + 1))
         blocker.listen()
-        taken = blocker.getsockname()[1]
         with pytest.raises(PortInUseError, match="websocket"):
-            await RpcServer(Chain(), ServerConfig(port=taken - 1)).start()
+            await RpcServer(Chain(), ServerConfig(port=port)).start()
         with socket.socket() as again:
-            again.bind(("127.0.0.1", taken - 1))
+            again.bind(("127.0.0.1", port))
 
 
 async def test_stop_frees_the_ports_and_start_can_follow_at_once():
