@@ -6,6 +6,7 @@ import socket
 
 import httpx
 import pytest
+from support.reader import free_port
 
 from troth_localnet.errors import BindRefusedError, PortInUseError
 from troth_localnet.ports import bind_pair
