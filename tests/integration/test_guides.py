@@ -148,12 +148,15 @@ def accuses(one):
 
 
 def leaves(one):
-    """Guide join.md, section "Leave"; nothing is due yet, and each refusal says when."""
+    """Guide join.md, section "Leave"; nothing has vested yet, and each answer says when.
+
+    Who was accused and acquitted has a part of the bond, which may be claimed at once.
+    """
     assert "error" in one.is_refused(line_of(JOIN, "case appeal"))
     leave, withdraw, claim = commands_of(JOIN, "Leave")
     one.types(leave)
     assert "slot" in one.is_refused(withdraw)
-    assert "slot" in one.is_refused(claim)
+    assert "vest at slot" in one.answer(claim)
 
 
 def ends(launcher):

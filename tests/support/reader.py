@@ -100,6 +100,12 @@ class Reader:
         assert done.stderr.startswith("error: ") or "\nerror: " in done.stderr, done.stderr
         return done.stderr
 
+    def answer(self, line: str) -> str:
+        """Type a line that may do something or be refused; return what it says either way."""
+        done = self._run(filled(line, self.words))
+        assert done.returncode in (0, 1), done.stderr
+        return done.stdout + done.stderr
+
     def story(self) -> str:
         """The last lines of every shell that keeps running, for a test that fails."""
         return "\n".join(f"$ {shell.line}\n{shell.text[-1_500:]}" for shell in self.shells)
