@@ -60,7 +60,7 @@ class CappedProvider(AsyncHTTPProvider):
         except _NotForRequestsError as error:
             await self._refuse_websocket()
             raise RpcUnreachableError(self._name, str(error)) from error
-        except httpx.RemoteProtocolError:
+        except (httpx.RemoteProtocolError, httpx.ReadError):  # closed, or reset, without an answer
             await self._refuse_websocket()
             raise
 

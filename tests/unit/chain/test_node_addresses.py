@@ -3,6 +3,10 @@
 Real websockets are asked in tests/integration: test_cli_localnet.py and test_chain_validator.py.
 """
 
+import asyncio
+import socket
+import struct
+
 import pytest
 from support.hostile_rpc import HostileServer, http
 
@@ -18,6 +22,26 @@ async def test_a_web_server_is_not_taken_for_a_websocket(status):
         with pytest.raises(RpcUnreachableError, match=f"HTTP status {status[:3]}") as caught:
             await rpc.get_slot()
     assert "websocket" not in str(caught.value)
+
+
+async def resets_requests(reader, writer):
+    """A websocket that resets whoever does not shake hands, as a validator's at times."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    if head.startswith(b"GET"):
+        writer.write(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+    else:
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.close()
+
+
+async def test_a_websocket_that_resets_requests_is_recognised():
+    async with await asyncio.start_server(resets_requests, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with HttpRpc(f"http://127.0.0.1:{port}") as rpc:
+            with pytest.raises(RpcUnreachableError, match="a websocket") as caught:
+                await rpc.get_slot()
+    assert f"--rpc http://127.0.0.1:{port - 1}" in caught.value.next_step
 
 
 @pytest.mark.parametrize(
