@@ -72,7 +72,7 @@ class TokenizerEntry(_Frozen):
 class Manifest(_Frozen):
     """Everything that decides which tokens a sequence id stands for."""
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     vocab_size: Annotated[int, Field(gt=0, le=2**32)]
     token_bytes: Literal[2, 4]
     sequence_tokens: Annotated[int, Field(gt=0, lt=2**24)]

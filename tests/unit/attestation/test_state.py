@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from troth_attestation import state
+from troth_attestation import bulk, merkle, state
 from troth_attestation.errors import EmptyTreeError, TensorError
 
 CONFIG = bytes(32)
@@ -73,8 +73,10 @@ def test_residual_paths_open_single_tiles():
     u = np.random.default_rng(1).standard_normal((5, 64, 64)).astype(np.float32)
     tree = state.residual_tree(u)
     assert tree.root == state.residual_root(u)
-    assert state.merkle.verify(tree.root, u[3].tobytes(), tree.path(3))
-    assert not state.merkle.verify(tree.root, u[2].tobytes(), tree.path(3))
+    own, other = (bulk.leaf_hash(u[tile].tobytes()) for tile in (3, 2))
+    assert merkle.verify(tree.root, own, tree.path(3))
+    assert not merkle.verify(tree.root, other, tree.path(3))
+    assert not merkle.verify(tree.root, merkle.leaf_hash(u[3].tobytes()), tree.path(3))
 
 
 def test_minus_zero_is_not_the_zero_state():
