@@ -30,7 +30,7 @@ from troth_coordinator.rules.hashing import H, var
 FILE_NAME = "manifest.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
 """The name of the file in a data set and in an export."""
-VERSION: Final = 2
+VERSION: Final = 3
 SHARD_SUFFIX: Final = ".bin"
 PIECE_BYTES: Final = 2**20
 """The last piece of a shard may be shorter."""

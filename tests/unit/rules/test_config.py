@@ -174,6 +174,12 @@ def test_values_are_never_coerced(key, value):
         with_value(key, value)
 
 
+def test_a_config_of_another_version_names_the_way_out():
+    values = BOUND.model_dump() | {"version": 2}
+    with pytest.raises(InvalidValueError, match=r"expected 3, found 2\. Use the release of troth"):
+        base.validated(RunConfig, values)
+
+
 def test_unknown_keys_are_refused_at_any_depth():
     with pytest.raises(UnknownKeyError, match=r"model.hiden_size: .*Did you mean 'hidden_size'"):
         with_value("model.hiden_size", 5)
