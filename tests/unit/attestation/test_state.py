@@ -69,6 +69,13 @@ def test_only_fp32_with_elements_is_hashed(bad):
         state.tensor_root(bad)
 
 
+def test_a_tensor_is_cut_into_chunks_of_64_kib():
+    tensor = np.random.default_rng(2).standard_normal(16_384 + 3).astype(np.float32)
+    data = tensor.tobytes()
+    leaves = [bulk.leaf_hash(data[:65_536]), bulk.leaf_hash(data[65_536:])]
+    assert state.tensor_root(tensor) == merkle.root_of(leaves)
+
+
 def test_residual_paths_open_single_tiles():
     u = np.random.default_rng(1).standard_normal((5, 64, 64)).astype(np.float32)
     tree = state.residual_tree(u)
