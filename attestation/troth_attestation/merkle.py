@@ -1,15 +1,14 @@
-"""Merkle trees over raw leaf bytes (protocol section 1).
+"""Merkle trees (protocol section 1).
 
-Owns: roots, paths and their verification; an odd node is promoted, the leaf count is bound in.
+Owns: roots, paths and their verification; an odd node is promoted, the leaf count is bound in. The
+hash of short leaves: payloads, openings, sequence ids.
 Never: copies a leaf: any contiguous buffer is hashed where it lies.
-Next: `state.py`, which hashes weights and residuals with it.
+Next: `bulk.py` for the leaves of tensors and residuals, `state.py` for their roots.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import chain
 
 from troth_attestation.errors import EmptyTreeError, PathIndexError
 from troth_coordinator.rules.hashing import H, tag_prefix, u64
@@ -17,9 +16,6 @@ from troth_coordinator.rules.ids import Digest
 
 Leaf = bytes | bytearray | memoryview
 """A leaf: bytes or a contiguous view of them."""
-
-LEAVES_PER_TASK = 16
-"""Leaves that one thread hashes at a time: passing single ones costs as much as hashing."""
 
 _LEAF = hashlib.sha256(tag_prefix("troth:leaf"))
 _NODE_PREFIX = tag_prefix("troth:node")
@@ -82,13 +78,9 @@ def node_hash(left: bytes, right: bytes) -> Digest:
     return Digest(hashlib.sha256(_NODE_PREFIX + left + right).digest())
 
 
-def leaf_hashes(leaves: Iterable[Leaf], executor: Executor | None = None) -> list[Digest]:
-    """Return the leaf hashes in order; SHA-256 releases the GIL, so threads of `executor` help."""
-    if executor is None:
-        return [leaf_hash(leaf) for leaf in leaves]
-    every = list(leaves)
-    batches = (every[at : at + LEAVES_PER_TASK] for at in range(0, len(every), LEAVES_PER_TASK))
-    return list(chain.from_iterable(executor.map(leaf_hashes, batches)))
+def leaf_hashes(leaves: Iterable[Leaf]) -> list[Digest]:
+    """Return the leaf hashes in order."""
+    return [leaf_hash(leaf) for leaf in leaves]
 
 
 def tree_of(hashes: Sequence[Digest]) -> Tree:
@@ -101,14 +93,14 @@ def tree_of(hashes: Sequence[Digest]) -> Tree:
     return Tree(tuple(levels))
 
 
-def tree(leaves: Iterable[Leaf], executor: Executor | None = None) -> Tree:
+def tree(leaves: Iterable[Leaf]) -> Tree:
     """Build the tree over raw leaves; EmptyTreeError without any."""
-    return tree_of(leaf_hashes(leaves, executor))
+    return tree_of(leaf_hashes(leaves))
 
 
-def root(leaves: Iterable[Leaf], executor: Executor | None = None) -> Digest:
+def root(leaves: Iterable[Leaf]) -> Digest:
     """Return the Merkle root over raw leaves; EmptyTreeError without any."""
-    return root_of(leaf_hashes(leaves, executor))
+    return root_of(leaf_hashes(leaves))
 
 
 def root_of(hashes: Sequence[Digest]) -> Digest:
@@ -134,11 +126,14 @@ def path(leaves: Iterable[Leaf], index: int) -> Path:
     return tree(leaves).path(index)
 
 
-def verify(expected_root: bytes, leaf: Leaf, way: Path) -> bool:
-    """Return whether `leaf` is leaf `way.index` of `way.count` leaves under `expected_root`."""
+def verify(expected_root: bytes, leaf: Digest, way: Path) -> bool:
+    """Return whether the hash `leaf` is that of leaf `way.index` of `way.count` under this root.
+
+    The caller hashes the leaf, by `leaf_hash` or `bulk.leaf_hash`, as the tree was made.
+    """
     if not 0 <= way.index < way.count:
         return False
-    node, at, width, used = leaf_hash(leaf), way.index, way.count, 0
+    node, at, width, used = leaf, way.index, way.count, 0
     while width > 1:
         if at ^ 1 < width:
             if used == len(way.siblings):

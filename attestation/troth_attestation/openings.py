@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from troth_attestation import merkle
+from troth_attestation import bulk, merkle
 from troth_attestation.errors import (
     OpeningFieldError,
     OpeningLengthError,
@@ -195,7 +195,8 @@ def _leaf_of(record: memoryview, tile: int, num_tiles: int, root: bytes) -> memo
     leaf = record[_TILE_NUMBER.size :][:TILE_BYTES]
     rest = record[_TILE_NUMBER.size + TILE_BYTES :]
     siblings = tuple(Digest(bytes(rest[at : at + 32])) for at in range(0, len(rest), 32))
-    if not merkle.verify(root, leaf, merkle.Path(tile, num_tiles, siblings)):
+    way = merkle.Path(tile, num_tiles, siblings)
+    if not merkle.verify(root, bulk.leaf_hash(leaf), way):
         raise OpeningPathError(
             f"tile {tile}", f"a leaf under {root.hex()}", "another tree", "ask another holder"
         )

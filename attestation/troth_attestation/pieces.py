@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from troth_attestation import merkle
+from troth_attestation import bulk, merkle
 from troth_attestation.errors import PieceListError, TensorError
 from troth_coordinator.rules.hashing import H, b32, u8, u64, var
 from troth_coordinator.rules.ids import Digest
@@ -153,7 +153,7 @@ def pieces_of(
     names = in_order(tensors)
     chunks = {name: list(_chunks(name, tensors[name])) for name in names}
     every = [chunk for name in names for chunk in chunks[name]]
-    hashes = iter(merkle.leaf_hashes(every, executor))
+    hashes = iter(bulk.leaf_hashes(every, executor))
 
     def of(name: str) -> TensorPieces:
         own = [next(hashes) for _ in chunks[name]]
@@ -166,7 +166,7 @@ def pieces_of(
 
 def piece_hash(data: merkle.Leaf) -> Digest:
     """Return the hash of the bytes of one piece, which are not empty."""
-    return merkle.top_of(merkle.leaf_hashes(merkle.cut(data, CHUNK_BYTES)))
+    return merkle.top_of(bulk.leaf_hashes(merkle.cut(data, CHUNK_BYTES)))
 
 
 def in_order(named: Mapping[str, object]) -> list[str]:

@@ -7,19 +7,21 @@ Next: `header.py`, which a member vouches for too.
 
 from collections.abc import Mapping
 
+from troth_attestation.bulk import keyed_hash
 from troth_attestation.errors import PossessionError
 from troth_coordinator.rules import bitmap as bitmaps
-from troth_coordinator.rules.hashing import H, b32, u16, u64, var
+from troth_coordinator.rules.hashing import H, b32, u16, u64
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, Bitmap
 
 
 def possession_byte(run: bytes, round_: int, owner: bytes, index: int, payload: bytes) -> int:
-    """Return the first byte of H("troth:possession", run, round, owner, index, var(payload)).
+    """Return the first byte of the keyed hash of a payload.
 
-    `owner` is the participant that vouches, `index` the index of the payload.
+    The key is H("troth:possession", run, round, owner, index). `owner` is the participant that
+    vouches, `index` the index of the payload.
     """
-    fields = (b32(run, "run"), u64(round_), b32(owner, "owner"), u16(index), var(payload))
-    return H("troth:possession", *fields)[0]
+    fields = (b32(run, "run"), u64(round_), b32(owner, "owner"), u16(index))
+    return keyed_hash(H("troth:possession", *fields), payload)[0]
 
 
 def possession(run: bytes, round_: int, owner: bytes, payloads: Mapping[int, bytes]) -> bytes:

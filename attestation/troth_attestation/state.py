@@ -8,7 +8,7 @@ Next: `pieces.py` for the parts of a state; `header.py`, in which the roots are 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 
-from troth_attestation import merkle
+from troth_attestation import bulk, merkle
 from troth_attestation.errors import TensorError
 from troth_attestation.pieces import CHUNK_BYTES, Float32, StateName, bytes_of, pieces_of
 from troth_attestation.sizes import TILE_BYTES, TILE_SIDE
@@ -21,7 +21,8 @@ def tensor_root(tensor: Float32, executor: Executor | None = None) -> Digest:
 
     Raises TensorError for another dtype or no elements.
     """
-    return merkle.root(merkle.cut(bytes_of("tensor", tensor), CHUNK_BYTES), executor)
+    chunks = merkle.cut(bytes_of("tensor", tensor), CHUNK_BYTES)
+    return merkle.root_of(bulk.leaf_hashes(chunks, executor))
 
 
 def state_root(
@@ -43,7 +44,7 @@ def residual_tree(u: Float32, executor: Executor | None = None) -> merkle.Tree:
     if u.ndim != 3 or u.shape[1:] != (TILE_SIDE, TILE_SIDE):
         raise TensorError("residual", "shape [tiles, 64, 64]", list(u.shape), "pass the tiles of u")
     data = bytes_of("residual", u)
-    return merkle.tree(merkle.cut(data, TILE_BYTES), executor)
+    return merkle.tree_of(bulk.leaf_hashes(merkle.cut(data, TILE_BYTES), executor))
 
 
 def residual_root(u: Float32, executor: Executor | None = None) -> Digest:
@@ -53,7 +54,7 @@ def residual_root(u: Float32, executor: Executor | None = None) -> Digest:
 
 def zero_residual_root(num_tiles: int) -> Digest:
     """Return the residual root of the zero state without hashing every tile."""
-    return merkle.root_of([merkle.leaf_hash(bytes(TILE_BYTES))] * num_tiles)
+    return merkle.root_of([bulk.leaf_hash(bytes(TILE_BYTES))] * num_tiles)
 
 
 def data_root(sequence_ids: Iterable[int]) -> Digest:

@@ -7,10 +7,14 @@ Never: imported by the packages. Next: vectors.py, which writes the files.
 
 import hashlib
 import struct
+from collections.abc import Callable
 from fractions import Fraction
 from math import isqrt
 
+from blake3 import blake3
+
 NONE = 2**64 - 1
+LEAF_KEY = hashlib.sha256(b"troth:leaf").digest()
 
 
 def le(value: int, width: int) -> bytes:
@@ -33,32 +37,52 @@ def H(tag: str, *fields: bytes) -> bytes:  # noqa: N802  the protocol's own name
     return hashlib.sha256(var(tag.encode()) + b"".join(fields)).digest()
 
 
-def top(leaves: list[bytes]) -> bytes:
+def short_leaf(leaf: bytes) -> bytes:
+    """Hash a leaf of a payload, of openings, of sequence ids, of tensors' digests."""
+    return H("troth:leaf", leaf)
+
+
+def bulk_leaf(leaf: bytes) -> bytes:
+    """Hash a leaf of a tensor or a residual: BLAKE3 in keyed mode."""
+    return blake3(leaf, key=LEAF_KEY).digest()
+
+
+def top(nodes: list[bytes]) -> bytes:
     """Top of a tree: the left half is the largest power of two, so odd nodes are promoted."""
-    if len(leaves) == 1:
-        return H("troth:leaf", leaves[0])
-    left = 1 << (len(leaves) - 1).bit_length() - 1
-    return H("troth:node", top(leaves[:left]), top(leaves[left:]))
+    if len(nodes) == 1:
+        return nodes[0]
+    left = 1 << (len(nodes) - 1).bit_length() - 1
+    return H("troth:node", top(nodes[:left]), top(nodes[left:]))
 
 
-def merkle(leaves: list[bytes]) -> bytes:
+def merkle(leaves: list[bytes], leaf: Callable[[bytes], bytes] = short_leaf) -> bytes:
     """Merkle root."""
-    return H("troth:merkle", u64(len(leaves)), top(leaves))
+    return H("troth:merkle", u64(len(leaves)), top([leaf(one) for one in leaves]))
 
 
 def merkle_path(leaves: list[bytes], index: int) -> list[bytes]:
-    """Siblings of a leaf, bottom first."""
-    if len(leaves) == 1:
+    """Siblings of a short leaf, bottom first."""
+    return path([short_leaf(leaf) for leaf in leaves], index)
+
+
+def path(nodes: list[bytes], index: int) -> list[bytes]:
+    """Siblings of a node, bottom first."""
+    if len(nodes) == 1:
         return []
-    left = 1 << (len(leaves) - 1).bit_length() - 1
+    left = 1 << (len(nodes) - 1).bit_length() - 1
     if index < left:
-        return [*merkle_path(leaves[:left], index), top(leaves[left:])]
-    return [*merkle_path(leaves[left:], index - left), top(leaves[:left])]
+        return [*path(nodes[:left], index), top(nodes[left:])]
+    return [*path(nodes[left:], index - left), top(nodes[:left])]
+
+
+def residual_root(data: bytes) -> bytes:
+    """Root over the 16 KiB tiles of a residual's bytes."""
+    return merkle([data[at : at + 16384] for at in range(0, len(data), 16384)], bulk_leaf)
 
 
 def tensor_root(data: bytes) -> bytes:
     """Root over the 64 KiB chunks of a tensor's bytes."""
-    return merkle([data[at : at + 65536] for at in range(0, len(data), 65536)])
+    return merkle([data[at : at + 65536] for at in range(0, len(data), 65536)], bulk_leaf)
 
 
 def state_root(
@@ -78,7 +102,7 @@ def piece_list(tensors: dict[str, tuple[list[int], bytes]]) -> bytes:
     hashes = b""
     for name in sorted(tensors, key=lambda n: n.encode()):
         data = tensors[name][1]
-        chunks = [data[at : at + 65536] for at in range(0, len(data), 65536)]
+        chunks = [bulk_leaf(data[at : at + 65536]) for at in range(0, len(data), 65536)]
         hashes += b"".join(top(chunks[at : at + 16]) for at in range(0, len(chunks), 16))
     return hashes
 

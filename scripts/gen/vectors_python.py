@@ -11,6 +11,7 @@ from math import prod
 from types import ModuleType
 
 import vector_reference as ref
+from blake3 import blake3
 from vector_reference import NONE, H, u64, var
 from vector_stream import Stream
 
@@ -31,6 +32,7 @@ def makers(reference: ModuleType | None) -> tuple[Callable[[Stream], Cases], ...
         compare(reference)
     return (
         merkle,
+        bulk_leaf,
         perm,
         lr,
         fp32,
@@ -54,6 +56,14 @@ def merkle(s: Stream) -> Cases:
             path = [node.hex() for node in ref.merkle_path(leaves, index)]
             given = {"leaves": [leaf.hex() for leaf in leaves], "index": index}
             yield given, {"root": ref.merkle(leaves).hex(), "path": path}
+
+
+def bulk_leaf(s: Stream) -> Cases:
+    """Hash leaves of tensors and residuals around BLAKE3's blocks and chunks; both full sizes."""
+    for size in (1, 63, 64, 65, 1_024, 1_025, 2_049, 16_384, 65_532, 65_536):
+        repeated = s.bytes(32)
+        data = (repeated * (size // 32 + 1))[:size]
+        yield {"repeated": repeated.hex(), "size": size}, ref.bulk_leaf(data).hex()
 
 
 def perm(s: Stream) -> Cases:
@@ -169,9 +179,8 @@ def pieces(s: Stream) -> Cases:
 def residual(s: Stream) -> Cases:
     """Residual roots; value i of all tiles is (i * seed) mod 8191; seed 0 is the zero state."""
     for tiles, seed in ((1, 3), (1, 0), (2, 5), (5, 11), (5, 0)):
-        data = pattern(tiles * 4096, seed)
-        leaves = [data[at : at + 16_384] for at in range(0, len(data), 16_384)]
-        yield {"tiles": tiles, "seed": seed}, ref.merkle(leaves).hex()
+        root = ref.residual_root(pattern(tiles * 4096, seed))
+        yield {"tiles": tiles, "seed": seed}, root.hex()
 
 
 def data(s: Stream) -> Cases:
@@ -187,8 +196,8 @@ def possession(s: Stream) -> Cases:
         payloads = {i: s.bytes(s.below(200)) for i in held}
         proof = bytearray(64)
         for i, payload in payloads.items():
-            who = (run, u64(round_), owner, ref.le(i, 2))
-            proof[i] = H("troth:possession", *who, var(payload))[0]
+            key = H("troth:possession", run, u64(round_), owner, ref.le(i, 2))
+            proof[i] = blake3(payload, key=key).digest()[0]
         given = {"run": run.hex(), "round": round_, "owner": owner.hex()}
         listed = {str(i): p.hex() for i, p in payloads.items()}
         yield given | {"payloads": listed}, proof.hex()
@@ -255,7 +264,7 @@ def compare(third: ModuleType) -> None:
         (third.H("troth:x", var(b"y")), H("troth:x", var(b"y"))),
         (third.merkle_root(leaves), ref.merkle(leaves)),
         (third.state_root(weights, 4, 9, config), ref.state_root(named, 4, 9, config)),
-        (third.residual_root(tiles), ref.merkle([t.tobytes() for t in tiles])),
+        (third.residual_root(tiles), ref.residual_root(tiles.tobytes())),
         (third.initial(run, "w", (20,), 2 * 10**7).tobytes(), ref.initial(run, "w", 20, 2 * 10**7)),
     ]
     for n in (2, 17, 1000):

@@ -30,7 +30,7 @@ from troth_coordinator.rules.hashing import H, var
 FILE_NAME = "manifest.json"
 TOKENIZER_FILE: Final = "tokenizer.json"
 """The name of the file in a data set and in an export."""
-VERSION: Final = 2
+VERSION: Final = 3
 SHARD_SUFFIX: Final = ".bin"
 PIECE_BYTES: Final = 2**20
 """The last piece of a shard may be shorter."""
@@ -72,7 +72,7 @@ class TokenizerEntry(_Frozen):
 class Manifest(_Frozen):
     """Everything that decides which tokens a sequence id stands for."""
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     vocab_size: Annotated[int, Field(gt=0, le=2**32)]
     token_bytes: Literal[2, 4]
     sequence_tokens: Annotated[int, Field(gt=0, lt=2**24)]

@@ -214,7 +214,7 @@ def _round_state(
         config=config,
         data=resources.data,
         replica=replica,
-        residual=ResidualState(rule, replica.layout.num_tiles, keep),
+        residual=ResidualState(rule, replica.layout.num_tiles, keep, resources.hashers),
         archive=ResidualArchive(ports.store, Keeping(keep, ring), resources.hashers),
         store=ports.store,
         states=StateStore(ports.store, damaged),

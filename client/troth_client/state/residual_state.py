@@ -10,6 +10,7 @@ our own inclusion changed, `rewind` comes first.
 """
 
 from collections import deque
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import torch
@@ -18,7 +19,7 @@ from torch import Tensor
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
-from troth_attestation.state import residual_root
+from troth_attestation.state import residual_root, zero_residual_root
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.topk import top_k
 from troth_client.storage.entries import ResidualEntry
@@ -49,12 +50,18 @@ class Proposal:
 
 
 class ResidualState:
-    """M of one trainer. `keep` bounds how many settled rounds can be taken back."""
+    """M of one trainer. `keep` bounds how many settled rounds can be taken back.
 
-    def __init__(self, rule: Residual, num_tiles: int, keep: int) -> None:
+    `hashers` are threads for the residual root.
+    """
+
+    def __init__(
+        self, rule: Residual, num_tiles: int, keep: int, hashers: Executor | None = None
+    ) -> None:
         self._rule = rule
+        self._hashers = hashers
         zero = torch.zeros(num_tiles, TILE_SIDE, TILE_SIDE)
-        self._zero = Momentum(zero, RoundIndex(NONE), residual_root(zero.numpy()))
+        self._zero = Momentum(zero, RoundIndex(NONE), zero_residual_root(num_tiles))
         self._past: deque[tuple[RoundIndex, Momentum]] = deque(maxlen=keep)
         self._settled = -1
         self.momentum = self._zero
@@ -87,13 +94,13 @@ class ResidualState:
         `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
         """
         moved = self._rule.accumulate(self._carried(), coefficients)
-        self.proposal = self._proposed(round_, moved, k, residual_root(moved.u.numpy()))
+        self.proposal = self._proposed(round_, moved, k, self._root_of(moved.u))
         return self.proposal
 
     def sign(self, round_: RoundIndex, u: Tensor, k: int) -> Proposal:
         """Return the proposal that has this u, float32 [tiles, 64, 64], on the present momentum."""
         moved = Moved(u, self._rule.decayed(self._carried()))
-        return self._proposed(round_, moved, k, residual_root(u.numpy()))
+        return self._proposed(round_, moved, k, self._root_of(u))
 
     def settle(self, round_: RoundIndex, included: bytes | None) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
@@ -158,6 +165,9 @@ class ResidualState:
     def _carried(self) -> Tensor | None:
         """Return M; None where it is zero."""
         return None if self.momentum is self._zero else self.momentum.matrix
+
+    def _root_of(self, u: Tensor) -> Digest:
+        return residual_root(u.numpy(), self._hashers)
 
     def _proposed(self, round_: RoundIndex, moved: Moved, k: int, root: Digest) -> Proposal:
         top = top_k(moved.u, k)

@@ -1,13 +1,12 @@
-"""One file, one record: a few JSON fields and named arrays, sealed by a SHA-256.
+"""One file, one record: a few JSON fields and named arrays, sealed by a BLAKE3.
 
 Owns: the byte format of local state files and the check on reading. Never: part of the protocol;
 nothing outside this machine sees these bytes. Next: `store.py` and `data/prepare.py` keep records.
 
 Format: magic (8 bytes), length of the head (u32), head (JSON: fields; name, dtype and shape of each
-array), the arrays' bytes in that order, SHA-256 of everything before it. Little-endian.
+array), the arrays' bytes in that order, BLAKE3 of everything before it. Little-endian.
 """
 
-import hashlib
 import json
 import math
 import os
@@ -17,12 +16,13 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from blake3 import blake3
 from numpy.typing import NDArray
 
 from troth_client.errors import ClientError
 from troth_client.runtime.files import Chunk, atomic_write
 
-MAGIC = b"trothrec"
+MAGIC = b"trothre2"
 _DIGEST_BYTES = 32
 
 Array = NDArray[np.generic]
@@ -92,9 +92,9 @@ def read_record(path: Path) -> Record:
     if len(data) < len(MAGIC) + 4 + _DIGEST_BYTES or not data.startswith(MAGIC):
         raise DamagedFileError(path, "a troth record", f"{len(data)} bytes that are none")
     body = memoryview(data)[:-_DIGEST_BYTES]
-    digest, sealed = hashlib.sha256(body).digest(), data[-_DIGEST_BYTES:]
+    digest, sealed = blake3(body).digest(), data[-_DIGEST_BYTES:]
     if digest != sealed:
-        raise DamagedFileError(path, f"SHA-256 {sealed.hex()}", digest.hex())
+        raise DamagedFileError(path, f"BLAKE3 {sealed.hex()}", digest.hex())
     # Only our own, sealed bytes get this far: the rest is decoding, not checking.
     offset = len(MAGIC) + 4
     head_end = offset + int.from_bytes(data[len(MAGIC) : offset], "little")
@@ -144,7 +144,7 @@ def _sealed(record: Record) -> Iterator[Chunk]:
     head = json.dumps(
         {"fields": dict(record.fields), "arrays": described}, separators=(",", ":")
     ).encode()
-    digest = hashlib.sha256()
+    digest = blake3()
     parts: list[Chunk] = [MAGIC, len(head).to_bytes(4, "little"), head]
     parts += [value.reshape(-1).view(np.uint8).data for value in arrays.values() if value.size]
     for part in parts:

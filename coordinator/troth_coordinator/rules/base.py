@@ -24,6 +24,10 @@ class FrozenModel(BaseModel):
 
 MOST_NAMED: Final = 20
 """So many keys are read at a glance; of more, an error names those that are spelt alike."""
+NEXT_STEPS: Final = {
+    "version": "use the release of troth that this run was created with, or prepare a new run"
+}
+"""The way out of a bad value where it is not to correct it, by key."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -44,7 +48,8 @@ def validated(model: type[Model], values: Mapping[str, object], where: str = "")
         found = "nothing" if first["type"] == "missing" else shown
         expected = first["msg"].removeprefix("Input should be ")
         name = key.rpartition(".")[2]
-        step = "correct this key" + (f": {spellings(name)}" if unit_of(name) else "")
+        step = NEXT_STEPS.get(key, "correct this key")
+        step += f": {spellings(name)}" if unit_of(name) else ""
         raise InvalidValueError(key, expected, found, step) from error
 
 

@@ -233,7 +233,7 @@ class NetworkSection(FrozenModel):
 class RunConfig(FrozenModel):
     """Everything about a run that is hashed; covers the model and the data manifest."""
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     model: ModelSection = ModelSection()
     data: DataSection = DataSection()
     demo: DemoSection = DemoSection()

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from troth_attestation import (
+    bulk,
     cases,
     header,
     merkle,
@@ -34,6 +35,11 @@ def py_merkle(given: Given) -> Any:
     tree = merkle.tree(map(unhex, given["leaves"]))
     siblings = tree.path(given["index"]).siblings
     return {"root": tree.root.hex(), "path": [node.hex() for node in siblings]}
+
+
+def py_bulk_leaf(given: Given) -> Any:
+    repeated, size = unhex(given["repeated"]), given["size"]
+    return bulk.leaf_hash((repeated * (size // 32 + 1))[:size]).hex()
 
 
 def py_tensor(given: Given) -> Any:
@@ -239,6 +245,7 @@ CHECKS = {
     check.__name__: check
     for check in (
         py_merkle,
+        py_bulk_leaf,
         py_tensor,
         py_state,
         py_pieces,

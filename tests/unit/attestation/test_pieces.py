@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,8 +39,16 @@ def top(nodes):
     return tagged("troth:node", top(nodes[:half]), top(nodes[half:]))
 
 
-def plain_merkle(leaves):
-    hashed = [tagged("troth:leaf", leaf) for leaf in leaves]
+def short(leaf):
+    return tagged("troth:leaf", leaf)
+
+
+def bulk(leaf):
+    return blake3(leaf, key=hashlib.sha256(b"troth:leaf").digest()).digest()
+
+
+def plain_merkle(leaves, hash_of):
+    hashed = [hash_of(leaf) for leaf in leaves]
     return tagged("troth:merkle", struct.pack("<Q", len(leaves)), top(hashed))
 
 
@@ -50,9 +59,9 @@ def plain_root(tensors, name):
         chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
         head = struct.pack("<I", len(key.encode())) + key.encode() + bytes([0, len(shape)])
         dims = b"".join(struct.pack("<Q", size) for size in shape)
-        roots.append(tagged("troth:tensor", head, dims, plain_merkle(chunks)))
+        roots.append(tagged("troth:tensor", head, dims, plain_merkle(chunks, bulk)))
     end = struct.pack("<QQ", name.round, name.cursor) + name.config_hash
-    return tagged("troth:state", plain_merkle(roots), end)
+    return tagged("troth:state", plain_merkle(roots, short), end)
 
 
 def tensor(num_bytes, seed=0):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from troth_attestation import state
+from troth_attestation import bulk, merkle, state
 from troth_attestation.errors import EmptyTreeError, TensorError
 
 CONFIG = bytes(32)
@@ -69,12 +69,21 @@ def test_only_fp32_with_elements_is_hashed(bad):
         state.tensor_root(bad)
 
 
+def test_a_tensor_is_cut_into_chunks_of_64_kib():
+    tensor = np.random.default_rng(2).standard_normal(16_384 + 3).astype(np.float32)
+    data = tensor.tobytes()
+    leaves = [bulk.leaf_hash(data[:65_536]), bulk.leaf_hash(data[65_536:])]
+    assert state.tensor_root(tensor) == merkle.root_of(leaves)
+
+
 def test_residual_paths_open_single_tiles():
     u = np.random.default_rng(1).standard_normal((5, 64, 64)).astype(np.float32)
     tree = state.residual_tree(u)
     assert tree.root == state.residual_root(u)
-    assert state.merkle.verify(tree.root, u[3].tobytes(), tree.path(3))
-    assert not state.merkle.verify(tree.root, u[2].tobytes(), tree.path(3))
+    own, other = (bulk.leaf_hash(u[tile].tobytes()) for tile in (3, 2))
+    assert merkle.verify(tree.root, own, tree.path(3))
+    assert not merkle.verify(tree.root, other, tree.path(3))
+    assert not merkle.verify(tree.root, merkle.leaf_hash(u[3].tobytes()), tree.path(3))
 
 
 def test_minus_zero_is_not_the_zero_state():

@@ -9,10 +9,10 @@ from troth_coordinator.config_files import load_config
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 HASHES = {
-    "localnet": "81ecbf78f900abead33538a5ab4be763c6db26d057ff48058f17408ebbe9745f",
-    "smoke": "9584c6238e2095ba6115667c6e5faa430713c28e9f61faff66f8196665d6c212",
+    "localnet": "9bba167611e1fa8a1c95cbfc288d46785131be61bc30c6cc85ec6e6ed12a2946",
+    "smoke": "9d643ad1660cdfaa03c7adf6a5a61b618bb40c30c485195f6236fbe0389e01c4",
 }
-"""Config hashes with a manifest of zeros; runs and calibrations were made under them."""
+"""Config hashes with a manifest of zeros. The calibrations had the same values under version 2."""
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -13,7 +13,7 @@ SHA = hashlib.sha256(b"").hexdigest()
 
 def fields(**changes):
     return {
-        "version": 2,
+        "version": 3,
         "vocab_size": 256,
         "token_bytes": 2,
         "sequence_tokens": 9,
@@ -76,7 +76,7 @@ OK_SHARD = BAD_SHARD | {"file": "ok.bin"}
         ("", "JSON"),
         ("[]", "the file"),
         (fields(extra=1), "extra"),
-        (fields(version=1), "version"),
+        (fields(version=2), r"of version 3, found version: .*Prepare the data anew"),
         (fields(vocab_size="256"), "vocab_size"),
         (fields(vocab_size=0), "vocab_size"),
         (fields(vocab_size=65537), "2 bytes cannot hold 65537"),

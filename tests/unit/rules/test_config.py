@@ -107,7 +107,7 @@ def test_the_canonical_json_is_sorted_dense_ascii_without_floats():
     assert BOUND.config_hash().hex() == PINNED
 
 
-PINNED = "bee9698763c13626688bd8e1085df1d159ba70c3635bc36cd77d50131f96c9ec"
+PINNED = "e1aa2fb1c1e31b311b395aeaa1283176699ee9d0a3a4761c251ee9a48d7b0fc2"
 
 
 def test_a_config_without_data_has_no_hash():
@@ -172,6 +172,12 @@ def test_contradictions(key, value, message):
 def test_values_are_never_coerced(key, value):
     with pytest.raises(InvalidValueError, match=key):
         with_value(key, value)
+
+
+def test_a_config_of_another_version_names_the_way_out():
+    values = BOUND.model_dump() | {"version": 2}
+    with pytest.raises(InvalidValueError, match=r"expected 3, found 2\. Use the release of troth"):
+        base.validated(RunConfig, values)
 
 
 def test_unknown_keys_are_refused_at_any_depth():

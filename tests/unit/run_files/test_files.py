@@ -201,7 +201,7 @@ def test_another_runs_files_are_not_shown(run, tmp_path):
     (folder / "config.json").write_bytes(run.config.canonical_json() + b" ")
     assert [one.kind for one in run.kept(folder).files()] == [BlobKind.MANIFEST]
     (folder / "manifest.json").unlink()
-    (folder / "manifest.json").write_text(json.dumps({"version": 2}))
+    (folder / "manifest.json").write_text(json.dumps({"version": 3}))
     with pytest.raises(ManifestError):
         run.kept(folder)
 
