@@ -19,6 +19,7 @@ from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.state import residual_root
+from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.topk import top_k
 from troth_client.storage.entries import ResidualEntry
@@ -60,6 +61,10 @@ class ResidualState:
         self.momentum = self._zero
         self.proposal: Proposal | None = None
 
+    def carried(self) -> Tensor | None:
+        """Return M; None where it is zero."""
+        return None if self.momentum is self._zero else self.momentum.matrix
+
     @property
     def zero_root(self) -> Digest:
         """The residual root of zero tiles."""
@@ -86,13 +91,20 @@ class ResidualState:
 
         `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
         """
-        moved = self._rule.accumulate(self._carried(), coefficients)
+        moved = self._rule.accumulate(self.carried(), coefficients)
         self.proposal = self._proposed(round_, moved, k, residual_root(moved.u.numpy()))
+        return self.proposal
+
+    def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
+        """Return the proposal of a gradient that was encoded on what `carried` returns."""
+        root = residual_root(encoded.u.numpy())
+        sent = encoded.top.signs(encoded.is_sent)
+        self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root)
         return self.proposal
 
     def sign(self, round_: RoundIndex, u: Tensor, k: int) -> Proposal:
         """Return the proposal that has this u, float32 [tiles, 64, 64], on the present momentum."""
-        moved = Moved(u, self._rule.decayed(self._carried()))
+        moved = Moved(u, self._rule.decayed(self.carried()))
         return self._proposed(round_, moved, k, residual_root(u.numpy()))
 
     def settle(self, round_: RoundIndex, included: bytes | None) -> None:
@@ -151,13 +163,9 @@ class ResidualState:
         self.momentum = Momentum(before, previous, Digest(entry.root_before))
         if previous == NONE:
             self.momentum = self._zero
-        moved = Moved(torch.from_numpy(entry.u.copy()), self._rule.decayed(self._carried()))
+        moved = Moved(torch.from_numpy(entry.u.copy()), self._rule.decayed(self.carried()))
         root = Digest(entry.root_after)
         self.proposal = self._proposed(RoundIndex(entry.round), moved, k, root)
-
-    def _carried(self) -> Tensor | None:
-        """Return M; None where it is zero."""
-        return None if self.momentum is self._zero else self.momentum.matrix
 
     def _proposed(self, round_: RoundIndex, moved: Moved, k: int, root: Digest) -> Proposal:
         top = top_k(moved.u, k)
