@@ -51,11 +51,10 @@ class Found(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Scratch memory of one thread: four tiles, |u| as bits, and the largest of each row."""
+    """Scratch memory of one thread: two tiles, b, |u| as bits, and the largest of each row."""
 
     folded: Float32
-    half: Float32
-    tile: Float32
+    product: Float32
     without: Float32
     magnitude: NDArray[np.int32]
     rows: NDArray[np.int32]
@@ -85,14 +84,13 @@ def encode_tiles(
     work = _Work(
         np.empty((_SIDE, _SIDE), np.float32),
         np.empty((_SIDE, _SIDE), np.float32),
-        np.empty((_SIDE, _SIDE), np.float32),
         np.zeros((_SIDE, _SIDE), np.float32),
         np.empty((_SIDE, _SIDE), np.int32),
         np.empty(_SIDE, np.int32),
     )
     for number in range(tiles[0], tiles[1]):
         tile = tiles[2] + number
-        _cut(gradient, number // across * _SIDE, number % across * _SIDE, work.tile)
+        _fold_rows(gradient, number // across * _SIDE, number % across * _SIDE, work)
         _transform(basis, work)
         if len(residual):
             _decay(residual[tile], rule.beta, work.without)
@@ -105,42 +103,48 @@ def encode_tiles(
 
 
 @part
-def _cut(gradient: Float32, top: int, first: int, out: Float32) -> None:
-    """Copy one tile of a matrix, zeros where the matrix ends."""
-    rows = min(_SIDE, gradient.shape[0] - top)
-    columns = min(_SIDE, gradient.shape[1] - first)
-    for row in range(_SIDE):
-        for column in range(columns if row < rows else 0):
-            out[row, column] = gradient[top + row, first + column]
-        for column in range(columns if row < rows else 0, _SIDE):
-            out[row, column] = 0
+def _fold_rows(gradient: Float32, top: int, first: int, work: _Work) -> None:
+    """Put sums of mirrored rows of a tile over their differences; zeros where the matrix ends."""
+    rows = gradient.shape[0] - top
+    columns = gradient.shape[1] - first
+    tile = gradient[top : top + _SIDE, first : first + _SIDE]
+    if rows < _SIDE or columns < _SIDE:
+        work.product[:] = 0
+        work.product[: min(rows, _SIDE), : min(columns, _SIDE)] = tile
+        _fold(work.product, work.folded)
+    else:
+        _fold(tile, work.folded)
+
+
+@part
+def _fold(tile: Float32, out: Float32) -> None:
+    for row in range(_HALF):
+        for column in range(_SIDE):
+            one, other = tile[row, column], tile[_SIDE - 1 - row, column]
+            out[row, column] = one + other
+            out[_HALF + row, column] = one - other
 
 
 @part
 def _transform(basis: Float32, work: _Work) -> None:
-    """Put D of `work.tile` into `work.tile`: even frequencies of a row first, then the odd ones."""
-    for row in range(_HALF):
-        for column in range(_SIDE):
-            one, other = work.tile[row, column], work.tile[_SIDE - 1 - row, column]
-            work.folded[row, column] = one + other
-            work.folded[_HALF + row, column] = one - other
+    """Put D of folded rows into `product`: the even frequencies of a row, then the odd ones."""
     for frequency in range(0, _HALF, 4):
         for odd in range(2):
             _four_rows(
-                (work.half, (2 * frequency + odd) * _SIDE, 0, 2 * _SIDE),
+                (work.product, (2 * frequency + odd) * _SIDE, 0, 2 * _SIDE),
                 (basis, odd * _HALF * _HALF + frequency, _HALF, 1),
                 (work.folded, odd * _HALF * _SIDE, _SIDE, 0),
                 _HALF,
             )
     for row in range(_SIDE):
         for column in range(_HALF):
-            one, other = work.half[row, column], work.half[row, _SIDE - 1 - column]
+            one, other = work.product[row, column], work.product[row, _SIDE - 1 - column]
             work.folded[row, column] = one + other
             work.folded[row, _HALF + column] = one - other
     for row in range(0, _SIDE, 8):
         for odd in range(2):
             _eight_rows(
-                (work.tile, row * _SIDE + odd * _HALF, 0, _SIDE),
+                (work.product, row * _SIDE + odd * _HALF, 0, _SIDE),
                 (work.folded, row * _SIDE + odd * _HALF, 1, _SIDE),
                 (basis, odd * _HALF * _HALF, _HALF, 0),
                 _HALF,
@@ -159,22 +163,22 @@ def _decay(residual: Float32, beta: np.float32, out: Float32) -> None:
 def _move(work: _Work, u: Float32) -> np.int32:
     """Write u = F(b + D), |u| and the largest of each row; return the largest |u - b|; as bits."""
     furthest = np.int32(0)
+    change = work.folded[0]
+    change_bits = change.view(np.int32)
     for row in range(_SIDE):
         for pair in range(_HALF):
-            even, odd = work.tile[row, pair], work.tile[row, _HALF + pair]
+            even, odd = work.product[row, pair], work.product[row, _HALF + pair]
             u[row, 2 * pair] = _flushed(work.without[row, 2 * pair] + even)
             u[row, 2 * pair + 1] = _flushed(work.without[row, 2 * pair + 1] + odd)
         bits = u[row].view(np.int32)
-        step = work.half[0]
         for column in range(_SIDE):
-            step[column] = u[row, column] - work.without[row, column]
-        change = step.view(np.int32)
+            change[column] = u[row, column] - work.without[row, column]
         largest = np.int32(0)
         for column in range(_SIDE):
             magnitude = bits[column] & _MAGNITUDE
             work.magnitude[row, column] = magnitude
             largest = max(largest, magnitude)
-            furthest = max(furthest, change[column] & _MAGNITUDE)
+            furthest = max(furthest, change_bits[column] & _MAGNITUDE)
         work.rows[row] = largest
     return furthest
 
