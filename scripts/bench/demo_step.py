@@ -145,7 +145,7 @@ def our_step(
     def step() -> dict[str, float]:
         nonlocal momentum
         start = now()
-        found = encoder.encode(gradient, momentum)
+        found = encoder.encode(gradient, momentum, in_place=True)
         momentum = rule.after_included(found.u, found.top, in_place=True)
         encoded = now()
         update(weights, payloads, layout, (A, B), path)

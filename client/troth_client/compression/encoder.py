@@ -32,17 +32,27 @@ class Encoder:
     k: int
     kernels: Kernels | None = None
 
-    def encode(self, gradient: Mapping[str, Tensor], momentum: Tensor | None) -> Encoded:
+    def encode(
+        self,
+        gradient: Mapping[str, Tensor],
+        momentum: Tensor | None,
+        *,
+        in_place: bool = False,
+    ) -> Encoded:
         """Return u = F(b + D(g)) and its choice; `momentum`: fp32 [T, 64, 64], None for zero.
 
-        `gradient`: name -> fp32; nothing is written into either. Raises NonFiniteError,
+        `gradient`: name -> fp32. `in_place`: u may take the memory of the momentum, which an error
+        then leaves undefined; otherwise nothing is written into either. Raises NonFiniteError,
         TensorMismatchError, TileShapeError, UnsupportedKError.
         """
         if self.kernels is not None and all(map(_is_plain, gradient.values())):
             self.layout.check(gradient)
             if momentum is not None:
                 check_tiles(momentum)
-            return self.kernels.encode(gradient, momentum, self.layout, self.rule, check_k(self.k))
+            can_hold = in_place and momentum is not None and momentum.is_contiguous()
+            into = momentum if can_hold else None
+            k = check_k(self.k)
+            return self.kernels.encode(gradient, momentum, self.layout, self.rule, k, into)
         return self.encode_tiles(dct2(self.layout.to_tiles(gradient)).cpu(), momentum)
 
     def encode_tiles(self, coefficients: Tensor, momentum: Tensor | None) -> Encoded:

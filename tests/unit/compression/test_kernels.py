@@ -183,7 +183,11 @@ def test_encode_gives_the_bits_of_torch_for_the_same_coefficients(shapes, k, see
     momentum = torch.randn(layout.num_tiles, 64, 64, generator=draw).round()  # many ties
     coefficients = own.encode(gradient, None).u
     before = None if zero else momentum
-    same(own.encode(gradient, before), plain.encode_tiles(coefficients, before))
+    expected = plain.encode_tiles(coefficients, before)
+    same(own.encode(gradient, before), expected)
+    found = own.encode(gradient, before, in_place=True)
+    same(found, expected)
+    assert before is None or found.u.data_ptr() == before.data_ptr()
 
 
 def test_both_transforms_are_within_the_stated_error_of_the_exact_one():

@@ -54,15 +54,15 @@ def _wrong_encode(encode: Encode) -> str:
     gradient = {n: torch.randn(s, generator=draw) for n, s in _SHAPES.items()}
     gradient["square"][:, TILE_SIDE:] = 0
     momentum = torch.randn(_LAYOUT.num_tiles, TILE_SIDE, TILE_SIDE, generator=draw).round()
-    coefficients = encode(gradient, None, _LAYOUT, _RULE, _K).u
+    coefficients = encode(gradient, None, _LAYOUT, _RULE, _K, None).u
     tiles = _LAYOUT.to_tiles(gradient).double()
     basis = torch.from_numpy(float_basis())
     error = (coefficients - basis @ tiles @ basis.T).abs().amax(dim=(1, 2))
     if bool((error > MAX_ERROR * 2.0**-24 * tiles.norm(dim=(1, 2))).any()):
         return "a DCT that is not precise enough"
     for before in (momentum, None):
-        found = encode(gradient, before, _LAYOUT, _RULE, _K)
         moved = _RULE.accumulate(before, coefficients)
+        found = encode(gradient, before, _LAYOUT, _RULE, _K, before)
         top = top_k(moved.u, _K)
         is_equal = (
             np.array_equal(found.u.numpy().view(np.int32), moved.u.numpy().view(np.int32))
