@@ -69,9 +69,10 @@ class ApplyPath:
     """Where and in which arithmetic a client applies payloads; made by `choose_path` only.
 
     device: where C, Q and the weight step live; dtype: torch.float64 or torch.int64 for Q;
-    reason: why it is not fp64 on the device that was asked for, or "";
-    kernels: compiled ones that do the same faster on this processor; None where torch does it;
-    note: why there are none on a processor, or "".
+    reason: why it is not fp64 on the device that was asked for, or "".
+
+    kernels: compiled ones that do the same faster on this processor; None where torch does it.
+    note: why there are none on a processor that was asked for them, or "".
     """
 
     __slots__ = ("device", "dtype", "kernels", "note", "reason")

@@ -1,8 +1,8 @@
 """The released DeMo optimizer in plain torch: the baseline that benchmarks state their ratios to.
 
-Owns: one step of its algorithm, written from the description (arXiv:2411.19870), in its order:
-decay, momentum with the learning rate inside, DCT of each tensor, top k, subtraction of the own
-part after a decode, mean over the senders of a coefficient, inverse DCT, sign.
+Owns: one step of its algorithm in its order, written from the description (arXiv:2411.19870).
+First decay, momentum with the learning rate inside, DCT of each tensor, top k, subtraction of the
+own part after a decode. Then the mean over the senders of a coefficient, inverse DCT, sign.
 Never: takes part in a run. Payloads are tensors here; nothing is sent.
 Next: `scripts/bench/demo_step.py`.
 
@@ -24,7 +24,7 @@ _MEMORY_SHARE = 0.999
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """What one trainer sends of one tensor: int64 places and values, both [y, x, k]."""
+    """The part of one tensor that one trainer sends: int64 places and values, both [y, x, k]."""
 
     indices: Tensor
     values: Tensor

@@ -26,7 +26,7 @@ MAX_ERROR = 8
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What a trainer makes of a gradient: u, fp32 [T, 64, 64], its top k, which tiles are sent."""
+    """A gradient after encoding: u, fp32 [T, 64, 64], its top k, and the tiles that are sent."""
 
     u: Tensor
     top: TopK

@@ -1,4 +1,4 @@
-"""What compiled kernels are asked before the first round, with torch as the judge.
+"""Questions to compiled kernels before the first round, with torch as the judge.
 
 Owns: cases at the edges: the most signs on a tile, entries of Q that are zero, weights of the
 known-answer test, tiles that are cut off, ties.

@@ -30,7 +30,7 @@ _eight_rows = product(8, _HALF)
 
 
 class Rule(NamedTuple):
-    """What a run fixes: beta as fp32, the bits of the gradient that a tile is sent from, k."""
+    """The rule of a run: beta as fp32, the bits of the gradient that a tile is sent from, k."""
 
     beta: np.float32
     floor_bits: np.int32
@@ -38,9 +38,10 @@ class Rule(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What encode writes: u [T, 64, 64], indices int16 [T, k], negative bool [T, k], sent bool [T].
+    """The arrays that encode fills.
 
-    largest: the bits of the largest |u| of each tile, int32 [T]; infinities and NaNs come last.
+    u: [T, 64, 64]; indices: int16 [T, k]; negative: bool [T, k]; is_sent: bool [T]; largest: the
+    bits of the largest |u| of each tile, int32 [T]. Infinities and NaNs come last.
     """
 
     u: Float32

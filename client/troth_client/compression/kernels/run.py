@@ -53,11 +53,11 @@ def encode_layout(
     before = found.u[:0] if residual is None else residual.contiguous().numpy()
     wholes = {m: layout.whole(m, tensors).numpy() for m in layout.matrices}
 
-    def task(matrix: Matrix, tiles: tuple[int, int]) -> None:
+    def work_on(matrix: Matrix, tiles: tuple[int, int]) -> None:
         place = (*tiles, matrix.first_tile)
         encode.encode_tiles(wholes[matrix], before, place, _FOLDED, settings, found)
 
-    _in_threads(layout, task)
+    _in_threads(layout, work_on)
     check_finite(torch.from_numpy(found.largest))
     top = TopK(found.indices, found.negative)
     return Encoded(torch.from_numpy(found.u), top, found.is_sent)
@@ -74,11 +74,11 @@ def update_layout(
     a, b = (np.float32(x) for x in constants)
     wholes = {m: layout.whole(m, weights) for m in layout.matrices}
 
-    def task(matrix: Matrix, tiles: tuple[int, int]) -> None:
+    def work_on(matrix: Matrix, tiles: tuple[int, int]) -> None:
         own = fields[matrix.tiles]
         apply.apply_tiles(wholes[matrix].numpy(), own, tiles, _BASIS, (a, b))
 
-    _in_threads(layout, task)
+    _in_threads(layout, work_on)
     for matrix, whole in wholes.items():
         layout.put_back(matrix, whole, weights)
 
@@ -95,14 +95,14 @@ def codes(payloads: Sequence[Signs], num_tiles: int) -> NDArray[np.int16]:
     return found
 
 
-def _in_threads(layout: TileLayout, task: Callable[[Matrix, tuple[int, int]], None]) -> None:
+def _in_threads(layout: TileLayout, work_on: Callable[[Matrix, tuple[int, int]], None]) -> None:
     """Give each thread of torch an equal share of consecutive tiles."""
     threads = max(1, min(torch.get_num_threads(), layout.num_tiles))
     borders = [layout.num_tiles * n // threads for n in range(threads + 1)]
 
     def share(n: int) -> None:
         for matrix, tiles in _pieces(layout, borders[n], borders[n + 1]):
-            task(matrix, tiles)
+            work_on(matrix, tiles)
 
     if threads == 1:
         share(0)
