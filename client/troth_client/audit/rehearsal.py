@@ -83,7 +83,7 @@ class Rehearsal:
         self._residual = Residual.of(config)
         nothing = np.zeros((self.layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
         self._trainers = [_Trainer(nothing) for _ in range(num_trainers)]
-        self._path = choose_path("cpu")
+        self._path = choose_path("cpu", num_tiles=self.layout.num_tiles)
 
     def offer(self, number: int, coefficients: Float32) -> Offer:
         """Return what a trainer would send and open if it had computed this D(g)."""

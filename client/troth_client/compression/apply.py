@@ -17,6 +17,7 @@ from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.errors import TileShapeError
 from troth_client.compression.exact import basis_pair, check_constants, inverse, sign_of, step_
+from troth_client.compression.kernels.base import MAX_FIELDS
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.tiles import TileLayout
 
@@ -28,13 +29,7 @@ def direction(payloads: Sequence[VerifiedPayload], num_tiles: int, path: ApplyPa
     C sums the signs of all payloads; without payloads it is zero. Raises TileShapeError if a
     payload was made for another number of tiles.
     """
-    for payload in payloads:
-        if payload.num_tiles != num_tiles:
-            raise TileShapeError(
-                f"payloads of {num_tiles} tiles",
-                f"one of {payload.num_tiles}",
-                "Decode it with this model's tile count.",
-            )
+    _check_tiles(payloads, num_tiles)
     placed = [_on_device(payload.signs, path.device) for payload in payloads]
     out = torch.zeros((num_tiles, TILE_SIDE, TILE_SIDE), dtype=torch.int8, device=path.device)
     basis = basis_pair(path.device, path.dtype)
@@ -87,7 +82,29 @@ def update(
     if not included:
         return
     valid = [payload for payload in included if payload is not None]
+    if path.kernels is not None and _suits(weights, valid):
+        check_constants(*constants)
+        layout.check(weights, torch.float32)
+        _check_tiles(valid, layout.num_tiles)
+        path.kernels.update(weights, [p.signs for p in valid], layout, constants)
+        return
     step(weights, direction(valid, layout.num_tiles, path), layout, *constants, path)
+
+
+def _check_tiles(payloads: Sequence[VerifiedPayload], num_tiles: int) -> None:
+    for payload in payloads:
+        if payload.num_tiles != num_tiles:
+            raise TileShapeError(
+                f"payloads of {num_tiles} tiles",
+                f"one of {payload.num_tiles}",
+                "Decode it with this model's tile count.",
+            )
+
+
+def _suits(weights: Mapping[str, Tensor], payloads: Sequence[VerifiedPayload]) -> bool:
+    """Whether compiled kernels may step these weights: on the processor, not too many signs."""
+    are_here = all(weight.device.type == "cpu" for weight in weights.values())
+    return are_here and sum(payload.k for payload in payloads) <= MAX_FIELDS
 
 
 class _Placed(NamedTuple):

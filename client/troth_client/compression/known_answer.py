@@ -22,9 +22,14 @@ from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.basis import BASIS_SHA256, integer_basis
 from troth_client.compression.errors import KnownAnswerError
 from troth_client.compression.exact import basis_pair, inverse, step_
+from troth_client.compression.kernels.base import Kernels
+from troth_client.compression.kernels.choice import find_kernels
 
 MAX_BLOCK_TILES = 1024
 _CPU_BLOCK_TILES = 128
+COMPILED_FROM_TILES = 1024
+"""For smaller models the start of numba takes longer than it saves in a hundred rounds."""
+
 _MAX_SENDERS = 64
 _MAX_K = 64
 _MADE_HERE: Final = object()
@@ -65,12 +70,21 @@ class ApplyPath:
 
     device: where C, Q and the weight step live; dtype: torch.float64 or torch.int64 for Q;
     reason: why it is not fp64 on the device that was asked for, or "".
+
+    kernels: compiled ones that do the same faster on this processor; None where torch does it.
+    note: why there are none on a processor that was asked for them, or "".
     """
 
-    __slots__ = ("device", "dtype", "reason")
+    __slots__ = ("device", "dtype", "kernels", "note", "reason")
 
     def __init__(
-        self, device: torch.device, dtype: torch.dtype, reason: str = "", *, seal: object
+        self,
+        device: torch.device,
+        dtype: torch.dtype,
+        reason: str = "",
+        compiled: tuple[Kernels | None, str] = (None, ""),
+        *,
+        seal: object,
     ) -> None:
         if seal is not _MADE_HERE:
             raise TypeError(
@@ -79,6 +93,8 @@ class ApplyPath:
         self.device: Final[torch.device] = device
         self.dtype: Final[torch.dtype] = dtype
         self.reason: Final[str] = reason
+        self.kernels: Final[Kernels | None] = compiled[0]
+        self.note: Final[str] = compiled[1]
 
     @property
     def block_tiles(self) -> int:
@@ -89,11 +105,14 @@ class ApplyPath:
         return f"ApplyPath({self.device}, {self.dtype}, reason={self.reason!r})"
 
 
-def choose_path(device: torch.device | str, *, prefer_integers: bool = False) -> ApplyPath:
+def choose_path(
+    device: torch.device | str, *, prefer_integers: bool = False, num_tiles: int = 0
+) -> ApplyPath:
     """Test a device and return the path to use: fp64 on it, or int64 on the CPU with the reason.
 
-    `prefer_integers` asks for int64 on the CPU at once. Raises KnownAnswerError if not even the
-    CPU answers: then this machine must not take part.
+    `prefer_integers` asks for int64 on the CPU at once. On a processor, a model of at least
+    `COMPILED_FROM_TILES` gets compiled kernels too, if they pass their own test. Raises
+    KnownAnswerError if not even the CPU answers: then this machine must not take part.
     """
     device = torch.device(device)
     reason = "int64 was asked for" if prefer_integers else ""
@@ -102,7 +121,9 @@ def choose_path(device: torch.device | str, *, prefer_integers: bool = False) ->
     if not reason:
         try:
             check(device)
-            return ApplyPath(device, torch.float64, seal=_MADE_HERE)
+            is_worth_it = device.type == "cpu" and num_tiles >= COMPILED_FROM_TILES
+            compiled = _compiled() if is_worth_it else (None, "")
+            return ApplyPath(device, torch.float64, "", compiled, seal=_MADE_HERE)
         except KnownAnswerError as error:
             reason = str(error)
     check("cpu", torch.int64)
@@ -147,6 +168,11 @@ def extreme_counts() -> npt.NDArray[np.int32]:
     upper = np.triu(counts[4], 1)
     counts[6] = upper - upper.T  # Q is 0 on the diagonal, by cancellation
     return counts.astype(np.int32)
+
+
+def _compiled() -> tuple[Kernels | None, str]:
+    hard = _from_bits([case[0] for case in STEP_CASES])
+    return find_kernels(hard, (_fp32(DECAY), _fp32(RATE)))
 
 
 def _wrong_basis() -> str:

@@ -89,18 +89,19 @@ class Residual:
         return found
 
     @torch.no_grad()
-    def after_included(self, u: Tensor, top: TopK) -> Tensor:
+    def after_included(self, u: Tensor, top: TopK, *, in_place: bool = False) -> Tensor:
         """Return the next M: a copy of u, the top k of every tile times 1 - alpha, sent or not.
 
-        If the payload was not included, M stays what it was before that round: do not call this.
+        `in_place`: M takes the place of u, which nobody may need any more. If the payload was not
+        included, M stays what it was before that round: do not call this.
         """
         check_tiles(u)
-        residual = u.clone()
+        residual = u if in_place else u.clone()
         flat = residual.view(-1, TILE_COEFFICIENTS)
         indices = torch.from_numpy(top.indices).to(u.device, torch.int64)
         kept = (MICRO - self.alpha_micro) / MICRO
-        flat.scatter_(1, indices, flat.gather(1, indices) * kept)
-        return flushed(residual)
+        flat.scatter_(1, indices, flushed(flat.gather(1, indices) * kept))
+        return residual
 
 
 def flushed(tiles: Tensor) -> Tensor:

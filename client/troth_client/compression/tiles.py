@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Matrix:
+class Matrix:
     """One matrix that is cut into tiles; `names` has several tensors only in the 1-D matrix."""
 
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class TileLayout:
     """
 
     shapes: Mapping[str, Shape]
-    matrices: tuple[_Matrix, ...]
+    matrices: tuple[Matrix, ...]
     num_tiles: int
     num_parameters: int
 
@@ -78,10 +78,10 @@ class TileLayout:
                 raise EmptyTensorError(
                     "tensors with elements", f"{name!r} of shape {shape}", "Leave it out."
                 )
-        matrices: list[_Matrix] = []
+        matrices: list[Matrix] = []
         first = 0
         for names, rows, columns in _matrices(ordered):
-            matrices.append(_Matrix(names, rows, columns, first))
+            matrices.append(Matrix(names, rows, columns, first))
             first = matrices[-1].tiles.stop
         return cls(ordered, tuple(matrices), first, sum(map(math.prod, ordered.values())))
 
@@ -124,7 +124,30 @@ class TileLayout:
             found |= self._split(matrix, whole[: matrix.rows, : matrix.columns])
         return {name: found[name] for name in self.shapes}
 
-    def _split(self, matrix: _Matrix, values: Tensor) -> dict[str, Tensor]:
+    def whole(self, matrix: Matrix, tensors: Mapping[str, Tensor]) -> Tensor:
+        """Return the values of a matrix, contiguous [rows, columns], zeros behind 1-D tensors.
+
+        It shares the memory of a contiguous tensor; otherwise it is a copy (see `put_back`).
+        """
+        parts = [tensors[name].detach() for name in matrix.names]
+        if not self._is_flat(matrix):
+            return parts[0].reshape(matrix.rows, matrix.columns).contiguous()
+        values = parts[0].new_zeros((matrix.rows, matrix.columns))
+        flat = torch.cat([part.reshape(-1) for part in parts])
+        values.view(-1)[: flat.numel()] = flat
+        return values
+
+    def put_back(self, matrix: Matrix, values: Tensor, tensors: Mapping[str, Tensor]) -> None:
+        """Copy the values of `whole` into its tensors, unless they share their memory."""
+        for name, part in self._split(matrix, values).items():
+            if part.data_ptr() != tensors[name].data_ptr():
+                tensors[name].detach().copy_(part)
+
+    def _is_flat(self, matrix: Matrix) -> bool:
+        """Whether a matrix is the one of all tensors below 2-D."""
+        return len(self.shapes[matrix.names[0]]) < 2
+
+    def _split(self, matrix: Matrix, values: Tensor) -> dict[str, Tensor]:
         flat = values.reshape(-1)
         sizes = [math.prod(self.shapes[name]) for name in matrix.names]
         parts = torch.split(flat[: sum(sizes)], sizes)
@@ -181,7 +204,7 @@ def _matrices(shapes: Mapping[str, Shape]) -> list[tuple[tuple[str, ...], int, i
     return found
 
 
-def _padded(matrix: _Matrix, tensors: Mapping[str, Tensor]) -> Tensor:
+def _padded(matrix: Matrix, tensors: Mapping[str, Tensor]) -> Tensor:
     """Return the values of a matrix [64 R, 64 C], zeros where the tensors do not reach."""
     rows, columns = (n * TILE_SIDE for n in matrix.grid)
     parts = [tensors[name].reshape(-1) for name in matrix.names]

@@ -39,7 +39,7 @@ def top_k(u: Tensor, k: int) -> TopK:
     size = _CPU_BLOCK_TILES if u.device.type == "cpu" else _DEVICE_BLOCK_TILES
     parts = [_select_block(block, k) for block in torch.split(bits, size)]
     largest, indices, negative = (torch.cat(column) for column in zip(*parts, strict=True))
-    _check_finite(largest)
+    check_finite(largest)
     return TopK(indices.cpu().numpy(), negative.cpu().numpy())
 
 
@@ -73,7 +73,8 @@ def _with_lowest_ties(magnitude: Tensor, k: int) -> Tensor:
     return last - (keys.topk(k, dim=1).values & last)
 
 
-def _check_finite(largest: Tensor) -> None:
+def check_finite(largest: Tensor) -> None:
+    """Raise NonFiniteError unless the largest |u| of every tile, fp32 bits int32 [T], is finite."""
     bad = torch.nonzero(largest >= _INFINITY)
     if len(bad):
         raise NonFiniteError(

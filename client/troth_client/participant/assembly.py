@@ -20,6 +20,7 @@ from troth_client.audit.witness import HonestWitnessWork, Witness, WitnessWork
 from troth_client.checkpoint.state_store import StateStore
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
 from troth_client.errors import ClientError
 from troth_client.member import Member
 from troth_client.model.device import Device
@@ -201,10 +202,18 @@ def _run_chain(view: RunView, identity: Identity, genesis_hash: Digest, ports: P
 def _round_state(
     view: RunView, config: RunConfig, model: Llama, ports: Ports, resources: Resources
 ) -> RoundState:
-    path = choose_path(resources.device.torch)
-    ports.events.emit("apply_path", device=str(path.device), reason=path.reason)
+    views = weight_views(model)
+    layout = TileLayout.from_shapes({name: tuple(view.shape) for name, view in views.items()})
+    path = choose_path(resources.device.torch, num_tiles=layout.num_tiles)
+    ports.events.emit(
+        "apply_path",
+        device=str(path.device),
+        reason=path.reason,
+        compiled=path.kernels is not None,
+        note=path.note,
+    )
     keep, ring = view.params.keep_rounds, view.params.ring
-    replica = Replica(config, weight_views(model), path, keep, resources.hashers)
+    replica = Replica(config, views, path, keep, resources.hashers)
     rule = Residual.of(config)
 
     def damaged(error: ClientError) -> None:
@@ -251,6 +260,7 @@ def _honest_work(
         residual=state.residual,
         archive=state.archive,
         openings=audits.openings,
+        kernels=state.replica.path.kernels,
     )
 
 

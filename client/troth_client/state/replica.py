@@ -65,7 +65,7 @@ class Replica:
         self.round = RoundIndex(0)
         self.cursor = 0
         self.restart_round = RoundIndex(0)
-        self._path = path
+        self.path = path
         self._hashers = hashers
         self._pieces: PieceList | None = None
         self._known_root: OwnRoot | None = None
@@ -118,7 +118,7 @@ class Replica:
         self._past.append(_Past(self.round, self.cursor, self._copy(), self._pieces, closure))
         constants = constants_of(self.config.schedule, self.round)
         self._know(None)
-        update(self.weights, payloads, self.layout, (constants.a, constants.b), self._path)
+        update(self.weights, payloads, self.layout, (constants.a, constants.b), self.path)
         self.round = RoundIndex(self.round + 1)
         per_payload = self.config.train.sequences_per_payload
         self.cursor = next_cursor(self.cursor, closure.num_trainers, per_payload)

@@ -20,6 +20,7 @@ from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.state import residual_root, zero_residual_root
+from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.topk import top_k
 from troth_client.storage.entries import ResidualEntry
@@ -67,6 +68,10 @@ class ResidualState:
         self.momentum = self._zero
         self.proposal: Proposal | None = None
 
+    def carried(self) -> Tensor | None:
+        """Return M; None where it is zero."""
+        return None if self.momentum is self._zero else self.momentum.matrix
+
     @property
     def zero_root(self) -> Digest:
         """The residual root of zero tiles."""
@@ -93,13 +98,20 @@ class ResidualState:
 
         `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
         """
-        moved = self._rule.accumulate(self._carried(), coefficients)
+        moved = self._rule.accumulate(self.carried(), coefficients)
         self.proposal = self._proposed(round_, moved, k, self._root_of(moved.u))
+        return self.proposal
+
+    def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
+        """Return the proposal of a gradient that was encoded on what `carried` returns."""
+        root = self._root_of(encoded.u)
+        sent = encoded.top.signs(encoded.is_sent)
+        self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root)
         return self.proposal
 
     def sign(self, round_: RoundIndex, u: Tensor, k: int) -> Proposal:
         """Return the proposal that has this u, float32 [tiles, 64, 64], on the present momentum."""
-        moved = Moved(u, self._rule.decayed(self._carried()))
+        moved = Moved(u, self._rule.decayed(self.carried()))
         return self._proposed(round_, moved, k, self._root_of(u))
 
     def settle(self, round_: RoundIndex, included: bytes | None) -> None:
@@ -158,13 +170,9 @@ class ResidualState:
         self.momentum = Momentum(before, previous, Digest(entry.root_before))
         if previous == NONE:
             self.momentum = self._zero
-        moved = Moved(torch.from_numpy(entry.u.copy()), self._rule.decayed(self._carried()))
+        moved = Moved(torch.from_numpy(entry.u.copy()), self._rule.decayed(self.carried()))
         root = Digest(entry.root_after)
         self.proposal = self._proposed(RoundIndex(entry.round), moved, k, root)
-
-    def _carried(self) -> Tensor | None:
-        """Return M; None where it is zero."""
-        return None if self.momentum is self._zero else self.momentum.matrix
 
     def _root_of(self, u: Tensor) -> Digest:
         return residual_root(u.numpy(), self._hashers)

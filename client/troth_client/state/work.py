@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from troth_attestation.openings import Sampled
 from troth_client.compression import codec
-from troth_client.compression.dct import dct2
+from troth_client.compression.encoder import Encoder
+from troth_client.compression.kernels.base import Kernels
+from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.device import Device
 from troth_client.model.llama import Llama
@@ -63,6 +65,7 @@ class HonestWork:
     residual: ResidualState
     archive: ResidualArchive
     openings: OpeningsStore
+    kernels: Kernels | None = None
 
     def gradient(self, batch: NDArray[int64]) -> Gradient:
         """Compute as the config says, in its order of microbatches."""
@@ -73,8 +76,8 @@ class HonestWork:
 
     def propose(self, round_: RoundIndex, found: Gradient) -> Proposal:
         """Add the gradient's coefficients to the momentum and choose the top k."""
-        tiles = self.layout.to_tiles(found.tensors)
-        return self.residual.propose(round_, dct2(tiles).cpu(), self.config.demo.k)
+        encoder = Encoder(self.layout, Residual.of(self.config), self.config.demo.k, self.kernels)
+        return self.residual.offer(round_, encoder.encode(found.tensors, self.residual.carried()))
 
     def encode(self, proposal: Proposal) -> bytes:
         """Encode, then decode as everybody else will: sending a malformed payload is a fault.

@@ -1,0 +1,65 @@
+"""From a gradient and the momentum to u, its top k, and what of it is sent (protocol section 5.2).
+
+Owns: the way through torch, and when compiled kernels do the same in one pass.
+Never: keeps a tensor from one round to the next; `state/residual_state.py` does.
+Next: `tiles.py`, `dct.py`, `residual.py` and `topk.py` in this order; `kernels/encode.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from troth_client.compression.dct import check_tiles, dct2
+from troth_client.compression.kernels.base import Encoded, Kernels
+from troth_client.compression.limits import check_k
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import top_k
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """How a trainer encodes: tiles of its model, rule and k of its run, compiled kernels or None.
+
+    For one D(g) both ways give the same bits. Their D(g) may differ in the last bits, so places may
+    differ where two coefficients are that close (`kernels.base.MAX_ERROR`); audits allow for it.
+    """
+
+    layout: TileLayout
+    rule: Residual
+    k: int
+    kernels: Kernels | None = None
+
+    def encode(
+        self,
+        gradient: Mapping[str, Tensor],
+        momentum: Tensor | None,
+        *,
+        in_place: bool = False,
+    ) -> Encoded:
+        """Return u = F(b + D(g)) and its choice; `momentum`: fp32 [T, 64, 64], None for zero.
+
+        `gradient`: name -> fp32. `in_place`: u may take the memory of the momentum, which an error
+        then leaves undefined; otherwise nothing is written into either. Raises NonFiniteError,
+        TensorMismatchError, TileShapeError, UnsupportedKError.
+        """
+        if self.kernels is not None and all(map(_is_plain, gradient.values())):
+            self.layout.check(gradient)
+            if momentum is not None:
+                check_tiles(momentum)
+            can_hold = in_place and momentum is not None and momentum.is_contiguous()
+            into = momentum if can_hold else None
+            k = check_k(self.k)
+            return self.kernels.encode(gradient, momentum, self.layout, self.rule, k, into)
+        return self.encode_tiles(dct2(self.layout.to_tiles(gradient)).cpu(), momentum)
+
+    def encode_tiles(self, coefficients: Tensor, momentum: Tensor | None) -> Encoded:
+        """Return the same for D(g), fp32 [T, 64, 64], by torch. Errors as in `encode`."""
+        moved = self.rule.accumulate(momentum, coefficients)
+        return Encoded(moved.u, top_k(moved.u, self.k), self.rule.is_sent(moved))
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return tensor.device.type == "cpu" and tensor.dtype == torch.float32

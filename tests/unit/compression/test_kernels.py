@@ -1,0 +1,319 @@
+"""Compiled kernels give the bits of torch: any shape, memory layout, tie, number of threads."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import reference
+
+from troth_attestation.signs import Signs
+from troth_client.compression import apply, known_answer
+from troth_client.compression.basis import float_basis
+from troth_client.compression.codec import decode, encode
+from troth_client.compression.dct import dct2
+from troth_client.compression.encoder import Encoder
+from troth_client.compression.errors import (
+    InexactConstantError,
+    NonFiniteError,
+    TensorMismatchError,
+    TileShapeError,
+    UnsupportedKError,
+)
+from troth_client.compression.kernels import choice
+from troth_client.compression.kernels.base import MAX_ERROR
+from troth_client.compression.kernels.check import wrong_answer
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import select
+
+TORCH = known_answer.choose_path("cpu")
+COMPILED = known_answer.choose_path("cpu", num_tiles=known_answer.COMPILED_FROM_TILES)
+A = float(np.uint32(known_answer.DECAY).view(np.float32))
+B = float(np.uint32(known_answer.RATE).view(np.float32))
+HARD = torch.tensor([0.0, -0.0, 1e-40, -1e-45, 2.0**-126, 1.0, float("nan"), float("inf")])
+RULE = Residual(950_000, 400_000)
+SIDE = st.sampled_from([1, 2, 63, 64, 65, 100, 129])
+SHAPE = st.one_of(
+    st.just(()),
+    st.tuples(st.integers(1, 200)),
+    st.tuples(SIDE, SIDE),
+    st.tuples(st.integers(1, 3), st.integers(1, 5), SIDE),
+)
+SHAPES = st.lists(SHAPE, min_size=1, max_size=4).map(
+    lambda s: {f"t{n}": x for n, x in enumerate(s)}
+)
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def tensors(layout, seed, scale=1.0):
+    draw = torch.Generator().manual_seed(seed)
+    return {n: torch.randn(s, generator=draw) * scale for n, s in layout.shapes.items()}
+
+
+def strided(given_tensors, step):
+    """The same values at every `step`-th place of a larger memory, transposed where possible."""
+    found = {}
+    for name, values in given_tensors.items():
+        memory = torch.full(
+            (*values.T.shape, step) if values.ndim == 2 else (*values.shape, step), 7.0
+        )
+        view = memory[..., 0].T if values.ndim == 2 else memory[..., 0]
+        found[name] = view.copy_(values)
+    return found
+
+
+def payload(seed, tiles, k, absent=()):
+    u = torch.randn(tiles, 64, 64, generator=torch.Generator().manual_seed(seed))
+    u[list(absent)] = 0
+    return decode(encode(select(u, k)), tiles, k)
+
+
+def bits(tensor):
+    return tensor.detach().contiguous().numpy().view(np.int32).tolist()
+
+
+def test_there_are_kernels_here():
+    assert COMPILED.note == ""
+    assert COMPILED.kernels is not None
+    assert TORCH.kernels is None
+
+
+@settings(max_examples=20, deadline=None)
+@given(SHAPES, st.sampled_from(reference.ALL_K), st.integers(0, 16), st.integers(1, 2), st.data())
+def test_weights_after_a_step_are_those_of_torch(shapes, k, peers, step, data):
+    layout = TileLayout.from_shapes(shapes)
+    seed, decay = data.draw(st.integers(0, 99)), data.draw(st.sampled_from([1.0, A]))
+    absent = data.draw(st.sets(st.integers(0, layout.num_tiles - 1)))
+    included = [payload(seed + n, layout.num_tiles, k, absent) for n in range(peers)] + [None]
+    start = tensors(layout, seed)
+    for weight in start.values():
+        weight.view(-1)[: len(HARD)] = HARD[: weight.numel()]
+    one, other = strided(start, 1), strided(start, step)
+    apply.update(one, included, layout, (decay, B), TORCH)
+    apply.update(other, included, layout, (decay, B), COMPILED)
+    assert {n: bits(w) for n, w in one.items()} == {n: bits(w) for n, w in other.items()}
+
+
+def test_signs_that_cancel_or_agree_move_as_in_torch():
+    layout = TileLayout.from_shapes({"w": (64, 128)})
+    k = 64
+    rows, columns = np.triu_indices(64, 1)
+    there, back = rows * 64 + columns, columns * 64 + rows
+    made = []
+    for first in range(0, 31 * k, k):
+        for places, negative in ((there, False), (back, True)):
+            ascending = np.sort(places[first : first + k]).astype(np.int16)
+            indices = np.stack([ascending, np.arange(k, dtype=np.int16)])
+            signs = Signs(np.ones(2, bool), indices, np.full((2, k), negative))
+            made.append(decode(encode(signs), 2, k))
+    one, other = ({"w": torch.zeros(64, 128)} for _ in range(2))
+    apply.update(one, made, layout, (1.0, B), TORCH)
+    apply.update(other, made, layout, (1.0, B), COMPILED)
+    assert not one["w"].diagonal().any()
+    assert one["w"].any()
+    assert bits(one["w"]) == bits(other["w"])
+
+
+def test_more_signs_than_fp32_holds_go_through_torch():
+    layout = TileLayout.from_shapes({"w": (64, 64)})
+    included = [payload(1, 1, 64)] * 65
+    one, other = ({"w": torch.ones(64, 64)} for _ in range(2))
+    apply.update(one, included, layout, (A, B), TORCH)
+    refusing = replace(COMPILED.kernels, update=lambda *_: pytest.fail("asked"))
+    path = known_answer.ApplyPath(
+        torch.device("cpu"), torch.float64, "", (refusing, ""), seal=known_answer._MADE_HERE
+    )
+    apply.update(other, included, layout, (A, B), path)
+    assert bits(one["w"]) == bits(other["w"])
+
+
+def test_bad_arguments_of_a_step_change_nothing():
+    layout = TileLayout.from_shapes({"w": (64, 70)})
+    good = [payload(1, 2, 4)]
+    for weights, included, constants, error in (
+        ({"w": torch.ones(64, 70)}, good, (0.1, B), InexactConstantError),
+        ({"w": torch.ones(64, 70)}, [payload(1, 3, 4)], (A, B), TileShapeError),
+        ({"w": torch.ones(64, 71)}, good, (A, B), TensorMismatchError),
+        ({"v": torch.ones(64, 70)}, good, (A, B), TensorMismatchError),
+        ({"w": torch.ones(64, 70).bfloat16()}, good, (A, B), TensorMismatchError),
+    ):
+        with pytest.raises(error):
+            apply.update(weights, included, layout, constants, COMPILED)
+        assert all(bool((w == 1).all()) for w in weights.values())
+
+
+def test_leaf_parameters_are_stepped():
+    layout = TileLayout.from_shapes({"w": (3, 5), "norm": (7,)})
+    one = {n: torch.nn.Parameter(w) for n, w in tensors(layout, 1).items()}
+    other = {n: torch.nn.Parameter(w) for n, w in tensors(layout, 1).items()}
+    for weights, path in ((one, TORCH), (other, COMPILED)):
+        apply.update(weights, [payload(1, layout.num_tiles, 4)], layout, (A, B), path)
+    assert {n: bits(w) for n, w in one.items()} == {n: bits(w) for n, w in other.items()}
+
+
+def same(found, expected):
+    assert bits(found.u) == bits(expected.u)
+    assert found.top.indices.tolist() == expected.top.indices.tolist()
+    assert found.top.negative.tolist() == expected.top.negative.tolist()
+    assert found.is_sent.tolist() == expected.is_sent.tolist()
+
+
+@settings(max_examples=20, deadline=None)
+@given(SHAPES, st.sampled_from(reference.ALL_K), st.integers(0, 99), st.booleans(), st.data())
+def test_encode_gives_the_bits_of_torch_for_the_same_coefficients(shapes, k, seed, zero, data):
+    layout = TileLayout.from_shapes(shapes)
+    gradient = tensors(layout, seed)
+    gradient[next(iter(gradient))].zero_()
+    gradient = strided(gradient, data.draw(st.integers(1, 2)))
+    own, plain = Encoder(layout, RULE, k, COMPILED.kernels), Encoder(layout, RULE, k)
+    draw = torch.Generator().manual_seed(seed)
+    momentum = torch.randn(layout.num_tiles, 64, 64, generator=draw).round()  # many ties
+    coefficients = own.encode(gradient, None).u
+    before = None if zero else momentum
+    expected = plain.encode_tiles(coefficients, before)
+    same(own.encode(gradient, before), expected)
+    found = own.encode(gradient, before, in_place=True)
+    same(found, expected)
+    assert before is None or found.u.data_ptr() == before.data_ptr()
+
+
+def test_both_transforms_are_within_the_stated_error_of_the_exact_one():
+    layout = TileLayout.from_shapes({"w": (640, 640)})
+    gradient = tensors(layout, 3)
+    gradient["w"][:64] *= 1e-20
+    gradient["w"][64:128, 3] *= 1e6
+    tiles, basis = layout.to_tiles(gradient), torch.from_numpy(float_basis())
+    exact = basis @ tiles.double() @ basis.T
+    unit = 2.0**-24 * tiles.double().flatten(1).norm(dim=1)
+    found = Encoder(layout, RULE, 8, COMPILED.kernels).encode(gradient, None)
+    for coefficients in (found.u, dct2(tiles)):
+        worst = (coefficients.double() - exact).abs().flatten(1).amax(1)
+        assert bool((worst <= MAX_ERROR * unit).all())
+    # So a choice differs only where two magnitudes are closer than both errors together.
+    chosen = exact.flatten(1).abs().gather(1, torch.from_numpy(found.top.indices).long())
+    cut = exact.flatten(1).abs().topk(8).values[:, -1]
+    assert bool((chosen.amin(1) >= cut - 2 * MAX_ERROR * unit).all())
+
+
+def test_numbers_of_threads_give_the_same_bits(two_threads):
+    layout = TileLayout.from_shapes({"a": (200, 70), "b": (130,), "c": (64, 640)})
+    gradient, included = tensors(layout, 4), [payload(n, layout.num_tiles, 8) for n in range(3)]
+    results = []
+    for threads in (1, 2, 5):
+        torch.set_num_threads(threads)
+        weights = tensors(layout, 5)
+        apply.update(weights, included, layout, (A, B), COMPILED)
+        found = Encoder(layout, RULE, 8, COMPILED.kernels).encode(gradient, None)
+        results.append((found, {n: bits(w) for n, w in weights.items()}))
+    for found, weights in results[1:]:
+        same(found, results[0][0])
+        assert weights == results[0][1]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("kernels", [None, COMPILED.kernels])
+def test_gradients_that_are_not_finite_are_refused_alike(bad, kernels, two_threads):
+    layout = TileLayout.from_shapes({"w": (320, 64), "norm": (9,)})
+    gradient, momentum = tensors(layout, 1), torch.ones(6, 64, 64)
+    gradient["w"][150, 3] = bad
+    with pytest.raises(NonFiniteError, match=r"in 1 tile\(s\), the first is tile 2"):
+        Encoder(layout, RULE, 4, kernels).encode(gradient, momentum)
+    assert bool((momentum == 1).all())
+    momentum[4, 1, 1] = bad
+    with pytest.raises(NonFiniteError, match=r"in 2 tile\(s\), the first is tile 2"):
+        Encoder(layout, RULE, 4, kernels).encode(gradient, momentum)
+
+
+@pytest.mark.parametrize("kernels", [None, COMPILED.kernels])
+def test_other_gradients_are_refused_alike(kernels):
+    layout = TileLayout.from_shapes({"w": (64, 64)})
+    for gradient, momentum, k, error in (
+        ({"w": torch.ones(64, 64).bfloat16()}, None, 4, TileShapeError),
+        ({"w": torch.ones(64, 65)}, None, 4, TensorMismatchError),
+        ({"w": torch.ones(64, 64)}, torch.ones(1, 64, 64).bfloat16(), 4, TileShapeError),
+        ({"w": torch.ones(64, 64)}, None, 3, UnsupportedKError),
+    ):
+        with pytest.raises(error):
+            Encoder(layout, RULE, k, kernels).encode(gradient, momentum)
+
+
+def one_bit_off(way):
+    def broken(*arguments):
+        way(*arguments)
+        arguments[0]["cut"].view(torch.int32)[69, 64] += 1
+
+    return broken
+
+
+def imprecise(way):
+    def broken(gradient, *rest):
+        return way({n: g.bfloat16().float() for n, g in gradient.items()}, *rest)
+
+    return broken
+
+
+def greedy(way):
+    def broken(*arguments):
+        found = way(*arguments)
+        found.top.indices[1, 63] -= 1
+        return found
+
+    return broken
+
+
+@pytest.mark.parametrize(
+    ("part", "breaks", "cause"),
+    [
+        ("update", one_bit_off, "other weights in 'cut'"),
+        ("encode", imprecise, "not precise enough"),
+        ("encode", greedy, "another choice"),
+    ],
+)
+def test_broken_kernels_are_found_out(part, breaks, cause):
+    kernels = COMPILED.kernels
+    broken = replace(kernels, **{part: breaks(getattr(kernels, part))})
+    assert wrong_answer(kernels, HARD[:6], (A, B)) == ""
+    assert cause in wrong_answer(broken, HARD[:6], (A, B))
+
+
+def test_without_numba_torch_does_it_and_the_note_says_why(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setitem(sys.modules, "numba.core.errors", None)
+    kernels, note = choice.find_kernels(HARD[:6], (A, B))
+    assert kernels is None
+    assert "numba" in note
+
+
+LOCATOR = "UserProvidedCacheLocator"
+ASKING = """
+from troth_client.compression import known_answer
+path = known_answer.choose_path("cpu", num_tiles=known_answer.COMPILED_FROM_TILES)
+print(path.kernels, path.reason, path.note)
+"""
+
+
+def test_a_cache_that_cannot_be_written_leaves_torch_and_a_note():
+    """In a process of its own: numba looks for its cache when it sees the function."""
+    settings = {"NUMBA_CACHE_DIR": "/proc/none", "NUMBA_CACHE_LOCATOR_CLASSES": LOCATOR}
+    run = subprocess.run(
+        [sys.executable, "-c", ASKING],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | settings,
+    )
+    assert run.stdout.startswith("None  "), run.stderr
+    assert "cache" in run.stdout
