@@ -150,7 +150,7 @@ def accuses(one):
 def leaves(one):
     """Guide join.md, section "Leave"; nothing has vested yet, and each answer says when.
 
-    Who was accused and acquitted has a part of the bond, which may be claimed at once.
+    A target that was acquitted has a part of the bond, which may be claimed at once.
     """
     assert "error" in one.is_refused(line_of(JOIN, "case appeal"))
     leave, withdraw, claim = commands_of(JOIN, "Leave")
