@@ -105,6 +105,14 @@ async def bench() -> Bench:
     return await Bench().steady()
 
 
+async def test_changes_that_follow_each_other_at_once_are_read_at_once(bench):
+    """Phases of a local chain are shorter than the time in which a false push is heeded once."""
+    for phase_end in (5_000, 5_001, 5_002):
+        bench.change(phase_end_slot=phase_end)
+        (view,) = await bench.pass_seconds(TICK_SECONDS)
+        assert view.run.phase_end_slot == phase_end
+
+
 async def test_a_quiet_minute_is_a_read_of_run_and_round_every_eighteen_slots(bench):
     views = await bench.pass_seconds(60)
     assert bench.node.reads == ["round"] * 8

@@ -184,7 +184,10 @@ class LeanReader:
         if self._unpushed is not None and now - self._unpushed[0] >= LATE_SECONDS:
             self._unpushed = None
             self._pushes.distrust()
-        has_changed = known is not None and shown != mark_of(known.run, view.slot)
+        before = None if known is None else mark_of(known.run, view.slot)
+        has_changed = before is not None and shown != before
+        if before is not None and shown.edge != before.edge:
+            self._heeded_at = -inf  # the push was true: the next one may follow at once
         if has_changed and self._pushes.is_live and not _has_come(mark, shown):
             self._unpushed = self._unpushed or (now, shown)
 
