@@ -27,6 +27,8 @@ from troth_client.steps.transitions import due_transition, pending_seeds
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.phase import IN_ROUND, Phase
+from troth_coordinator.rules.progress import attendance
 from troth_coordinator.rules.view import NetworkView, RoundView, Status
 
 SEED_HISTORY_SLOTS = 512
@@ -64,6 +66,7 @@ class _House:
         self._random = member.submissions.random
         self._checkpoints = Checkpoints(member)
         self._cranked_slot = self._moved_slot = -1
+        self._hurried: tuple[int, Phase] | None = None
 
     def crank(self, view: NetworkView) -> None:
         """Move the run on: seeds, and the transition that is due."""
@@ -74,15 +77,29 @@ class _House:
             self.tasks.start("checkpoint", partial(self._checkpoints.make, view))
         if self._checkpoints.is_offer_due(view):
             self.tasks.start("offer", partial(self._checkpoints.offer, view))
-        if not is_our_turn(self._random, view) or not self._chain.funds.allows(Rank.HOUSE):
-            return
         chain = self._chain
-        if pending_seeds(view):
+        if not chain.funds.allows(Rank.HOUSE):
+            return
+        is_ours = is_our_turn(self._random, view)
+        if pending_seeds(view) and is_ours:
             self.tasks.start("seeds", partial(settle_seeds, chain, view))
-        due = due_transition(chain, self._replica.known_root, view)
-        if due:
-            step = ("transition", view.run.round, view.run.phase)
-            self.tasks.start(step, partial(_try_transition, chain, view, due))
+        if is_ours or self._is_complete_now(view):
+            due = due_transition(chain, self._replica.known_root, view)
+            if due:
+                step = ("transition", view.run.round, view.run.phase)
+                self.tasks.start(step, partial(_try_transition, chain, view, due))
+
+    def _is_complete_now(self, view: NetworkView) -> bool:
+        """Tell whether this is our first view of a phase in which everybody has acted.
+
+        No push says so. Those who see it are the last to act, who looked after their act. They are
+        few, so they need not draw.
+        """
+        moment, who = (view.run.round, view.run.phase), attendance(view)
+        if view.run.phase not in IN_ROUND or who.missing or moment == self._hurried:
+            return False
+        self._hurried = moment
+        return True
 
     def move_audits(self, view: NetworkView) -> None:
         """Move audits on, and forget what they no longer ask for."""
