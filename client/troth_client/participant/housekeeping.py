@@ -83,23 +83,13 @@ class _House:
         is_ours = is_our_turn(self._random, view)
         if pending_seeds(view) and is_ours:
             self.tasks.start("seeds", partial(settle_seeds, chain, view))
-        if is_ours or self._is_complete_now(view):
-            due = due_transition(chain, self._replica.known_root, view)
-            if due:
-                step = ("transition", view.run.round, view.run.phase)
-                self.tasks.start(step, partial(_try_transition, chain, view, due))
-
-    def _is_complete_now(self, view: NetworkView) -> bool:
-        """Tell whether this is our first view of a phase in which everybody has acted.
-
-        No push says so. Those who see it are the last to act, who looked after their act. They are
-        few, so they need not draw.
-        """
-        moment, who = (view.run.round, view.run.phase), attendance(view)
-        if view.run.phase not in IN_ROUND or who.missing or moment == self._hurried:
-            return False
-        self._hurried = moment
-        return True
+        moment = view.run.round, view.run.phase
+        if not is_ours and (moment == self._hurried or not _have_all_acted(view)):
+            return
+        due = due_transition(chain, self._replica.known_root, view)
+        if due:
+            self._hurried = moment
+            self.tasks.start(("transition", *moment), partial(_try_transition, chain, view, due))
 
     def move_audits(self, view: NetworkView) -> None:
         """Move audits on, and forget what they no longer ask for."""
@@ -119,6 +109,14 @@ class _House:
         for key in tracker.to_open(view):
             if is_our_turn(self._random, view):
                 self.tasks.start((key, None), partial(open_audit, chain, tracker, view, key))
+
+
+def _have_all_acted(view: NetworkView) -> bool:
+    """Tell whether everybody has acted in a phase of a round; then we try once without drawing.
+
+    No push says so. Those who see it first are the last to act, who looked after their act: few.
+    """
+    return view.run.phase in IN_ROUND and not attendance(view).missing
 
 
 def is_our_turn(random: Random, view: NetworkView) -> bool:
