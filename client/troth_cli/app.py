@@ -30,6 +30,7 @@ _MODULES: Final = {
     "dashboard": "dashboard",
     "plot": "plot",
     "doctor": "doctor",
+    "bench": "bench",
     "calibrate": "calibrate",
     "localnet": "localnet",
     "data": "data",

@@ -1,0 +1,38 @@
+"""Time several ways of doing the same, in turns: what disturbs one disturbs all.
+
+Owns: repetitions and medians. Never: a ratio or a table.
+Next: `parts.py`.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+import torch
+
+Way = Callable[[], object]
+
+
+def in_turns(ways: Mapping[str, Way], repeats: int, device: torch.device) -> dict[str, float]:
+    """Return the median seconds of each way; a first turn is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(repeats + 1):
+        for name, way in ways.items():
+            seconds = _seconds(way, device)
+            if turn:
+                times[name].append(seconds)
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def _seconds(way: Way, device: torch.device) -> float:
+    _finish(device)
+    start = time.perf_counter()
+    way()
+    _finish(device)
+    return time.perf_counter() - start
+
+
+def _finish(device: torch.device) -> None:
+    """Wait for an accelerator, which works on after a call has returned."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

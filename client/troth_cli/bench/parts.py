@@ -1,0 +1,206 @@
+"""The parts of one round on random tensors of a model's shapes, and what each is compared with.
+
+Owns: what is measured, with which inputs. Never: prints.
+Next: `clock.py`; `troth_client/compression/released.py` for the released algorithm.
+
+Random gradients are no worse than real ones here: no part takes longer or shorter for other values.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from troth_attestation import merkle, openings
+from troth_attestation.bulk import leaf_hashes
+from troth_attestation.measure import Own, Rule
+from troth_attestation.pieces import CHUNK_BYTES, Float32, bytes_of
+from troth_attestation.sampling import drawn_tiles
+from troth_attestation.sizes import TILE_BYTES
+from troth_attestation.sketch import sketch
+from troth_attestation.state import residual_tree, zero_residual_root
+from troth_attestation.work import judge
+from troth_cli.bench.clock import Way, in_turns
+from troth_cli.bench.reduce import dense_all_reduce
+from troth_cli.bench.sizes import Size
+from troth_client.compression import codec
+from troth_client.compression.apply import update
+from troth_client.compression.dct import dct2
+from troth_client.compression.encoder import Encoder
+from troth_client.compression.known_answer import ApplyPath, choose_path
+from troth_client.compression.released import ReleasedDeMo
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.hashing import H
+from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex, RoundIndex
+
+OURS, RELEASED, SHA256 = "troth", "released DeMo", "SHA-256"
+ADAMW, ALL_REDUCE = "AdamW", "dense all-reduce"
+_A, _B, _RATE = 1.0 - 2.0**-14, 2.0**-10, 1e-3
+
+Tensors = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to measure: k, payloads in a round, repetitions, and the device."""
+
+    k: int
+    peers: int
+    repeats: int
+    device: torch.device
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The median seconds of each way to do one part."""
+
+    name: str
+    seconds: Mapping[str, float]
+
+
+class Bench:
+    """The tensors of one size; each method measures one part."""
+
+    def __init__(self, size: Size, plan: Plan) -> None:
+        self._plan = plan
+        self._layout = TileLayout.from_shapes(size.shapes)
+        self._path = choose_path(plan.device, num_tiles=self._layout.num_tiles)
+        self._gradient = self._draw(0)
+        self._rule = Residual.of(RunConfig())
+        self._encoder = Encoder(self._layout, self._rule, plan.k, self._path.kernels)
+        found = self._encoder.encode(self._gradient, None)
+        self._u = found.u.cpu().numpy()
+        self._signs = found.top.signs(found.is_sent)
+        self._payload = codec.encode(self._signs)
+
+    @property
+    def path(self) -> ApplyPath:
+        """Where payloads are applied, and by which kernels."""
+        return self._path
+
+    @property
+    def payload_bytes(self) -> int:
+        """The length of one payload."""
+        return len(self._payload)
+
+    def parts(self) -> Iterator[Part]:
+        """Measure every part, one after another."""
+        yield from self._step()
+        yield self._timed("payload, write", {OURS: self._write})
+        yield self._timed("payload, read", {OURS: self._read})
+        yield self._timed("state root", self._roots(self._weights_bytes(), CHUNK_BYTES))
+        yield self._timed("residual root", self._roots([memoryview(self._u.data)], TILE_BYTES))
+        yield self._timed("judge", {OURS: self._judge()})
+        yield self._timed("sketch", {OURS: self._sketch})
+
+    def _timed(self, name: str, ways: Mapping[str, Way]) -> Part:
+        return Part(name, in_turns(ways, self._plan.repeats, self._plan.device))
+
+    def _step(self) -> Iterator[Part]:
+        """Measure encode, apply, and both together, which is a step of the optimizer."""
+        plan, weights = self._plan, self._draw(1)
+        payloads = [self._read()] * plan.peers
+        momentum = torch.zeros(self._layout.num_tiles, 64, 64)
+
+        def encode() -> None:
+            found = self._encoder.encode(self._gradient, momentum, in_place=True)
+            self._rule.after_included(found.u, found.top, in_place=True)
+
+        def apply() -> None:
+            update(weights, payloads, self._layout, (_A, _B), self._path)
+
+        released = ReleasedDeMo(self._draw(1), plan.k, _RATE)
+        sent = [released.encode(self._gradient)] * plan.peers
+
+        def released_encode() -> None:
+            released.encode(self._gradient)
+
+        def released_apply() -> None:
+            released.apply(sent)
+
+        def both() -> None:
+            encode()
+            apply()
+
+        def released_both() -> None:
+            released_encode()
+            released_apply()
+
+        yield self._timed("encode", {OURS: encode, RELEASED: released_encode})
+        yield self._timed("apply", {OURS: apply, RELEASED: released_apply})
+        ways = {
+            OURS: both,
+            RELEASED: released_both,
+            ADAMW: self._adamw(),
+        }
+        seconds = in_turns(ways, plan.repeats, plan.device)
+        count, threads = self._layout.num_parameters, torch.get_num_threads()
+        seconds[ALL_REDUCE] = dense_all_reduce(count, plan.repeats, threads)
+        yield Part("step", seconds)
+
+    def _adamw(self) -> Way:
+        weights = [tensor.requires_grad_() for tensor in self._draw(1).values()]
+        for weight, gradient in zip(weights, self._gradient.values(), strict=True):
+            weight.grad = gradient
+        optimizer: Any = torch.optim.AdamW(weights, lr=_RATE, foreach=True)
+        step: Way = optimizer.step
+        return step
+
+    def _write(self) -> bytes:
+        return codec.encode(self._signs)
+
+    def _read(self) -> codec.VerifiedPayload:
+        return codec.decode(self._payload, self._layout.num_tiles, self._plan.k)
+
+    def _weights_bytes(self) -> list[memoryview]:
+        return [bytes_of(n, w.cpu().numpy()) for n, w in self._draw(1).items()]
+
+    def _roots(self, tensors: list[memoryview], length: int) -> dict[str, Way]:
+        """Hash all leaves and the tree above them, by BLAKE3 and as version 2 did."""
+        leaves = [leaf for one in tensors for leaf in merkle.cut(one.cast("B"), length)]
+        return {
+            OURS: lambda: merkle.root_of(leaf_hashes(leaves)),
+            SHA256: lambda: merkle.root_of([_sha256(leaf) for leaf in leaves]),
+        }
+
+    def _coefficients(self) -> Float32:
+        return dct2(self._layout.to_tiles(self._gradient)).cpu().numpy()
+
+    def _judge(self) -> Way:
+        """Judge one payload with its openings in hand; the own gradient is not part of it."""
+        config = RunConfig()
+        own, num_tiles = Own(self._coefficients()), self._layout.num_tiles
+        after = openings.Residual(self._u, residual_tree(self._u))
+        tiles = drawn_tiles(H("troth:bench"), 0, num_tiles, config.judge.openings_tiles)
+        sampled = openings.Sampled(
+            run=Address(bytes(32)),
+            round=RoundIndex(0),
+            index=ParticipantIndex(0),
+            previous_included=RoundIndex(NONE),
+            num_tiles=num_tiles,
+            tiles=tiles,
+            root_after=after.tree.root,
+            root_before=zero_residual_root(num_tiles),
+        )
+        data = openings.encode(sampled, after)
+        root, rule = openings.openings_root(data), Rule(config.demo, config.judge)
+        return lambda: judge(data, sampled, root, self._signs, own, rule)
+
+    def _sketch(self) -> object:
+        return sketch(self._u, bytes(32), 0)
+
+    def _draw(self, seed: int) -> Tensors:
+        """Return random tensors of the layout on the device."""
+        source = np.random.default_rng(seed)
+        shapes = self._layout.shapes.items()
+        drawn = {n: source.standard_normal(s, np.float32) * np.float32(0.01) for n, s in shapes}
+        return {n: torch.from_numpy(array).to(self._plan.device) for n, array in drawn.items()}
+
+
+def _sha256(leaf: merkle.Leaf) -> Digest:
+    return Digest(hashlib.sha256(leaf).digest())

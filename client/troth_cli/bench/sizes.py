@@ -1,0 +1,58 @@
+"""Shapes of Llama models by their size, and whether one fits into this machine.
+
+Owns: the list of sizes and the memory that a measurement takes. Never: allocates.
+Next: `parts.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+COPIES: Final = 14
+"""Fp32 copies of the model that a measurement holds: weights, gradients and momenta of all ways."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A Llama: width, width inside the feed-forward, layers, words."""
+
+    width: int
+    inner: int
+    layers: int
+    words: int
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes by name: nine tensors a layer, the embedding and the last norm."""
+        width, inner = self.width, self.inner
+        shapes: dict[str, tuple[int, ...]] = {"embed": (self.words, width), "norm": (width,)}
+        for n in range(self.layers):
+            shapes |= {f"{n}.{name}": (width, width) for name in ("q", "k", "v", "o")}
+            shapes |= {f"{n}.gate": (inner, width), f"{n}.up": (inner, width)}
+            shapes |= {f"{n}.down": (width, inner)}
+            shapes |= {f"{n}.norm1": (width,), f"{n}.norm2": (width,)}
+        return shapes
+
+    @property
+    def num_parameters(self) -> int:
+        """How many parameters the shapes have."""
+        per_layer = 4 * self.width**2 + 3 * self.width * self.inner + 2 * self.width
+        return self.words * self.width + self.width + self.layers * per_layer
+
+    @property
+    def num_bytes(self) -> int:
+        """What a measurement of this size takes, roughly."""
+        return COPIES * 4 * self.num_parameters
+
+
+SIZES: Final[Mapping[str, Size]] = {
+    "1M": Size(128, 384, 4, 512),
+    "7M": Size(256, 704, 6, 8192),
+    "30M": Size(512, 1408, 8, 8192),
+    "124M": Size(768, 2048, 12, 50304),
+    "350M": Size(1024, 2816, 24, 32000),
+    "1B": Size(2048, 5632, 20, 32000),
+}
+"""The sizes by name, ascending."""

@@ -1,0 +1,157 @@
+"""`troth bench`: how fast the method is on this machine, beside what others do.
+
+Owns: options, and which sizes fit. Never: measures.
+Next: `../bench/parts.py`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from troth_cli.errors import InputError
+from troth_cli.options import Common, command
+from troth_cli.view.output import Facts, Output
+
+if TYPE_CHECKING:
+    from troth_cli.bench.sizes import Size
+    from troth_cli.bench.table import Measured
+
+_DEFAULT_SIZES = "1M,7M,30M"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions(Common):
+    """Options of `troth bench`."""
+
+    sizes: Annotated[
+        str,
+        typer.Option(
+            "--sizes", metavar="LIST", help="Of 1M, 7M, 30M, 124M, 350M and 1B, with commas."
+        ),
+    ] = _DEFAULT_SIZES
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device", metavar="NAME", help="cpu or cuda; else both where there is a GPU."
+        ),
+    ] = ""
+    k: Annotated[
+        int, typer.Option("--k", metavar="N", min=1, max=64, help="Coefficients of a tile.")
+    ] = 32
+    peers: Annotated[
+        int, typer.Option("--peers", metavar="N", min=1, max=64, help="Payloads of a round.")
+    ] = 8
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="N", min=1, help="Threads on the processor.")
+    ] = 1
+    repeats: Annotated[
+        int, typer.Option("--repeats", metavar="N", min=1, help="Counted repetitions.")
+    ] = 5
+    plot: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option("--plot", metavar="FILE", help="Draw the steps as an SVG."),
+    ] = None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    command(app, "bench", BenchOptions)(bench)
+
+
+def bench(options: BenchOptions, output: Output) -> None:
+    """Time the parts of a round on this machine, beside the released DeMo, AdamW and all-reduce.
+
+    Encode, apply, payloads, roots, judge and sketch, on random tensors of Llama shapes. All ways to
+    do a part take turns in one process, and the table shows medians and ratios. The dense
+    all-reduce is between two processes on this machine, through loopback: no network is measured.
+    """
+    sizes = _sizes_of(options.sizes)
+    with output.loading():
+        import torch
+
+        from troth_cli.bench.table import grid, picture, values
+        from troth_client.runtime.files import atomic_write
+
+    torch.set_num_threads(options.threads)
+    found = list(_measured(sizes, options, output))
+    if not found:
+        raise InputError(
+            "a size that fits into memory",
+            options.sizes,
+            "Name a smaller one: --sizes 1M.",
+            "--sizes",
+        )
+    if options.plot is not None:
+        atomic_write(options.plot, [picture(found).encode()])
+    facts = {
+        "threads": options.threads,
+        "k": options.k,
+        "peers": options.peers,
+        "repeats": options.repeats,
+        "load": _load(),
+    }
+    notes = [(f"{one.size} {one.device}", one.kernels) for one in found]
+    output.result(
+        {**facts, "measured": values(found)}, grid(found), Facts.of(facts), Facts(notes, "kernels")
+    )
+
+
+def _measured(
+    sizes: dict[str, "Size"], options: BenchOptions, output: Output
+) -> Iterator["Measured"]:
+    from troth_cli.bench.parts import Bench, Plan
+    from troth_cli.bench.table import Measured
+    from troth_client.model.device import choose_device
+
+    names = [options.device] if options.device else ["cpu", *_cuda()]
+    for device in (choose_device(name).torch for name in names):
+        for name, size in sizes.items():
+            room = _free_bytes(device.type)
+            if size.num_bytes > room:
+                output.warn(f"{name} is left out: it takes {size.num_bytes} bytes, {room} are free")
+                continue
+            plan = Plan(options.k, options.peers, options.repeats, device)
+            made = Bench(size, plan)
+            output.note(f"{name} on {device}: {size.num_parameters:,} parameters")
+            kernels = "compiled" if made.path.kernels else made.path.note or "torch"
+            parts = list(made.parts())
+            yield Measured(
+                name, size.num_parameters, str(device), made.payload_bytes, kernels, parts
+            )
+
+
+def _sizes_of(text: str) -> dict[str, "Size"]:
+    from troth_cli.bench.sizes import SIZES
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in SIZES]
+    if unknown or not names:
+        raise InputError(
+            f"names of {', '.join(SIZES)}", repr(text), "Separate them by commas.", "--sizes"
+        )
+    return {name: SIZES[name] for name in names}
+
+
+def _cuda() -> list[str]:
+    import torch
+
+    return ["cuda"] if torch.cuda.is_available() else []
+
+
+def _free_bytes(kind: str) -> int:
+    import os
+
+    import torch
+
+    if kind == "cuda":
+        return int(torch.cuda.mem_get_info()[0])
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _load() -> float:
+    import os
+
+    return round(os.getloadavg()[0], 1)

@@ -1,0 +1,99 @@
+"""`troth bench`: every part is measured, ratios are those of the times, sizes are what they say."""
+
+import math
+import time
+
+import pytest
+import torch
+
+from troth_cli.bench.clock import in_turns
+from troth_cli.bench.parts import ADAMW, ALL_REDUCE, OURS, RELEASED, SHA256, Part
+from troth_cli.bench.reduce import dense_all_reduce
+from troth_cli.bench.sizes import SIZES
+from troth_cli.bench.table import Measured, grid, picture
+from troth_cli.errors import CommandError
+
+BESIDE = {
+    "encode": {RELEASED},
+    "apply": {RELEASED},
+    "step": {RELEASED, ADAMW, ALL_REDUCE},
+    "payload, write": set(),
+    "payload, read": set(),
+    "state root": {SHA256},
+    "residual root": {SHA256},
+    "judge": set(),
+    "sketch": set(),
+}
+CPU = torch.device("cpu")
+
+
+def test_every_part_is_measured_beside_what_it_is_compared_with(cli, tmp_path):
+    drawing = tmp_path / "steps.svg"
+    done = cli(
+        "bench", "--sizes", "1M", "--device", "cpu", "--repeats", "1", "--json", "--plot", drawing
+    )
+    assert done.code == 0, done.err
+    (found,) = done.json["measured"]
+    assert {name: set(each) - {OURS} for name, each in found["seconds"].items()} == BESIDE
+    assert all(seconds > 0 for part in found["seconds"].values() for seconds in part.values())
+    assert found["parameters"] == SIZES["1M"].num_parameters
+    assert "dense all-reduce" in drawing.read_text()
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_size_has_as_many_parameters_as_it_says(name):
+    size = SIZES[name]
+    unit = {"M": 10**6, "B": 10**9}[name[-1]]
+    assert size.num_parameters == sum(math.prod(shape) for shape in size.shapes.values())
+    assert size.num_parameters == pytest.approx(int(name[:-1]) * unit, rel=0.15)
+
+
+def test_a_ratio_above_one_means_that_ours_is_faster():
+    parts = [Part("apply", {OURS: 0.002, RELEASED: 0.005}), Part("judge", {OURS: 0.001})]
+    rows = grid([Measured("1M", 1, "cpu", 9, "torch", parts)]).rows
+    assert rows == [
+        ("1M cpu", "apply", "2.00", RELEASED, "5.00", "2.50"),
+        ("1M cpu", "judge", "1.00", "", "", ""),
+    ]
+
+
+def test_the_picture_is_the_same_for_the_same_numbers():
+    found = [Measured("1M", 1, "cpu", 9, "torch", [Part("step", {OURS: 0.1, RELEASED: 0.4})])]
+    assert picture(found) == picture(found)
+    assert "released DeMo, 400 ms" in picture(found)
+
+
+def test_the_first_turn_is_not_counted():
+    naps = iter([0.2, 0.0, 0.0, 0.0])
+    found = in_turns({"nap": lambda: time.sleep(next(naps))}, 3, CPU)
+    assert found["nap"] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--sizes", "2M"), "1M, 7M, 30M"),
+        (("--sizes", ","), "1M, 7M, 30M"),
+        (("--sizes", "1M", "--device", "tpu"), "cuda"),
+        (("--sizes", "1M", "--repeats", "0"), "--repeats"),
+        (("--sizes", "1M", "--k", "65"), "--k"),
+    ],
+)
+def test_bad_options_are_refused_with_what_is_possible(cli, options, expected):
+    done = cli("bench", *options)
+    assert done.code != 0
+    assert expected in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_size_that_does_not_fit_is_left_out(cli, monkeypatch):
+    monkeypatch.setattr("troth_cli.commands.bench._free_bytes", lambda _kind: 10**6)
+    done = cli("bench", "--sizes", "1M", "--device", "cpu")
+    assert done.code == 1
+    assert "1M is left out" in done.err
+    assert "--sizes 1M" in done.err
+
+
+def test_a_rank_that_dies_is_an_error():
+    with pytest.raises(CommandError, match="exit codes"):
+        dense_all_reduce(-1, 1, 1)
