@@ -3,14 +3,16 @@
 from pathlib import Path
 
 import pytest
+from support.starts import UNTIED, write_config
 
 from troth_cli.presets import PRESETS, preset_text
 from troth_coordinator.config_files import load_config
+from troth_coordinator.rules.config import JudgeSection
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 HASHES = {
-    "localnet": "9bba167611e1fa8a1c95cbfc288d46785131be61bc30c6cc85ec6e6ed12a2946",
-    "smoke": "9d643ad1660cdfaa03c7adf6a5a61b618bb40c30c485195f6236fbe0389e01c4",
+    "localnet": "263b1d7d033d0191cbdbea3c732407b171ea0a553509103e2180ab6f4f00348d",
+    "smoke": "d63d52e60680d95d6c6340a992f48ec94567a08b39e8e35e9f6e18bd25514ff4",
 }
 """Config hashes with a manifest of zeros. The calibrations had the same values under version 2."""
 
@@ -56,3 +58,24 @@ def test_cases_of_a_local_chain_wait_for_people():
 def test_the_configs_of_the_repository_are_the_presets():
     for name in PRESETS:
         assert (CONFIGS / f"{name}.toml").read_text() == preset_text(name)
+
+
+def test_the_model_of_a_folder_takes_the_place_of_the_presets(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_config(tmp_path / "base", UNTIED)
+    (tmp_path / "base" / "tokenizer.json").write_text("{}")
+    done = cli.ok("run", "init", "--from", "base")
+    config, preset = (load_config([one]).config for one in ("base.toml", CONFIGS / "localnet.toml"))
+    assert config.model == UNTIED
+    assert config.schedule == preset.schedule
+    assert config.data.sequence_tokens == UNTIED.max_position_embeddings, "not the preset's 128"
+    assert config.judge == JudgeSection(), "bounds of another model are of no use"
+    assert "--from base" in done.out
+    assert "--tokenizer base/tokenizer.json" in done.out
+
+
+def test_a_folder_without_a_model_writes_nothing(cli, tmp_path):
+    (tmp_path / "base").mkdir()
+    error = cli.refused("run", "init", "--from", tmp_path / "base", "--out", tmp_path / "a.toml")
+    assert error["kind"] == "ModelConfigError"
+    assert not (tmp_path / "a.toml").exists()
