@@ -68,7 +68,7 @@ def test_the_same_command_completes_and_other_weights_make_no_second_run(bench, 
     first = bench.cli.json(*create(bench, base))
     assert bench.cli.json(*create(bench, base))["genesis_root"] == first["genesis_root"]
     other = write_start(bench.folder / "other", MODEL, small(tensors_of(MODEL)))
-    error = bench.cli.refused(*create(bench, other))
+    error = bench.cli.refused(*create(bench, other, "--out", bench.folder / "again.toml"))
     assert error["kind"] == "OtherRunError"
 
 
