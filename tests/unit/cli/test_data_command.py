@@ -122,7 +122,8 @@ def test_a_subset_of_a_hugging_face_set_with_its_split_and_column(cli, tmp_path)
     rows = [json.dumps({"satz": f"Satz Nummer {number} " * 9}) for number in range(60)]
     (folder / "a.jsonl").write_text("\n".join(rows) + "\n")
     (folder / "b.jsonl").write_text('{"text": "not this one"}\n')
-    subsets = "- {config_name: de, data_files: [{split: test, path: a.jsonl}]}\n- {config_name: en, data_files: b.jsonl}"
+    german = "{config_name: de, data_files: [{split: test, path: a.jsonl}]}"
+    subsets = f"- {german}\n- {{config_name: en, data_files: b.jsonl}}"
     (folder / "README.md").write_text(f"---\nconfigs:\n{subsets}\n---\n")
     words = ("data", "prepare", "--hf", folder, "--sequence-tokens", 32, "--out", tmp_path / "out")
     chosen = ("--hf-config", "de", "--hf-split", "test", "--hf-column", "satz")
