@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 import torch
-from support.network import CONFIG, processes
+from support.network import CONFIG, SOL, processes
 from support.starts import NORM, tensors_of, write_shards, write_start
 
 from troth_coordinator.config_files import load_config
@@ -85,6 +85,19 @@ def test_weights_that_do_not_fit_are_refused_before_anything_is_paid(bench, base
     missing = bench.cli.refused(*create(bench, bench.folder / "nothing"))
     assert missing["kind"] == "ModelConfigError"
     assert bench.balance("authority") == before
+
+
+def test_a_joiner_whom_nobody_can_give_the_start_pays_nothing(bench, base):
+    run = bench.cli.json(*create(bench, base))["run"]
+    shutil.rmtree(base)
+    *words, _anyway = joins(bench, run, "a")
+    error = bench.cli.refused(*words)
+    assert error["kind"] == "JoinRefusedError"
+    assert error["subject"] == "weights"
+    assert (
+        "join after a member that has them, or name the folder with --start" in error["next_step"]
+    )
+    assert bench.balance("a") == 10 * SOL
 
 
 def test_settings_that_ask_for_given_weights_need_the_folder(bench):

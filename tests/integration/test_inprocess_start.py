@@ -1,5 +1,7 @@
 """Runs that start from given weights: one member has them, the others fetch them under the root."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.runs import (
@@ -21,6 +23,7 @@ from troth_client.participant.assembly import ConfigMismatchError
 from troth_client.train.evaluate import evaluate
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import ModelSection
+from troth_simulation.hub import SimulatedHub
 
 
 @pytest.fixture
@@ -79,6 +82,23 @@ async def test_a_newcomer_fetches_the_start_before_it_deposits(run_factory, give
     await assert_finished(run)
     names = [event["event"] for event in member(run, "carl").events.events]
     assert names.index("fetched") < names.index("arrived") < names.index("joined")
+
+
+async def test_members_that_nobody_reaches_bring_the_start_to_a_hub(run_factory, given, tmp_path):
+    """A newcomer that knows one hub needs no member that listens."""
+    run = await run_factory.create(3, **NO_AUDITS)
+    run.wrap = lambda _member, ports: replace(ports, hubs=("hub",))
+    for name in ("anna", "bob"):
+        await run.add(name, listens=False)
+    member(run, "anna").has_start = True
+    hub = SimulatedHub(run, "hub", tmp_path / "hub")
+    hub.start()
+    for one in run.members:
+        await run.start(one)
+    await run.finish()
+    await hub.stop()
+    await assert_finished(run)
+    assert events_of(run, "bob", "fetched")[0]["round"] == 0
 
 
 async def test_another_start_than_the_one_on_chain_is_refused(run_factory, given):
