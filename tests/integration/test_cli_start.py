@@ -56,7 +56,8 @@ def test_two_processes_train_from_a_folder_that_only_one_of_them_has(bench, base
             code, values = process.end()
             assert code == 0, process.notes()
             assert values["is_finished"] is True
-        assert "fetched round=0" in two.notes()
+        before, _, after = two.notes().partition("fetched round=0")
+        assert "joined" in after and "joined" not in before, "the weights come before the deposit"
         assert "fetched round=0" not in one.notes()
     shown = bench.cli.json(*bench.of_run("run", "show", run=run))
     assert shown["root"] == values["root"]
