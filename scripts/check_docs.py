@@ -31,6 +31,7 @@ GENERATORS = (
     "params_view.py",
     "compute_units.py",
     "results.py",
+    "sizes.py",
 )
 
 

@@ -110,8 +110,9 @@ def _of_run_file(file: RunFile, known: Mapping[str, Any]) -> Values:
         found["config"] = [file.path, *known["config"]]
     if not known["program_id"]:
         found["program_id"] = file.program_id
-    if "data" in known and known["data"] is None:
-        found["data"] = file.data
+    for name, folder in (("data", file.data), ("start", file.start)):
+        if name in known and known[name] is None:
+            found[name] = folder
     return found
 
 

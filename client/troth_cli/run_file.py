@@ -9,6 +9,7 @@ Next: `workflows/create.py`, which makes it; `fallbacks.py`, which takes values 
     program_id = "..."        the program it belongs to
     rpc = ["..."]             RPC nodes of its cluster; none where they hold somebody's access key
     data = "data"             its data set, in a folder beside the file
+    start = "base"            the weights that it starts from, in a folder beside the file
     [model] [data] [demo] ... the settings, in the units of a person
 """
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from troth_coordinator.rules.settings import RunSettings
 
 RUN_TABLE: Final = "run"
-KEYS: Final = ("address", "program_id", "rpc", "data")
+KEYS: Final = ("address", "program_id", "rpc", "data", "start")
 _NOT_BESIDE: Final = ("cli", "command")
 _ABOUT: Final = """\
 # A run of troth. Join it with:  troth join THIS_FILE --key FILE
@@ -40,23 +41,25 @@ _ABOUT: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """A run file as it was read. `data` is an existing folder beside it, or None."""
+    """A run file as it was read. `data` and `start` are existing folders beside it, or None."""
 
     path: Path
     address: str
     program_id: str = ""
     rpc: tuple[str, ...] = ()
     data: Path | None = None
+    start: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a new run, for its file. `data` is relative to the file, or ""."""
+    """The place of a new run, for its file. `data` and `start` are relative to it, or ""."""
 
     address: str
     program_id: str
     rpc: tuple[str, ...] = ()
     data: str = ""
+    start: str = ""
 
 
 def run_file_text(place: Place, settings: "RunSettings") -> str:
@@ -68,6 +71,7 @@ def run_file_text(place: Place, settings: "RunSettings") -> str:
     run: dict[str, object] = {"address": place.address, "program_id": place.program_id}
     run |= {"rpc": list(place.rpc)} if place.rpc else {}
     run |= {"data": place.data} if place.data else {}
+    run |= {"start": place.start} if place.start else {}
     head = {"version": config.pop("version"), RUN_TABLE: run}
     sections = {name: in_units(section) for name, section in (config | values).items()}
     return f"{_ABOUT}\n{tomli_w.dumps(head | sections)}"
@@ -79,9 +83,9 @@ def is_public_url(url: str) -> bool:
     return not (parts.username or parts.password or parts.query or parts.path.strip("/"))
 
 
-def data_beside(file: Path, data: Path) -> str:
-    """Return a data folder as the file may name it: "" unless it lies in the file's own folder."""
-    inside, home = data.resolve(), file.resolve().parent
+def beside(file: Path, folder: Path) -> str:
+    """Return a folder as the file may name it: "" unless it lies in the file's own folder."""
+    inside, home = folder.resolve(), file.resolve().parent
     return inside.relative_to(home).as_posix() if inside.is_relative_to(home) else ""
 
 
@@ -106,9 +110,9 @@ def read_run_file(path: Path) -> RunFile:
         )
     rpc = table.get("rpc", ())
     urls = tuple(rpc_url(str(url)) for url in ([rpc] if isinstance(rpc, str) else rpc))
-    program_id, data = (str(table.get(name, "")) for name in ("program_id", "data"))
-    found = _data_folder(path, data) if data else None
-    return RunFile(path, str(table["address"]), program_id, urls, found)
+    data, start = (_folder(path, name, str(table.get(name, ""))) for name in ("data", "start"))
+    program_id = str(table.get("program_id", ""))
+    return RunFile(path, str(table["address"]), program_id, urls, data, start)
 
 
 def check_run_table(path: Path, values: Mapping[str, object]) -> None:
@@ -147,13 +151,15 @@ def write_run_file(path: Path, text: str) -> None:
     atomic_write(path, [text.encode("ascii")])
 
 
-def _data_folder(path: Path, text: str) -> Path | None:
-    """Return the folder that a file names beside itself, None if it is not there."""
+def _folder(path: Path, key: str, text: str) -> Path | None:
+    """Return the folder that a file names beside itself; None if it names none or it is gone."""
+    if not text:
+        return None
     named = PurePosixPath(text)
     home = path.resolve().parent
     folder = (home / named).resolve()
     if named.is_absolute() or ".." in named.parts or not folder.is_relative_to(home):
-        raise _wrong(path, "a folder beside the file", repr(text), f"{RUN_TABLE}.data")
+        raise _wrong(path, "a folder beside the file", repr(text), f"{RUN_TABLE}.{key}")
     return path.parent / named if folder.is_dir() else None
 
 

@@ -8,7 +8,7 @@ Next: `options.py`, whose `--config` calls this before the other options are rea
     rpc = "http://127.0.0.1:8899"
     [command.run.create]      defaults for the options of one command
     fund = "2"
-    [model] [data] [demo] [schedule] [train] [judge] [network] [chain] [hints]   of the run
+    [model] [start] [data] [demo] [schedule] [train] [judge] [network] [chain] [hints]   of the run
 
 Keys are the options' names with underscores; `run_address` is the argument RUN. Relative paths
 count from the working directory, as they do in flags. Files are laid over each other from left to

@@ -15,6 +15,7 @@ from pathlib import Path
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_client.checkpoint.folder import Weights
 from troth_client.member import Member
 from troth_client.model.device import CPU, Device
 from troth_client.model.genesis import genesis_root
@@ -54,7 +55,8 @@ class SimulatedMember:
     """One participant of the run: keys, parts, events, the task that follows the run.
 
     `device` is the device for training and judging; change it before `start`. One that does not
-    listen announces no endpoint: all its connections are outbound.
+    listen announces no endpoint: all its connections are outbound. One that `has_start` has the
+    given first weights of the run, and others fetch them.
     """
 
     name: str
@@ -65,6 +67,7 @@ class SimulatedMember:
     events: EventList
     device: Device = CPU
     listens: bool = True
+    has_start: bool = False
     parts: Member | None = None
     task: "asyncio.Task[NetworkView] | None" = None
 
@@ -107,12 +110,22 @@ class InProcessRun:
     wrap: Callable[[SimulatedMember, Ports], Ports] = field(default=lambda _member, ports: ports)
     has_blob_folders: bool = False
     held_out: HeldOut | None = None
+    given: Weights | None = None
 
     @classmethod
     async def create(
-        cls, settings: RunSettings, data: Sequences, folder: Path, seed: int = 0, fund: int = SOL
+        cls,
+        settings: RunSettings,
+        data: Sequences,
+        folder: Path,
+        seed: int = 0,
+        given: Weights | None = None,
     ) -> "InProcessRun":
-        """Start a chain, load the shipped program, create and fund a run on it."""
+        """Start a chain, load the shipped program, create and fund a run on it.
+
+        `given` weights are its start, as the config says; a member `has_start` if they lie on its
+        own machine.
+        """
         chain = Chain(ChainConfig(seed=u64(seed)))
         chain.add_program(program_layout().program_id, artifacts.program_image())
         rpc = DirectRpc(chain)
@@ -125,7 +138,7 @@ class InProcessRun:
             run_id=run_id,
             config_hash=settings.config.config_hash(),
             manifest_hash=settings.config.manifest_digest(),
-            genesis_root=genesis_root(bytes(run), settings.config),
+            genesis_root=genesis_root(bytes(run), settings.config, given),
             council=authority.pubkey(),
             params=settings.chain.to_view(),
         )
@@ -141,9 +154,10 @@ class InProcessRun:
             runtime=SteppedRuntime(lambda: None),
             at=at,
             authority=authority,
+            given=given,
         )
         created.runtime = SteppedRuntime(created._advance)
-        await Authority(client, at, authority).create_run(terms, fund)
+        await Authority(client, at, authority).create_run(terms, SOL)
         return created
 
     async def add(
@@ -181,7 +195,8 @@ class InProcessRun:
         view = await self.client.read_run(self.at.run)
         identity = Identity(member.owner.pubkey(), member.session, member.index)
         config, rng = self.settings.config, random.Random(f"{self.seed} {member.name}")
-        resources = Resources(self.data, member.device, random=rng)
+        start = (lambda: self.given or {}) if member.has_start else None
+        resources = Resources(self.data, member.device, start, random=rng)
         try:
             early = early_parts(view, config, identity, genesis, ports)
             load = partial(ports.runtime.compute, assemble, view, config, early, ports, resources)

@@ -84,6 +84,7 @@ MEANINGS = {
     "model.rope_theta": "Base of the rotary embeddings.",
     "model.init_std_nano": "Standard deviation of the first weights.",
     "model.tie_word_embeddings": "Whether input and output embeddings are one tensor.",
+    "start.weights": "`drawn` from the run's address, or `given`: `run create --from` sets it.",
     "data.manifest_hash": "Hash of the data set's manifest; bound at creation.",
     "data.sequence_tokens": "Predictions per sequence.",
     "demo.k": "Coefficients sent per tile of 4096.",

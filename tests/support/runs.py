@@ -13,6 +13,7 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from support.event_fields import number, numbers, text
+from troth_client.checkpoint.folder import Weights
 from troth_client.data.manifest import Manifest
 from troth_client.data.shards import TokenData
 from troth_client.telemetry.events import int_of
@@ -83,20 +84,24 @@ def settings_of(
 
 
 class RunFactory:
-    """Makes runs on one data set and ends them when the test ends."""
+    """Makes runs on one data set and ends them when the test ends; they start from `given`."""
 
     def __init__(self, data: tuple[Path, Manifest], folder: Path) -> None:
         self._data = data
         self._folder = folder
         self.runs: list[InProcessRun] = []
+        self.given: Weights | None = None
 
     async def create(self, rounds: int = 6, *, seed: int = 0, **changes: int) -> InProcessRun:
         """A run without members; `changes` of its settings are those of `settings_of`."""
         folder, manifest = self._data
         settings = settings_of(manifest, rounds, **changes)
+        if self.given is not None:
+            config = settings.config.with_given_start()
+            settings = settings.model_copy(update={"config": config})
         tokens = TokenData(folder, manifest)
         own = self._folder / f"run-{len(self.runs)}"
-        run = await InProcessRun.create(settings, tokens, own, seed=seed)
+        run = await InProcessRun.create(settings, tokens, own, seed=seed, given=self.given)
         self.runs.append(run)
         return run
 

@@ -20,11 +20,25 @@ _LIST = "; ".join(f"{name}, {about}" for name, about in PRESETS.items())
 class InitOptions(Common):
     """Options of `troth run init`."""
 
-    preset: Annotated[str, typer.Option("--preset", metavar="NAME", help=f"One of: {_LIST}.")]
+    preset: Annotated[str, typer.Option("--preset", metavar="NAME", help=f"One of: {_LIST}.")] = (
+        "localnet"
+    )
+    start: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            help="Take the model from the config.json in this folder.",
+            show_default=False,
+        ),
+    ] = None
     out: Annotated[
         Optional[Path],  # noqa: UP045  typer reads it at run time
         typer.Option(
-            "--out", metavar="FILE", help="The new file; else NAME.toml here.", show_default=False
+            "--out",
+            metavar="FILE",
+            help="The new file; else NAME.toml or DIR.toml here.",
+            show_default=False,
         ),
     ] = None
 
@@ -38,20 +52,28 @@ def init(options: InitOptions, output: Output) -> None:
     """Write a config to begin with: TOML with comments, in units like 0.0015 and 0.1 SOL.
 
     Change what you like, prepare data with the same file, and create the run. The file is yours:
-    nothing is overwritten.
+    nothing is overwritten. With --from the model is that of a Llama as transformers saves it, and
+    bounds of the judge that belong to the preset's model are left out.
     """
     from troth_cli.errors import InputError
     from troth_cli.presets import preset_text
     from troth_cli.run_file import write_run_file
+    from troth_cli.workflows.settings_from import text_from
 
     if options.preset not in PRESETS:
         raise InputError(
             " or ".join(PRESETS), repr(options.preset), "Name one of these.", "--preset"
         )
-    out = options.out or Path(f"{options.preset}.toml")
-    write_run_file(out, preset_text(options.preset))
+    start = options.start
+    name = options.preset if start is None else start.resolve().name
+    out = options.out or Path(f"{name}.toml")
+    text = preset_text(options.preset) if start is None else text_from(options.preset, start)
+    write_run_file(out, text)
+    source, begin = ("--stdlib", "") if start is None else ("--text PATH", f" --from {start}")
+    if start is not None and (start / "tokenizer.json").is_file():
+        source += f" --tokenizer {start / 'tokenizer.json'}"
     output.result(
         {"preset": options.preset, "config_file": str(out)},
-        f"Wrote {out}. Next: troth data prepare --stdlib --config {out} --out data, and then"
-        f" troth run create --config {out} --data data --key FILE",
+        f"Wrote {out}. Next: troth data prepare {source} --config {out} --out data, and then"
+        f" troth run create --config {out} --data data --key FILE{begin}",
     )

@@ -37,6 +37,14 @@ class WitnessOptions(AsOwner):
         ),
     ] = None
     data_from: From = field(default_factory=list)
+    start: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--start",
+            metavar="DIR",
+            help="Weights that the run was created from; else they are fetched from others.",
+        ),
+    ] = None
     device: Annotated[
         str,
         typer.Option(
@@ -253,6 +261,7 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         validate_every=settings.hints.validate_every,
         fetches_data=options.data is None,
         data_from=tuple(options.data_from),
+        start=options.start,
         recording=recording(options.log_to, options.metrics),
         priority=PriorityPolicy.parse(
             options.priority_fee,

@@ -57,6 +57,14 @@ class CreateOptions(Networked):
         typer.Option("--name", metavar="TEXT", help="Tells apart runs of the same settings."),
     ] = ""
     settings: Settings = field(default_factory=list)
+    start: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            help="Begin from these weights: config.json and safetensors of a Llama model.",
+        ),
+    ] = None
     push_to: Annotated[
         list[str],
         typer.Option(
@@ -142,11 +150,12 @@ def create(options: CreateOptions, output: Output) -> None:
     for warning in creation.warnings(settings, manifest):
         output.warn(warning)
     out = options.out or Path("run.toml")
+    settings, given = creation.begin_from(settings, options.start, output.note)
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
             output.note("Computing the first weights and their root.")
-            planned = creation.plan(settings, key, council, options.name, options.program)
+            planned = creation.plan(settings, key, council, options.name, options.program, given)
             place = _place(options, out, str(planned.run), str(client.program_id))
             text = run_file_text(place, settings)
             check_run_file(out, text)
@@ -170,10 +179,11 @@ def create(options: CreateOptions, output: Output) -> None:
 
 def _place(options: CreateOptions, out: Path, run: str, program_id: str) -> "Place":
     """Return what the run's file may tell others: no address that may hold an access key."""
-    from troth_cli.run_file import Place, data_beside, is_public_url
+    from troth_cli.run_file import Place, beside, is_public_url
 
     rpc = tuple(filter(is_public_url, options.rpc))
-    return Place(run, program_id, rpc, data_beside(out, options.data))
+    start = "" if options.start is None else beside(out, options.start)
+    return Place(run, program_id, rpc, beside(out, options.data), start)
 
 
 @command(GROUP, "show", OfRun)

@@ -10,6 +10,10 @@ from typing import Final
 PRESETS: Final = {
     "localnet": "the model of the demo, 40 rounds, for a chain on this machine",
     "smoke": "ten rounds of the smallest model",
+    "25m": "25 M parameters on a public cluster",
+    "124m": "124 M parameters, as the smallest GPT-2",
+    "350m": "355 M parameters, for GPUs of 16 GB",
+    "1b": "1.08 B parameters, for GPUs of 40 GB",
 }
 """Names, and what each of them is."""
 

@@ -117,6 +117,8 @@ async def _weights(
     client: CoordinatorClient, view: NetworkView, request: JoinRequest
 ) -> WeightsProbe | ClientError:
     own = (*request.hubs, *request.stores)
+    if request.start is not None and view.run.root_round == 0:
+        return _NOTHING
     try:
         private = request.allow_private
         return await probe_weights(client, view, request.config, own, allow_private=private)

@@ -6,8 +6,9 @@ Never: prints.
 Next: `troth_coordinator.chain.operations.Authority`, which sends the transactions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,6 +17,8 @@ from solders.pubkey import Pubkey
 
 from troth_cli.errors import FundsError, InputError, OtherRunError
 from troth_cli.view.amounts import sol
+from troth_client.checkpoint.folder import Weights
+from troth_client.checkpoint.start import read_start
 from troth_client.data.manifest import Manifest
 from troth_client.model.genesis import genesis_root
 from troth_coordinator.chain import rent
@@ -137,17 +140,42 @@ def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
     return settings.model_copy(update={"config": config.with_manifest(manifest.hash)})
 
 
+def begin_from(
+    settings: RunSettings, folder: Path | None, note: Callable[[str], None]
+) -> tuple[RunSettings, Weights | None]:
+    """Return the settings of a run that starts from the weights of a folder, and the weights.
+
+    Without a folder both are as they were: nobody gave weights. Raises InputError where the
+    settings ask for some, and the errors of `read_start`.
+    """
+    if folder is None:
+        if settings.config.has_given_start:
+            raise InputError(
+                "the folder of the first weights, for start.weights = given",
+                "none",
+                "Name it, or remove the key: then the first weights are drawn.",
+                "--from",
+            )
+        return settings, None
+    start = read_start(folder, settings.config.model)
+    for line in start.notes:
+        note(f"{folder}: {line}.")
+    config = settings.config.with_given_start()
+    return settings.model_copy(update={"config": config}), start.weights
+
+
 def plan(
     settings: RunSettings,
     authority: Keypair,
     council: Pubkey,
     name: str,
     program: Pubkey | None = None,
+    given: Weights | None = None,
 ) -> Plan:
-    """Return the run that these settings make; computes the first weights for its root.
+    """Return the run that these settings make; hashes the first weights for its root.
 
-    `settings` are bound to their data; `program` is the packaged one unless named. About 0.1 s per
-    million parameters.
+    `settings` are bound to their data; `program` is the packaged one unless named. To draw weights
+    takes about 0.1 s per million parameters; those that are `given` are taken as they are.
     """
     chain = settings.chain.model_dump_json().encode("ascii")
     owner = b32(bytes(authority.pubkey()), "authority")
@@ -168,7 +196,7 @@ def plan(
         council=council,
         params=settings.chain.to_view(),
     )
-    root = genesis_root(bytes(run), settings.config)
+    root = genesis_root(bytes(run), settings.config, given)
     return Plan(authority, settings, replace(terms, genesis_root=root), run)
 
 

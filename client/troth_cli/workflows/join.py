@@ -120,6 +120,14 @@ def check(request: JoinRequest) -> tuple[str, int]:
     for store in request.stores:
         check_store(store)
     device_kind(request.device)
+    is_bound = bool(request.config.data.manifest_hash)
+    if request.start is not None and is_bound and not request.config.has_given_start:
+        raise InputError(
+            "--start only for a run that was created from given weights",
+            str(request.start),
+            "Leave the option out: this machine computes the first weights of this run.",
+            "--start",
+        )
     if not request.fetches_data:
         bound = request.config.data.manifest_hash
         load_manifest(request.data, bytes.fromhex(bound) if bound else None)

@@ -173,7 +173,7 @@ async def check_weights(newcomer: Newcomer) -> CheckResult:
     if not isinstance(found, WeightsProbe):
         return refusal(found, can_go_on=True)
     if not found.num_bytes:
-        return CheckResult(Level.OK, "genesis, which this machine computes")
+        return CheckResult(Level.OK, "those of round 0, which this machine has")
     values = {
         "round": found.round,
         "bytes": found.num_bytes,

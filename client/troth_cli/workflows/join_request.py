@@ -55,6 +55,7 @@ class JoinRequest:
     validate_every: int = 0
     fetches_data: bool = False
     data_from: tuple[str, ...] = ()
+    start: Path | None = None
     recording: Recording = field(default_factory=Recording)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     program: Pubkey | None = None

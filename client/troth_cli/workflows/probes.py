@@ -48,7 +48,7 @@ Sleep = Callable[[float], Awaitable[None]]
 class WeightsProbe:
     """The newest checkpoint of a run, and the speed at which one piece of it came.
 
-    `num_bytes` is 0 where the weights are genesis, which everybody computes.
+    `num_bytes` is 0 where the weights are here: everybody computes those that are drawn.
     """
 
     round: int
@@ -106,7 +106,7 @@ async def probe_weights(
     Raises CheckpointGoneError where nobody has the list.
     """
     wanted = newest_state(view.run)
-    if wanted.round == 0:
+    if wanted.round == 0 and not config.has_given_start:
         return WeightsProbe(0, 0, 0.0, 0)
     run = Pubkey(view.run.address)
     members = Members(client, run, WEIGHTS_SECONDS, others, allow_private=allow_private)

@@ -178,4 +178,5 @@ def _settings(
         allow_private=request.allow_private,
         program="" if request.program is None else str(request.program),
         validate_every=request.validate_every,
+        start=request.start,
     )

@@ -15,6 +15,11 @@ from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.parallel import Goal, Source, fetch_each, persist
 
 Take = Callable[[Piece, bytes], None]
+_LATER = "Try again later, or take a newer checkpoint: members serve the newest two."
+_FIRST = (
+    "The run's creator gave the first weights: join after a member that has them, or name the"
+    " folder with --start DIR."
+)
 
 
 async def fetch_list(
@@ -60,7 +65,7 @@ def _goal(round_: int, num_bytes: int) -> Goal:
         what=f"the weights of round {round_}",
         total_bytes=num_bytes,
         gone=CheckpointGoneError,
-        next_step="Try again later, or take a newer checkpoint: members serve the newest two.",
+        next_step=_LATER if round_ else _FIRST,
         event="fetching",
         round=round_,
         fields={"round": round_},

@@ -12,7 +12,7 @@ Next: `exporting.py` writes such files; `troth_cli/workflows/checkpoint_verify.p
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -20,7 +20,7 @@ from typing import Final, Self
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
-from troth_attestation.pieces import FP32_BYTES, Shape
+from troth_attestation.pieces import Float32, Shape
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.checkpoint.folder import Weights
 from troth_client.model.shapes import EMBEDDING, HEAD, trainable_shapes
@@ -31,6 +31,9 @@ MAX_HEADER_BYTES: Final = 16 * 2**20
 """No header is longer: one of 16 MiB describes about 100 000 tensors."""
 MAX_RANK: Final = 8
 METADATA: Final = "__metadata__"
+DTYPE_BYTES: Final[Mapping[str, int]] = {"F32": 4, "F16": 2, "BF16": 2}
+"""The dtypes that fp32 holds exactly, and the bytes of an element."""
+FP32: Final = ("F32",)
 _PREFIX_BYTES: Final = 8
 _NAMED: Final = 3
 
@@ -57,19 +60,23 @@ class WeightsFile:
     facts: Mapping[str, str]
     shapes: Mapping[str, Shape]
     offsets: Mapping[str, int]
+    dtypes: Mapping[str, str]
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Read the header. Raises CheckpointFileError, naming what is wrong."""
+    def open(cls, path: Path, accepted: Collection[str] = FP32) -> Self:
+        """Read the header; tensors have one of the accepted dtypes.
+
+        Raises CheckpointFileError, naming what is wrong.
+        """
         if not path.is_file():
             raise _wrong(path, "a file", "none by that name" if not path.exists() else "no file")
         try:
-            return cls._read(path)
+            return cls._read(path, accepted)
         except OSError as error:
             raise _wrong(path, "a file that can be read", error.strerror) from error
 
     @classmethod
-    def _read(cls, path: Path) -> Self:
+    def _read(cls, path: Path, accepted: Collection[str]) -> Self:
         file_bytes = path.stat().st_size
         with path.open("rb") as stream:
             prefix = stream.read(_PREFIX_BYTES)
@@ -84,12 +91,13 @@ class WeightsFile:
                 raise _wrong(path, f"a header of {size} bytes", f"a file of {file_bytes} bytes")
             fields = _parsed(path, stream.read(size))
         facts = _checked_facts(path, fields.pop(METADATA, {}))
-        entries = {name: _entry(path, name, value) for name, value in fields.items()}
+        entries = {name: _entry(path, name, value, accepted) for name, value in fields.items()}
         begin = _PREFIX_BYTES + size
         _check_layout(path, entries, file_bytes - begin)
         shapes = {name: entry.shape for name, entry in entries.items()}
         offsets = {name: begin + entry.data_offsets[0] for name, entry in entries.items()}
-        return cls(path, facts, shapes, offsets)
+        dtypes = {name: entry.dtype for name, entry in entries.items()}
+        return cls(path, facts, shapes, offsets, dtypes)
 
     def weights(self, config: ModelSection) -> Weights:
         """Return the tensors of this model by canonical name, float32.
@@ -98,14 +106,21 @@ class WeightsFile:
         matrix given once, and if the file got shorter meanwhile.
         """
         names = self._named(config)
-        found: Weights = {}
-        for name, stored in names.items():
-            shape = self.shapes[stored]
-            values = np.fromfile(self.path, "<f4", math.prod(shape), offset=self.offsets[stored])
-            if values.size != math.prod(shape):
-                raise _wrong(self.path, f"all bytes of {stored}", "a file that is cut short")
-            found[name] = values.astype(np.float32, copy=False).reshape(shape)
-        return found
+        return {name: self.tensor(stored) for name, stored in names.items()}
+
+    def tensor(self, name: str) -> Float32:
+        """Return a tensor in fp32, which holds each value exactly.
+
+        Raises CheckpointFileError if the file got shorter meanwhile.
+        """
+        shape, dtype = self.shapes[name], self.dtypes[name]
+        kind = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}[dtype]
+        values = np.fromfile(self.path, kind, math.prod(shape), offset=self.offsets[name])
+        if values.size != math.prod(shape):
+            raise _wrong(self.path, f"all bytes of {shown(name)}", "a file that is cut short")
+        if dtype == "BF16":  # the upper half of an fp32
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        return values.astype(np.float32, copy=False).reshape(shape)
 
     def _named(self, config: ModelSection) -> dict[str, str]:
         """Return canonical name -> name in the file, after the checks against the config."""
@@ -127,7 +142,7 @@ class WeightsFile:
         extra = sorted(self.shapes.keys() - set(names.values()))
         for what, which in (("missing", missing), ("that the model does not have", extra)):
             if which:
-                found = f"{len(which)} {what}: {', '.join(map(_shown, which[:_NAMED]))}"
+                found = f"{len(which)} {what}: {', '.join(map(shown, which[:_NAMED]))}"
                 raise _wrong(self.path, f"the {len(names)} tensors of the model config", found)
         for name, stored in names.items():
             if self.shapes[stored] != expected[name]:
@@ -143,7 +158,7 @@ def _parsed(path: Path, text: bytes) -> dict[str, object]:
         fields = dict(pairs)
         if len(fields) != len(pairs):
             (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-            raise _wrong(path, "each name once in the header", f"{_shown(twice)} twice")
+            raise _wrong(path, "each name once in the header", f"{shown(twice)} twice")
         return fields
 
     try:
@@ -162,17 +177,21 @@ def _checked_facts(path: Path, value: object) -> dict[str, str]:
         raise _wrong(path, f"texts in {METADATA}", error.errors()[0]["msg"]) from error
 
 
-def _entry(path: Path, name: str, value: object) -> _Entry:
+def _entry(path: Path, name: str, value: object, accepted: Collection[str]) -> _Entry:
     try:
         entry = _Entry.model_validate_json(json.dumps(value))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise _wrong(path, f"dtype, shape and data_offsets of {_shown(name)}", where) from error
-    if entry.dtype != "F32":
-        raise _wrong(path, f"{_shown(name)} in F32", _shown(entry.dtype))
+        raise _wrong(path, f"dtype, shape and data_offsets of {shown(name)}", where) from error
+    if entry.dtype not in accepted:
+        raise CheckpointFileError(
+            f"{shown(name)} in {' or '.join(accepted)} in {path}",
+            shown(entry.dtype),
+            "Nothing was loaded: save the weights in one of these first.",
+        )
     if min(entry.shape, default=1) < 1:
-        raise _wrong(path, f"{_shown(name)} of a shape with elements", list(entry.shape))
+        raise _wrong(path, f"{shown(name)} of a shape with elements", list(entry.shape))
     return entry
 
 
@@ -181,17 +200,17 @@ def _check_layout(path: Path, entries: Mapping[str, _Entry], num_bytes: int) -> 
     at = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
         begin, end = entry.data_offsets
-        size = FP32_BYTES * math.prod(entry.shape)
+        size = DTYPE_BYTES[entry.dtype] * math.prod(entry.shape)
         if end - begin != size:
-            raise _wrong(path, f"{size} bytes for {_shown(name)}", f"data_offsets {[begin, end]}")
+            raise _wrong(path, f"{size} bytes for {shown(name)}", f"data_offsets {[begin, end]}")
         if begin != at:
-            raise _wrong(path, f"{_shown(name)} at byte {at}, where the last one ends", begin)
+            raise _wrong(path, f"{shown(name)} at byte {at}, where the last one ends", begin)
         at = end
     if at != num_bytes:
         raise _wrong(path, f"{at} bytes of tensors behind the header", num_bytes)
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Return a stranger's text, short and without control characters for the terminal."""
     return text[:80] if text.isascii() and text.isprintable() else ascii(text[:80])
 

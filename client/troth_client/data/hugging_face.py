@@ -38,9 +38,22 @@ class HuggingFaceSource:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over the fields; pin `revision` to be sure of the content."""
+        """SHA-256 over the fields, and over names and sizes of a folder's files.
+
+        Pin `revision` to be sure of the content of a data set on the hub.
+        """
         fields = [self.name, self.config, self.split, self.column, self.revision]
-        return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
+        root = Path(self.name)
+        files = (
+            [path for path in sorted(root.rglob("*")) if path.is_file()] if self._is_here else []
+        )
+        sizes = [(path.relative_to(root).as_posix(), path.stat().st_size) for path in files]
+        return hashlib.sha256(json.dumps([*fields, *sizes]).encode()).hexdigest()
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether the name is that of a folder: then nobody is asked."""
+        return Path(self.name).exists()
 
     @property
     def num_bytes(self) -> int | None:
@@ -55,7 +68,7 @@ class HuggingFaceSource:
                 "it is not installed",
                 f"Install it with: {install_command('data')}",
             )
-        if not Path(self.name).exists():
+        if not self._is_here:
             from huggingface_hub.constants import ENDPOINT  # noqa: PLC0415  slow to import
 
             require_answer(ENDPOINT)
@@ -79,13 +92,14 @@ class HuggingFaceSource:
 
     def _text(self, row: Mapping[str, object]) -> str:
         text = row.get(self.column)
-        if not isinstance(text, str):
-            raise SourceError(
-                f"text in column {self.column!r} of {self.name}",
-                f"columns {sorted(row)}",
-                "Name the column that holds the text.",
-            )
-        return text
+        if isinstance(text, str):
+            return text
+        is_there = self.column in row
+        raise SourceError(
+            f"text in column {self.column!r} of {self.name}",
+            f"a row with {type(text).__name__} there" if is_there else f"columns {sorted(row)}",
+            "Name the column that holds the text with --hf-column; each row needs one.",
+        )
 
 
 def require_answer(endpoint: str, seconds: float = ANSWER_SECONDS) -> None:

@@ -85,7 +85,16 @@ class FileTokenizer:
                 str(error) if _is_json(raw) else "text that is not JSON",
                 "Name a tokenizer.json, or leave the option out for one token a byte.",
             ) from error
+        # Files for classifiers cut or pad every text to one length.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
+        if not vocabulary:
+            raise SourceError(
+                f"a tokenizer with a vocabulary at {file}",
+                "no token in it",
+                "Name a tokenizer.json that was trained.",
+            )
         names = (end_token,) if end_token is not None else _COMMON_END_TOKENS
         self.end_name = next((name for name in names if name in vocabulary), None)
         """The token that ends a document, None where documents run into each other."""
@@ -111,9 +120,19 @@ class FileTokenizer:
         return [token.content for _, token in sorted(added.items()) if token.special]
 
     def encode(self, piece: Piece) -> Tokens:
-        """Tokens of the piece, no template tokens added; bytes that are no UTF-8 become U+FFFD."""
+        """Tokens of the piece, no template tokens added; bytes that are no UTF-8 become U+FFFD.
+
+        Raises SourceError for text that the vocabulary cannot write.
+        """
         text = piece.text.decode("utf-8", "replace")
-        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        try:
+            ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        except Exception as error:  # the library raises bare Exception for unknown letters
+            raise SourceError(
+                f"a tokenizer that can write all of the text: {self.file}",
+                str(error),
+                "Choose one with an unknown token, or one that falls back to bytes.",
+            ) from error
         if piece.ends_document and self.entry.end_token is not None:
             ids.append(self.entry.end_token)
         return np.array(ids, np.uint32)

@@ -4,9 +4,10 @@
     ├── WeightNamesError     tensors missing or unknown
     ├── WeightShapeError     a tensor of another shape or dtype
     ├── ExportError          a folder that is not an export of troth
+    ├── ModelConfigError     a config.json of a model that runs cannot train
     └── DeviceError          a device that was asked for is not there
 
-Owns: the classes. Next: weights.py, export.py and device.py raise them.
+Owns: the classes. Next: weights.py, export.py, hugging_face.py and device.py raise them.
 """
 
 from troth_client.errors import ClientError
@@ -26,6 +27,10 @@ class WeightShapeError(ModelError):
 
 class ExportError(ModelError):
     """A folder that should hold an exported model does not."""
+
+
+class ModelConfigError(ModelError):
+    """A config.json describes a model that runs cannot train."""
 
 
 class DeviceError(ModelError):

@@ -26,7 +26,7 @@ from troth_client.member import Member
 from troth_client.model.device import Device
 from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
-from troth_client.model.weights import build, weight_views
+from troth_client.model.weights import load_weights, weight_views
 from troth_client.network.chain import Identity, RunChain
 from troth_client.network.fee_funds import FeeFunds
 from troth_client.network.reading import LeanReader, Reader
@@ -97,10 +97,14 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The resources of a member: data, device, threads for hashing, its own random numbers."""
+    """The resources of a member: data, device, threads for hashing, its own random numbers.
+
+    `start` reads the given first weights of a run from this machine's own folder.
+    """
 
     data: Sequences
     device: Device
+    start: Callable[[], Weights] | None = None
     hashers: Executor | None = None
     random: Random = field(default_factory=Random)
 
@@ -151,9 +155,12 @@ def assemble(
     """
     chain, audits = early.chain, early.audits
     stored = ports.store.newest_weights()
-    genesis = initial_weights(view.address, config.model) if stored is None else stored.tensors
-    model = build(config.model, genesis, resources.device.torch)
+    first = _first_weights(view, config, resources) if stored is None else stored.tensors
+    model = Llama(config.model).to(resources.device.torch)  # zeros
+    if first is not None:
+        load_weights(model, first)
     state = _round_state(view, config, model, ports, resources)
+    state.has_weights = first is not None
     ports.transport.use_stores((*config.network.stores, *ports.stores), signs=True)
     relays = tuple(dict.fromkeys((*config.network.holders, *ports.hubs, *ports.stores)))
     submissions = Submissions(chain, state, ports.transport, resources.random, relays)
@@ -173,6 +180,13 @@ def assemble(
     ports.store.room.add(partial(_drop_blobs, member.submissions, ports.store))
     ports.store.room.add(ports.store.drop_old_weights)
     return member
+
+
+def _first_weights(view: RunView, config: RunConfig, resources: Resources) -> Weights | None:
+    """Return w_0; None if the run's creator gave it, and it is not on this machine."""
+    if not config.has_given_start:
+        return initial_weights(view.address, config.model)
+    return None if resources.start is None else resources.start()
 
 
 def joined(member: Member, index: ParticipantIndex) -> Member:
@@ -267,6 +281,8 @@ def _honest_work(
 def _resume(member: Member, view: RunView, stored: WeightState | None) -> None:
     """Take up the stored weights, the residual and the served payloads; check a new start."""
     state = member.state
+    if not state.has_weights:
+        return
     if stored is None:
         _check_genesis(state, view)
         state.save_weights()
@@ -307,5 +323,6 @@ def _check_genesis(state: RoundState, view: RunView) -> None:
         raise ConfigMismatchError(
             f"genesis root {view.genesis_root.hex()}, which the run has on chain",
             found.hex(),
-            "The run was created with other software or other weights; check the troth version.",
+            "The run was created with other software or other weights; check the troth version, and"
+            " the folder of the start weights if you named one.",
         )

@@ -36,7 +36,9 @@ class Checkpoints:
     def is_due(self, view: NetworkView) -> bool:
         """Tell whether the newest checkpoint is not here, and its weights are on disk."""
         wanted, state = newest_state(view.run), self._member.state
-        if wanted.round == 0 or (wanted.round, wanted.root) == self._tried:
+        if wanted.round == 0 and not state.config.has_given_start:
+            return False  # everybody computes it
+        if (wanted.round, wanted.root) == self._tried:
             return False
         return self._newest(view) is None and wanted.round in state.store.weight_rounds()
 
@@ -64,7 +66,8 @@ class Checkpoints:
         state.events.emit(
             "checkpoint_made", round=wanted.round, root=wanted.root.hex(), seconds=took
         )
-        await self._announce(wanted, folder)
+        if wanted.round > 0:  # the program has no account for the first weights
+            await self._announce(wanted, folder)
 
     def is_offer_due(self, view: NetworkView) -> bool:
         """Tell whether the newest checkpoint is here and a relay may lack some of it.

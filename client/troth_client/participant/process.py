@@ -12,6 +12,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import torch
@@ -19,6 +20,8 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from threadpoolctl import threadpool_limits
 
+from troth_client.checkpoint.folder import Weights
+from troth_client.checkpoint.start import read_start
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
 from troth_client.member import Member
@@ -71,6 +74,7 @@ from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.rpc import Rpc
 from troth_coordinator.chain.sharing import SharingRpc
 from troth_coordinator.chain.subscription import RunPushes, websocket_url
+from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.view import RunView
 
@@ -174,7 +178,7 @@ async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) ->
     """Return the member at work under its index; a newcomer fetches and replays, then deposits."""
     chain, endpoint = member.chain, member.submissions.transport.endpoint
     view = await _patiently(settings, partial(owner.client.read_run, owner.at.run))
-    is_late = chain.index == OUTSIDE and view.round > 0
+    is_late = chain.index == OUTSIDE and (view.round > 0 or not member.state.has_weights)
     if is_late:
         await _interruptible(member, Supervisor(member).arrive)
     joining = partial(join, owner, settings, chain.identity.session, endpoint)
@@ -213,8 +217,15 @@ def _load(
     """Read data and weights; slow, for a thread."""
     device = choose_device(settings.device)
     ports.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
-    resources = Resources(_open_data(settings), device, hashers, random.Random(settings.owner))
+    data, rng, start = _open_data(settings), random.Random(settings.owner), None
+    if settings.start is not None:
+        start = partial(_read_start, settings.start, settings.config)
+    resources = Resources(data, device, start, hashers, rng)
     return assemble(run, settings.config, early, ports, resources)
+
+
+def _read_start(folder: Path, config: RunConfig) -> Weights:
+    return read_start(folder, config.model).weights
 
 
 @contextlib.contextmanager

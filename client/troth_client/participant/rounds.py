@@ -40,14 +40,20 @@ RPC node that lags shows a time before we joined."""
 
 
 async def begin(member: Member) -> None:
-    """Start from what is on disk, once the RPC node answers."""
+    """Start from what is on disk, once the RPC node answers.
+
+    A run's given start that is not there comes from others; raises what `Restore.newest` raises.
+    """
     num_failures = 0
     while True:
         try:
             view = await member.chain.look()
             # Before anything is applied: files that open audits need must not be dropped.
             await member.audits.tracker.refresh(view)
-            await start_from_disk(member.chain, member.state, view)
+            if member.state.has_weights:
+                await start_from_disk(member.chain, member.state, view)
+            else:
+                await member.replay.restore.newest(view)
         except RPC_FAILURES as error:
             num_failures += 1
             await endure(member, error, num_failures)

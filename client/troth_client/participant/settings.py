@@ -22,6 +22,8 @@ class ParticipantSettings:
     address that we listen on. Host "" listens nowhere: every connection is outbound, and the
     participant announces no endpoint. Port 0 is any free port at join, and the announced port
     later.
+    `start` is a folder with the weights from which the run starts; without, a run that was created
+    from given weights gets them from others.
     `state` is the folder of this participant. `session_lamports` are moved to the session key at
     join, to pay for its transactions; one process moves up to `refill_lamports` more later.
     `stake_lamports` is the deposit at join, 0 for the least one. Where a fine takes the stake below
@@ -57,3 +59,4 @@ class ParticipantSettings:
     allow_private: bool = False
     program: str = ""
     validate_every: int = 0
+    start: Path | None = None

@@ -42,7 +42,8 @@ class Sequences(Protocol):
 class RoundState:
     """The state that rounds build on: weights, residual, store, data.
 
-    `stop` is set when the participant is asked to leave.
+    `has_weights` is false until a run's given start was fetched. `stop` is set when the participant
+    is asked to leave.
     """
 
     config: RunConfig
@@ -55,6 +56,7 @@ class RoundState:
     retention: Retention
     runtime: Runtime
     events: EventSink
+    has_weights: bool = True
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property

@@ -118,9 +118,9 @@ class Restore:
         return round_state(view.run, account)
 
     async def _checkpoint(self, wanted: CommittedState) -> Loaded:
-        """Return a checkpoint, checked: ours, genesis, or that of others."""
+        """Return a checkpoint, checked: ours, genesis that is drawn, or that of others."""
         state = self.state
-        if wanted.round == 0:
+        if wanted.round == 0 and not state.config.has_given_start:
             weights = initial_weights(wanted.run, state.config.model)
             return weights, await self._checked(weights, wanted)
         folder = state.states.checkpoint(wanted.round)

@@ -60,6 +60,7 @@ def take_up(
     }
     round_ = RoundIndex(pieces.state.round)
     state.replica.restore(tensors, round_, pieces.state.cursor, pieces)
+    state.has_weights = True
     if round_ == view.run.restart_round:
         # Only the state that a restart loaded ever becomes canonical at that round.
         state.replica.restart_round = view.run.restart_round

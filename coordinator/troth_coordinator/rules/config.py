@@ -89,6 +89,15 @@ class ModelSection(FrozenModel):
         return self
 
 
+class StartSection(FrozenModel):
+    """The first weights: drawn from the run's address, or given by its creator.
+
+    Everybody computes drawn weights. Given ones are fetched under the genesis root on chain.
+    """
+
+    weights: Literal["drawn", "given"] = "drawn"
+
+
 class DataSection(FrozenModel):
     """Which sequences are trained on; `manifest_hash` is empty until the data is prepared."""
 
@@ -235,6 +244,7 @@ class RunConfig(FrozenModel):
 
     version: Literal[3] = 3
     model: ModelSection = ModelSection()
+    start: StartSection = StartSection()
     data: DataSection = DataSection()
     demo: DemoSection = DemoSection()
     schedule: ScheduleSection = ScheduleSection()
@@ -273,6 +283,15 @@ class RunConfig(FrozenModel):
                 "prepare the data (troth data prepare) and bind its manifest hash",
             )
         return Digest(bytes.fromhex(self.data.manifest_hash))
+
+    @property
+    def has_given_start(self) -> bool:
+        """Whether the first weights come from the creator, so that not everybody computes them."""
+        return self.start.weights == "given"
+
+    def with_given_start(self) -> Self:
+        """Return the same configuration for first weights that its creator gives."""
+        return self.model_copy(update={"start": StartSection(weights="given")})
 
     def with_manifest(self, manifest_hash: bytes) -> Self:
         """Return the same configuration bound to the data manifest with this 32-byte hash."""

@@ -1,5 +1,6 @@
 """`troth data prepare` from small texts."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,20 @@ def test_an_end_token_or_a_tokenizer_alone_is_named(cli, tmp_path, texts):
     gone = cli.refused(*words, "--tokenizer", tmp_path / "none.json")
     assert gone["found"] == "no such file or directory"
     assert "--tokenizer" in gone["next_step"]
+
+
+def test_a_subset_of_a_hugging_face_set_with_its_split_and_column(cli, tmp_path):
+    folder = tmp_path / "set"
+    folder.mkdir()
+    rows = [json.dumps({"satz": f"Satz Nummer {number} " * 9}) for number in range(60)]
+    (folder / "a.jsonl").write_text("\n".join(rows) + "\n")
+    (folder / "b.jsonl").write_text('{"text": "not this one"}\n')
+    german = "{config_name: de, data_files: [{split: test, path: a.jsonl}]}"
+    subsets = f"- {german}\n- {{config_name: en, data_files: b.jsonl}}"
+    (folder / "README.md").write_text(f"---\nconfigs:\n{subsets}\n---\n")
+    words = ("data", "prepare", "--hf", folder, "--sequence-tokens", 32, "--out", tmp_path / "out")
+    chosen = ("--hf-config", "de", "--hf-split", "test", "--hf-column", "satz")
+    assert cli.json(*words, *chosen)["num_sequences"] > 200
+    error = cli.refused(*words[:-1], tmp_path / "other", *chosen[:-1], "text")
+    assert error["kind"] == "SourceError"
+    assert "columns ['satz']" in error["found"]

@@ -8,7 +8,7 @@ from support.moved_program import ELSEWHERE, OURS
 from troth_cli.errors import OutputFileError
 from troth_cli.run_file import (
     Place,
-    data_beside,
+    beside,
     is_public_url,
     read_run_file,
     run_file_text,
@@ -144,6 +144,7 @@ def test_the_packaged_program_needs_no_consent_and_a_look_none_either(cli, write
         (['state = "elsewhere"'], "", "run.state"),
         (["rpc = [1]"], "", "run.rpc"),
         (["data = 7"], "", "run.data"),
+        (["start = 7"], "", "run.start"),
         ([], '[cli]\nkey = "id.json"', "cli"),
         ([], "[command.join]\nyes = true", "command"),
     ],
@@ -157,12 +158,13 @@ def test_the_file_may_say_nothing_else(cli, write, words, lines, rest, where):
     assert error["subject"] == f"{file}: {where}"
 
 
+@pytest.mark.parametrize("key", ["data", "start"])
 @pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "set/../data", "link"])
-def test_the_file_names_no_folder_but_one_beside_it(cli, write, folder):
+def test_the_file_names_no_folder_but_one_beside_it(cli, write, folder, key):
     """Threat T126: the file of a run names a folder of the user's."""
-    file = write(f'address = "{RUN}"', f'data = "{folder}"')
+    file = write(f'address = "{RUN}"', f'{key} = "{folder}"')
     (file.parent / "link").symlink_to("/")
-    assert cli.refused("status", file)["subject"] == f"{file}: run.data"
+    assert cli.refused("status", file)["subject"] == f"{file}: run.{key}"
 
 
 @pytest.mark.parametrize("text", ["", "run = 7\n", "[run]\nrpc = 'l'\n", "[schedule]\nlr = 0.1\n"])
@@ -192,9 +194,9 @@ def test_an_address_with_an_access_key_is_not_handed_out(url, is_shown):
     assert is_public_url(url) is is_shown
 
 
-def test_only_data_beside_the_file_are_named(tmp_path):
-    assert data_beside(tmp_path / "run.toml", tmp_path / "sets" / "data") == "sets/data"
-    assert data_beside(tmp_path / "here" / "run.toml", tmp_path / "data") == ""
+def test_only_beside_the_file_are_named(tmp_path):
+    assert beside(tmp_path / "run.toml", tmp_path / "sets" / "data") == "sets/data"
+    assert beside(tmp_path / "here" / "run.toml", tmp_path / "data") == ""
 
 
 def test_another_file_is_not_overwritten(tmp_path):

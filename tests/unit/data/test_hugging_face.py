@@ -3,32 +3,66 @@
 import socket
 import sys
 import threading
+from itertools import islice
 
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from troth_client.data.errors import DatasetsMissingError, SourceError
 from troth_client.data.hugging_face import HuggingFaceSource, require_answer
 from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.shards import TokenData
 from troth_client.data.tokens import ByteTokenizer
 
 OPTIONS = PrepareOptions(sequence_tokens=31, shard_tokens=2048, validation_ppm=100_000)
-PACKAGE = """
-def load_dataset(name, config, split, revision, streaming):
-    if split != "train":
-        raise ValueError(f"Unknown split {split!r}")
-    assert (config, revision, streaming) == (None, "r1", True)
-    return ({"text": f"row {number} " * 30, "id": number} for number in range(100))
+TWO_SETS = """\
+---
+configs:
+- config_name: en
+  data_files: en.parquet
+- config_name: de
+  data_files:
+  - {split: train, path: de.parquet}
+  - {split: test, path: de-test.parquet}
+---
 """
 
 
+def texts(number, word="row"):
+    return [f"{word} {at} " * 30 for at in range(number)]
+
+
+def write(path, rows, column="text"):
+    """A parquet file of several row groups, as the hub has them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    numbers = list(range(len(rows)))
+    pq.write_table(pa.table({"id": numbers, column: rows}), path, row_group_size=10)
+    return path
+
+
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A stand-in for the extra, which the tests do not install; returns a local data set."""
-    (tmp_path / "datasets.py").write_text(PACKAGE)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "datasets", raising=False)
-    yield str(tmp_path)
-    sys.modules.pop("datasets", None)
+def folder(tmp_path):
+    """A data set of two files, in a folder as `datasets` finds them."""
+    first, second = texts(60), texts(40, "more")
+    write(tmp_path / "set" / "data" / "train-00000-of-00002.parquet", first)
+    write(tmp_path / "set" / "data" / "train-00001-of-00002.parquet", second)
+    return tmp_path / "set"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """The place in which the library would keep copies."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def refused(source, out):
+    with pytest.raises(SourceError) as caught:
+        prepare(out, source, ByteTokenizer(), OPTIONS)
+    assert not (out / "manifest.json").exists()
+    return str(caught.value)
 
 
 def test_without_the_package_the_error_says_what_to_install(tmp_path, monkeypatch):
@@ -37,20 +71,101 @@ def test_without_the_package_the_error_says_what_to_install(tmp_path, monkeypatc
         prepare(tmp_path / "out", HuggingFaceSource("a/b"), ByteTokenizer(), OPTIONS)
 
 
-def test_a_data_set_is_streamed_row_by_row(tmp_path, package):
-    source = HuggingFaceSource(package, revision="r1")
-    manifest = prepare(tmp_path / "out", source, ByteTokenizer(), OPTIONS)
-    assert manifest.num_sequences > 500
-    bad = HuggingFaceSource(package, revision="r1", column="body")
-    with pytest.raises(SourceError, match=r"'body'.*\['id', 'text'\]"):
-        prepare(tmp_path / "other", bad, ByteTokenizer(), OPTIONS)
+def test_rows_become_documents_and_nothing_is_copied(tmp_path, folder, cache):
+    manifest = prepare(tmp_path / "out", HuggingFaceSource(str(folder)), ByteTokenizer(), OPTIONS)
+    with TokenData(tmp_path / "out", manifest) as train:
+        first = bytes(train.sequences([0])[0].astype("u1"))
+    assert texts(1)[0].encode().startswith(first)
+    num_tokens = (manifest.num_sequences + manifest.num_validation_sequences) * 32
+    total = sum(len(text) + 1 for text in [*texts(60), *texts(40, "more")])
+    assert total - 64 < num_tokens <= total, "all rows of both files, less two unfinished sequences"
+    assert not list(cache.rglob("*.arrow"))
 
 
-def test_what_the_library_refuses_is_named(tmp_path, package):
-    source = HuggingFaceSource(package, split="tests", revision="r1")
-    with pytest.raises(SourceError, match=r"Unknown split 'tests'.*--hf-split"):
-        prepare(tmp_path / "out", source, ByteTokenizer(), OPTIONS)
-    assert not (tmp_path / "out" / "manifest.json").exists()
+def test_only_the_rows_that_are_asked_for_are_read(folder):
+    """A file behind the first rows may be damaged: streaming has not come so far."""
+    second = folder / "data" / "train-00001-of-00002.parquet"
+    whole = second.read_bytes()
+    second.write_bytes(b"PAR1" + bytes(len(whole) - 8) + b"PAR1")
+    pieces = HuggingFaceSource(str(folder)).pieces()
+    assert [one.text for one in islice(pieces, 60)] == [text.encode() for text in texts(60)]
+    with pytest.raises(SourceError, match=str(folder)):
+        next(pieces)
+
+
+def test_a_killed_preparation_goes_on_and_gives_the_same_bytes(tmp_path, folder):
+    source = HuggingFaceSource(str(folder))
+    whole = prepare(tmp_path / "whole", source, ByteTokenizer(), OPTIONS)
+
+    class Killed(ByteTokenizer):
+        """It ends the process, so to say, in the middle of the second file."""
+
+        left = 80
+
+        def encode(self, piece):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            return super().encode(piece)
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(tmp_path / "again", source, Killed(), OPTIONS)
+    shards = list((tmp_path / "again.partial").glob("train-*.bin"))
+    written = {path: path.stat().st_mtime_ns for path in shards}
+    assert written
+    assert prepare(tmp_path / "again", source, ByteTokenizer(), OPTIONS).hash == whole.hash
+    kept = {tmp_path / "again" / path.name: time for path, time in written.items()}
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept, "whole shards stay"
+
+
+def test_a_folder_that_changed_meanwhile_begins_anew(tmp_path, folder):
+    source = HuggingFaceSource(str(folder))
+    before = source.fingerprint
+    write(folder / "data" / "train-00001-of-00002.parquet", texts(50, "more"))
+    assert source.fingerprint != before
+    assert HuggingFaceSource("a/b").fingerprint == HuggingFaceSource("a/b").fingerprint
+
+
+def test_a_subset_a_split_and_a_column_are_chosen(tmp_path):
+    write(tmp_path / "en.parquet", ["english"] * 3)
+    write(tmp_path / "de.parquet", ["deutsch"] * 3, "satz")
+    write(tmp_path / "de-test.parquet", ["probe"] * 2, "satz")
+    (tmp_path / "README.md").write_text(TWO_SETS)
+    german = HuggingFaceSource(str(tmp_path), "de", "test", "satz")
+    assert [one.text for one in german.pieces()] == [b"probe"] * 2
+    assert all(one.ends_document for one in german.pieces())
+
+
+def test_json_lines_are_read_as_well(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+    assert [one.text for one in HuggingFaceSource(str(tmp_path)).pieces()] == [b"one", b"two"]
+
+
+def test_what_the_library_refuses_is_named(tmp_path, folder):
+    text = refused(HuggingFaceSource(str(folder), split="tests"), tmp_path / "out")
+    assert "Bad split: tests" in text
+    assert "--hf-split" in text
+    text = refused(HuggingFaceSource(str(folder), "fr"), tmp_path / "out")
+    assert "'fr' not found" in text
+    text = refused(HuggingFaceSource(str(folder), column="body"), tmp_path / "out")
+    assert "columns ['id', 'text']. Name the column that holds the text with --hf-column" in text
+
+
+def test_files_that_are_none_rows_without_text_and_empty_folders_are_named(tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "doesn't contain any data files" in refused(
+        HuggingFaceSource(str(empty)), tmp_path / "o"
+    )
+    file = write(tmp_path / "cut" / "train.parquet", texts(3))
+    file.write_bytes(file.read_bytes()[:-10])
+    assert "ArrowInvalid" in refused(HuggingFaceSource(str(file.parent)), tmp_path / "o")
+    file = write(tmp_path / "null" / "train.parquet", ["a", None])
+    text = refused(HuggingFaceSource(str(file.parent)), tmp_path / "o")
+    assert "a row with NoneType there" in text
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "lines" / "train.jsonl").write_text('{"text": "one"}\n{broken\n')
+    assert "lines" in refused(HuggingFaceSource(str(tmp_path / "lines")), tmp_path / "o")
 
 
 def test_a_hub_that_refuses_or_stays_silent_is_named_soon():

@@ -14,7 +14,14 @@ from troth_coordinator.rules.params import ChainParams
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 # Trainable parameters by hand: embedding (twice unless tied), layers, final norm.
-NUM_PARAMETERS = {"localnet": 656_256, "smoke": 57_536, "small": 52_179_456}
+NUM_PARAMETERS = {
+    "localnet": 656_256,
+    "smoke": 57_536,
+    "25m": 25_172_352,
+    "124m": 123_587_328,
+    "350m": 355_124_224,
+    "1b": 1_076_168_704,
+}
 
 
 def num_parameters(model):
