@@ -1,4 +1,4 @@
-"""Who ends a phase in which everybody has acted, when no act has carried the transition."""
+"""A phase in which everybody has acted ends at once, though no act has carried the transition."""
 
 from functools import partial
 

@@ -1,8 +1,5 @@
 """`troth bench`: the method's parts on this machine, beside what others do.
 
-sizes.py    shapes of models, and whether one fits
-clock.py    several ways in turns, medians
-parts.py    the parts of one model, and what each is compared with
-reduce.py   dense all-reduce between two processes
-table.py    the numbers as a table and as a picture
+Next: `parts.py` measures; `clock.py` times, `sizes.py` has the shapes, `reduce.py` the all-reduce
+of two processes, and `table.py` makes a table and a picture of the numbers.
 """

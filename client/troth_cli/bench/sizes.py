@@ -43,7 +43,7 @@ class Size:
 
     @property
     def num_bytes(self) -> int:
-        """What a measurement of this size takes, roughly."""
+        """The memory of a measurement of this size, roughly."""
         return COPIES * 4 * self.num_parameters
 
 

@@ -15,7 +15,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Work = Collection[asyncio.Future[T]]
-"""What is under way beside the waiting."""
+"""Futures that are under way beside the waiting."""
 
 
 class Runtime(Protocol):
