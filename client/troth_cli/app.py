@@ -31,6 +31,7 @@ _MODULES: Final = {
     "plot": "plot",
     "doctor": "doctor",
     "calibrate": "calibrate",
+    "profile": "profile",
     "localnet": "localnet",
     "data": "data",
     "keys": "keys",
