@@ -267,22 +267,22 @@ def _check(options: ProfileOptions) -> None:
 
 
 def _check_folder(folder: Path) -> None:
-    """Make the folder for the results, and import what draws them, before hours of work."""
-    import os
+    """Make the folder for the results, and import what draws them, before all the work."""
+    import tempfile
 
     import matplotlib  # noqa: F401  a missing package is better known now
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        is_writable = os.access(folder, os.W_OK | os.X_OK)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise OutputFileError(
-            "a folder that can be made", str(error.strerror).lower(), "Name another.", str(folder)
+            "a folder that can be written",
+            str(error.strerror).lower(),
+            "Name another folder.",
+            str(folder),
         ) from error
-    if not is_writable:
-        raise OutputFileError(
-            "a folder that can be written", "no right to write", "Name another.", str(folder)
-        )
 
 
 def _chosen(given: Sequence[str], known: tuple[str, ...], option: str) -> tuple[str, ...]:
@@ -318,14 +318,15 @@ def _machine() -> dict[str, Json]:
 
     import torch
 
-    control = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+    from troth_simulation.profile.cell import CONGESTION_CONTROL, QUEUE_MILLISECONDS
+
     return {
         "processor": torch.backends.cpu.get_cpu_capability(),
         "architecture": platform.machine(),
         "cores": os.cpu_count() or 1,
         "torch": torch.__version__,
         "kernel": platform.release(),
-        "congestion_control": control.read_text().strip() if control.exists() else "",
+        "cables": f"{CONGESTION_CONTROL}, a queue of {QUEUE_MILLISECONDS} ms at each end",
         "load_before": _load(),
     }
 

@@ -59,7 +59,8 @@ class Namespaces:
 
     `bits_per_second` bounds each cable in each direction. The network is 10.`subnet`.0.0/24: choose
     one that this machine does not use. A packet that would wait longer than `queue_milliseconds` at
-    the end of a cable is dropped.
+    the end of a cable is dropped. Members use the machine's own way of congestion control, unless
+    another one of the kernel's is named.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Namespaces:
         *,
         subnet: int = 231,
         queue_milliseconds: int = _QUEUE_MILLISECONDS,
+        congestion_control: str = "",
     ) -> None:
         if not 1 <= num_members <= 200 or bits_per_second < 8_000:
             raise ValueError(
@@ -78,6 +80,7 @@ class Namespaces:
         self._num_members = num_members
         self._rate = bits_per_second
         self._queue = queue_milliseconds
+        self._control = congestion_control
         self._net = f"10.{subnet}.0"
         # Names of links have at most 15 letters; the pid keeps two harnesses apart.
         self._prefix = f"tf{os.getpid()}"
@@ -133,6 +136,10 @@ class Namespaces:
             _ip("-n", name, "addr", "add", f"{self.address(member)}/24", "dev", inside)
             _ip("-n", name, "link", "set", inside, "up")
             _ip("-n", name, "link", "set", "lo", "up")
+            if self._control:
+                # A namespace may not set this for itself, but its routes may carry it.
+                route = (f"{self._net}.0/24", "dev", inside, "src", self.address(member))
+                _ip("-n", name, "route", "change", *route, "congctl", self._control)
             self._bound(outside)
             self._bound(inside, name)
 
