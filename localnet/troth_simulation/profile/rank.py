@@ -47,7 +47,7 @@ _NUM_POINTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class RankSetup:
-    """What a rank needs to know. `num_units` 0: train the whole schedule and report losses.
+    """The orders of one rank. `num_units` 0: train the whole schedule and report losses.
 
     A unit is `unit_steps` steps, whose time is taken together.
     """
@@ -74,7 +74,7 @@ class RankSetup:
 
 @dataclass(frozen=True, slots=True)
 class RankReport:
-    """What a rank found: seconds of each unit and bytes of all of them, or losses by step.
+    """The findings of one rank: seconds of each unit and bytes of all of them, or losses by step.
 
     `weights` is a hash of the last weights, "" where ranks do not hold the same ones.
     """

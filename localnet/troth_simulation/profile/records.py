@@ -1,4 +1,4 @@
-"""What is asked of a profile and what it found, and how loss against time is put together.
+"""The plan and the findings of a profile, and how loss against time is put together.
 
 Owns: the records, and the composition of two measurements: loss by step, and seconds by step.
 Never: imports torch, or measures. A composed number stays apart from a measured one.
@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What every method trains on: model, data, tokens, schedule; the same for all of them.
+    """The training that every method does: model, data, tokens, schedule; the same for all of them.
 
     `adamw_lr` is the peak rate of the three methods that use AdamW; DeMo takes that of the config.
     `inner_steps`: local steps of DiLoCo between two exchanges.
@@ -40,7 +40,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure: methods by name, rates in Mbit/s, and the least steps of a measurement."""
+    """The measurements to make: methods by name, rates in Mbit/s, and the least steps of a measurement."""
 
     methods: tuple[str, ...]
     mbits: tuple[int, ...]

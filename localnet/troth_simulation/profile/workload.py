@@ -33,7 +33,7 @@ WEIGHT_DECAY = 0.1
 
 
 class Material:
-    """What one rank trains on. A context manager; leaving it closes the data."""
+    """Everything that one rank trains on. A context manager; leaving it closes the data."""
 
     def __init__(self, workload: Workload, rank: int) -> None:
         self.workload = workload
