@@ -32,6 +32,7 @@ _MODULES: Final = {
     "doctor": "doctor",
     "bench": "bench",
     "calibrate": "calibrate",
+    "profile": "profile",
     "localnet": "localnet",
     "data": "data",
     "keys": "keys",

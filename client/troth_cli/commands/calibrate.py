@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.errors import InputError
 from troth_cli.options import Common, Settings, command
 from troth_cli.view.output import Facts, Grid, Output
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from troth_coordinator.rules.config import JudgeSection, RunConfig
     from troth_coordinator.rules.settings import RunSettings
 
-_STDLIB_BYTES = 2_000_000
 _LEAST_ROUNDS = 10
 """In some rounds precisions lie ten times as far apart as in others: fewer may have met none."""
 _COLUMNS = (
@@ -147,30 +145,15 @@ def _sketch_factor(groups: "Sequence[Group]") -> int | None:
 
 @contextlib.contextmanager
 def _data(options: CalibrateOptions, config: "RunConfig") -> Iterator["TokenData"]:
-    import tempfile
-
+    from troth_cli.workflows.sample_data import data_folder
     from troth_client.data.manifest import load_manifest
-    from troth_client.data.prepare import PrepareOptions, prepare
     from troth_client.data.shards import TokenData
-    from troth_client.data.sources import stdlib_source
-    from troth_client.data.tokens import ByteTokenizer
 
-    wanted = config.data.sequence_tokens
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.data or Path(temporary)
-        if options.data is None:
-            shape = PrepareOptions(sequence_tokens=wanted, limit_bytes=_STDLIB_BYTES)
-            prepare(folder, stdlib_source(), ByteTokenizer(), shape)
-        manifest = load_manifest(folder)
-        if manifest.sequence_tokens != wanted:
-            raise InputError(
-                f"sequences of {wanted} tokens, as the run's settings say",
-                f"{manifest.sequence_tokens}",
-                "Prepare the data with the same --config.",
-                "--data",
-            )
-        with TokenData(folder, manifest) as data:
-            yield data
+    with (
+        data_folder(options.data, config) as folder,
+        TokenData(folder, load_manifest(folder)) as data,
+    ):
+        yield data
 
 
 def _row(group: "Group") -> dict[str, object]:

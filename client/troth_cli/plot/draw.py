@@ -54,7 +54,7 @@ DASHES: Final = ("-", "--", "-.", ":")
 
 def svg_of(data: PlotData, palette: Palette = PAPER) -> str:
     """Return the picture as one `svg` element, with a title and a description."""
-    with matplotlib.rc_context(_style(palette.ink)), warnings.catch_warnings():
+    with matplotlib.rc_context(style(palette.ink)), warnings.catch_warnings():
         # A name may hold letters that the font for measuring lacks; a browser has another font.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = Figure(figsize=(10, 7), layout="constrained")
@@ -63,23 +63,26 @@ def svg_of(data: PlotData, palette: Palette = PAPER) -> str:
             axes.patch.set_alpha(0)
             draw(axes, data)
             _finish(axes, data)
-        out = io.StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(out, format="svg", metadata=nothing)
-    return _described(out.getvalue(), data, palette)
+        return svg_text(figure, title_of(data), " ".join(sentences(data)), palette)
 
 
-def _style(ink: str) -> dict[Any, Any]:
+def style(ink: str) -> dict[Any, Any]:
+    """Return matplotlib's settings for a picture in this ink."""
     names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
     return {**STYLE, **dict.fromkeys(names, ink)}
 
 
-def _described(svg: str, data: PlotData, palette: Palette) -> str:
-    """Cut the document type away, which names an address, and add title and description."""
-    body = svg[svg.index("<svg ") :]
-    head, _, rest = body.partition(">")
-    words = f"<title>{escape(title_of(data))}</title>"
-    words += f"<desc>{escape(' '.join(sentences(data)))}</desc>"
+def svg_text(figure: Figure, title: str, description: str, palette: Palette = PAPER) -> str:
+    """Return a figure as one `svg` element; the document type, which names an address, is left out.
+
+    Title and description are for screen readers.
+    """
+    out = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(out, format="svg", metadata=nothing)
+    svg = out.getvalue()
+    head, _, rest = svg[svg.index("<svg ") :].partition(">")
+    words = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
     text = f'{head} role="img">\n {words}{rest}'
     return text if palette.paper else text.replace(palette.ink, "currentColor")
 

@@ -25,7 +25,7 @@ ConfigT = TypeVar("ConfigT")
 _FOLDER: Final = Path("/run/netns")
 _CLONE_NEWNET: Final = 0x40000000
 _MIN_BURST_BYTES: Final = 16_000
-_LATENCY: Final = "400ms"
+_QUEUE_MILLISECONDS: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,20 @@ class Namespaces:
     """A bridge with so many namespaces on it. A context manager; leaving it removes them all.
 
     `bits_per_second` bounds each cable in each direction. The network is 10.`subnet`.0.0/24: choose
-    one that this machine does not use.
+    one that this machine does not use. A packet that would wait longer than `queue_milliseconds` at
+    the end of a cable is dropped. Members use the machine's own way of congestion control, unless
+    another one of the kernel's is named.
     """
 
-    def __init__(self, num_members: int, bits_per_second: int, *, subnet: int = 231) -> None:
+    def __init__(
+        self,
+        num_members: int,
+        bits_per_second: int,
+        *,
+        subnet: int = 231,
+        queue_milliseconds: int = _QUEUE_MILLISECONDS,
+        congestion_control: str = "",
+    ) -> None:
         if not 1 <= num_members <= 200 or bits_per_second < 8_000:
             raise ValueError(
                 "expected 1 to 200 members and 8000 bits a second or more, found"
@@ -69,6 +79,8 @@ class Namespaces:
             )
         self._num_members = num_members
         self._rate = bits_per_second
+        self._queue = queue_milliseconds
+        self._control = congestion_control
         self._net = f"10.{subnet}.0"
         # Names of links have at most 15 letters; the pid keeps two harnesses apart.
         self._prefix = f"tf{os.getpid()}"
@@ -85,6 +97,10 @@ class Namespaces:
     def address(self, member: int) -> str:
         """Return the address of a member."""
         return f"{self._net}.{10 + member}"
+
+    def interface(self, member: int) -> str:
+        """Return the name of a member's own end of its cable, inside its namespace."""
+        return f"{self._prefix}i{member}"
 
     def part(self, group: Sequence[int]) -> None:
         """Let no byte pass between a group of members and the others; the host reaches all."""
@@ -113,13 +129,17 @@ class Namespaces:
         _ip("addr", "add", f"{self.host}/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
         for member in range(self._num_members):
-            name, outside, inside = self.name(member), f"{bridge}o{member}", f"{bridge}i{member}"
+            name, outside, inside = self.name(member), f"{bridge}o{member}", self.interface(member)
             _ip("netns", "add", name)
             _ip("link", "add", outside, "type", "veth", "peer", "name", inside, "netns", name)
             _ip("link", "set", outside, "master", bridge, "up")
             _ip("-n", name, "addr", "add", f"{self.address(member)}/24", "dev", inside)
             _ip("-n", name, "link", "set", inside, "up")
             _ip("-n", name, "link", "set", "lo", "up")
+            if self._control:
+                # A namespace may not set this for itself, but its routes may carry it.
+                route = (f"{self._net}.0/24", "dev", inside, "src", self.address(member))
+                _ip("-n", name, "route", "change", *route, "congctl", self._control)
             self._bound(outside)
             self._bound(inside, name)
 
@@ -127,8 +147,9 @@ class Namespaces:
         """Give one end of a cable its rate: what leaves there waits in a token bucket."""
         inside = ("-n", namespace) if namespace else ()
         burst = max(_MIN_BURST_BYTES, self._rate // 8 // 100)
-        shape = ("rate", f"{self._rate}bit", "burst", f"{burst}b", "latency", _LATENCY)
-        _run("tc", *inside, "qdisc", "add", "dev", link, "root", "tbf", *shape)
+        shape = ("rate", f"{self._rate}bit", "burst", f"{burst}b")
+        queue = ("latency", f"{self._queue}ms")
+        _run("tc", *inside, "qdisc", "add", "dev", link, "root", "tbf", *shape, *queue)
 
     def _route(self, change: str, group: Sequence[int]) -> None:
         others = [one for one in range(self._num_members) if one not in group]
@@ -139,23 +160,35 @@ class Namespaces:
                     _ip("-n", self.name(member), "route", *route)
 
     def _remove(self) -> None:
-        """Remove what there is; a namespace takes both ends of its cable with it."""
+        """Remove what there is: first the cables, whose names a namespace would free too late."""
+        cables = [f"{self._prefix}o{member}" for member in range(self._num_members)]
+        for link in (*cables, self._prefix):
+            if Path("/sys/class/net", link).exists():
+                _ip("link", "del", link)
         for member in range(self._num_members):
             if (_FOLDER / self.name(member)).exists():
                 _ip("netns", "del", self.name(member))
-        if Path("/sys/class/net", self._prefix).exists():
-            _ip("link", "del", self._prefix)
 
 
 def are_permitted() -> bool:
     """Tell whether this process may make namespaces, bridges and token buckets here."""
-    if os.geteuid() or not (shutil.which("ip") and shutil.which("tc")):
-        return False
+    return not refusal()
+
+
+def refusal() -> str:
+    """Return what keeps this process from making such a network, "" if nothing does."""
+    missing = [name for name in ("ip", "tc") if shutil.which(name) is None]
+    if missing:
+        return f"no command {' and no command '.join(missing)}"
+    if os.geteuid():
+        return f"user {os.geteuid()}, who is not root"
     try:
         with Namespaces(1, 1_000_000, subnet=232):
-            return True
-    except (subprocess.CalledProcessError, OSError):
-        return False
+            return ""
+    except subprocess.CalledProcessError as error:
+        return f"`{' '.join(error.cmd)}` failed: {error.stderr.strip()}"
+    except OSError as error:
+        return str(error)
 
 
 def _ip(*arguments: str) -> None:

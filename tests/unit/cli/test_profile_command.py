@@ -1,0 +1,91 @@
+"""`troth profile`: what is refused before anything is measured."""
+
+import contextlib
+import os
+
+import pytest
+
+import troth_simulation.profile.study  # noqa: F401  imported while we may read everything
+from troth_simulation.faults.namespaces import refusal
+
+NOBODY = 65_534
+
+
+@pytest.mark.parametrize(
+    ("arguments", "subject", "found"),
+    [
+        (["--mbit", "0"], "--mbit", "0"),
+        (["--mbit", "-5"], "--mbit", "-5"),
+        (["--mbit", "10", "--mbit", "0"], "--mbit", "0"),
+        (["--ranks", "1"], "--ranks", "1"),
+        (["--method", "sgd"], "--method", "sgd"),
+        (["--model", "70b"], "--model", "70b"),
+        (["--adamw-lr", "0"], "--adamw-lr", "0.0"),
+        (["--adamw-lr", "nan"], "--adamw-lr", "nan"),
+        (["--inner-steps", "7"], "--inner-steps", "rounds of 7 steps"),
+    ],
+)
+def test_an_option_that_makes_no_measurement_is_refused(cli, arguments, subject, found):
+    error = cli.refused("profile", "--no-shaping", *arguments)
+    assert error["kind"] == "InputError"
+    assert error["subject"] == subject
+    assert error["found"] == found
+    assert error["next_step"]
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(cli, tmp_path):
+    (tmp_path / "file").touch()
+    error = cli.refused("profile", "--no-shaping", "--out", tmp_path / "file" / "folder")
+    assert error["kind"] == "OutputFileError"
+    assert error["found"] == "not a directory"
+
+
+def test_a_folder_without_the_right_to_write_is_refused_before_the_work(cli, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o555)
+    with as_nobody(tmp_path):
+        error = cli.refused("profile", "--no-shaping", "--out", folder)
+    assert error["kind"] == "OutputFileError"
+    assert error["found"] == "permission denied"
+
+
+def test_without_root_the_command_says_so_and_offers_loopback(cli, tmp_path):
+    with as_nobody(tmp_path):
+        user = os.geteuid()
+        error = cli.refused("profile", "--mbit", "10")
+    assert error["kind"] == "ShapingError"
+    assert error["found"] == f"user {user}, who is not root"
+    assert error["next_step"].endswith("measure on loopback without a bound: --no-shaping.")
+
+
+def test_without_ip_and_tc_the_command_says_so(cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    error = cli.refused("profile")
+    assert error["kind"] == "ShapingError"
+    assert error["found"] == "no command ip and no command tc"
+
+
+def test_a_kernel_that_refuses_is_quoted(monkeypatch, tmp_path):
+    if os.geteuid():
+        pytest.skip("root gets as far as the kernel; others are refused before")
+    for name in ("ip", "tc"):
+        command = tmp_path / name
+        command.write_text("#!/bin/sh\necho 'no such device type' >&2\nexit 2\n")
+        command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    assert "no such device type" in refusal()
+
+
+@contextlib.contextmanager
+def as_nobody(folder):
+    """Inside the block this process has the rights of nobody, as far as files and root go."""
+    user = os.geteuid()
+    if user == 0:
+        for one in (folder, *folder.parents):
+            if "pytest" in one.name or one == folder:
+                one.chmod(0o755)
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)

@@ -1,0 +1,38 @@
+"""Counted bytes: those of an interface and those of this process's own connections."""
+
+import socket
+
+import pytest
+
+from troth_simulation.profile.counters import of_interface, of_own_sockets
+from troth_simulation.profile.errors import CountingError
+
+NUM_BYTES = 300_000
+
+
+def test_own_sockets_count_what_was_sent_and_received_and_no_header():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as caller,
+        listener.accept()[0] as called,
+    ):
+        before, wire = of_own_sockets(), of_interface("lo")
+        caller.sendall(bytes(NUM_BYTES))
+        left = NUM_BYTES
+        while left:
+            left -= len(called.recv(65_536))
+        # The answer acknowledges all that came before it.
+        called.sendall(b"!")
+        assert caller.recv(1) == b"!"
+        found = of_own_sockets().since(before)
+        frames = of_interface("lo").since(wire)
+    assert found.received == NUM_BYTES + 1
+    assert found.sent >= NUM_BYTES
+    assert frames.sent > NUM_BYTES
+    assert frames.received > NUM_BYTES
+
+
+def test_an_interface_that_is_not_there_is_refused():
+    with pytest.raises(CountingError) as caught:
+        of_interface("tf0i0")
+    assert caught.value.expected == "an interface tf0i0"
