@@ -14,6 +14,7 @@ from troth_client.telemetry.printable import one_line
 OF_A_PARTICIPANT: Final = frozenset(
     {
         "joined",
+        "compile_failed",
         "rpc_trouble",
         "rpc_recovered",
         "rpc_disagreement",

@@ -24,10 +24,19 @@ ROLES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """How a trainer computes: compiled or not, sequences at once (None: as the config says)."""
+
+    compiles: bool = False
+    microbatch_sequences: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JoinRequest:
     """The options of the command line, read but not yet checked against the run.
 
-    `program` is the program's address, None for the packaged one's.
+    `program` is the program's address, None for the packaged one's. `training` is None for one
+    that only judges.
     """
 
     rpc_urls: tuple[str, ...]
@@ -58,3 +67,4 @@ class JoinRequest:
     recording: Recording = field(default_factory=Recording)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     program: Pubkey | None = None
+    training: Training | None = None

@@ -22,7 +22,7 @@ from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
 from troth_cli.workflows.join import Joined, stop_if_refused
-from troth_cli.workflows.join_request import ROLES, JoinRequest
+from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
 from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.live_view import shown_events
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
@@ -154,6 +154,7 @@ def _settings(
     request: JoinRequest, session: Keypair, listen: tuple[str, int]
 ) -> ParticipantSettings:
     host, port = listen
+    training = request.training or Training()
     return ParticipantSettings(
         rpc_urls=request.rpc_urls,
         run=str(request.run),
@@ -178,4 +179,6 @@ def _settings(
         allow_private=request.allow_private,
         program="" if request.program is None else str(request.program),
         validate_every=request.validate_every,
+        compiles=training.compiles,
+        microbatch_sequences=training.microbatch_sequences,
     )

@@ -49,6 +49,7 @@ from troth_client.storage import Store
 from troth_client.storage.entries import WeightState
 from troth_client.storage.sealed import DamagedFileError
 from troth_client.telemetry.events import EventSink
+from troth_client.train.learner import DEFAULT, Learner
 from troth_client.transport.base import Transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
@@ -97,12 +98,16 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The resources of a member: data, device, threads for hashing, its own random numbers."""
+    """The resources of a member: data, device, threads for hashing, its own random numbers.
+
+    `learner` computes its gradients, on that device and perhaps on others.
+    """
 
     data: Sequences
     device: Device
     hashers: Executor | None = None
     random: Random = field(default_factory=Random)
+    learner: Learner = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,7 @@ def assemble(
     stored = ports.store.newest_weights()
     genesis = initial_weights(view.address, config.model) if stored is None else stored.tensors
     model = build(config.model, genesis, resources.device.torch)
+    resources.learner.prepare(model, config, resources.device)
     state = _round_state(view, config, model, ports, resources)
     ports.transport.use_stores((*config.network.stores, *ports.stores), signs=True)
     relays = tuple(dict.fromkeys((*config.network.holders, *ports.hubs, *ports.stores)))
@@ -261,6 +267,7 @@ def _honest_work(
         archive=state.archive,
         openings=audits.openings,
         kernels=state.replica.path.kernels,
+        learner=resources.learner,
     )
 
 

@@ -35,6 +35,7 @@ from troth_client.participant.assembly import (
 )
 from troth_client.participant.ending import ParticipantEnd, conclude
 from troth_client.participant.joining import announce, join, known_place
+from troth_client.participant.learning import learner_of
 from troth_client.participant.payer import report_cap
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
@@ -213,7 +214,9 @@ def _load(
     """Read data and weights; slow, for a thread."""
     device = choose_device(settings.device)
     ports.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
-    resources = Resources(_open_data(settings), device, hashers, random.Random(settings.owner))
+    learner = learner_of(settings, ports.events)
+    drawn = random.Random(settings.owner)
+    resources = Resources(_open_data(settings), device, hashers, drawn, learner)
     return assemble(run, settings.config, early, ports, resources)
 
 

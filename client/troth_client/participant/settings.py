@@ -31,6 +31,8 @@ class ParticipantSettings:
     only public addresses are connected to, unless `allow_private`.
     `validate_every` rounds the loss on held-out text is measured, if it is here; 0 for never.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
+    `compiles` runs forward and backward pass as compiled kernels. `microbatch_sequences` are
+    computed at once; None for the number in the config.
     """
 
     rpc_urls: tuple[str, ...]
@@ -57,3 +59,5 @@ class ParticipantSettings:
     allow_private: bool = False
     program: str = ""
     validate_every: int = 0
+    compiles: bool = False
+    microbatch_sequences: int | None = None
