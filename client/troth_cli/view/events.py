@@ -15,6 +15,8 @@ OF_A_PARTICIPANT: Final = frozenset(
     {
         "joined",
         "compile_failed",
+        "out_of_memory",
+        "judge_out_of_memory",
         "rpc_trouble",
         "rpc_recovered",
         "rpc_disagreement",
