@@ -4,6 +4,7 @@ Owns: options and printing. Never: the work; `../workflows/join.py` has it.
 Next: `../workflows/join.py`; `membership.py` for the owner's commands afterwards.
 """
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -212,11 +213,19 @@ def join(options: JoinOptions, output: Output) -> None:
     wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
     highest fine for silence in lamports.
 
+    Several GPUs of this machine compute one payload under torchrun --nproc-per-node N -m troth_cli
+    join RUN: rank 0 takes part, the others compute for it.
+
     On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
     from troth_cli.workflows.join_request import Training
+    from troth_cli.workflows.ranks import help_rank_zero, place_of
 
-    training = Training(options.compiles, options.micro_batch)
+    place = place_of(os.environ)
+    training = Training(options.compiles, options.micro_batch, place)
+    if place is not None and place.rank:
+        help_rank_zero(place, training, options.device or "auto", options.threads, output)
+        return
     _take_part(options, options.role, output, training)
 
 

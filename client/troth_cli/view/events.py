@@ -15,6 +15,7 @@ OF_A_PARTICIPANT: Final = frozenset(
     {
         "joined",
         "compile_failed",
+        "ranks_lost",
         "out_of_memory",
         "judge_out_of_memory",
         "rpc_trouble",

@@ -12,6 +12,7 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_cli.workflows.recording import Recording
+from troth_client.train.place import Place
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
@@ -25,10 +26,14 @@ ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a trainer computes: compiled or not, sequences at once (None: as the config says)."""
+    """How a trainer computes: compiled or not, sequences at once (None: as the config says).
+
+    `place` is its place among the ranks of its participant, None for a process alone.
+    """
 
     compiles: bool = False
     microbatch_sequences: int | None = None
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

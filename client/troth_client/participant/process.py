@@ -213,8 +213,10 @@ def _load(
 ) -> Member:
     """Read data and weights; slow, for a thread."""
     device = choose_device(settings.device)
-    ports.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
-    learner = learner_of(settings, ports.events)
+    num_ranks = 1 if ports.ranks is None else ports.ranks.size
+    threads = torch.get_num_threads()
+    ports.events.emit("computing", device=str(device.torch), threads=threads, ranks=num_ranks)
+    learner = learner_of(settings, ports.events, ports.ranks)
     drawn = random.Random(settings.owner)
     resources = Resources(_open_data(settings), device, hashers, drawn, learner)
     return assemble(run, settings.config, early, ports, resources)
