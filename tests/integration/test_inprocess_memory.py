@@ -70,3 +70,18 @@ async def test_a_judge_without_memory_accuses_nobody(run_factory):
     assert events_of(run, "dan", "judge_out_of_memory")
     verdicts = {event["verdict"] for event in events_of(run, "dan", "judged")}
     assert verdicts == {"INCONCLUSIVE"}
+
+
+async def test_a_run_whose_members_keep_nothing_of_past_rounds_in_memory(run_factory):
+    """Openings are made, and audits are judged, from the disk."""
+    run = await run_factory.create(5, **AUDITED)
+    run.past_bytes = 0
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
+    await run.finish()
+    await assert_finished(run)
+    for one in run.members:
+        assert one.here.state.archive.memory_bytes == 0
+        assert one.here.state.replica.past.memory_bytes == 0
+        assert len(one.here.state.replica.past.closures()) >= 2
+    judged = [event["verdict"] for one in run.members for event in one.events.named("judged")]
+    assert set(judged) == {"OK"}

@@ -138,6 +138,16 @@ class WitnessOptions(AsOwner):
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
     ] = None
+    past_mib: Annotated[
+        int,
+        typer.Option(
+            "--past-mib",
+            metavar="N",
+            min=0,
+            help="Memory for the weights of past rounds, and as much for their residuals, in MiB;"
+            " the disk has the rest.",
+        ),
+    ] = 256
     log_to: Annotated[
         list[str],
         typer.Option(
@@ -273,6 +283,7 @@ def _take_part(
         top_up_lamports=lamports(options.top_up_sol, "--top-up-sol"),
         num_threads=options.threads,
         training=training,
+        past_bytes=options.past_mib * 2**20,
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,

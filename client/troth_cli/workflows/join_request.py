@@ -73,3 +73,4 @@ class JoinRequest:
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     program: Pubkey | None = None
     training: Training | None = None
+    past_bytes: int = 256 * 2**20

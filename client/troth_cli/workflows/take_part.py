@@ -200,4 +200,5 @@ def _settings(
         validate_every=request.validate_every,
         compiles=training.compiles,
         microbatch_sequences=training.microbatch_sequences,
+        past_bytes=request.past_bytes,
     )

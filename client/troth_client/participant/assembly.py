@@ -37,9 +37,10 @@ from troth_client.state.audit_state import AuditState
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.openings_store import OpeningsStore
+from troth_client.state.past_states import MEMORY_BYTES, PastStates
 from troth_client.state.replica import Replica
 from troth_client.state.residual_archive import Keeping, ResidualArchive
-from troth_client.state.residual_state import ResidualState
+from troth_client.state.residual_state import ResidualState, Undo
 from troth_client.state.retention import Retention
 from troth_client.state.round_state import RoundState, Sequences
 from troth_client.state.verdict_store import VerdictStore
@@ -102,7 +103,8 @@ class Ports:
 class Resources:
     """The resources of a member: data, device, threads for hashing, its own random numbers.
 
-    `learner` computes its gradients, on that device and perhaps on others.
+    `learner` computes its gradients, on that device and perhaps on others. `past_bytes` bounds what
+    of past weights, and of past residuals, stays in memory beside the disk.
     """
 
     data: Sequences
@@ -110,6 +112,7 @@ class Resources:
     hashers: Executor | None = None
     random: Random = field(default_factory=Random)
     learner: Learner = DEFAULT
+    past_bytes: int = MEMORY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +224,10 @@ def _round_state(
         note=path.note,
     )
     keep, ring = view.params.keep_rounds, view.params.ring
-    replica = Replica(config, views, path, keep, resources.hashers)
+    past = PastStates(keep, ports.store, resources.past_bytes)
+    replica = Replica(config, views, path, past, resources.hashers)
     rule = Residual.of(config)
+    undo = Undo(keep, config.demo.k, ports.store.load_residual, resources.past_bytes)
 
     def damaged(error: ClientError) -> None:
         ports.events.emit("file_damaged", reason=str(error))
@@ -231,8 +236,10 @@ def _round_state(
         config=config,
         data=resources.data,
         replica=replica,
-        residual=ResidualState(rule, replica.layout.num_tiles, keep, resources.hashers),
-        archive=ResidualArchive(ports.store, Keeping(keep, ring), resources.hashers),
+        residual=ResidualState(rule, replica.layout.num_tiles, undo, resources.hashers),
+        archive=ResidualArchive(
+            ports.store, Keeping(keep, ring, resources.past_bytes), resources.hashers
+        ),
         store=ports.store,
         states=StateStore(ports.store, damaged),
         retention=Retention.of(view.params),

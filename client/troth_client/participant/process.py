@@ -218,7 +218,8 @@ def _load(
     ports.events.emit("computing", device=str(device.torch), threads=threads, ranks=num_ranks)
     learner = learner_of(settings, ports.events, ports.ranks)
     drawn = random.Random(settings.owner)
-    resources = Resources(_open_data(settings), device, hashers, drawn, learner)
+    data, past = _open_data(settings), settings.past_bytes
+    resources = Resources(data, device, hashers, drawn, learner, past)
     return assemble(run, settings.config, early, ports, resources)
 
 

@@ -32,7 +32,8 @@ class ParticipantSettings:
     `validate_every` rounds the loss on held-out text is measured, if it is here; 0 for never.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     `compiles` runs forward and backward pass as compiled kernels. `microbatch_sequences` are
-    computed at once; None for the number in the config.
+    computed at once; None for the number in the config. `past_bytes` of past weights, and as many
+    of past residuals, stay in memory; the disk has all of them.
     """
 
     rpc_urls: tuple[str, ...]
@@ -61,3 +62,4 @@ class ParticipantSettings:
     validate_every: int = 0
     compiles: bool = False
     microbatch_sequences: int | None = None
+    past_bytes: int = 256 * 2**20
