@@ -36,20 +36,21 @@ def state_root(
     return pieces_of(tensors, StateName(round_, cursor, config_hash), executor).root
 
 
-def residual_tree(u: Float32, executor: Executor | None = None) -> merkle.Tree:
+def residual_tree(u: Float32) -> merkle.Tree:
     """Return the Merkle tree over the tiles of u, float32 [tiles, 64, 64], 16 KiB a leaf.
 
+    One thread: leaves so short take longer over several (docs/results.md, "Bulk hashes").
     Raises TensorError for another dtype or shape or no tiles.
     """
     if u.ndim != 3 or u.shape[1:] != (TILE_SIDE, TILE_SIDE):
         raise TensorError("residual", "shape [tiles, 64, 64]", list(u.shape), "pass the tiles of u")
     data = bytes_of("residual", u)
-    return merkle.tree_of(bulk.leaf_hashes(merkle.cut(data, TILE_BYTES), executor))
+    return merkle.tree_of(bulk.leaf_hashes(merkle.cut(data, TILE_BYTES)))
 
 
-def residual_root(u: Float32, executor: Executor | None = None) -> Digest:
+def residual_root(u: Float32) -> Digest:
     """Return the root of `residual_tree`, which a header names as its residual root after."""
-    return residual_tree(u, executor).root
+    return residual_tree(u).root
 
 
 def zero_residual_root(num_tiles: int) -> Digest:

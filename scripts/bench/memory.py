@@ -104,8 +104,8 @@ class Participant:
         hashers = ThreadPoolExecutor(2)
         replica = Replica(config, views, path, PastStates(KEEP, store, PAST), hashers)
         undo = Undo(KEEP, config.demo.k, store.load_residual, PAST)
-        residual = ResidualState(Residual.of(config), layout.num_tiles, undo, hashers)
-        archive = ResidualArchive(store, Keeping(KEEP, RING, PAST), hashers)
+        residual = ResidualState(Residual.of(config), layout.num_tiles, undo)
+        archive = ResidualArchive(store, Keeping(KEEP, RING, PAST))
         found = cls(
             config,
             model,

@@ -93,8 +93,7 @@ def rows_of(layers: int, width: int, executor: Executor) -> list[Row]:
     for how, threads in (("1 thread", None), ("threads", executor)):
         root = lambda t=threads: state_root(weights, 0, 0, bytes(32), t)  # noqa: E731
         rows.append(Row(f"state root, {how}", root, num_bytes))
-        of_u = lambda t=threads: residual_root(u, t)  # noqa: E731
-        rows.append(Row(f"residual root, {how}", of_u, u.nbytes))
+    rows.append(Row("residual root", lambda: residual_root(u), u.nbytes))
     order = SequenceOrder(100_000, bytes(32))
     return [*rows, Row("order of 1,000 sequences", lambda: order.sequences(0, 1_000), 0)]
 

@@ -1,5 +1,6 @@
 """Looks read little and never too late, on a clock that the test moves."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +33,7 @@ class Pushes:
     newest: Mark | None = None
     is_live: bool = True
     num_dropped: int = 0
+    listener: Callable[[], None] | None = None
 
     def distrust(self) -> None:
         self.newest, self.is_live = None, False
@@ -98,11 +100,38 @@ class Bench:
         )
         if is_pushed:
             self.pushes.newest = mark_of(self.node.run, self.node.slot)
+            assert self.pushes.listener is not None
+            self.pushes.listener()
 
 
 @pytest.fixture
 async def bench() -> Bench:
     return await Bench().steady()
+
+
+async def test_changes_that_follow_each_other_at_once_are_read_at_once(bench):
+    """Phases of a local chain are shorter than the time in which a false push is heeded once."""
+    for phase_end in (5_000, 5_001, 5_002):
+        bench.change(phase_end_slot=phase_end)
+        (view,) = await bench.pass_seconds(TICK_SECONDS)
+        assert view.run.phase_end_slot == phase_end
+
+
+async def test_a_push_of_a_new_phase_ends_the_wait_for_the_next_look(bench):
+    (early,) = bench.reader.early()
+    bench.change()
+    assert not early.done()  # audits go on within a phase, and nobody waits for them
+    bench.change(phase=Phase.ATTEST, phase_end_slot=5_000)
+    assert early.done()
+    await bench.reader.newest()
+    assert bench.node.reads == ["all"]
+    assert not next(iter(bench.reader.early())).done()
+
+
+async def test_a_push_that_came_before_the_wait_ends_it_at_once(bench):
+    bench.change(phase=Phase.ATTEST, phase_end_slot=5_000)
+    (early,) = bench.reader.early()
+    assert early.done()
 
 
 async def test_a_quiet_minute_is_a_read_of_run_and_round_every_eighteen_slots(bench):

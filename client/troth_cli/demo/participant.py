@@ -24,6 +24,7 @@ PRELOAD = (
     "troth_client.participant.process",
     "troth_simulation.cheats.ports",
     "troth_coordinator.chain.http_rpc",
+    "anchorpy.error",
 )
 """Modules that the fork server imports once for all participants."""
 

@@ -10,7 +10,8 @@ Next: `watch.py`; `troth_coordinator/chain/subscription.py` for the pushes.
     in between         -> the view as it was, at the slot that the clock makes it
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, Protocol
@@ -21,7 +22,7 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.subscription import Mark, RunPushes, mark_of
 from troth_coordinator.rules.ids import Slot
-from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.phase import IN_ROUND
 from troth_coordinator.rules.view import NetworkView
 
 PUSHED_SLOTS: Final = 18
@@ -44,8 +45,6 @@ MAX_JUMP_SLOTS: Final = 64
 """A look may be ahead of the last one by four times the pace, and so many slots."""
 STRANGE_LOOKS: Final = 3
 """So many reads in a row must show a jump. One may be a bad answer; after a sleep all show it."""
-OPEN: Final = (Phase.COMMIT, Phase.ATTEST)
-"""Phases with many events that nobody waits for: those of audits."""
 
 
 class Reader(Protocol):
@@ -61,6 +60,10 @@ class Reader(Protocol):
 
     def expect_change(self) -> None:
         """Learn that an act of ours has landed, which the next view has to show."""
+
+    def early(self) -> "Collection[asyncio.Future[None]]":
+        """Return what is done when the next look is due before its time; empty where never."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,10 @@ class WholeReader:
     def expect_change(self) -> None:
         """Do nothing: every look reads everything."""
 
+    def early(self) -> "Collection[asyncio.Future[None]]":
+        """Return nothing: nobody pushes."""
+        return ()
+
 
 class LeanReader:
     """Reads as little as possible; see the module docstring for the rule. clock: in seconds."""
@@ -100,9 +107,11 @@ class LeanReader:
         self._read_at = 0.0
         self._num_acts = self._num_shown = 0
         self._unpushed: tuple[float, Mark] | None = None
-        self._heeded_at = 0.0
+        self._heeded_at = {True: 0.0, False: 0.0}
         self._num_strange = 0
         self._pace = _Pace()
+        self._early: asyncio.Future[None] | None = None
+        pushes.listener = self._hear
 
     @property
     def read_at(self) -> float:
@@ -146,18 +155,38 @@ class LeanReader:
         """Read at the next look."""
         self._num_acts += 1
 
+    def early(self) -> "Collection[asyncio.Future[None]]":
+        """Return what is done once a push calls for a look."""
+        if self._early is None or self._early.done():
+            self._early = asyncio.get_running_loop().create_future()
+        self._hear()
+        return (self._early,)
+
+    def _hear(self) -> None:
+        early, known = self._early, self._view
+        if early is not None and not early.done() and known is not None and self._is_called(known):
+            early.set_result(None)
+
     def _is_due(self, known: NetworkView) -> bool:
         now = self._clock()
         if self._num_acts > self._num_shown or now - self._read_at >= self._patience():
             return True
-        mark = self._pushed(known)
-        if mark is None or now - self._heeded_at < HEED_SECONDS:
+        if not self._is_called(known):
             return False
-        is_awaited = mark.edge != mark_of(known.run, known.slot).edge
-        if not is_awaited and known.run.phase in OPEN:
-            return False
-        self._heeded_at = now
+        self._heeded_at[self._is_awaited(known)] = now
         return True
+
+    def _is_called(self, known: NetworkView) -> bool:
+        """Tell whether a push says that something has changed since a view that is worth a look."""
+        is_awaited = self._is_awaited(known)
+        if self._pushed(known) is None or (known.run.phase in IN_ROUND and not is_awaited):
+            return False
+        return self._clock() - self._heeded_at[is_awaited] >= HEED_SECONDS
+
+    def _is_awaited(self, known: NetworkView) -> bool:
+        """Tell whether a push says that the phase, or what everybody waits for, has changed."""
+        mark = self._pushed(known)
+        return mark is not None and mark.edge != mark_of(known.run, known.slot).edge
 
     def _patience(self) -> float:
         if not self._pace.is_known:
@@ -184,7 +213,10 @@ class LeanReader:
         if self._unpushed is not None and now - self._unpushed[0] >= LATE_SECONDS:
             self._unpushed = None
             self._pushes.distrust()
-        has_changed = known is not None and shown != mark_of(known.run, view.slot)
+        before = None if known is None else mark_of(known.run, view.slot)
+        has_changed = before is not None and shown != before
+        if before is not None and shown.edge != before.edge:
+            self._heeded_at[True] = -inf  # the push was true: the next one may follow at once
         if has_changed and self._pushes.is_live and not _has_come(mark, shown):
             self._unpushed = self._unpushed or (now, shown)
 

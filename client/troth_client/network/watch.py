@@ -117,12 +117,12 @@ class ChainWatcher:
         return view
 
     async def follow(self) -> NoReturn:
-        """Look once a slot, for ever, however long the RPC nodes are away.
+        """Look once a slot and when a push calls, for ever, however long the RPC nodes are away.
 
         Raises AccountMissingError once a finished run has been closed: then its account is gone.
         """
         while True:
-            await self._runtime.wait()
+            await self._runtime.wait(self._reader.early())
             try:
                 await self.recent()
             except RPC_FAILURES as error:

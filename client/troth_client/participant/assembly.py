@@ -236,10 +236,8 @@ def _round_state(
         config=config,
         data=resources.data,
         replica=replica,
-        residual=ResidualState(rule, replica.layout.num_tiles, undo, resources.hashers),
-        archive=ResidualArchive(
-            ports.store, Keeping(keep, ring, resources.past_bytes), resources.hashers
-        ),
+        residual=ResidualState(rule, replica.layout.num_tiles, undo),
+        archive=ResidualArchive(ports.store, Keeping(keep, ring, resources.past_bytes)),
         store=ports.store,
         states=StateStore(ports.store, damaged),
         retention=Retention.of(view.params),

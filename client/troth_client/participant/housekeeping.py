@@ -27,6 +27,8 @@ from troth_client.steps.transitions import due_transition, pending_seeds
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.phase import IN_ROUND, Phase
+from troth_coordinator.rules.progress import attendance
 from troth_coordinator.rules.view import NetworkView, RoundView, Status
 
 SEED_HISTORY_SLOTS = 512
@@ -64,6 +66,7 @@ class _House:
         self._random = member.submissions.random
         self._checkpoints = Checkpoints(member)
         self._cranked_slot = self._moved_slot = -1
+        self._hurried: tuple[int, Phase] | None = None
 
     def crank(self, view: NetworkView) -> None:
         """Move the run on: seeds, and the transition that is due."""
@@ -74,15 +77,19 @@ class _House:
             self.tasks.start("checkpoint", partial(self._checkpoints.make, view))
         if self._checkpoints.is_offer_due(view):
             self.tasks.start("offer", partial(self._checkpoints.offer, view))
-        if not is_our_turn(self._random, view) or not self._chain.funds.allows(Rank.HOUSE):
-            return
         chain = self._chain
-        if pending_seeds(view):
+        if not chain.funds.allows(Rank.HOUSE):
+            return
+        is_ours = is_our_turn(self._random, view)
+        if pending_seeds(view) and is_ours:
             self.tasks.start("seeds", partial(settle_seeds, chain, view))
+        moment = view.run.round, view.run.phase
+        if not is_ours and (moment == self._hurried or not _have_all_acted(view)):
+            return
         due = due_transition(chain, self._replica.known_root, view)
         if due:
-            step = ("transition", view.run.round, view.run.phase)
-            self.tasks.start(step, partial(_try_transition, chain, view, due))
+            self._hurried = moment
+            self.tasks.start(("transition", *moment), partial(_try_transition, chain, view, due))
 
     def move_audits(self, view: NetworkView) -> None:
         """Move audits on, and forget what they no longer ask for."""
@@ -102,6 +109,14 @@ class _House:
         for key in tracker.to_open(view):
             if is_our_turn(self._random, view):
                 self.tasks.start((key, None), partial(open_audit, chain, tracker, view, key))
+
+
+def _have_all_acted(view: NetworkView) -> bool:
+    """Tell whether everybody has acted in a phase of a round; then we try once without drawing.
+
+    No push says so. Those who see it first are the last to act, who looked after their act: few.
+    """
+    return view.run.phase in IN_ROUND and not attendance(view).missing
 
 
 def is_our_turn(random: Random, view: NetworkView) -> bool:

@@ -24,12 +24,11 @@ from troth_coordinator.chain.agreement import check_end
 from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
 from troth_coordinator.rules.ids import RoundIndex
-from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.progress import PRESENT
 from troth_coordinator.rules.standing import is_short, needed_stake
 from troth_coordinator.rules.view import EntryFlag, NetworkView
 
-OPEN = (Phase.COMMIT, Phase.ATTEST)
 MOST_RECOVERIES = 2
 """How often a participant goes on from the same checkpoint before it gives up."""
 DISAGREEMENT_SLOTS = 25
@@ -147,7 +146,7 @@ class _Phases:
             self._report_stay(view)
             await self._wait()
             return None
-        if view.run.phase in OPEN:
+        if view.run.phase in IN_ROUND:
             await self._round(view)
             return None
         await self._between_rounds(view)
@@ -185,7 +184,7 @@ class _Phases:
     async def _round(self, view: NetworkView) -> None:
         member = self._member
         view = await member.replay.catch_up(view)
-        if view.run.phase not in OPEN or view.round is None:
+        if view.run.phase not in IN_ROUND or view.round is None:
             return
         if member.state.replica.round > view.run.round:
             # An RPC node that lags, or a fork, shows a round before the weights that we loaded.

@@ -14,8 +14,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Work = Collection[asyncio.Task[T]]
-"""Tasks that are under way beside the waiting."""
+Work = Collection[asyncio.Future[T]]
+"""What is under way beside the waiting."""
 
 
 class Runtime(Protocol):

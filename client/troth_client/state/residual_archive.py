@@ -13,7 +13,6 @@ from which M may be carried on after a rewind.
 
 from collections import OrderedDict
 from collections.abc import Collection
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from troth_attestation.openings import Residual, Sampled
@@ -37,10 +36,9 @@ class Keeping:
 class ResidualArchive:
     """Every u that a seed, a later round or a rewind may ask for."""
 
-    def __init__(self, store: Store, keeping: Keeping, hashers: Executor | None = None) -> None:
+    def __init__(self, store: Store, keeping: Keeping) -> None:
         self._store = store
         self._keeping = keeping
-        self._hashers = hashers
         self._recent: OrderedDict[RoundIndex, Float32] = OrderedDict()
         self._released: set[RoundIndex] = set()
         self._previous = {
@@ -80,7 +78,7 @@ class ResidualArchive:
             if entry is None:
                 raise _lost(round_, root, "no file of it that is whole")
             u = entry.u
-        tree = residual_tree(u, self._hashers)
+        tree = residual_tree(u)
         if tree.root != root:
             raise _lost(round_, root, f"root {tree.root.hex()}")
         return Residual(u, tree)

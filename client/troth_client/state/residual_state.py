@@ -11,7 +11,6 @@ our own inclusion changed, `rewind` comes first.
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,16 +77,10 @@ class _Before:
 
 
 class ResidualState:
-    """M of one trainer, with the way back over settled rounds.
+    """M of one trainer, with the way back over settled rounds."""
 
-    `hashers` are threads for the residual root.
-    """
-
-    def __init__(
-        self, rule: Residual, num_tiles: int, undo: Undo, hashers: Executor | None = None
-    ) -> None:
+    def __init__(self, rule: Residual, num_tiles: int, undo: Undo) -> None:
         self._rule = rule
-        self._hashers = hashers
         # NumPy's zeros take no memory before somebody writes into them; PyTorch's do.
         zero = torch.from_numpy(np.zeros((num_tiles, TILE_SIDE, TILE_SIDE), np.float32))
         self._zero = Momentum(zero, RoundIndex(NONE), zero_residual_root(num_tiles))
@@ -128,12 +121,12 @@ class ResidualState:
         `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
         """
         moved = self._rule.accumulate(self.carried(), coefficients)
-        self.proposal = self._proposed(round_, moved, k, self._root_of(moved.u))
+        self.proposal = self._proposed(round_, moved, k, residual_root(moved.u.numpy()))
         return self.proposal
 
     def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
         """Return the proposal of a gradient that was encoded on what `carried` returns."""
-        root = self._root_of(encoded.u)
+        root = residual_root(encoded.u.numpy())
         sent = encoded.top.signs(encoded.is_sent)
         self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root)
         return self.proposal
@@ -141,7 +134,7 @@ class ResidualState:
     def sign(self, round_: RoundIndex, u: Tensor, k: int) -> Proposal:
         """Return the proposal that has this u, float32 [tiles, 64, 64], on the present momentum."""
         moved = Moved(u, self._rule.decayed(self.carried()))
-        return self._proposed(round_, moved, k, self._root_of(u))
+        return self._proposed(round_, moved, k, residual_root(u.numpy()))
 
     def settle(self, round_: RoundIndex, included: bytes | None, *, is_free: bool = False) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
@@ -210,9 +203,6 @@ class ResidualState:
         moved = Moved(torch.from_numpy(entry.u.copy()), self._rule.decayed(self.carried()))
         root = Digest(entry.root_after)
         self.proposal = self._proposed(RoundIndex(entry.round), moved, k, root)
-
-    def _root_of(self, u: Tensor) -> Digest:
-        return residual_root(u.numpy(), self._hashers)
 
     def _proposed(self, round_: RoundIndex, moved: Moved, k: int, root: Digest) -> Proposal:
         top = top_k(moved.u, k)

@@ -5,6 +5,7 @@ Never: checks bytes; `network/submissions.py` does. Next: `attest.py`.
 """
 
 import asyncio
+from typing import Any
 
 from troth_attestation.errors import HeaderError
 from troth_client.network.chain import RunChain
@@ -36,7 +37,8 @@ async def gather(
         while True:
             collection.ask(view)
             handing.offer()
-            await chain.runtime.wait([*collection.under_way, *handing.under_way])
+            under_way: list[asyncio.Future[Any]] = [*collection.under_way, *handing.under_way]
+            await chain.runtime.wait(under_way)
             collection.take()
             view = await chain.recent()
             is_complete = collection.is_complete and not handing.is_owed

@@ -179,7 +179,12 @@ def _places(folder: Path, address: str) -> Iterator[Path]:
 
 
 def _find(folder: Path, address: str) -> bytes | None:
-    for file in _places(folder, address):
-        with contextlib.suppress(FileNotFoundError):
-            return file.read_bytes()
+    # Called several times for each blob of a round: strings, since paths are slow to make.
+    name = _file_name(address)
+    for round_ in reversed(_rounds(folder)):
+        with (
+            contextlib.suppress(FileNotFoundError),
+            open(f"{folder}/{round_}/{name}", "rb") as file,  # noqa: PTH123
+        ):
+            return file.read()
     return None

@@ -14,9 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import aiohttp
 import based58
-import httpx
-from solana.exceptions import SolanaRpcException
 from solana.rpc.commitment import Confirmed
 from solana.rpc.types import TxOpts
 from solders.account_decoder import UiAccountEncoding
@@ -38,7 +37,7 @@ from troth_coordinator.chain.errors import (
     RpcUnreachableError,
 )
 from troth_coordinator.chain.failure import TransactionFailure
-from troth_coordinator.chain.http_provider import CappedProvider, Client
+from troth_coordinator.chain.http_provider import CappedProvider, Client, reason_of
 from troth_coordinator.chain.record_json import read_record
 from troth_coordinator.chain.rpc import (
     MAX_ACCOUNTS_PER_CALL,
@@ -98,7 +97,7 @@ class HttpRpc:
         self.url = url
         self.name = name or url
         self._timeout_seconds = timeout_seconds
-        self._provider = CappedProvider(url, timeout_seconds, max_reply_bytes, self.name)
+        self._provider = CappedProvider(url, max_reply_bytes, self.name)
         self._client = Client(self._provider)
 
     async def __aenter__(self) -> HttpRpc:
@@ -287,10 +286,8 @@ class HttpRpc:
             raise RpcTimeoutError(
                 self.name, f"no complete answer to {method} in {self._timeout_seconds:g} s"
             ) from error
-        except (httpx.HTTPError, httpx.InvalidURL, SolanaRpcException) as error:
-            cause = error.__cause__ if isinstance(error, SolanaRpcException) else error
-            text = str(cause) or type(cause).__name__
-            raise RpcUnreachableError(self.name, f"{text} during {method}") from error
+        except aiohttp.ClientError as error:
+            raise RpcUnreachableError(self.name, f"{reason_of(error)} during {method}") from error
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
             raise
         except Exception as error:

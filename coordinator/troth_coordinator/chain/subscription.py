@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from struct import Struct
@@ -94,11 +94,13 @@ class RunPushes:
     """Receives the pushes of one run while `follow` runs, which its owner starts.
 
     urls: the websockets of the nodes, in the order of preference; each failure moves on to the
-    next. `is_live`: a node has taken the subscription, and nothing speaks against it.
+    next. `is_live`: a node has taken the subscription, and nothing speaks against it. `listener`:
+    is called after each push.
     """
 
     def __init__(self, urls: Sequence[str], run: Pubkey, random: Random | None = None) -> None:
         self.newest: Mark | None = None
+        self.listener: Callable[[], None] | None = None
         self._urls = list(urls)
         self._run = run
         self._random = random or Random()
@@ -187,6 +189,8 @@ class RunPushes:
         mark = self._part.mark(slot, unfold(text, encoding, MAX_MESSAGE_BYTES))
         if self.newest is None or mark.slot >= self.newest.slot:
             self.newest = mark
+            if self.listener is not None:
+                self.listener()
 
 
 def _check(reading: asyncio.Task[None]) -> None:

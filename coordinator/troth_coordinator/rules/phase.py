@@ -31,6 +31,10 @@ class Phase(IntEnum):
     FINISHED = 7
 
 
+IN_ROUND = (Phase.COMMIT, Phase.ATTEST)
+"""The phases of an open round."""
+
+
 def has_quorum(acted: int, required: int) -> bool:
     """Tell whether four fifths of those who must act have acted."""
     return QUORUM_NUMERATOR * acted >= QUORUM_DENOMINATOR * required

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from troth_client.compression.kernels.panel import entry, part, product
+from troth_client.compression.kernels.panel import entry, fetch_tile, part, product
 
 Float32 = NDArray[np.float32]
 
@@ -47,6 +47,23 @@ class _Work(NamedTuple):
 
 
 @entry
+def put_fields(
+    codes: NDArray[np.int16],
+    start: int,
+    signs: tuple[NDArray[np.bool_], NDArray[np.int16], NDArray[np.bool_]],
+) -> None:
+    """Put the signs of one payload into the fields of each tile from `start` on.
+
+    codes: int16 [T, K]; signs: present [T], indices and negative [T, k].
+    """
+    present, indices, negative = signs
+    for tile in range(len(present)):
+        for n in range(indices.shape[1]):
+            code = indices[tile, n] + NEGATIVE * negative[tile, n]
+            codes[tile, start + n] = code if present[tile] else ABSENT
+
+
+@entry
 def apply_tiles(
     weights: Float32,
     codes: NDArray[np.int16],
@@ -68,6 +85,7 @@ def apply_tiles(
         np.empty(_SIDE, np.float32),
     )
     for tile in range(tiles[0], tiles[1]):
+        fetch_tile(weights, (tile + 1) // across * _SIDE, (tile + 1) % across * _SIDE)
         slots, n = _gather(codes[tile], basis, work)
         _multiply(slots, work)
         top, first = tile // across * _SIDE, tile % across * _SIDE

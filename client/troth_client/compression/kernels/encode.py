@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from troth_client.compression.kernels.panel import entry, part, product
+from troth_client.compression.kernels.panel import entry, fetch_tile, part, product
 
 Float32 = NDArray[np.float32]
 
@@ -91,6 +91,7 @@ def encode_tiles(
     )
     for number in range(tiles[0], tiles[1]):
         tile = tiles[2] + number
+        fetch_tile(gradient, (number + 1) // across * _SIDE, (number + 1) % across * _SIDE)
         _fold_rows(gradient, number // across * _SIDE, number % across * _SIDE, work)
         _transform(basis, work)
         if len(residual):

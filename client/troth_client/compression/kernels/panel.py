@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core.base import BaseContext
@@ -18,12 +19,17 @@ from numba.core.types import Type
 from numba.core.types.containers import BaseTuple
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 _FEATURES = llvm.get_host_cpu_features()
 _LANES = 16 if _FEATURES.get("avx512f") else 8 if _FEATURES.get("avx2") else 4
 _VECTORS = 4 if _LANES == 16 else 2
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, _LANES)
+_SIDE = 64
+_LINE = 16
+"""Elements of a cache line."""
+_BYTES = ir.IntType(8).as_pointer()
 _MAY_FUSE = ("contract",)
 
 Values = Sequence[ir.Value]
@@ -83,6 +89,38 @@ def product(rows: int, columns: int) -> Callable[..., None]:
 
     made: Callable[..., None] = intrinsic(typed)
     return made
+
+
+def _prefetching(_context: BaseContext, data: Type, place: Type) -> tuple[Signature, Generator]:
+    """Ask for the cache line of an element: flat float32 array, place. Nothing is read."""
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, args: Values
+    ) -> ir.Value:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.bitcast(builder.gep(array.data, [args[1]]), _BYTES)
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [_BYTES, word, word, word])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
+        builder.call(ask, [address, *(ir.Constant(word, n) for n in (1, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(data, types.intp), generate
+
+
+_prefetch: Callable[..., None] = intrinsic(_prefetching)
+
+
+@part
+def fetch_tile(matrix: NDArray[np.float32], top: int, first: int) -> None:
+    """Ask for a tile, whole or cut off, so that it arrives while another one is computed.
+
+    Its rows lie far apart, where the processor does not ask by itself.
+    """
+    columns = matrix.shape[1]
+    for row in range(top, min(top + _SIDE, matrix.shape[0])):
+        for column in range(first, min(first + _SIDE, columns), _LINE):
+            _prefetch(matrix, row * columns + column)
 
 
 def _operand(

@@ -86,12 +86,10 @@ def update_layout(
 def codes(payloads: Sequence[Signs], num_tiles: int) -> NDArray[np.int16]:
     """Return the fields of all payloads as `apply_tiles` takes them, int16 [T, K]."""
     found = np.empty((num_tiles, sum(signs.k for signs in payloads)), np.int16)
-    end = 0
+    start = 0
     for signs in payloads:
-        own, end = found[:, end : end + signs.k], end + signs.k
-        np.multiply(signs.negative, np.int16(apply.NEGATIVE), out=own)
-        own |= signs.indices
-        own[~signs.present] = apply.ABSENT
+        apply.put_fields(found, start, (signs.present, signs.indices, signs.negative))
+        start += signs.k
     return found
 
 
