@@ -26,6 +26,7 @@ from troth_client.participant.supervisor import Supervisor
 from troth_client.participant.validating import HeldOut
 from troth_client.run_files.files import member_files
 from troth_client.runtime.files import DiskFullError
+from troth_client.state.past_states import MEMORY_BYTES
 from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
@@ -91,7 +92,7 @@ class InProcessRun:
     `wrap` may replace the ports of a started member: tests use it to kill a member or to let it
     lie. `on_slot` is called at each new slot. With `has_blob_folders` the bytes that members hold
     for others lie in their folders, as those of a process do; otherwise in memory. Members that
-    start later validate on `held_out`.
+    start later validate on `held_out`, and keep `past_bytes` of past rounds in memory.
     """
 
     settings: RunSettings
@@ -111,6 +112,7 @@ class InProcessRun:
     has_blob_folders: bool = False
     held_out: HeldOut | None = None
     given: Weights | None = None
+    past_bytes: int = MEMORY_BYTES
 
     @classmethod
     async def create(
@@ -196,7 +198,9 @@ class InProcessRun:
         identity = Identity(member.owner.pubkey(), member.session, member.index)
         config, rng = self.settings.config, random.Random(f"{self.seed} {member.name}")
         start = (lambda: self.given or {}) if member.has_start else None
-        resources = Resources(self.data, member.device, start, random=rng)
+        resources = Resources(
+            self.data, member.device, start, random=rng, past_bytes=self.past_bytes
+        )
         try:
             early = early_parts(view, config, identity, genesis, ports)
             load = partial(ports.runtime.compute, assemble, view, config, early, ports, resources)

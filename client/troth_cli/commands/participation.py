@@ -4,6 +4,7 @@ Owns: options and printing. Never: the work; `../workflows/join.py` has it.
 Next: `../workflows/join.py`; `membership.py` for the owner's commands afterwards.
 """
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from troth_cli.view.output import Json
-    from troth_cli.workflows.join_request import JoinRequest
+    from troth_cli.workflows.join_request import JoinRequest, Training
     from troth_client.participant.ending import ParticipantEnd
     from troth_client.telemetry.duties import Duties
 
@@ -145,6 +146,16 @@ class WitnessOptions(AsOwner):
         Optional[int],  # noqa: UP045  typer reads it at run time
         typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
     ] = None
+    past_mib: Annotated[
+        int,
+        typer.Option(
+            "--past-mib",
+            metavar="N",
+            min=0,
+            help="Memory for the weights of past rounds, and as much for their residuals, in MiB;"
+            " the disk has the rest.",
+        ),
+    ] = 256
     log_to: Annotated[
         list[str],
         typer.Option(
@@ -185,6 +196,23 @@ class JoinOptions(WitnessOptions):
     role: Annotated[
         str, typer.Option("--role", metavar="ROLE", help="trainer, witness or both.")
     ] = "both"
+    compiles: Annotated[
+        bool,
+        typer.Option(
+            "--compile",
+            help="Train with torch.compile; needs a C++ compiler on the CPU. Where compiling fails,"
+            " training goes on without.",
+        ),
+    ] = False
+    micro_batch: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--micro-batch",
+            metavar="N",
+            min=1,
+            help="Sequences to compute at once; else as the config says. Fewer take less memory.",
+        ),
+    ] = None
 
 
 def register(app: typer.Typer) -> None:
@@ -203,9 +231,20 @@ def join(options: JoinOptions, output: Output) -> None:
     wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
     highest fine for silence in lamports.
 
+    Several GPUs of this machine compute one payload under torchrun --nproc-per-node N -m troth_cli
+    join RUN: rank 0 takes part, the others compute for it.
+
     On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
-    _take_part(options, options.role, output)
+    from troth_cli.workflows.join_request import Training
+    from troth_cli.workflows.ranks import help_rank_zero, place_of
+
+    place = place_of(os.environ)
+    training = Training(options.compiles, options.micro_batch, place)
+    if place is not None and place.rank:
+        help_rank_zero(place, training, options.device or "auto", options.threads, output)
+        return
+    _take_part(options, options.role, output, training)
 
 
 def witness(options: WitnessOptions, output: Output) -> None:
@@ -216,7 +255,9 @@ def witness(options: WitnessOptions, output: Output) -> None:
     _take_part(options, "witness", output)
 
 
-def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
+def _take_part(
+    options: WitnessOptions, role: str, output: Output, training: "Training | None" = None
+) -> None:
     """Join with a role, follow the run, print how it ended and the witness's duties."""
     from troth_cli.keyfiles import read_key
     from troth_cli.settings import run_settings
@@ -230,8 +271,6 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
     run = address_of_run(options.run_address)
     owner = read_key(options.key, output.warn)
     settings = run_settings(options.config)
-    session_lamports = lamports(options.session_sol, "--session-sol")
-    refill_lamports = lamports(options.refill_sol, "--refill-sol")
     stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
     state = options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}"
     request = JoinRequest(
@@ -246,11 +285,13 @@ def _take_part(options: WitnessOptions, role: str, output: Output) -> None:
         device=options.device or settings.hints.device,
         listen=options.listen,
         endpoint=options.endpoint,
-        session_lamports=session_lamports,
-        refill_lamports=refill_lamports,
+        session_lamports=lamports(options.session_sol, "--session-sol"),
+        refill_lamports=lamports(options.refill_sol, "--refill-sol"),
         stake_lamports=stake,
         top_up_lamports=lamports(options.top_up_sol, "--top-up-sol"),
         num_threads=options.threads,
+        training=training,
+        past_bytes=options.past_mib * 2**20,
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,

@@ -14,6 +14,10 @@ from troth_client.telemetry.printable import one_line
 OF_A_PARTICIPANT: Final = frozenset(
     {
         "joined",
+        "compile_failed",
+        "ranks_lost",
+        "out_of_memory",
+        "judge_out_of_memory",
         "rpc_trouble",
         "rpc_recovered",
         "rpc_disagreement",

@@ -12,6 +12,7 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_cli.workflows.recording import Recording
+from troth_client.train.place import Place
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
@@ -24,10 +25,23 @@ ROLES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """How a trainer computes: compiled or not, sequences at once (None: as the config says).
+
+    `place` is its place among the ranks of its participant, None for a process alone.
+    """
+
+    compiles: bool = False
+    microbatch_sequences: int | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JoinRequest:
     """The options of the command line, read but not yet checked against the run.
 
-    `program` is the program's address, None for the packaged one's.
+    `program` is the program's address, None for the packaged one's. `training` is None for one
+    that only judges.
     """
 
     rpc_urls: tuple[str, ...]
@@ -59,3 +73,5 @@ class JoinRequest:
     recording: Recording = field(default_factory=Recording)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     program: Pubkey | None = None
+    training: Training | None = None
+    past_bytes: int = 256 * 2**20

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -22,7 +23,7 @@ from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
 from troth_cli.workflows.join import Joined, stop_if_refused
-from troth_cli.workflows.join_request import ROLES, JoinRequest
+from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
 from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.live_view import shown_events
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
@@ -35,6 +36,8 @@ from troth_client.participant.process import participate
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
 from troth_client.telemetry.events import EventSinks
+from troth_client.train.ranks import Ranks
+from troth_client.train.team import meet
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.rules.oversight import oversight, warnings_of
 
@@ -48,8 +51,23 @@ def take_part(
 ) -> Joined:
     """Make the checks that need a device, ask for the stake, then take part.
 
-    Raises as `join` does.
+    Raises as `join` does, and RanksError.
     """
+    with contextlib.ExitStack() as stack:
+        ranks = None
+        if request.training is not None and request.training.place is not None:
+            ranks = stack.enter_context(contextlib.closing(meet(request.training.place)))
+        return _checked(request, session, listen, output, looked, ranks)
+
+
+def _checked(  # as above, and the ranks
+    request: JoinRequest,
+    session: Keypair,
+    listen: tuple[str, int],
+    output: Output,
+    looked: Looked,
+    ranks: Ranks | None,
+) -> Joined:
     device = choose_device(request.device)
     checks = RETURN_CHECKS if looked.is_member else CHECKS
     candidate = _candidate(request, device, listen, looked, output)
@@ -66,18 +84,19 @@ def take_part(
         for line in losses_lines(looked.view.run.params, looked.stake):
             output.note(line)
         _ask(request, looked.stake, output)
-    return Joined(rows, _participate(_settings(request, session, listen), request, output))
+    settings = _settings(request, session, listen)
+    return Joined(rows, _participate(settings, request, ranks, output))
 
 
 def _participate(
-    settings: ParticipantSettings, request: JoinRequest, output: Output
+    settings: ParticipantSettings, request: JoinRequest, ranks: Ranks | None, output: Output
 ) -> ParticipantEnd:
     rotation = Rotation(removing=partial(keep_duties, request.state))
     log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
 
     def spare_log(ports: Ports) -> Ports:
         ports.store.room.add(log.drop_older)
-        return ports
+        return replace(ports, ranks=ranks)
 
     with (
         contextlib.closing(log),
@@ -154,6 +173,7 @@ def _settings(
     request: JoinRequest, session: Keypair, listen: tuple[str, int]
 ) -> ParticipantSettings:
     host, port = listen
+    training = request.training or Training()
     return ParticipantSettings(
         rpc_urls=request.rpc_urls,
         run=str(request.run),
@@ -179,4 +199,7 @@ def _settings(
         program="" if request.program is None else str(request.program),
         validate_every=request.validate_every,
         start=request.start,
+        compiles=training.compiles,
+        microbatch_sequences=training.microbatch_sequences,
+        past_bytes=request.past_bytes,
     )

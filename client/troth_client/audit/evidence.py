@@ -7,6 +7,7 @@ Next: `audit_round.py`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from troth_attestation import header as headers
 from troth_attestation.header import Header, header_hash
@@ -21,6 +22,7 @@ from troth_client.runtime.base import Runtime, end
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage.entries import Submission
 from troth_client.train.errors import NonFiniteError
+from troth_client.train.memory import first_line, give_back, is_out_of_memory
 from troth_client.transport.errors import TransportError
 from troth_coordinator.rules.assignment import rank_start, sequences_of
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
@@ -184,10 +186,8 @@ async def _recomputed(
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
         batch = await runtime.compute(witness.state.data.sequences, ids)
         function = work.reference_gradient if in_reference else work.gradient
-        try:
-            tiles = await runtime.compute(function, saved.tensors, batch)
-        except NonFiniteError:
-            tiles = None
+        compute = partial(function, saved.tensors, batch)
+        tiles = await runtime.compute(_own_or_none, witness, audit, compute)
         tracker = witness.audits.tracker
         params = tracker.view.run.params
         window = params.jury_commit_slots if in_reference else params.verdict_commit_slots
@@ -196,12 +196,28 @@ async def _recomputed(
             # A judge that begins too late might miss its window, and be fined for silence.
             if is_late(tracker.view, audit, window):
                 return None
-            try:
-                return work.second_gradient(saved.tensors, batch, in_reference=in_reference)
-            except NonFiniteError:
-                return None
+            second = partial(work.second_gradient, saved.tensors, batch, in_reference=in_reference)
+            return _own_or_none(witness, audit, second)
 
         return OwnGradient(Own(tiles, again), seconds_since(begun, runtime))
+
+
+def _own_or_none(
+    witness: Witness, audit: AuditView, compute: Callable[[], Float32]
+) -> Float32 | None:
+    """Return our own gradient; None if it is not finite or finds no memory: we accuse nobody."""
+    try:
+        return compute()
+    except NonFiniteError:
+        return None
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        give_back()
+        witness.chain.events.emit(
+            "judge_out_of_memory", round=audit.round, target=audit.target, reason=first_line(error)
+        )
+        return None
 
 
 def seconds_since(begun: float | None, runtime: Runtime) -> float | None:

@@ -37,9 +37,10 @@ from troth_client.state.audit_state import AuditState
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.openings_store import OpeningsStore
+from troth_client.state.past_states import MEMORY_BYTES, PastStates
 from troth_client.state.replica import Replica
 from troth_client.state.residual_archive import Keeping, ResidualArchive
-from troth_client.state.residual_state import ResidualState
+from troth_client.state.residual_state import ResidualState, Undo
 from troth_client.state.retention import Retention
 from troth_client.state.round_state import RoundState, Sequences
 from troth_client.state.verdict_store import VerdictStore
@@ -49,6 +50,8 @@ from troth_client.storage import Store
 from troth_client.storage.entries import WeightState
 from troth_client.storage.sealed import DamagedFileError
 from troth_client.telemetry.events import EventSink
+from troth_client.train.learner import DEFAULT, Learner
+from troth_client.train.ranks import Ranks
 from troth_client.transport.base import Transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
@@ -80,7 +83,7 @@ class Ports:
 
     `trains` and `judges` may replace the honest work; cheats use them. `hubs` and `stores` are
     this machine's own, beside those of the run's config. With `pushes` the chain is read sparingly;
-    without, every look reads everything.
+    without, every look reads everything. `ranks` are other processes that compute gradients for us.
     """
 
     chain: CoordinatorClient
@@ -93,6 +96,7 @@ class Ports:
     hubs: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     pushes: RunPushes | None = None
+    ranks: Ranks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ class Resources:
     """The resources of a member: data, device, threads for hashing, its own random numbers.
 
     `start` reads the given first weights of a run from this machine's own folder.
+    `learner` computes its gradients, on that device and perhaps on others. `past_bytes` bounds what
+    of past weights, and of past residuals, stays in memory beside the disk.
     """
 
     data: Sequences
@@ -107,6 +113,8 @@ class Resources:
     start: Callable[[], Weights] | None = None
     hashers: Executor | None = None
     random: Random = field(default_factory=Random)
+    learner: Learner = DEFAULT
+    past_bytes: int = MEMORY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +167,7 @@ def assemble(
     model = Llama(config.model).to(resources.device.torch)  # zeros
     if first is not None:
         load_weights(model, first)
+    resources.learner.prepare(model, config, resources.device)
     state = _round_state(view, config, model, ports, resources)
     state.has_weights = first is not None
     ports.transport.use_stores((*config.network.stores, *ports.stores), signs=True)
@@ -227,8 +236,10 @@ def _round_state(
         note=path.note,
     )
     keep, ring = view.params.keep_rounds, view.params.ring
-    replica = Replica(config, views, path, keep, resources.hashers)
+    past = PastStates(keep, ports.store, resources.past_bytes)
+    replica = Replica(config, views, path, past, resources.hashers)
     rule = Residual.of(config)
+    undo = Undo(keep, config.demo.k, ports.store.load_residual, resources.past_bytes)
 
     def damaged(error: ClientError) -> None:
         ports.events.emit("file_damaged", reason=str(error))
@@ -237,8 +248,8 @@ def _round_state(
         config=config,
         data=resources.data,
         replica=replica,
-        residual=ResidualState(rule, replica.layout.num_tiles, keep),
-        archive=ResidualArchive(ports.store, Keeping(keep, ring)),
+        residual=ResidualState(rule, replica.layout.num_tiles, undo),
+        archive=ResidualArchive(ports.store, Keeping(keep, ring, resources.past_bytes)),
         store=ports.store,
         states=StateStore(ports.store, damaged),
         retention=Retention.of(view.params),
@@ -275,6 +286,7 @@ def _honest_work(
         archive=state.archive,
         openings=audits.openings,
         kernels=state.replica.path.kernels,
+        learner=resources.learner,
     )
 
 

@@ -35,6 +35,7 @@ from troth_client.errors import ClientError
 from troth_client.model.device import Device
 from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteError
+from troth_client.train.memory import first_line, give_back, is_out_of_memory
 from troth_coordinator.rules.config import RunConfig
 
 REPEAT_SECONDS: Final = 5.0
@@ -104,15 +105,12 @@ def measure_machine(
         config = config.with_manifest(bytes(32))
     try:
         return _measured(config, device, data or RandomTokens(config), clock, path.reason)
-    except (MemoryError, torch.OutOfMemoryError) as error:
-        raise _too_small(device, error) from error
-    except RuntimeError as error:
-        if "not enough memory" not in str(error) and "can't allocate" not in str(error):
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
             raise
         raise _too_small(device, error) from error
     finally:
-        if device.torch.type == "cuda":
-            torch.cuda.empty_cache()  # the participant comes next
+        give_back()  # the participant comes next
 
 
 def _measured(
@@ -184,6 +182,6 @@ def room_bytes() -> int:
 def _too_small(device: Device, error: BaseException) -> MachineTooSmallError:
     return MachineTooSmallError(
         f"room for one gradient of the model on {device.torch}",
-        str(error).splitlines()[0][:200] or type(error).__name__,
+        first_line(error),
         "Use a device with more memory, or join a run with a smaller model or microbatch.",
     )

@@ -38,6 +38,7 @@ from troth_client.participant.assembly import (
 )
 from troth_client.participant.ending import ParticipantEnd, conclude
 from troth_client.participant.joining import announce, join, known_place
+from troth_client.participant.learning import learner_of
 from troth_client.participant.payer import report_cap
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
@@ -216,11 +217,15 @@ def _load(
 ) -> Member:
     """Read data and weights; slow, for a thread."""
     device = choose_device(settings.device)
-    ports.events.emit("computing", device=str(device.torch), threads=torch.get_num_threads())
-    data, rng, start = _open_data(settings), random.Random(settings.owner), None
+    num_ranks = 1 if ports.ranks is None else ports.ranks.size
+    threads = torch.get_num_threads()
+    ports.events.emit("computing", device=str(device.torch), threads=threads, ranks=num_ranks)
+    learner = learner_of(settings, ports.events, ports.ranks)
+    drawn, start = random.Random(settings.owner), None
     if settings.start is not None:
         start = partial(_read_start, settings.start, settings.config)
-    resources = Resources(data, device, start, hashers, rng)
+    data, past = _open_data(settings), settings.past_bytes
+    resources = Resources(data, device, start, hashers, drawn, learner, past)
     return assemble(run, settings.config, early, ports, resources)
 
 

@@ -33,6 +33,9 @@ class ParticipantSettings:
     only public addresses are connected to, unless `allow_private`.
     `validate_every` rounds the loss on held-out text is measured, if it is here; 0 for never.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
+    `compiles` runs forward and backward pass as compiled kernels. `microbatch_sequences` are
+    computed at once; None for the number in the config. `past_bytes` of past weights, and as many
+    of past residuals, stay in memory; the disk has all of them.
     """
 
     rpc_urls: tuple[str, ...]
@@ -60,3 +63,6 @@ class ParticipantSettings:
     program: str = ""
     validate_every: int = 0
     start: Path | None = None
+    compiles: bool = False
+    microbatch_sequences: int | None = None
+    past_bytes: int = 256 * 2**20

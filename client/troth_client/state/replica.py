@@ -5,10 +5,8 @@ Never: fetches anything; the caller passes the closure of a round and its decode
 Next: `compression/apply.py` for the exact step, `steps/await_close.py` for the caller.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,7 +18,7 @@ from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.tiles import TileLayout
-from troth_client.errors import ClientError
+from troth_client.state.past_states import Past, PastStates, RewindError
 from troth_client.state.records import Closure, OwnRoot
 from troth_coordinator.rules.assignment import next_cursor
 from troth_coordinator.rules.config import RunConfig
@@ -28,26 +26,11 @@ from troth_coordinator.rules.ids import Digest, RoundIndex
 from troth_coordinator.rules.schedule import constants_of
 
 
-class RewindError(ClientError):
-    """The state of an earlier round is asked for and no longer kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Past:
-    """The state before a round was applied, and what was applied to it."""
-
-    round: RoundIndex
-    cursor: int
-    weights: dict[str, Tensor]
-    pieces: PieceList | None
-    closure: Closure
-
-
 class Replica:
     """Master weights at the start of `round`; fp32, changed in place and only here.
 
-    `weights` may share storage with the model that trains on them. `keep` bounds how many earlier
-    states are kept for rewinding; `hashers` are threads for the state root. `restart_round` is the
+    `weights` may share storage with the model that trains on them. `past` keeps earlier states for
+    rewinding; `hashers` are threads for the state root. `restart_round` is the
     round at which these weights were taken up after a halt; 0 if never, or not known.
     """
 
@@ -56,7 +39,7 @@ class Replica:
         config: RunConfig,
         weights: Mapping[str, Tensor],
         path: ApplyPath,
-        keep: int,
+        past: PastStates,
         hashers: Executor | None = None,
     ) -> None:
         self.config = config
@@ -69,16 +52,17 @@ class Replica:
         self._hashers = hashers
         self._pieces: PieceList | None = None
         self._known_root: OwnRoot | None = None
-        self._past: deque[_Past] = deque(maxlen=keep)
+        self.past = past
 
     @property
     def oldest_round(self) -> RoundIndex:
         """The earliest round that `rewind` can go back to."""
-        return self._past[0].round if self._past else self.round
+        oldest = self.past.oldest
+        return self.round if oldest is None else oldest
 
     def applied(self) -> tuple[Closure, ...]:
         """Return the closures that `rewind` can take back, oldest first."""
-        return tuple(past.closure for past in self._past)
+        return self.past.closures()
 
     @property
     def known_root(self) -> OwnRoot | None:
@@ -102,7 +86,7 @@ class Replica:
         """Return the pieces of a round that `rewind` can go back to, if they were hashed."""
         if round_ == self.round:
             return self._pieces
-        return next((past.pieces for past in self._past if past.round == round_), None)
+        return self.past.pieces_at(round_)
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         """Return the weights as numpy arrays; on a CPU they share the storage."""
@@ -115,7 +99,7 @@ class Replica:
         payload is included, the weights stay unchanged; round and cursor always advance.
         """
         self._expect(closure.round)
-        self._past.append(_Past(self.round, self.cursor, self._copy(), self._pieces, closure))
+        self.past.add(Past(self.round, self.cursor, self._pieces, closure), self.weights)
         constants = constants_of(self.config.schedule, self.round)
         self._know(None)
         update(self.weights, payloads, self.layout, (constants.a, constants.b), self.path)
@@ -124,18 +108,16 @@ class Replica:
         self.cursor = next_cursor(self.cursor, closure.num_trainers, per_payload)
 
     def rewind(self, round_: RoundIndex) -> None:
-        """Go back to the start of an earlier round. RewindError when it is not kept."""
-        if round_ < self.oldest_round:
-            raise RewindError(
-                f"the state of round {round_} to be kept",
-                f"rounds {self.oldest_round} to {self.round}",
-                "Start again from a checkpoint at or before that round.",
-            )
-        while self.round > round_:
-            past = self._past.pop()
-            self._load(past.weights)
-            self.round, self.cursor = past.round, past.cursor
-            self._know(past.pieces)
+        """Go back to the start of an earlier round; slow, for a thread.
+
+        RewindError when it is not kept; nothing has changed then.
+        """
+        if round_ >= self.round:
+            return
+        past, weights = self.past.back_to(round_)
+        self._load(weights)
+        self.round, self.cursor = past.round, past.cursor
+        self._know(past.pieces)
 
     def restore(
         self,
@@ -152,14 +134,14 @@ class Replica:
         self.round, self.cursor = round_, cursor
         self._know(pieces)
         self.restart_round = RoundIndex(0)
-        self._past.clear()
+        self.past.clear()
 
     def move_to(self, round_: RoundIndex, cursor: int) -> None:
         """Declare the weights to be those of another round: the way out of Halted (section 3)."""
         self._know(None)
         self.round, self.cursor = round_, cursor
         self.restart_round = round_
-        self._past.clear()
+        self.past.clear()
 
     def _know(self, pieces: PieceList | None) -> None:
         """Take these as the pieces of the weights; None where they are not hashed yet."""
@@ -173,9 +155,6 @@ class Replica:
                 f"that of round {round_}",
                 "Apply rounds in order, or rewind first.",
             )
-
-    def _copy(self) -> dict[str, Tensor]:
-        return {name: w.detach().clone() for name, w in self.weights.items()}
 
     def _load(self, weights: Mapping[str, Tensor]) -> None:
         with torch.no_grad():

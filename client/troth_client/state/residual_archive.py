@@ -19,10 +19,9 @@ from troth_attestation.openings import Residual, Sampled
 from troth_attestation.pieces import Float32
 from troth_attestation.state import residual_tree
 from troth_client.state.errors import ResidualLostError
+from troth_client.state.past_states import MEMORY_BYTES
 from troth_client.storage import ResidualEntry, Store
 from troth_coordinator.rules.ids import RoundIndex
-
-MEMORY_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,10 @@ class ResidualArchive:
     def memory_bytes(self) -> int:
         """Bytes of u that are held in memory now."""
         return sum(u.nbytes for u in self._recent.values())
+
+    def holds(self, round_: int) -> bool:
+        """Tell whether u of a round is held in memory here."""
+        return round_ in self._recent
 
     def put(self, entry: ResidualEntry) -> None:
         """Add the u of a proposed round that the store has just saved."""

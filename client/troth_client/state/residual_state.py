@@ -10,8 +10,10 @@ our own inclusion changed, `rewind` comes first.
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,6 +24,7 @@ from troth_attestation.state import residual_root, zero_residual_root
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.topk import top_k
+from troth_client.state.past_states import MEMORY_BYTES
 from troth_client.storage.entries import ResidualEntry
 from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
 
@@ -49,14 +52,40 @@ class Proposal:
     root: Digest
 
 
-class ResidualState:
-    """M of one trainer. `keep` bounds how many settled rounds can be taken back."""
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """How settled rounds can be taken back: the last `keep` of them.
 
-    def __init__(self, rule: Residual, num_tiles: int, keep: int) -> None:
+    Their M take up to `memory_bytes`. Above that, `load` reads u of a round of ours again, and its
+    top `k` makes M.
+    """
+
+    keep: int
+    k: int
+    load: Callable[[int], ResidualEntry | None]
+    memory_bytes: int = MEMORY_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """M before a settled round: `momentum` is None where it can be made again from its u."""
+
+    round: RoundIndex
+    previous: RoundIndex
+    root: Digest
+    momentum: Momentum | None
+
+
+class ResidualState:
+    """M of one trainer, with the way back over settled rounds."""
+
+    def __init__(self, rule: Residual, num_tiles: int, undo: Undo) -> None:
         self._rule = rule
-        zero = torch.zeros(num_tiles, TILE_SIDE, TILE_SIDE)
+        # NumPy's zeros take no memory before somebody writes into them; PyTorch's do.
+        zero = torch.from_numpy(np.zeros((num_tiles, TILE_SIDE, TILE_SIDE), np.float32))
         self._zero = Momentum(zero, RoundIndex(NONE), zero_residual_root(num_tiles))
-        self._past: deque[tuple[RoundIndex, Momentum]] = deque(maxlen=keep)
+        self._undo = undo
+        self._past: deque[_Before] = deque(maxlen=undo.keep)
         self._settled = -1
         self.momentum = self._zero
         self.proposal: Proposal | None = None
@@ -107,15 +136,17 @@ class ResidualState:
         moved = Moved(u, self._rule.decayed(self.carried()))
         return self._proposed(round_, moved, k, residual_root(u.numpy()))
 
-    def settle(self, round_: RoundIndex, included: bytes | None) -> None:
+    def settle(self, round_: RoundIndex, included: bytes | None, *, is_free: bool = False) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
+
+        `is_free`: nobody else holds the memory of u, so M may take its place.
 
         None: our payload was not included, and M stays. If the chain included another u of ours,
         which this machine has lost, M is declared zero.
         """
         if round_ <= self._settled or self._is_ahead_of(round_):
             return
-        self._past.append((round_, self.momentum))
+        self._past.append(self._before(round_))
         self._settled = round_
         proposal, self.proposal = self.proposal, None
         if included is None:
@@ -123,19 +154,25 @@ class ResidualState:
         if proposal is None or (proposal.round, proposal.root) != (round_, included):
             self.momentum = self._zero
         else:
-            self._adopt(proposal)
+            self._adopt(proposal, in_place=is_free)
 
     def origins(self) -> set[RoundIndex]:
         """Return the rounds that M may be carried on from, now or after a rewind."""
-        every = [self.momentum, *(momentum for _, momentum in self._past)]
-        return {momentum.previous for momentum in every} - {RoundIndex(NONE)}
+        every = {self.momentum.previous, *(before.previous for before in self._past)}
+        return every - {RoundIndex(NONE)}
 
     def rewind(self, round_: RoundIndex) -> None:
-        """Undo the changes of `round_` and later rounds to M."""
+        """Undo the changes of `round_` and later rounds to M; may read a file.
+
+        Where that is lost, M is declared zero.
+        """
         self.proposal = None
         self._settled = min(self._settled, round_ - 1)
-        while self._past and self._past[-1][0] >= round_:
-            self.momentum = self._past.pop()[1]
+        first: _Before | None = None
+        while self._past and self._past[-1].round >= round_:
+            first = self._past.pop()
+        if first is not None:
+            self.momentum = self._restored(first)
 
     def reset(self) -> None:
         """Declare M zero: after a join, a halt, a loss."""
@@ -176,6 +213,25 @@ class ResidualState:
         """Whether M is that of a later round already: weights are replayed after a restart."""
         return self.proposal is not None and self.proposal.round > round_
 
-    def _adopt(self, proposal: Proposal) -> None:
-        matrix = self._rule.after_included(proposal.u, proposal.top)
+    def _before(self, round_: RoundIndex) -> _Before:
+        """Return the present M as what a rewind of `round_` gives back."""
+        held = {id(m): m.matrix.nbytes for b in self._past if (m := b.momentum) is not None}
+        held[id(self.momentum)] = self.momentum.matrix.nbytes
+        held.pop(id(self._zero), None)
+        stays = sum(held.values()) <= self._undo.memory_bytes or self.momentum is self._zero
+        momentum = self.momentum if stays else None
+        return _Before(round_, self.momentum.previous, self.momentum.root, momentum)
+
+    def _restored(self, before: _Before) -> Momentum:
+        if before.momentum is not None:
+            return before.momentum
+        entry = self._undo.load(before.previous)
+        if entry is None or entry.root_after != before.root:
+            return self._zero
+        u = torch.tensor(entry.u)
+        matrix = self._rule.after_included(u, top_k(u, self._undo.k), in_place=True)
+        return Momentum(matrix, before.previous, before.root)
+
+    def _adopt(self, proposal: Proposal, *, in_place: bool = False) -> None:
+        matrix = self._rule.after_included(proposal.u, proposal.top, in_place=in_place)
         self.momentum = Momentum(matrix, proposal.round, proposal.root)

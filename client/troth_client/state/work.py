@@ -23,7 +23,8 @@ from troth_client.model.llama import Llama
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.residual_archive import ResidualArchive
 from troth_client.state.residual_state import Proposal, ResidualState
-from troth_client.train.step import Gradient, gradient
+from troth_client.train.learner import DEFAULT, Learner
+from troth_client.train.step import Gradient
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest, RoundIndex
 
@@ -56,7 +57,10 @@ class TrainerWork(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HonestWork:
-    """The work that was assigned, on the model that the replica moves."""
+    """The work that was assigned, on the model that the replica moves.
+
+    `learner` is how this machine computes a gradient.
+    """
 
     config: RunConfig
     model: Llama
@@ -66,13 +70,11 @@ class HonestWork:
     archive: ResidualArchive
     openings: OpeningsStore
     kernels: Kernels | None = None
+    learner: Learner = DEFAULT
 
     def gradient(self, batch: NDArray[int64]) -> Gradient:
-        """Compute as the config says, in its order of microbatches."""
-        train = self.config.train
-        return gradient(
-            self.model, batch, train.microbatch_sequences, train.clip_micro, self.device
-        )
+        """Compute on the weights that the replica holds now."""
+        return self.learner.gradient(self.model, batch, self.config.train, self.device)
 
     def propose(self, round_: RoundIndex, found: Gradient) -> Proposal:
         """Add the gradient's coefficients to the momentum and choose the top k."""

@@ -1,7 +1,8 @@
 """Train and encode: from assigned sequences to a signed payload.
 
 Owns: the order gradient, proposal, bytes, header. If the gradient is not finite, or if we would not
-accept the bytes ourselves, nothing is sent and the run goes on.
+accept the bytes ourselves, nothing is sent and the run goes on. Nor is anything sent of a round for
+which the memory does not suffice.
 Never: talks to the chain or to other participants.
 Next: `state/work.py` for the computations, `commit.py`.
 """
@@ -22,6 +23,7 @@ from troth_client.state.work import TrainerWork
 from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
 from troth_client.train import errors as train_errors
+from troth_client.train.memory import ADVICE, first_line, give_back, is_out_of_memory
 from troth_client.train.step import Gradient
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.ids import NONE, Address, Digest
@@ -42,7 +44,8 @@ async def train(state: RoundState, work: TrainerWork, plan: RoundPlan) -> Gradie
     """Return the clipped gradient of the assigned sequences at w_r.
 
     Returns None if we are not a trainer, if a submission of this round is on disk from before a
-    restart, or if the gradient is not finite. The state root is hashed meanwhile.
+    restart, or if the gradient is not finite or finds no memory. The state root is hashed
+    meanwhile.
     """
     if not (plan.is_trainer and plan.is_commit_open):
         return None
@@ -57,7 +60,8 @@ async def train(state: RoundState, work: TrainerWork, plan: RoundPlan) -> Gradie
         state.events.emit("gradient_refused", round=plan.round, reason=str(found))
         return None
     if isinstance(found, BaseException):
-        raise found
+        _report_memory(state, plan, found)
+        return None
     if isinstance(root, BaseException):
         raise root
     state.events.emit("trained", round=plan.round, loss_micro=found.mean_loss_micro)
@@ -81,6 +85,10 @@ async def encode(
         state.residual.proposal = None
         state.events.emit("gradient_refused", round=plan.round, reason=str(error))
         return None
+    except (MemoryError, RuntimeError) as error:
+        state.residual.proposal = None
+        _report_memory(state, plan, error)
+        return None
     made = Made(momentum, proposal, payload, found.mean_loss_micro)
     header = header_of(state, chain, plan, made)
     signature = headers.sign(header, chain.identity.session_seed)
@@ -92,6 +100,14 @@ async def encode(
         previous=None if momentum.previous == NONE else momentum.previous,
     )
     return submission
+
+
+def _report_memory(state: RoundState, plan: RoundPlan, error: BaseException) -> None:
+    """Report that memory did not suffice for a round; raise any other error."""
+    if not is_out_of_memory(error):
+        raise error
+    give_back()
+    state.events.emit("out_of_memory", round=plan.round, reason=first_line(error), advice=ADVICE)
 
 
 def header_of(state: RoundState, chain: RunChain, plan: RoundPlan, made: Made) -> Header:

@@ -20,6 +20,7 @@ from troth_client.network.errors import (
 from troth_client.network.submissions import Submissions
 from troth_client.runtime.base import Runtime
 from troth_client.state.audit_state import AuditState
+from troth_client.state.past_states import RewindError
 from troth_client.state.round_state import RoundState
 from troth_client.steps.await_close import apply, closure_of, collect, has_dispersed
 from troth_client.steps.restore import Restore
@@ -114,7 +115,7 @@ class Replay:
             if not is_undone and (account is None or not is_closed or closure_of(account) == known):
                 continue
             is_changed = self._own_bit(known.included) != self._own_bit(account)
-            self._rewind(known.round, is_undone=is_undone, is_own_changed=is_changed)
+            await self._rewind(known.round, is_undone=is_undone, is_own_changed=is_changed)
             return
 
     async def load_stored_root(self, view: NetworkView) -> None:
@@ -155,16 +156,21 @@ class Replay:
     async def _load(self, view: NetworkView, at_most: int) -> bool:
         return await load_verified(self.chain, self.state, view, at_most)
 
-    def _rewind(self, round_: RoundIndex, *, is_undone: bool, is_own_changed: bool) -> None:
+    async def _rewind(self, round_: RoundIndex, *, is_undone: bool, is_own_changed: bool) -> None:
         state = self.state
         state.events.emit("round_corrected", round=round_)
-        state.replica.rewind(round_)
+        try:
+            await self.runtime.compute(state.replica.rewind, round_)
+        except RewindError as error:
+            raise LaggingError(
+                error.expected, error.found, f"LAGGING: {error.next_step}"
+            ) from error
         state.store.drop_after(round_)
         state.archive.rewind(round_)
         if is_undone:
             self.audits.openings.rewind(round_)
         if is_undone or is_own_changed:
-            state.residual.rewind(round_)
+            await self.runtime.compute(state.residual.rewind, round_)
 
     def _report(self, first: int, target: int, pace: Pace) -> None:
         round_ = self.state.replica.round
@@ -236,16 +242,29 @@ class Replay:
 
     async def _go_to(self, view: NetworkView, round_: RoundIndex) -> None:
         """Rewind, load or replay until the replica is at the start of a closed or stored round."""
-        replica = self.state.replica
-        if replica.oldest_round <= round_ <= replica.round:
-            replica.rewind(round_)
-        elif round_ < replica.round and not await self._load(view, round_):
+        is_there = await self._is_rewound(round_)
+        if (
+            not is_there
+            and round_ < self.state.replica.round
+            and not await self._load(view, round_)
+        ):
             if round_ != view.run.root_round:
                 raise out_of_ring(round_, view)
             await self.restore.newest(view)
         while self._is_behind(view.run, round_):
             await self._advance(view, round_)
             view = await self.chain.look()
+
+    async def _is_rewound(self, round_: RoundIndex) -> bool:
+        """Rewind to a round that is kept; tell whether that could be done."""
+        replica = self.state.replica
+        if not replica.oldest_round <= round_ <= replica.round:
+            return False
+        try:
+            await self.runtime.compute(replica.rewind, round_)
+        except RewindError:
+            return False
+        return True
 
     def _own_bit(self, included: int | RoundView | None) -> bool:
         if isinstance(included, RoundView):

@@ -23,7 +23,8 @@ async def settle(
     that belongs to the rounds of open audits. Others may read the weights of a closed round.
     """
     state = submissions.state
-    state.residual.settle(closure.round, closure.own_residual)
+    is_free = not state.archive.holds(closure.round)
+    state.residual.settle(closure.round, closure.own_residual, is_free=is_free)
     await state.runtime.compute(state.save_weights)
     pieces = state.replica.pieces_at(closure.round)
     if pieces is not None and pieces.root == closure.canonical_root:

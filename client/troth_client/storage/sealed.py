@@ -70,7 +70,7 @@ def read_span(path: Path, name: str, offset: int, num_bytes: int) -> bytes:
         return stream.read(num_bytes)
 
 
-def read_integer(path: Path, name: str) -> int:
+def read_field(path: Path, name: str) -> str | int:
     """Read one field of a record without its arrays, and so without checking its seal.
 
     For bookkeeping only. Raises FileNotFoundError, or DamagedFileError where there is no such head.
@@ -78,8 +78,18 @@ def read_integer(path: Path, name: str) -> int:
     with path.open("rb") as stream:
         head = _read_head(stream)
     try:
-        return int(json.loads(head)["fields"][name])
+        found: str | int = json.loads(head)["fields"][name]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
+    return found
+
+
+def read_integer(path: Path, name: str) -> int:
+    """Read one whole number as `read_field` does, with its errors."""
+    found = read_field(path, name)
+    try:
+        return int(found)
+    except (ValueError, TypeError) as error:
         raise DamagedFileError(path, f"a record with {name}", f"{error!r}") from error
 
 

@@ -38,6 +38,7 @@ from troth_client.storage.room import Room
 from troth_client.storage.sealed import (
     DamagedFileError,
     Record,
+    read_field,
     read_integer,
     read_record,
     read_span,
@@ -161,6 +162,13 @@ class Store(Closable):
     def load_weights(self, round_: int) -> WeightState | None:
         """w_r of exactly this round, if it is kept."""
         return self._load(WeightState, self._path("weights", round_))
+
+    def holds_weights(self, round_: int, root: bytes) -> bool:
+        """Tell whether a file of w_r names this state root; its content is not checked."""
+        try:
+            return read_field(self._path("weights", round_), "state_root") == root.hex()
+        except (OSError, DamagedFileError):
+            return False
 
     def read_weights(self, round_: int, tensor: str, offset: int, num_bytes: int) -> bytes | None:
         """Return some bytes of one tensor of w_r, not checked; None if they are not there."""

@@ -2,9 +2,11 @@
 
     TrainError
     ├── BatchShapeError       a batch that the model cannot take
-    └── NonFiniteError        a loss or a gradient that is not a number
+    ├── NonFiniteError        a loss or a gradient that is not a number
+    └── RanksError            processes that should compute together do not meet
+        └── RanksLostError    one of them ended, or does not answer in time
 
-Owns: the classes. Next: step.py raises them.
+Owns: the classes. Next: step.py and ranks.py raise them.
 """
 
 from troth_client.errors import ClientError
@@ -20,3 +22,11 @@ class BatchShapeError(TrainError):
 
 class NonFiniteError(TrainError):
     """The loss or the gradient is infinite or not a number; nothing of it may be sent."""
+
+
+class RanksError(TrainError):
+    """The ranks of a participant cannot meet."""
+
+
+class RanksLostError(RanksError):
+    """A rank that others wait for has ended or hangs."""

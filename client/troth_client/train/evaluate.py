@@ -1,7 +1,7 @@
 """The validation loss: how well weights predict text that no trainer sees.
 
 Owns: one number. Never: feeds anything back into training; it is telemetry.
-Next: step.py for the loss itself.
+Next: passes.py for the loss itself.
 """
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from troth_client.model.device import CPU, Device
 from troth_client.model.llama import Llama
-from troth_client.train.step import as_tokens, micro_nats, summed_loss
+from troth_client.train.passes import summed_loss
+from troth_client.train.step import as_tokens, micro_nats
 
 
 @torch.no_grad()

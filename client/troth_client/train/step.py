@@ -3,23 +3,24 @@
 Owns: microbatch order, accumulation in fp32, the clip by global norm. Never: changes weights or a
 `.grad` field, draws a random number, or applies a learning rate (the update's size is consensus).
 Next: `compression/` turns the gradient into a payload; a witness calls this same function.
+`learner.py` is how a trainer may compute it otherwise.
 
 On a CPU with one thread the result is the same bits every time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from troth_client.model.device import CPU, Device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import trainable_parameters
 from troth_client.train.errors import BatchShapeError, NonFiniteError
+from troth_client.train.passes import Pass, Sums, eager_pass
 
 MICRO = 10**6
 
@@ -37,12 +38,13 @@ class Gradient:
     norm: float
 
 
-def gradient(
+def gradient(  # the six things that a gradient depends on
     model: Llama,
     batch: NDArray[np.int64],
     microbatch_sequences: int,
     clip_micro: int,
     device: Device = CPU,
+    one_pass: Pass = eager_pass,
 ) -> Gradient:
     """Gradient of the mean loss over the sequences of `batch`, int64 [sequences, T + 1].
 
@@ -51,26 +53,40 @@ def gradient(
     Raises BatchShapeError; NonFiniteError when the loss or the gradient is not finite.
     """
     tokens = as_tokens(model, batch, device)
-    parameters = trainable_parameters(model)
-    weights = list(parameters.values())
-    total = [torch.zeros_like(weight) for weight in weights]
-    loss_sum = torch.zeros((), dtype=torch.float32, device=device.torch)
-    num_predictions = tokens.shape[0] * (tokens.shape[1] - 1)
-    for part in torch.split(tokens, microbatch_sequences):
-        with device.autocast():
-            loss = summed_loss(model, part) / num_predictions
-        parts = torch.autograd.grad(loss, weights)
-        torch._foreach_add_(total, parts)
-        loss_sum += loss.detach()
+    parts = torch.split(tokens, microbatch_sequences)
+    return clipped(model, summed(model, parts, predictions(batch), device, one_pass), clip_micro)
+
+
+def summed(
+    model: Llama, parts: Sequence[Tensor], num_predictions: int, device: Device, one_pass: Pass
+) -> Sums:
+    """Return loss and gradients summed over microbatches, each int64 [B, T + 1] on the device.
+
+    Both are divided by `num_predictions`, so that sums of shares add up to means over the whole.
+    """
+    total = [torch.zeros_like(weight) for weight in trainable_parameters(model).values()]
+    loss = torch.zeros((), dtype=torch.float32, device=device.torch)
+    for part in parts:
+        found = one_pass(model, part, num_predictions, device)
+        torch._foreach_add_(total, list(found.gradients))
+        loss += found.loss
+    return Sums(loss, total)
+
+
+def clipped(model: Llama, sums: Sums, clip_micro: int) -> Gradient:
+    """Return the gradient of a payload from the sums of its batch, which are changed in place.
+
+    Raises NonFiniteError.
+    """
+    total = list(sums.gradients)
     norm = clip(total, clip_micro)
-    return Gradient(dict(zip(parameters, total, strict=True)), micro_nats(loss_sum), norm)
+    names = trainable_parameters(model)
+    return Gradient(dict(zip(names, total, strict=True)), micro_nats(sums.loss), norm)
 
 
-def summed_loss(model: Llama, tokens: Tensor) -> Tensor:
-    """Cross-entropy in nats, summed over all predictions, in fp32. tokens int64 [B, T + 1]."""
-    logits = model(tokens[:, :-1]).float()
-    targets = tokens[:, 1:].reshape(-1)
-    return functional.cross_entropy(logits.flatten(0, 1), targets, reduction="sum")
+def predictions(batch: NDArray[np.int64]) -> int:
+    """Return the number of predicted tokens in a batch, int64 [sequences, T + 1]."""
+    return int(batch.shape[0]) * (int(batch.shape[1]) - 1)
 
 
 def clip(gradients: list[Tensor], clip_micro: int) -> float:

@@ -20,7 +20,8 @@ from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.weights import build
 from troth_client.train.evaluate import evaluate
-from troth_client.train.step import as_tokens, summed_loss
+from troth_client.train.passes import summed_loss
+from troth_client.train.step import as_tokens
 from troth_coordinator.rules.assignment import SequenceOrder, next_cursor, rank_start
 from troth_coordinator.rules.schedule import lr_nano
 from troth_simulation.profile.records import Workload

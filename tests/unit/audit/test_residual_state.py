@@ -5,12 +5,13 @@ import torch
 
 from troth_attestation.state import residual_root
 from troth_client.compression.residual import Residual
-from troth_client.state.residual_state import ResidualState
+from troth_client.state.residual_state import ResidualState, Undo
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import NONE
 
 NUM_TILES = 6
 K = 8
+UNDO = Undo(1, K, lambda round_: None)
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def coefficients():
 
 
 def test_a_proposal_names_the_root_of_its_u(coefficients):
-    state = ResidualState(Residual.of(RunConfig()), NUM_TILES, 1)
+    state = ResidualState(Residual.of(RunConfig()), NUM_TILES, UNDO)
     state.begin(NONE)
     proposal = state.propose(0, coefficients, K)
     again = state.sign(0, proposal.u, K)
@@ -27,6 +28,6 @@ def test_a_proposal_names_the_root_of_its_u(coefficients):
 
 
 def test_the_zero_root_is_that_of_zero_tiles():
-    state = ResidualState(Residual.of(RunConfig()), NUM_TILES, 1)
+    state = ResidualState(Residual.of(RunConfig()), NUM_TILES, UNDO)
     zero = torch.zeros(NUM_TILES, 64, 64)
     assert state.zero_root == state.begin(NONE).root == residual_root(zero.numpy())

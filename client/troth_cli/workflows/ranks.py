@@ -1,0 +1,79 @@
+"""Several processes of one participant: what torchrun says, and the life of a helping rank.
+
+Owns: reading the variables of torchrun, which device a rank takes, signals of a helping rank.
+Never: imports torch before it is needed, and nothing of the participant itself in a helping rank.
+Next: `troth_client/train/team.py` for what the ranks exchange.
+"""
+
+import contextlib
+import signal
+from collections.abc import Mapping
+from typing import Final
+
+from troth_cli.errors import InputError
+from troth_cli.view.output import Output
+from troth_cli.workflows.join_request import Training
+from troth_client.train.place import Place
+
+_NEEDED: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT")
+_HINT: Final = "Start it with: torchrun --nproc-per-node N -m troth_cli join RUN, or by itself."
+
+
+def place_of(environment: Mapping[str, str]) -> Place | None:
+    """Return the place that torchrun gave this process; None where nobody else computes with it.
+
+    Raises InputError where variables are missing or wrong, or name other machines.
+    """
+    if "RANK" not in environment or environment.get("WORLD_SIZE") in (None, "1"):
+        return None
+    number = {name: _number(environment, name) for name in _NEEDED}
+    rank, size = number["RANK"], number["WORLD_SIZE"]
+    if not rank < size:
+        raise InputError(f"RANK below WORLD_SIZE {size}", str(rank), _HINT, "RANK")
+    if number["LOCAL_WORLD_SIZE"] != size:
+        raise InputError(
+            "all ranks on this machine",
+            f"{number['LOCAL_WORLD_SIZE']} of {size}",
+            "Let each machine join with a stake of its own: nothing between ranks is encrypted.",
+            "LOCAL_WORLD_SIZE",
+        )
+    return Place(
+        rank,
+        size,
+        number["LOCAL_RANK"],
+        environment.get("MASTER_ADDR", "127.0.0.1"),
+        number["MASTER_PORT"],
+        environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
+        environment.get("TORCHELASTIC_RESTART_COUNT", "0"),
+    )
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+    value = environment.get(name, "")
+    if not value.isdecimal():
+        raise InputError(f"a number in {name}", repr(value), _HINT, name)
+    return int(value)
+
+
+def help_rank_zero(
+    place: Place, training: Training, device: str, num_threads: int | None, output: Output
+) -> None:
+    """Compute for rank 0 until it ends. Raises RanksError, RanksLostError, DeviceError."""
+    # The terminal sends Ctrl-C to all ranks; rank 0 ends its round first and says when to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with output.loading():
+        import torch
+
+        from troth_cli.view.events import EventLines
+        from troth_client.model.device import choose_device
+        from troth_client.participant.learning import pass_of
+        from troth_client.train.learner import OneDevice
+        from troth_client.train.team import help_leader, meet
+    if num_threads is not None:
+        torch.set_num_threads(num_threads)
+    is_any = device in ("auto", "cuda") and torch.cuda.is_available()
+    chosen = choose_device(f"cuda:{place.local}" if is_any else device)
+    output.note(f"rank {place.rank} of {place.size} computes for rank 0 on {chosen.torch}")
+    one_pass = pass_of(EventLines(output), compiles=training.compiles)
+    with contextlib.closing(meet(place)) as ranks:
+        help_leader(ranks, OneDevice(training.microbatch_sequences, one_pass), chosen)

@@ -1,0 +1,80 @@
+"""The forward and backward pass as kernels that `torch.compile` makes: `--compile`.
+
+Owns: compiling before the first round, the comparison with the eager pass, the way back to it.
+Never: compiles what others must get to the bit (apply), nor what a judge recomputes: a judge's own
+noise is calibrated on the eager pass.
+Next: `learner.py`, which decides who uses it.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from troth_client.model.device import Device
+from troth_client.model.llama import Llama
+from troth_client.train.passes import Loss, Sums, differentiated, eager_pass, summed_loss
+
+MOST_DISTANCE: Final = 0.05
+"""The largest distance from the eager gradient, as a share of its norm; bf16 needs about 0.01."""
+_REASON_CHARACTERS: Final = 300
+
+
+class CompiledPass:
+    """Compiled kernels for as long as they work; the eager pass from the first failure on.
+
+    `report` gets the reason of a failure once. `backend` is one of `torch.compile`.
+    """
+
+    def __init__(
+        self, report: Callable[[str], None], backend: str | Callable[..., object] = "inductor"
+    ) -> None:
+        # One shape or two occur: kernels for any shape would be slower.
+        self._loss: Loss | None = torch.compile(summed_loss, dynamic=False, backend=backend)
+        self._report = report
+
+    @property
+    def works(self) -> bool:
+        """Whether nothing failed so far."""
+        return self._loss is not None
+
+    def __call__(self, model: Llama, tokens: Tensor, num_predictions: int, device: Device) -> Sums:
+        """Compute one microbatch."""
+        loss = self._loss
+        if loss is not None:
+            with self._giving_up():
+                return differentiated(loss, model, (tokens, num_predictions), device)
+        return eager_pass(model, tokens, num_predictions, device)
+
+    def prepare(self, model: Llama, tokens: Tensor, device: Device) -> None:
+        """Compile for the shape of `tokens`; give up where the result is not the eager one's."""
+        compiled = self(model, tokens, tokens.shape[0], device)
+        if not self.works:
+            return
+        distance = _distance(compiled, eager_pass(model, tokens, tokens.shape[0], device))
+        if not distance <= MOST_DISTANCE:
+            self._give_up(f"the gradient is {distance:.3g} of its norm away from the eager one")
+
+    @contextlib.contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        # Through the attribute: an import would load the compiler with this module.
+        failures = torch._dynamo.exc.TorchDynamoException
+        try:
+            yield
+        except failures as error:  # also what a missing compiler ends as
+            told = " ".join(str(error).partition("\n\n")[0].split())
+            self._give_up(told[:_REASON_CHARACTERS] or type(error).__name__)
+
+    def _give_up(self, reason: str) -> None:
+        self._loss = None
+        self._report(reason)
+
+
+def _distance(found: Sums, wanted: Sums) -> float:
+    pairs = zip(found.gradients, wanted.gradients, strict=True)
+    differences = torch.stack([torch.linalg.vector_norm(a - b) for a, b in pairs])
+    norms = torch.stack([torch.linalg.vector_norm(b) for b in wanted.gradients])
+    size = float(torch.linalg.vector_norm(norms))
+    return float(torch.linalg.vector_norm(differences)) / size if size else 0.0

@@ -1,0 +1,81 @@
+"""How this machine computes the gradients of its own payloads.
+
+Owns: the port, and its form on one device: microbatch and pass.
+Never: a witness's computation (`audit/recompute.py` calls `step.gradient` with the run's settings).
+Next: `step.py` for the gradient.
+
+A learner's choices change a gradient within the judge's tolerance only. Parameters that are spread
+over devices (FSDP) would be another learner: the rest sees a gradient by name and no model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from numpy import int64
+from numpy.typing import NDArray
+
+from troth_client.model.device import Device
+from troth_client.model.llama import Llama
+from troth_client.train.compiled import CompiledPass
+from troth_client.train.passes import Pass, eager_pass
+from troth_client.train.step import Gradient, gradient
+from troth_coordinator.rules.config import RunConfig, TrainSection
+
+
+class Learner(Protocol):
+    """Computes the clipped gradient of a batch; heavy, so it is called in a thread."""
+
+    def gradient(
+        self, model: Llama, batch: NDArray[int64], train: TrainSection, device: Device
+    ) -> Gradient:
+        """Return the gradient of a batch, int64 [sequences, T + 1]. Errors as in `step.py`."""
+        ...
+
+    def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
+        """Get ready before the first round."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OneDevice:
+    """All of the batch on one device.
+
+    `microbatch_sequences` is how many sequences are computed at once; None: as the run's config
+    says. Fewer take less memory.
+    """
+
+    microbatch_sequences: int | None = None
+    one_pass: Pass = eager_pass
+
+    def size(self, train: TrainSection) -> int:
+        """Return how many sequences are computed at once."""
+        return self.microbatch_sequences or train.microbatch_sequences
+
+    def gradient(
+        self, model: Llama, batch: NDArray[int64], train: TrainSection, device: Device
+    ) -> Gradient:
+        """Compute in the batch's order."""
+        size = self.size(train)
+        return gradient(model, batch, size, train.clip_micro, device, self.one_pass)
+
+    def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
+        """Compile for the shapes that will come; slow, for a thread."""
+        one_pass = self.one_pass
+        if not isinstance(one_pass, CompiledPass):
+            return
+        train, width = config.train, config.data.sequence_tokens + 1
+        for rows in microbatches(train.sequences_per_payload, self.size(train)):
+            tokens = torch.arange(rows * width) % config.model.vocab_size
+            one_pass.prepare(model, tokens.view(rows, width).to(device.torch), device)
+
+
+DEFAULT = OneDevice()
+"""As the run's config says, in eager mode."""
+
+
+def microbatches(num_sequences: int, size: int) -> Sequence[int]:
+    """Return the numbers of rows that occur when a batch is split."""
+    found = {min(size, num_sequences), num_sequences % size}
+    return sorted(found - {0}, reverse=True)

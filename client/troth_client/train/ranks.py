@@ -1,0 +1,127 @@
+"""The ranks of one participant: processes on one machine that compute its gradients together.
+
+Owns: how they find each other, the three exchanges between them, a bound on every wait of rank 0.
+Never: computes, nor decides what follows when a rank is gone.
+Next: `team.py` for both sides of a gradient.
+
+Bytes travel through gloo on the loopback interface only: gloo asks nobody for a password. Tensors
+of other devices go over the processor's memory.
+"""
+
+import contextlib
+from datetime import timedelta
+from typing import Any, Final, Self
+
+import torch
+from torch import Tensor, distributed
+
+from troth_client.train.errors import RanksError, RanksLostError
+from troth_client.train.place import Place
+
+END: Final = 0
+"""The order to end."""
+LOOPBACK: Final = "127.0.0.1"
+_ORDER_NUMBERS: Final = 3
+Order = tuple[int, int, int]
+
+
+class Ranks:
+    """Connections to all other ranks. Every call but `close` is made by all of them alike.
+
+    A wait that fails or lasts too long raises RanksLostError; nothing can be exchanged afterwards.
+    """
+
+    def __init__(self, group: distributed.ProcessGroup, place: Place, patience: timedelta) -> None:
+        self._group: distributed.ProcessGroup | None = group
+        self._patience = patience
+        self.rank = place.rank
+        self.size = place.size
+
+    @classmethod
+    def connect(cls, place: Place, seconds: float, patience_seconds: float) -> Self:
+        """Meet all other ranks within some seconds; later waits last `patience_seconds` at most.
+
+        Raises RanksError.
+        """
+        patience = timedelta(seconds=seconds)
+        is_master = place.rank == 0 and not place.launcher_hosts
+        parts: Any = distributed  # its type stubs leave these names out
+        options = parts.ProcessGroupGloo._Options()
+        options._devices = [parts.ProcessGroupGloo.create_device(hostname=LOOPBACK)]
+        options._timeout = patience
+        try:
+            store = parts.TCPStore(
+                place.host, place.port, place.size, is_master, patience, wait_for_workers=False
+            )
+            named = parts.PrefixStore(f"troth-{place.attempt}", store)
+            group = parts.ProcessGroupGloo(named, place.rank, place.size, options)
+        except RuntimeError as error:
+            raise RanksError(
+                f"{place.size} ranks at {place.host}:{place.port} within {seconds:.0f} s",
+                str(error).splitlines()[0],
+                "Start all ranks by one torchrun, and look at the output of the others.",
+            ) from error
+        return cls(group, place, timedelta(seconds=patience_seconds))
+
+    def order(self, numbers: Order | None = None) -> Order:
+        """Return the order that rank 0 gives; the others give none and wait for it."""
+        sent = torch.tensor(numbers or (0,) * _ORDER_NUMBERS, dtype=torch.int64)
+        self.share(sent)
+        order, first, second = sent.tolist()
+        return order, first, second
+
+    def share(self, tensor: Tensor) -> None:
+        """Give the tensor of rank 0 to all others, which receive it in place."""
+        here = tensor.cpu()
+        options = distributed.BroadcastOptions()
+        options.rootRank = options.rootTensor = 0
+        options.timeout = self._patience
+        self._wait("broadcast", [here], options)
+        if self.rank and here is not tensor:
+            tensor.copy_(here)
+
+    def add_up(self, tensor: Tensor) -> None:
+        """Sum a tensor over all ranks into that of rank 0; those of others are undefined then."""
+        here = tensor.cpu()
+        options = distributed.ReduceOptions()
+        options.rootRank = options.rootTensor = 0
+        options.timeout = self._patience
+        self._wait("reduce", [here], options)
+        if not self.rank and here is not tensor:
+            tensor.copy_(here)
+
+    def failed(self, *, has_failed: bool, seconds: float) -> list[int]:
+        """Return the ranks that failed, once every rank has said whether it did."""
+        said = torch.zeros(self.size, dtype=torch.int64)
+        said[self.rank] = has_failed
+        options = distributed.AllreduceOptions()
+        options.timeout = timedelta(seconds=seconds)
+        self._wait("allreduce", [said], options)
+        return [rank for rank, one in enumerate(said.tolist()) if one]
+
+    def close(self) -> None:
+        """End the ranks: rank 0 says so, if they are there. No exchange may be under way."""
+        if not self.rank and self._group is not None:
+            with contextlib.suppress(RanksLostError):  # then they end by themselves
+                self.order((END, 0, 0))
+        self.cut()
+
+    def cut(self) -> None:
+        """Cut the connections: what other ranks wait for fails at once. Harmless when repeated."""
+        if self._group is not None:
+            self._group.abort()
+            self._group = None  # its sockets close with it
+
+    def _wait(self, exchange: str, tensors: list[Tensor], options: object) -> None:
+        error: RuntimeError | None = None
+        try:
+            getattr(self._group, exchange)(tensors, options).wait()
+        except RuntimeError as raised:
+            error = raised.with_traceback(None)
+        if error is not None:
+            self.cut()
+            raise RanksLostError(
+                f"{self.size} ranks that answer",
+                str(error).splitlines()[0],
+                "A rank was ended, or computes for too long: look at the output of the others.",
+            )

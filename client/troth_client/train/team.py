@@ -1,0 +1,191 @@
+"""A gradient by several ranks: rank 0 takes part in the run, the others only compute for it.
+
+Owns: both sides of the exchange. Each rank sums its share of the sequences; rank 0 adds the sums up
+and clips once. Never: a key, a chain, a store or a judgement outside rank 0.
+Next: `ranks.py` for the exchange itself; `docs/decisions/` for why weights are sent.
+
+Rank 0 sends its weights with every gradient. So the others have the same bits whatever moved them:
+a payload, a rewind, a healed tensor, a checkpoint. A rank that is lost costs no round: rank 0
+computes the whole batch itself, and goes on alone.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import torch
+from numpy import int64
+from numpy.typing import NDArray
+from torch import Tensor
+
+from troth_client.model.device import Device
+from troth_client.model.llama import Llama
+from troth_client.model.weights import weight_views
+from troth_client.train.errors import RanksLostError
+from troth_client.train.learner import OneDevice
+from troth_client.train.memory import is_out_of_memory
+from troth_client.train.passes import Sums
+from troth_client.train.place import Place
+from troth_client.train.ranks import END, Ranks
+from troth_client.train.step import Gradient, as_tokens, clipped, summed
+from troth_coordinator.rules.config import RunConfig, TrainSection
+
+PREPARE: Final = 1
+GRADIENT: Final = 2
+
+START_SECONDS: Final = 300.0
+"""How long rank 0 waits until the others are there."""
+PATIENCE_SECONDS: Final = 60.0
+"""How long rank 0 waits for the others in one exchange."""
+PREPARE_SECONDS: Final = 1800.0
+"""How long rank 0 waits until the others have compiled."""
+FOREVER_SECONDS: Final = 10.0 * 365 * 24 * 3600
+"""For the others: rounds may be far apart, and a rank 0 that dies closes its connections."""
+
+
+def meet(place: Place) -> Ranks:
+    """Connect the ranks; rank 0 waits for the others with bounds, they for it without.
+
+    Raises RanksError.
+    """
+    if place.rank:
+        return Ranks.connect(place, FOREVER_SECONDS, FOREVER_SECONDS)
+    return Ranks.connect(place, START_SECONDS, PATIENCE_SECONDS)
+
+
+class Leader:
+    """The learner of rank 0. `report` gets the reason once the other ranks are lost.
+
+    It waits for the others for `patience_seconds` and twice its own seconds.
+    """
+
+    def __init__(
+        self,
+        alone: OneDevice,
+        ranks: Ranks,
+        report: Callable[[str], None],
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._alone = alone
+        self._ranks: Ranks | None = ranks
+        self._report = report
+        self._patience_seconds = patience_seconds
+
+    def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
+        """Tell the others what they will compute, and get ready as they do."""
+        ranks = self._ranks
+        if ranks is not None:
+            try:
+                text = config.model_dump_json().encode()
+                ranks.order((PREPARE, len(text), 0))
+                ranks.share(torch.frombuffer(bytearray(text), dtype=torch.uint8))
+                self._alone.prepare(model, config, device)
+                ranks.failed(has_failed=False, seconds=PREPARE_SECONDS)
+            except RanksLostError as error:
+                self._lose(error)
+        if self._ranks is None:
+            self._alone.prepare(model, config, device)
+
+    def gradient(
+        self, model: Llama, batch: NDArray[int64], train: TrainSection, device: Device
+    ) -> Gradient:
+        """Compute with the others; alone where they are lost. Errors as in `step.py`."""
+        if self._ranks is not None:
+            tokens = as_tokens(model, batch, device)
+            try:
+                found = self._together(self._ranks, model, tokens, train, device)
+                return clipped(model, found, train.clip_micro)
+            except RanksLostError as error:
+                self._lose(error)
+        return self._alone.gradient(model, batch, train, device)
+
+    def _together(
+        self, ranks: Ranks, model: Llama, tokens: Tensor, train: TrainSection, device: Device
+    ) -> Sums:
+        ranks.order((GRADIENT, tokens.shape[0], tokens.shape[1]))
+        ranks.share(tokens)
+        for weight in weight_views(model).values():
+            ranks.share(weight)
+        begun = time.monotonic()
+        found = share_of(self._alone, ranks, model, (tokens, train), device)
+        seconds = self._patience_seconds + 2 * (time.monotonic() - begun)
+        short = ranks.failed(has_failed=isinstance(found, BaseException), seconds=seconds)
+        if isinstance(found, BaseException):
+            raise found
+        if short:
+            raise MemoryError(f"out of memory on rank {short[0]}")
+        return added_up(ranks, found)
+
+    def _lose(self, error: RanksLostError) -> None:
+        self._ranks = None
+        self._report(str(error))
+
+
+def help_leader(ranks: Ranks, alone: OneDevice, device: Device) -> None:
+    """Compute for rank 0 until it says that the end has come.
+
+    Raises RanksLostError where it ends without a word.
+    """
+    config, model = RunConfig(), None
+    while True:
+        order, first, second = ranks.order()
+        if order == END:
+            return
+        if order == PREPARE:
+            text = torch.empty(first, dtype=torch.uint8)
+            ranks.share(text)
+            config = RunConfig.model_validate_json(bytes(text.tolist()))
+            model = Llama(config.model).to(device.torch)
+            alone.prepare(model, config, device)
+            ranks.failed(has_failed=False, seconds=FOREVER_SECONDS)
+        elif model is not None:
+            tokens = torch.empty((first, second), dtype=torch.int64, device=device.torch)
+            _help(ranks, alone, model, (tokens, config.train), device)
+
+
+def _help(
+    ranks: Ranks,
+    alone: OneDevice,
+    model: Llama,
+    work: tuple[Tensor, TrainSection],
+    device: Device,
+) -> None:
+    tokens, _ = work
+    ranks.share(tokens)
+    for weight in weight_views(model).values():
+        ranks.share(weight)
+    found = share_of(alone, ranks, model, work, device)
+    is_short = isinstance(found, BaseException)
+    failed = ranks.failed(has_failed=is_short, seconds=FOREVER_SECONDS)
+    if not failed and not isinstance(found, BaseException):
+        added_up(ranks, found)
+
+
+def share_of(
+    alone: OneDevice,
+    ranks: Ranks,
+    model: Llama,
+    work: tuple[Tensor, TrainSection],
+    device: Device,
+) -> Sums | BaseException:
+    """Return the sums of this rank's sequences, divided by the predictions of the whole batch.
+
+    Memory that does not suffice is returned: the others wait for a word.
+    """
+    tokens, train = work
+    first, last = (len(tokens) * (ranks.rank + i) // ranks.size for i in (0, 1))
+    own = tokens[first:last]
+    parts = torch.split(own, alone.size(train)) if len(own) else ()
+    try:
+        return summed(model, parts, tokens[:, 1:].numel(), device, alone.one_pass)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return error
+
+
+def added_up(ranks: Ranks, own: Sums) -> Sums:
+    """Return the sums over all ranks, in rank 0; they take the place of its own."""
+    for tensor in (*own.gradients, own.loss):
+        ranks.add_up(tensor)
+    return own

@@ -1,0 +1,136 @@
+"""`torchrun -m troth_cli join`: one staked identity, several processes that compute for it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.network import SECONDS, last_json, processes
+from support.ranks import place, variables
+from support.reader import free_port
+from support.waiting import wait_for
+
+from troth_cli.errors import InputError
+from troth_cli.workflows.ranks import place_of
+
+PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
+PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
+UNSAMPLED = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
+
+
+class Torchrun:
+    """A torchrun of two ranks, with its output in files."""
+
+    def __init__(self, bench, arguments):
+        self._out, self._err = (bench.folder / f"torchrun.{end}" for end in ("out", "err"))
+        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+        command += ["--master-port", str(free_port(1)), "-m", "troth_cli"]
+        command += [*map(str, arguments), "--json", "--threads", "1"]
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(command, stdout=out, stderr=err)
+
+    @property
+    def printed(self):
+        return self._out.read_text()
+
+    @property
+    def notes(self):
+        return self._err.read_text()
+
+    def wait_for(self, words):
+        wait_for(lambda: words in self.notes or self.process.poll() is not None, SECONDS)
+        assert words in self.notes, self.notes
+
+    def helper(self):
+        """The process id of rank 1."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        children = [pid for task in tasks for pid in task.read_text().split()]
+        (found,) = [pid for pid in children if b"\0RANK=1\0" in _environment(pid)]
+        return int(found)
+
+
+def _environment(pid):
+    return b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+
+
+@pytest.fixture
+def torchrun(bench):
+    with contextlib.ExitStack() as stack:
+
+        def begin(arguments):
+            made = Torchrun(bench, arguments)
+            stack.callback(made.process.wait)
+            stack.callback(made.process.kill)
+            return made
+
+        yield begin
+
+
+def events_of(bench, name):
+    return (bench.folder / f"state-{name}" / "events.jsonl").read_text()
+
+
+@pytest.mark.processes
+@pytest.mark.long(reason="two runs of real processes, three of which import torch")
+@pytest.mark.skipif(sys.platform != "linux", reason="finds a rank in /proc")
+@pytest.mark.parametrize("is_killed", [False, True], ids=["to the end", "a rank is killed"])
+def test_a_run_under_torchrun(bench, torchrun, is_killed):
+    """A killed rank ends all others, as torchrun does it; the stake stays, and one goes on."""
+    run = bench.create(*PATIENT, *UNSAMPLED, "schedule.rounds=5", "schedule.warmup_rounds=0")
+    ranks = torchrun(bench.join_arguments(run, "a"))
+    with processes(bench) as begin:
+        other = begin(bench.join_arguments(run, "b"), "other")
+        ranks.wait_for("round_closed round=1")
+        if is_killed:
+            os.kill(ranks.helper(), signal.SIGKILL)
+            assert ranks.process.wait(SECONDS) == 1, ranks.notes
+            assert "rank=1" in ranks.notes.replace(" ", "").replace(":", "="), ranks.notes
+            resumed = begin(bench.join_arguments(run, "a"), "resumed")
+            code, values = resumed.end()
+            assert "resumed" in resumed.notes()
+        else:
+            code = ranks.process.wait(SECONDS)
+            values = last_json(ranks.printed)
+            assert len(ranks.printed.strip().splitlines()) == 1
+        assert code == 0, ranks.notes
+        assert values["is_finished"] is True
+        other_code, other_values = other.end()
+    assert other_code == 0
+    assert values["root"] == other_values["root"]
+    assert '"ranks":2' in events_of(bench, "a")
+    assert ('"event":"ranks_lost"' in events_of(bench, "a")) <= is_killed
+
+
+def test_without_torchrun_a_process_is_alone():
+    assert place_of({}) is None
+    assert place_of({"RANK": "0", "WORLD_SIZE": "1"}) is None
+
+
+def test_the_place_is_that_of_the_launcher():
+    wanted = place(1, 29_500)
+    assert place_of(variables(wanted)) == wanted
+    agent = {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "2"}
+    found = place_of(variables(wanted) | agent)
+    assert found.launcher_hosts is True
+    assert found.attempt == "2"
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"RANK": "x"}, "RANK"),
+        ({"RANK": "2"}, "RANK"),
+        ({"RANK": "-1"}, "RANK"),
+        ({"WORLD_SIZE": "two"}, "WORLD_SIZE"),
+        ({"MASTER_PORT": ""}, "MASTER_PORT"),
+        ({"LOCAL_RANK": ""}, "LOCAL_RANK"),
+        ({"WORLD_SIZE": "4"}, "LOCAL_WORLD_SIZE"),
+    ],
+)
+def test_a_place_that_makes_no_sense_is_refused(changed, field):
+    with pytest.raises(InputError) as raised:
+        place_of(variables(place(1, 29_500)) | changed)
+    assert field in str(raised.value)

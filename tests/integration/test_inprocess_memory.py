@@ -1,0 +1,87 @@
+"""Memory that does not suffice in the middle of a round: the round is skipped, the member lives."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from support.ports import Wrapped, training
+from support.runs import (
+    AUDITED,
+    assert_finished,
+    events_of,
+    included,
+    member,
+    start_members,
+)
+
+SHORT_ROUND = 1
+TOO_MUCH = 1 << 46
+"""Bytes that no machine gives a process."""
+
+
+def of_torch():
+    torch.empty(TOO_MUCH, dtype=torch.uint8)
+
+
+def of_numpy():
+    np.empty(TOO_MUCH, np.uint8)
+
+
+@pytest.mark.parametrize(("call", "allocate"), [("gradient", of_torch), ("propose", of_numpy)])
+async def test_a_trainer_without_memory_skips_the_round(run_factory, call, allocate):
+    """Forward and backward pass allocate through torch, the encoder's kernels through NumPy."""
+
+    def failing(*args):
+        if dan.here.state.replica.round == SHORT_ROUND:
+            allocate()
+        return getattr(dan.here.work.inner, call)(*args)
+
+    run = await run_factory.create(4)
+    run.wrap = lambda one, ports: training(ports, **{call: failing}) if one.name == "dan" else ports
+    await start_members(run, ["ada", "bob", "dan"])
+    dan = member(run, "dan")
+    await run.finish()
+    await assert_finished(run)
+    (short,) = events_of(run, "dan", "out_of_memory")
+    assert short["round"] == SHORT_ROUND
+    assert "llocate" in short["reason"]
+    assert "--micro-batch" in short["advice"]
+    everybody, others = [0, 1, 2], [0, 1]
+    found = included(run, "ada")
+    assert found == {r: others if r == SHORT_ROUND else everybody for r in range(4)}
+    assert len(events_of(run, "dan", "attested")) == 4
+
+
+async def test_a_judge_without_memory_accuses_nobody(run_factory):
+    def failing(weights, batch):
+        of_torch()
+
+    def wrap(one, ports):
+        if one.name != "dan":
+            return ports
+        return replace(ports, judges=lambda honest: Wrapped(honest, gradient=failing))
+
+    run = await run_factory.create(4, **AUDITED)
+    run.wrap = wrap
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
+    await run.finish()
+    await assert_finished(run)
+    assert events_of(run, "dan", "judge_out_of_memory")
+    verdicts = {event["verdict"] for event in events_of(run, "dan", "judged")}
+    assert verdicts == {"INCONCLUSIVE"}
+
+
+async def test_a_run_whose_members_keep_nothing_of_past_rounds_in_memory(run_factory):
+    """Openings are made, and audits are judged, from the disk."""
+    run = await run_factory.create(5, **AUDITED)
+    run.past_bytes = 0
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
+    await run.finish()
+    await assert_finished(run)
+    for one in run.members:
+        assert one.here.state.archive.memory_bytes == 0
+        assert one.here.state.replica.past.memory_bytes == 0
+        assert len(one.here.state.replica.past.closures()) >= 2
+    judged = [event["verdict"] for one in run.members for event in one.events.named("judged")]
+    assert set(judged) == {"OK"}

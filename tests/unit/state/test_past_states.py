@@ -1,0 +1,157 @@
+"""The way back over past rounds: above a limit from disk, to the bit, never from a wrong file."""
+
+import pytest
+import torch
+
+from troth_client.compression.residual import Residual
+from troth_client.state.past_states import Past, PastStates, RewindError
+from troth_client.state.records import Closure
+from troth_client.state.residual_state import ResidualState, Undo
+from troth_client.storage import Store, Submission, WeightState
+from troth_client.storage.entries import Identity
+from troth_client.telemetry.losses import round_loss
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import NONE
+
+KEEP = 4
+ROUNDS = 6
+VALUES = 1000
+BYTES = 4 * VALUES
+TILES = 3
+K = 8
+
+
+class Pieces:
+    """The root under which the weights of a round are known."""
+
+    def __init__(self, round_):
+        self.root = bytes([round_]) * 32
+
+
+def weights(round_):
+    return {"w": torch.full((VALUES,), float(round_))}
+
+
+def closure(round_):
+    return Closure(round_, 1, 1, False, bytes(32), None, frozenset(), round_loss([]))
+
+
+@pytest.fixture
+def store(tmp_path):
+    reports = []
+    with Store(tmp_path / "state", Identity(bytes(32), bytes(32), bytes(32)), reports.append) as it:
+        yield it
+
+
+def save(store, round_, root=None):
+    arrays = {name: w.numpy() for name, w in weights(round_).items()}
+    store.save_weights(WeightState(round_, 0, root or Pieces(round_).root, arrays))
+
+
+def filled(past, rounds=range(ROUNDS)):
+    """Past states of these rounds; the weights change in place afterwards, as apply does it."""
+    now = weights(0)
+    for round_ in rounds:
+        now["w"].fill_(float(round_))
+        past.add(Past(round_, 0, Pieces(round_), closure(round_)), now)
+    now["w"].fill_(-1.0)
+    return past
+
+
+def kept(past):
+    return [one.round for one in past.closures()]
+
+
+@pytest.mark.parametrize(
+    ("limit", "held"), [(0, 0), (BYTES, 1), (2 * BYTES + 1, 2), (BYTES * 9, 4)]
+)
+def test_what_the_disk_has_takes_memory_up_to_the_limit_only(store, limit, held):
+    for round_ in range(ROUNDS):
+        save(store, round_)
+    past = filled(PastStates(KEEP, store, limit))
+    assert past.memory_bytes == held * BYTES
+    assert kept(past) == [2, 3, 4, 5]
+    found, restored = past.back_to(3)
+    assert found.round == 3
+    assert torch.equal(restored["w"], weights(3)["w"])
+    assert kept(past) == [2]
+
+
+def test_without_a_disk_the_newest_states_stay_in_memory():
+    past = filled(PastStates(KEEP, None, 2 * BYTES))
+    assert kept(past) == [4, 5]
+    _, restored = past.back_to(4)
+    assert torch.equal(restored["w"], weights(4)["w"])
+
+
+def test_on_a_full_disk_the_unsaved_state_takes_the_place_of_saved_ones(store):
+    """From round 4 on there was no room for weights on the disk."""
+    for round_ in range(4):
+        save(store, round_)
+    past = filled(PastStates(KEEP, store, BYTES))
+    assert past.memory_bytes == BYTES
+    _, restored = past.back_to(5)
+    assert torch.equal(restored["w"], weights(5)["w"])
+
+
+@pytest.mark.parametrize("damage", ["gone", "other root", "torn"])
+def test_a_file_that_is_not_that_state_is_refused_and_nothing_is_forgotten(store, damage):
+    for round_ in range(ROUNDS):
+        save(store, round_)
+    past = filled(PastStates(KEEP, store, 0))
+    path = store.folder / f"weights-{3:020d}.record"
+    if damage == "gone":
+        path.unlink()
+    elif damage == "other root":
+        save(store, 3, bytes(32))
+    else:
+        path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    with pytest.raises(RewindError):
+        past.back_to(3)
+    assert kept(past) == [2, 3, 4, 5]
+    assert past.back_to(2)[0].round == 2
+
+
+def test_a_round_that_was_never_kept_is_refused(store):
+    past = filled(PastStates(KEEP, store))
+    with pytest.raises(RewindError, match="rounds"):
+        past.back_to(1)
+
+
+def residual_state(store, limit):
+    return ResidualState(Residual.of(RunConfig()), TILES, Undo(KEEP, K, store.load_residual, limit))
+
+
+def settle(state, store, round_, *, is_free):
+    """Propose, store and settle one included round."""
+    previous = NONE if round_ == 0 else round_ - 1
+    state.begin(previous)
+    source = torch.Generator().manual_seed(round_)
+    proposal = state.propose(round_, torch.randn(TILES, 64, 64, generator=source), K)
+    submission = Submission(round_, 0, b"header", bytes(64), b"payload")
+    store.save_submission(submission, state.entry())
+    state.settle(round_, proposal.root, is_free=is_free)
+
+
+@pytest.mark.parametrize("limit", [0, TILES * 4 * 4096, 1 << 30])
+@pytest.mark.parametrize("is_free", [False, True])
+def test_the_momentum_before_a_round_is_the_same_from_memory_and_from_disk(store, limit, is_free):
+    state, seen = residual_state(store, limit), {}
+    for round_ in range(ROUNDS):
+        seen[round_] = state.momentum.matrix.clone()
+        settle(state, store, round_, is_free=is_free)
+    for round_ in (5, 3, 2):
+        state.rewind(round_)
+        assert torch.equal(state.momentum.matrix, seen[round_]), round_
+        assert state.momentum.previous == round_ - 1
+
+
+def test_a_momentum_whose_file_is_lost_is_declared_zero(store):
+    state = residual_state(store, 0)
+    for round_ in range(3):
+        settle(state, store, round_, is_free=True)
+    store.drop_residuals([])
+    state.rewind(2)
+    assert state.carried() is None
+    assert state.momentum.previous == NONE
+    assert state.momentum.root == state.zero_root

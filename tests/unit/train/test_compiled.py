@@ -1,0 +1,137 @@
+"""--compile: the same gradient within the judge's tolerance, and training goes on without it."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from support.trainers import (
+    CONFIG,
+    ORDER,
+    TOKENS,
+    Trainer,
+    coefficients,
+    honest_history,
+    weights,
+)
+
+from troth_attestation.measure import Own
+from troth_attestation.verdict import VerdictKind
+from troth_client.audit.judgement import judge_work
+from troth_client.compression.dct import dct2
+from troth_client.compression.tiles import TileLayout
+from troth_client.model.device import CPU
+from troth_client.model.weights import build
+from troth_client.participant.learning import learner_of
+from troth_client.participant.settings import ParticipantSettings
+from troth_client.telemetry.events import EventList
+from troth_client.train.compiled import CompiledPass
+from troth_client.train.learner import DEFAULT, OneDevice, microbatches
+from troth_coordinator.rules.view import Role
+
+IDS = ORDER.sequences(16, 8)
+BATCH = TOKENS.sequences(IDS)
+
+
+@pytest.fixture
+def model():
+    return build(CONFIG.model, weights())
+
+
+def gradient(learner, model):
+    learner.prepare(model, CONFIG, CPU)
+    return learner.gradient(model, BATCH, CONFIG.train, CPU).tensors
+
+
+def assert_equal(found, wanted):
+    assert list(found) == list(wanted)
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+
+
+def judged(tensors):
+    """The judge's verdict, by its own eager gradient, on work with these tensors."""
+    layout = TileLayout.from_shapes({n: tuple(t.shape) for n, t in tensors.items()})
+    evidence = honest_history(Trainer(), 6).round(6, dct2(layout.to_tiles(tensors)), IDS)
+    return judge_work(evidence, Own(coefficients(BATCH).numpy()), CONFIG)
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [
+        "aot_eager",
+        pytest.param(
+            "inductor", marks=pytest.mark.long(reason="a C++ compiler builds both passes")
+        ),
+    ],
+)
+def test_a_judge_in_eager_mode_calls_compiled_work_ok(model, backend):
+    reasons = []
+    one_pass = CompiledPass(reasons.append, backend)
+    found = gradient(OneDevice(None, one_pass), model)
+    assert one_pass.works, reasons
+    assert reasons == []
+    verdict = judged(found)
+    assert verdict.kind == VerdictKind.OK, verdict.explain()
+
+
+def broken(graph, inputs):
+    raise ValueError("this compiler is broken\nin many lines")
+
+
+def wrong(graph, inputs):
+    return lambda *args: tuple(value * 2 for value in graph(*args))
+
+
+def test_a_compiler_that_fails_is_reported_once_and_training_goes_on(model):
+    reasons = []
+    learner = OneDevice(None, CompiledPass(reasons.append, broken))
+    found = [gradient(learner, model) for _ in range(2)]
+    assert len(reasons) == 1
+    assert "this compiler is broken" in reasons[0]
+    assert "\n" not in reasons[0]
+    for tensors in found:
+        assert_equal(tensors, gradient(DEFAULT, model))
+
+
+def test_a_compiler_that_computes_something_else_is_found_before_the_first_round(model):
+    reasons = []
+    learner = OneDevice(None, CompiledPass(reasons.append, wrong))
+    assert_equal(gradient(learner, model), gradient(DEFAULT, model))
+    assert len(reasons) == 1
+    assert "away from the eager one" in reasons[0]
+
+
+def test_without_a_c_compiler_the_event_says_so(model, monkeypatch, tmp_path):
+    monkeypatch.setattr(torch._inductor.config.cpp, "cxx", (None, os.fspath(tmp_path / "none")))
+    events = EventList()
+    settings = settings_of(tmp_path, compiles=True)
+    assert_equal(gradient(learner_of(settings, events), model), gradient(DEFAULT, model))
+    (failed,) = [event for event in events.events if event["event"] == "compile_failed"]
+    assert "C++ compiler" in failed["reason"]
+    assert failed["goes_on"] == "without --compile"
+
+
+def test_one_that_only_judges_compiles_nothing(tmp_path):
+    settings = settings_of(tmp_path, role=Role.WITNESS, compiles=True)
+    assert learner_of(settings, EventList()) is DEFAULT
+
+
+def test_a_smaller_microbatch_gives_the_gradient_that_a_judge_accepts(model):
+    found = gradient(OneDevice(1), model)
+    wanted = gradient(DEFAULT, model)
+    assert not all(torch.equal(found[name], wanted[name]) for name in wanted)
+    verdict = judged(found)
+    assert verdict.kind == VerdictKind.OK, verdict.explain()
+
+
+@pytest.mark.parametrize(("rows", "size", "found"), [(8, 4, [4]), (7, 4, [4, 3]), (3, 8, [3])])
+def test_every_number_of_rows_that_occurs_is_compiled_for(rows, size, found):
+    assert list(microbatches(rows, size)) == found
+    split = np.array_split(np.arange(rows), range(size, rows, size))
+    assert {len(part) for part in split} == set(found)
+
+
+def settings_of(folder, **changes):
+    values = {"rpc_urls": (), "run": "", "config": CONFIG, "data": folder, "state": folder}
+    values |= {"owner": bytes(64), "session": bytes(64)}
+    return ParticipantSettings(**values | changes)

@@ -1,0 +1,246 @@
+"""Several ranks of one participant: real processes over gloo, one gradient, and none that hangs."""
+
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from support.ranks import helping, notes_of, place
+from support.reader import free_port
+from support.trainers import (
+    CONFIG,
+    ORDER,
+    TOKENS,
+    Trainer,
+    coefficients,
+    honest_history,
+    weights,
+)
+
+from troth_attestation.measure import Own
+from troth_attestation.verdict import VerdictKind
+from troth_client.audit.judgement import judge_work
+from troth_client.audit.recompute import num_threads
+from troth_client.compression.dct import dct2
+from troth_client.compression.tiles import TileLayout
+from troth_client.model.device import CPU
+from troth_client.model.weights import build, weight_views
+from troth_client.train.errors import RanksError, RanksLostError
+from troth_client.train.learner import DEFAULT, OneDevice
+from troth_client.train.memory import is_out_of_memory
+from troth_client.train.passes import eager_pass
+from troth_client.train.ranks import Ranks
+from troth_client.train.step import as_tokens, clipped, summed
+from troth_client.train.team import Leader, help_leader, meet
+
+PROCESSES = "each process imports torch"
+IDS = ORDER.sequences(16, 8)
+BATCH = TOKENS.sequences(IDS)
+
+
+@pytest.fixture
+def model():
+    with num_threads(1):
+        yield build(CONFIG.model, weights())
+
+
+@pytest.fixture
+def port():
+    return free_port(1)
+
+
+class Lost(list):
+    """The reasons for which rank 0 goes on alone."""
+
+
+@contextlib.contextmanager
+def leading(model, ranks, patience_seconds=60.0):
+    with contextlib.closing(ranks):
+        lost = Lost()
+        leader = Leader(DEFAULT, ranks, lost.append, patience_seconds)
+        leader.prepare(model, CONFIG, CPU)
+        yield leader, lost
+
+
+def of(learner, model, batch=BATCH):
+    return learner.gradient(model, batch, CONFIG.train, CPU)
+
+
+def by_shares(model, bounds):
+    """The gradient as ranks sum it, computed in one process."""
+    tokens = as_tokens(model, BATCH, CPU)
+    total = None
+    for first, last in itertools.pairwise(bounds):
+        parts = torch.split(tokens[first:last], CONFIG.train.microbatch_sequences)
+        found = summed(model, parts, tokens[:, 1:].numel(), CPU, eager_pass)
+        if total is None:
+            total = found
+        else:
+            torch._foreach_add_(list(total.gradients), list(found.gradients))
+            total.loss.add_(found.loss)
+    return clipped(model, total, CONFIG.train.clip_micro)
+
+
+def assert_same(found, wanted):
+    assert found.mean_loss_micro == wanted.mean_loss_micro
+    assert list(found.tensors) == list(wanted.tensors)
+    for name, tensor in wanted.tensors.items():
+        assert torch.equal(found.tensors[name], tensor), name
+
+
+def judged(tensors):
+    layout = TileLayout.from_shapes({n: tuple(t.shape) for n, t in tensors.items()})
+    evidence = honest_history(Trainer(), 6).round(6, dct2(layout.to_tiles(tensors)), IDS)
+    return judge_work(evidence, Own(coefficients(BATCH).numpy()), CONFIG)
+
+
+def test_two_ranks_make_the_payload_of_one_and_have_its_weights_to_the_bit(model, port, tmp_path):
+    """Equal bits of the sum after each change of the weights show that both have the same."""
+    with helping(tmp_path, place(1, port)) as helper:
+        with leading(model, meet(place(0, port))) as (leader, lost):
+            first = of(leader, model)
+            assert_same(first, by_shares(model, (0, 4, 8)))
+            verdict = judged(first.tensors)
+            assert verdict.kind == VerdictKind.OK, verdict.explain()
+            for name, weight in weight_views(model).items():
+                weight.sub_(0.01 * first.tensors[name].sign())
+            second = of(leader, model)
+            assert_same(second, by_shares(model, (0, 4, 8)))
+            assert second.mean_loss_micro != first.mean_loss_micro
+            assert lost == []
+        assert helper.wait(30) == 0, notes_of(tmp_path, 1)
+        printed, _ = helper.communicate()
+    assert printed == ""
+    assert "rank 1 of 2 computes for rank 0 on cpu" in notes_of(tmp_path, 1)
+
+
+@pytest.mark.long(reason=PROCESSES)
+def test_a_rank_may_have_no_sequence(model, port, tmp_path):
+    with (
+        helping(tmp_path, place(1, port, 3)),
+        helping(tmp_path, place(2, port, 3)),
+        leading(model, meet(place(0, port, 3))) as (leader, lost),
+    ):
+        found = of(leader, model, BATCH[:1])
+        assert_same(found, of(DEFAULT, model, BATCH[:1]))
+        assert lost == []
+
+
+def test_after_a_killed_rank_the_round_is_finished_alone(model, port, tmp_path):
+    with (
+        helping(tmp_path, place(1, port)) as helper,
+        leading(model, meet(place(0, port))) as (leader, lost),
+    ):
+        of(leader, model)
+        helper.kill()
+        helper.wait(30)
+        for _ in range(2):
+            assert_same(of(leader, model), of(DEFAULT, model))
+        assert len(lost) == 1
+        assert "A rank was ended" in lost[0]
+
+
+@pytest.mark.long(reason=PROCESSES)
+def test_a_rank_that_stands_still_is_left_behind(model, port, tmp_path):
+    with (
+        helping(tmp_path, place(1, port)) as helper,
+        leading(model, Ranks.connect(place(0, port), 60, 1.0), 1.0) as (leader, lost),
+    ):
+        helper.send_signal(signal.SIGSTOP)
+        assert_same(of(leader, model), of(DEFAULT, model))
+        assert len(lost) == 1
+        helper.send_signal(signal.SIGCONT)
+        assert helper.wait(30) == 1
+    assert "ranks that answer" in notes_of(tmp_path, 1)
+
+
+@pytest.mark.long(reason=PROCESSES)
+def test_once_one_is_lost_the_other_helpers_end(model, port, tmp_path):
+    with (
+        helping(tmp_path, place(1, port, 3)) as first,
+        helping(tmp_path, place(2, port, 3)) as second,
+        leading(model, meet(place(0, port, 3))) as (leader, lost),
+    ):
+        first.kill()
+        assert_same(of(leader, model), of(DEFAULT, model))
+        assert len(lost) == 1
+        assert second.wait(30) == 1
+    assert "look at the output of the others" in notes_of(tmp_path, 2)
+
+
+LEADER = """
+import os, sys
+from support.ranks import place
+from support.trainers import CONFIG, weights
+from troth_client.model.device import CPU
+from troth_client.model.weights import build
+from troth_client.train.learner import DEFAULT
+from troth_client.train.team import Leader, meet
+
+leader = Leader(DEFAULT, meet(place(0, int(sys.argv[1]))), print)
+leader.prepare(build(CONFIG.model, weights()), CONFIG, CPU)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_when_rank_zero_is_killed_the_others_end(port, tmp_path):
+    with helping(tmp_path, place(1, port)) as helper:
+        tests = os.fspath(Path(__file__).parents[2])
+        variables = {**os.environ, "PYTHONPATH": tests}
+        command = [sys.executable, "-c", LEADER, str(port)]
+        ended = subprocess.run(command, env=variables, timeout=60, check=False)
+        assert ended.returncode == -signal.SIGKILL
+        assert helper.wait(30) == 1
+    assert "look at the output of the others" in notes_of(tmp_path, 1)
+
+
+@pytest.mark.long(reason=PROCESSES)
+def test_ctrl_c_does_not_end_a_helper_before_its_rank_zero(model, port, tmp_path):
+    with helping(tmp_path, place(1, port)) as helper:
+        with leading(model, meet(place(0, port))) as (leader, lost):
+            helper.send_signal(signal.SIGINT)
+            assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
+            assert lost == []
+        assert helper.wait(30) == 0, notes_of(tmp_path, 1)
+
+
+@pytest.mark.parametrize("short", [0, 1])
+def test_a_rank_without_memory_costs_this_gradient_only(model, port, short):
+    """The other side runs in a thread here, so that one pass of it can be made to fail."""
+    numbers = []
+
+    def greedy(*arguments):
+        numbers.append(1)
+        if len(numbers) == 1:
+            torch.empty(1 << 46)
+        return eager_pass(*arguments)
+
+    one_passes = [greedy if rank == short else eager_pass for rank in (0, 1)]
+
+    def help_():
+        with contextlib.closing(meet(place(1, port))) as ranks, contextlib.suppress(RanksLostError):
+            help_leader(ranks, OneDevice(one_pass=one_passes[1]), CPU)
+
+    helper = threading.Thread(target=help_)
+    helper.start()
+    lost = Lost()
+    with contextlib.closing(meet(place(0, port))) as ranks:
+        leader = Leader(OneDevice(one_pass=one_passes[0]), ranks, lost.append)
+        leader.prepare(model, CONFIG, CPU)
+        with pytest.raises((MemoryError, RuntimeError)) as raised:
+            of(leader, model)
+        assert is_out_of_memory(raised.value)
+        assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
+    helper.join(30)
+    assert lost == []
+
+
+def test_a_rank_that_never_comes_is_said_within_the_bound(port):
+    with pytest.raises(RanksError, match="2 ranks at 127"):
+        Ranks.connect(place(0, port), 0.5, 0.5)
