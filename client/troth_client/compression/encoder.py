@@ -53,7 +53,7 @@ class Encoder:
             into = momentum if can_hold else None
             k = check_k(self.k)
             return self.kernels.encode(gradient, momentum, self.layout, self.rule, k, into)
-        return self.encode_tiles(dct2(self.layout.to_tiles(gradient)).cpu(), momentum)
+        return self.encode_tiles(dct2(self.layout.to_tiles(gradient)), momentum)
 
     def encode_tiles(self, coefficients: Tensor, momentum: Tensor | None) -> Encoded:
         """Return the same for D(g), fp32 [T, 64, 64], by torch. Errors as in `encode`."""

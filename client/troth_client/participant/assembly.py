@@ -223,7 +223,9 @@ def _round_state(
         config=config,
         data=resources.data,
         replica=replica,
-        residual=ResidualState(rule, replica.layout.num_tiles, keep, resources.hashers),
+        residual=ResidualState(
+            rule, layout.num_tiles, keep, resources.hashers, resources.device.torch
+        ),
         archive=ResidualArchive(ports.store, Keeping(keep, ring), resources.hashers),
         store=ports.store,
         states=StateStore(ports.store, damaged),

@@ -12,6 +12,7 @@ our own inclusion changed, `rewind` comes first.
 from collections import deque
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -19,12 +20,15 @@ from torch import Tensor
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
-from troth_attestation.state import residual_root, zero_residual_root
+from troth_attestation.state import residual_root_of_parts, zero_residual_root
+from troth_client.compression.host import Float32, HostCopy, host_array
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.topk import top_k
 from troth_client.storage.entries import ResidualEntry
 from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
+
+_PROCESSOR: Final = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +57,23 @@ class Proposal:
 class ResidualState:
     """M of one trainer. `keep` bounds how many settled rounds can be taken back.
 
-    `hashers` are threads for the residual root.
+    `hashers` are threads for the residual root. M and u stay on `device`; u leaves it once a round,
+    to be hashed and stored.
     """
 
     def __init__(
-        self, rule: Residual, num_tiles: int, keep: int, hashers: Executor | None = None
+        self,
+        rule: Residual,
+        num_tiles: int,
+        keep: int,
+        hashers: Executor | None = None,
+        device: torch.device = _PROCESSOR,
     ) -> None:
         self._rule = rule
         self._hashers = hashers
+        self._device = device
+        self._copied: HostCopy | None = None
+        # Zero is stored, and never computed with: see `carried`.
         zero = torch.zeros(num_tiles, TILE_SIDE, TILE_SIDE)
         self._zero = Momentum(zero, RoundIndex(NONE), zero_residual_root(num_tiles))
         self._past: deque[tuple[RoundIndex, Momentum]] = deque(maxlen=keep)
@@ -98,7 +111,7 @@ class ResidualState:
 
         `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
         """
-        moved = self._rule.accumulate(self.carried(), coefficients)
+        moved = self._rule.accumulate(self.carried(), coefficients.to(self._device))
         self.proposal = self._proposed(round_, moved, k, self._root_of(moved.u))
         return self.proposal
 
@@ -111,8 +124,8 @@ class ResidualState:
 
     def sign(self, round_: RoundIndex, u: Tensor, k: int) -> Proposal:
         """Return the proposal that has this u, float32 [tiles, 64, 64], on the present momentum."""
-        moved = Moved(u, self._rule.decayed(self.carried()))
-        return self._proposed(round_, moved, k, self._root_of(u))
+        moved = Moved(u.to(self._device), self._rule.decayed(self.carried()))
+        return self._proposed(round_, moved, k, self._root_of(moved.u))
 
     def settle(self, round_: RoundIndex, included: bytes | None) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
@@ -124,6 +137,7 @@ class ResidualState:
             return
         self._past.append((round_, self.momentum))
         self._settled = round_
+        self._copied = None
         proposal, self.proposal = self.proposal, None
         if included is None:
             return
@@ -159,23 +173,32 @@ class ResidualState:
             previous_round=self.momentum.previous,
             root_before=self.momentum.root,
             root_after=self.proposal.root,
-            before=self.momentum.matrix.numpy(),
-            u=self.proposal.u.numpy(),
+            before=host_array(self.momentum.matrix),
+            u=self._on_host(self.proposal.u),
         )
 
     def resume(self, entry: ResidualEntry, k: int) -> None:
         """Restore the residual of a stopped process: the entry's round is proposed."""
-        before = torch.from_numpy(entry.before.copy())
+        before = self._here(entry.before)
         previous = RoundIndex(entry.previous_round)
         self.momentum = Momentum(before, previous, Digest(entry.root_before))
         if previous == NONE:
             self.momentum = self._zero
-        moved = Moved(torch.from_numpy(entry.u.copy()), self._rule.decayed(self.carried()))
+        moved = Moved(self._here(entry.u), self._rule.decayed(self.carried()))
         root = Digest(entry.root_after)
         self.proposal = self._proposed(RoundIndex(entry.round), moved, k, root)
 
+    def _here(self, stored: Float32) -> Tensor:
+        return torch.from_numpy(stored.copy()).to(self._device)
+
     def _root_of(self, u: Tensor) -> Digest:
-        return residual_root(u.numpy(), self._hashers)
+        self._copied = HostCopy(u)
+        return residual_root_of_parts(self._copied.parts(), self._hashers)
+
+    def _on_host(self, u: Tensor) -> Float32:
+        """Return u as it was copied for its root, or a copy of a u that was not hashed here."""
+        copied = self._copied
+        return host_array(u) if copied is None or copied.of is not u else copied.array
 
     def _proposed(self, round_: RoundIndex, moved: Moved, k: int, root: Digest) -> Proposal:
         top = top_k(moved.u, k)
@@ -187,5 +210,5 @@ class ResidualState:
         return self.proposal is not None and self.proposal.round > round_
 
     def _adopt(self, proposal: Proposal) -> None:
-        matrix = self._rule.after_included(proposal.u, proposal.top)
+        matrix = self._rule.after_included(proposal.u.to(self._device), proposal.top)
         self.momentum = Momentum(matrix, proposal.round, proposal.root)
