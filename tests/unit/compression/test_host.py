@@ -1,4 +1,4 @@
-"""What leaves a device arrives whole, in order, and hashes as if it had been here all along."""
+"""Values that leave a device arrive whole and in order, and hash as on the processor."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -19,13 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from troth_client.compression.kernels.inputs import NEGATIVE
 from troth_client.compression.kernels.panel import entry, part, product
 
 Float32 = NDArray[np.float32]
-
-ABSENT = -1
-NEGATIVE = 4096
-"""A field is its index, plus NEGATIVE for the sign -1; ABSENT adds nothing."""
 
 _DOUBT = np.float32(18)
 _SIDE = 64
