@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from troth_attestation.selection import LEAST_NORMAL
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.basis import float_basis
@@ -64,7 +65,10 @@ def wrong_encode(encode: Encode, device: torch.device) -> str:
     draw = torch.Generator().manual_seed(1)
     gradient = {n: torch.randn(s, generator=draw) for n, s in _SHAPES.items()}
     gradient["square"][:, TILE_SIDE:] = 0
+    gradient["square"][:, -TILE_SIDE:] = 1e-40  # D is below what counts as zero
     momentum = torch.randn(_LAYOUT.num_tiles, TILE_SIDE, TILE_SIDE, generator=draw).round()
+    momentum[6] = 0
+    momentum[6, :, 1] = float(LEAST_NORMAL)  # decays to zero
     there = _to(gradient, device)
     try:
         coefficients = encode(there, None, _LAYOUT, _RULE, _K, None).u.cpu()
@@ -82,13 +86,13 @@ def wrong_encode(encode: Encode, device: torch.device) -> str:
 
 
 def _units_off(coefficients: Tensor, tiles: Tensor) -> float:
-    """Return the largest distance to the exact DCT of fp64 tiles, in units of 2^-24 * |tile|."""
+    """Return the largest distance to the exact DCT of fp64 tiles, in units of 2^-24 * |tile|.
+
+    The distance by which a number below the least normal one becomes zero does not count.
+    """
     basis = torch.from_numpy(float_basis())
-    error = (coefficients - basis @ tiles @ basis.T).abs().amax(dim=(1, 2))
-    norms = tiles.norm(dim=(1, 2))
-    is_zero = norms == 0
-    units = torch.where(is_zero, error / 2.0**-149, error / (2.0**-24 * norms + is_zero))
-    return float(units.max())
+    error = (coefficients - basis @ tiles @ basis.T).abs().amax(dim=(1, 2)) - float(LEAST_NORMAL)
+    return float((error.clamp(min=0) / (2.0**-24 * tiles.norm(dim=(1, 2)) + 2.0**-149)).max())
 
 
 def _is_right(found: Encoded, moved: Moved) -> bool:
@@ -122,6 +126,9 @@ def _payloads(num_fields: int) -> list[Signs]:
     # All on one place, whose basis values are among the largest.
     for tile, is_negative in ((1, False), (6, True)):
         indices[tile], negative[tile] = TILE_COEFFICIENTS - 1, is_negative
+    # Q is small and a multiple of 2048, since row 0 of the basis is: lower digits are zero.
+    indices[2], negative[2] = 0, np.arange(num_fields) % 2
+    indices[2, :2], negative[2, :2] = (1, 2), (False, True)
     # An antisymmetric C: Q is zero on the diagonal, by cancellation. The rest cancels itself.
     rows, columns = (places[: num_fields // 2] for places in np.triu_indices(TILE_SIDE, 1))
     count = len(rows)

@@ -28,8 +28,7 @@ class Entry(Protocol):
 
 def entry(function: Callable[..., object]) -> Entry:
     """Compile a function when it is first launched, or load what an earlier process compiled."""
-    # A specialised number would compile anew for matrices of other sizes.
-    found: Entry = triton.jit(function, do_not_specialize=["cut", "fields"])
+    found: Entry = triton.jit(function)
     return found
 
 
