@@ -10,7 +10,7 @@ PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long judge check setup format lint types layers budgets docs notebooks site rust bench nightly clean
+.PHONY: help demo test long judge check setup format lint types layers budgets docs notebooks site rust bench gpu nightly clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,10 @@ notebooks: $(VENV)/.dev ## the notebooks run, and print what is committed
 
 site: $(VENV)/.dev ## the documents as a site in build/site, without a warning and without a network
 	$(BIN)/python scripts/build_site.py
+
+gpu: $(VENV)/.dev ## on a machine with a GPU: its kernels and its arithmetic against the processor's
+	TRITON_INTERPRET=0 $(PYTEST) tests/unit/compression/test_gpu_kernels.py tests/unit/compression/test_known_answer.py
+	TRITON_INTERPRET=0 $(BIN)/python scripts/gpu/equality.py
 
 nightly: $(VENV)/.dev ## the long runs, each marked with the reason
 	$(PYTEST) -m nightly --timeout=7200

@@ -30,6 +30,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"
 
+# Without a GPU, numpy does what Triton would compile for one. `make gpu` sets 0: real kernels.
+os.environ.setdefault("TRITON_INTERPRET", "1")
+
 # Participants sync what they keep, which takes a tenth of a run's time on a disk. Files in memory
 # survive a killed process as well. Tests that fill a disk mount one of their own.
 IN_MEMORY, LEAST_FREE_BYTES = Path("/dev/shm"), 4 * 2**30

@@ -6,9 +6,9 @@ Next: `merkle.py`, which builds the tree above the leaves.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import Executor
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from blake3 import blake3
@@ -33,15 +33,21 @@ def leaf_hash(leaf: Leaf) -> Digest:
 
 
 def leaf_hashes(leaves: Iterable[Leaf], executor: Executor | None = None) -> list[Digest]:
-    """Return the leaf hashes in order; BLAKE3 releases the GIL, so threads of `executor` help."""
-    every = list(leaves)
-    if executor is None or len(every) <= LEAVES_PER_TASK:
-        return _in_turn(every)
-    batches = (every[at : at + LEAVES_PER_TASK] for at in range(0, len(every), LEAVES_PER_TASK))
-    return list(chain.from_iterable(executor.map(_in_turn, batches)))
+    """Return the leaf hashes in order; BLAKE3 releases the GIL, so threads of `executor` help.
+
+    Leaves may still be on their way: earlier ones are hashed while the next one is waited for.
+    """
+    source = iter(leaves)
+    if executor is None:
+        return _in_turn(source)
+    batches = iter(lambda: list(islice(source, LEAVES_PER_TASK)), [])
+    first = list(islice(batches, 2))
+    if len(first) < 2:
+        return _in_turn(chain.from_iterable(first))
+    return list(chain.from_iterable(executor.map(_in_turn, chain(first, batches))))
 
 
-def _in_turn(leaves: Sequence[Leaf]) -> list[Digest]:
+def _in_turn(leaves: Iterable[Leaf]) -> list[Digest]:
     # One hasher for all of them: making one takes as long as hashing 3 KiB.
     hasher = blake3(key=_LEAF_KEY)
     hashes = []

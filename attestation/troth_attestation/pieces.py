@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -147,19 +148,20 @@ def pieces_of(
     """Return the piece list of weights, which is also the way to their state root.
 
     `tensors` are the trainable parameters by name, float32, any order, tied ones once under their
-    smallest name. The threads of `executor` hash all chunks of all tensors in one pass. Raises
-    TensorError for another dtype or no elements.
+    smallest name. Each is asked for in order, and may be made or copied only then: the threads of
+    `executor` hash the chunks of earlier ones meanwhile. Raises TensorError for another dtype or no
+    elements.
     """
     names = in_order(tensors)
-    chunks = {name: list(_chunks(name, tensors[name])) for name in names}
-    every = [chunk for name in names for chunk in chunks[name]]
+    every = (chunk for name in names for chunk in _chunks(name, tensors[name]))
     hashes = iter(bulk.leaf_hashes(every, executor))
 
     def of(name: str) -> TensorPieces:
-        own = [next(hashes) for _ in chunks[name]]
+        shape = tensors[name].shape
+        own = list(islice(hashes, -(-tensor_bytes(shape) // CHUNK_BYTES)))
         cut = range(0, len(own), PIECE_CHUNKS)
         folded = tuple(merkle.top_of(own[at : at + PIECE_CHUNKS]) for at in cut)
-        return TensorPieces(name, tensors[name].shape, folded)
+        return TensorPieces(name, shape, folded)
 
     return PieceList(state, tuple(of(name) for name in names))
 

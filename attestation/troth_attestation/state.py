@@ -5,7 +5,7 @@ Never: changes or rounds a value; an array of another dtype is refused, not conv
 Next: `pieces.py` for the parts of a state; `header.py`, in which the roots are signed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 
 from troth_attestation import bulk, merkle
@@ -44,13 +44,30 @@ def residual_tree(u: Float32) -> merkle.Tree:
     """
     if u.ndim != 3 or u.shape[1:] != (TILE_SIDE, TILE_SIDE):
         raise TensorError("residual", "shape [tiles, 64, 64]", list(u.shape), "pass the tiles of u")
-    data = bytes_of("residual", u)
-    return merkle.tree_of(bulk.leaf_hashes(merkle.cut(data, TILE_BYTES)))
+    return merkle.tree_of(bulk.leaf_hashes(_tiles([u])))
 
 
 def residual_root(u: Float32) -> Digest:
     """Return the root of `residual_tree`, which a header names as its residual root after."""
     return residual_tree(u).root
+
+
+def residual_root_of_parts(parts: Iterable[Float32]) -> Digest:
+    """Return `residual_root` of a u that arrives in parts: whole tiles in their order, any shape.
+
+    Raises TensorError for another dtype or a part that ends within a tile.
+    """
+    return merkle.root_of(bulk.leaf_hashes(_tiles(parts)))
+
+
+def _tiles(parts: Iterable[Float32]) -> Iterator[memoryview]:
+    for part in parts:
+        data = bytes_of("residual", part)
+        if len(data) % TILE_BYTES:
+            raise TensorError(
+                "residual", f"whole tiles of {TILE_BYTES} bytes", len(data), "pass whole tiles"
+            )
+        yield from merkle.cut(data, TILE_BYTES)
 
 
 def zero_residual_root(num_tiles: int) -> Digest:

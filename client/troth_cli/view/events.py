@@ -61,6 +61,7 @@ OF_A_PARTICIPANT: Final = frozenset(
         "checkpoint_made",
         "checkpoint_failed",
         "file_damaged",
+        "slower_path",
         "disk_full",
         "events_lost",
         "validated",

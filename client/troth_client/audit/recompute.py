@@ -21,6 +21,7 @@ from troth_attestation.header import Header
 from troth_attestation.pieces import Float32
 from troth_attestation.state import data_root
 from troth_client.compression.dct import dct2
+from troth_client.compression.host import host_array
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.device import CPU, Device
 from troth_client.model.weights import build
@@ -44,7 +45,7 @@ def recompute(
     settings = config.train
     layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in weights.items()})
     found = gradient(model, batch, settings.microbatch_sequences, settings.clip_micro, device)
-    return dct2(layout.to_tiles(found.tensors)).cpu().numpy()
+    return host_array(dct2(layout.to_tiles(found.tensors)))
 
 
 def recompute_reference(config: RunConfig, weights: Weights, batch: NDArray[np.int64]) -> Float32:

@@ -17,7 +17,6 @@ from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.errors import TileShapeError
 from troth_client.compression.exact import basis_pair, check_constants, inverse, sign_of, step_
-from troth_client.compression.kernels.base import MAX_FIELDS
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.tiles import TileLayout
 
@@ -82,11 +81,13 @@ def update(
     if not included:
         return
     valid = [payload for payload in included if payload is not None]
-    if path.kernels is not None and _suits(weights, valid):
+    kernels = path.kernels
+    fields = sum(payload.k for payload in valid)
+    if kernels is not None and kernels.take(weights.values()) and fields <= kernels.max_fields:
         check_constants(*constants)
         layout.check(weights, torch.float32)
         _check_tiles(valid, layout.num_tiles)
-        path.kernels.update(weights, [p.signs for p in valid], layout, constants)
+        kernels.update(weights, [p.signs for p in valid], layout, constants)
         return
     step(weights, direction(valid, layout.num_tiles, path), layout, *constants, path)
 
@@ -99,12 +100,6 @@ def _check_tiles(payloads: Sequence[VerifiedPayload], num_tiles: int) -> None:
                 f"one of {payload.num_tiles}",
                 "Decode it with this model's tile count.",
             )
-
-
-def _suits(weights: Mapping[str, Tensor], payloads: Sequence[VerifiedPayload]) -> bool:
-    """Whether compiled kernels may step these weights: on the processor, not too many signs."""
-    are_here = all(weight.device.type == "cpu" for weight in weights.values())
-    return are_here and sum(payload.k for payload in payloads) <= MAX_FIELDS
 
 
 class _Placed(NamedTuple):

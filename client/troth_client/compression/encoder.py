@@ -23,6 +23,8 @@ from troth_client.compression.topk import top_k
 class Encoder:
     """How a trainer encodes: tiles of its model, rule and k of its run, compiled kernels or None.
 
+    Momentum and u live on `device`; None: where the gradient is.
+
     For one D(g) both ways give the same bits. Their D(g) may differ in the last bits, so places may
     differ where two coefficients are that close (`kernels.base.MAX_ERROR`); audits allow for it.
     """
@@ -31,6 +33,7 @@ class Encoder:
     rule: Residual
     k: int
     kernels: Kernels | None = None
+    device: torch.device | None = None
 
     def encode(
         self,
@@ -45,7 +48,7 @@ class Encoder:
         then leaves undefined; otherwise nothing is written into either. Raises NonFiniteError,
         TensorMismatchError, TileShapeError, UnsupportedKError.
         """
-        if self.kernels is not None and all(map(_is_plain, gradient.values())):
+        if self.kernels is not None and self.kernels.take(gradient.values()):
             self.layout.check(gradient)
             if momentum is not None:
                 check_tiles(momentum)
@@ -53,13 +56,10 @@ class Encoder:
             into = momentum if can_hold else None
             k = check_k(self.k)
             return self.kernels.encode(gradient, momentum, self.layout, self.rule, k, into)
-        return self.encode_tiles(dct2(self.layout.to_tiles(gradient)).cpu(), momentum)
+        coefficients = dct2(self.layout.to_tiles(gradient))
+        return self.encode_tiles(coefficients.to(self.device), momentum)
 
     def encode_tiles(self, coefficients: Tensor, momentum: Tensor | None) -> Encoded:
         """Return the same for D(g), fp32 [T, 64, 64], by torch. Errors as in `encode`."""
         moved = self.rule.accumulate(momentum, coefficients)
         return Encoded(moved.u, top_k(moved.u, self.k), self.rule.is_sent(moved))
-
-
-def _is_plain(tensor: Tensor) -> bool:
-    return tensor.device.type == "cpu" and tensor.dtype == torch.float32

@@ -11,6 +11,7 @@ tests the largest value that they can reach.
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -20,10 +21,14 @@ from torch import Tensor
 
 from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.basis import BASIS_SHA256, integer_basis
+from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import KnownAnswerError
 from troth_client.compression.exact import basis_pair, inverse, step_
-from troth_client.compression.kernels.base import Kernels
+from troth_client.compression.kernels.base import Encoded, Kernels
+from troth_client.compression.kernels.check import wrong_encode
 from troth_client.compression.kernels.choice import find_kernels
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
 
 MAX_BLOCK_TILES = 1024
 _CPU_BLOCK_TILES = 128
@@ -68,11 +73,12 @@ _REPEATS = 9001
 class ApplyPath:
     """Where and in which arithmetic a client applies payloads; made by `choose_path` only.
 
-    device: where C, Q and the weight step live; dtype: torch.float64 or torch.int64 for Q;
+    device: where C, Q, the weight step and the momentum live.
+    dtype: torch.float64 or torch.int64 for Q.
     reason: why it is not fp64 on the device that was asked for, or "".
 
-    kernels: compiled ones that do the same faster on this processor; None where torch does it.
-    note: why there are none on a processor that was asked for them, or "".
+    kernels: compiled ones that do the same on this device; None where torch does it.
+    note: why there are none on a device that was asked for them, or "".
     """
 
     __slots__ = ("device", "dtype", "kernels", "note", "reason")
@@ -110,9 +116,9 @@ def choose_path(
 ) -> ApplyPath:
     """Test a device and return the path to use: fp64 on it, or int64 on the CPU with the reason.
 
-    `prefer_integers` asks for int64 on the CPU at once. On a processor, a model of at least
-    `COMPILED_FROM_TILES` gets compiled kernels too, if they pass their own test. Raises
-    KnownAnswerError if not even the CPU answers: then this machine must not take part.
+    `prefer_integers` asks for int64 on the CPU at once. A model of at least `COMPILED_FROM_TILES`
+    gets compiled kernels too, if they pass their own test. Raises KnownAnswerError if not even the
+    CPU answers: then this machine must not take part.
     """
     device = torch.device(device)
     reason = "int64 was asked for" if prefer_integers else ""
@@ -121,8 +127,8 @@ def choose_path(
     if not reason:
         try:
             check(device)
-            is_worth_it = device.type == "cpu" and num_tiles >= COMPILED_FROM_TILES
-            compiled = _compiled() if is_worth_it else (None, "")
+            is_worth_it = num_tiles >= COMPILED_FROM_TILES
+            compiled = _compiled(device) if is_worth_it else (None, "")
             return ApplyPath(device, torch.float64, "", compiled, seal=_MADE_HERE)
         except KnownAnswerError as error:
             reason = str(error)
@@ -136,6 +142,8 @@ def check(device: torch.device | str, dtype: torch.dtype = torch.float64) -> Non
     device = torch.device(device)
     try:
         wrong = _wrong_basis() or _wrong_q(device, dtype) or _wrong_step(device)
+        if not wrong and device.type != "cpu":  # the processor would judge itself
+            wrong = wrong_encode(_encode, device)
     except (RuntimeError, TypeError) as error:  # how torch says that a device lacks an operation
         wrong = f"{type(error).__name__}: {error}"
     if wrong:
@@ -170,9 +178,21 @@ def extreme_counts() -> npt.NDArray[np.int32]:
     return counts.astype(np.int32)
 
 
-def _compiled() -> tuple[Kernels | None, str]:
+def _compiled(device: torch.device) -> tuple[Kernels | None, str]:
     hard = _from_bits([case[0] for case in STEP_CASES])
-    return find_kernels(hard, (_fp32(DECAY), _fp32(RATE)))
+    return find_kernels(device, hard, (_fp32(DECAY), _fp32(RATE)))
+
+
+def _encode(
+    gradient: Mapping[str, Tensor],
+    momentum: Tensor | None,
+    layout: TileLayout,
+    rule: Residual,
+    k: int,
+    _into: Tensor | None,
+) -> Encoded:
+    """Encode as torch does without kernels."""
+    return Encoder(layout, rule, k).encode(gradient, momentum)
 
 
 def _wrong_basis() -> str:

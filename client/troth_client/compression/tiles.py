@@ -125,13 +125,13 @@ class TileLayout:
         return {name: found[name] for name in self.shapes}
 
     def whole(self, matrix: Matrix, tensors: Mapping[str, Tensor]) -> Tensor:
-        """Return the values of a matrix, contiguous [rows, columns], zeros behind 1-D tensors.
+        """Return the values of a matrix, [rows, columns] in any layout, zeros behind 1-D tensors.
 
-        It shares the memory of a contiguous tensor; otherwise it is a copy (see `put_back`).
+        It shares the memory of a 2-D tensor; otherwise it may be a copy (see `put_back`).
         """
         parts = [tensors[name].detach() for name in matrix.names]
         if not self._is_flat(matrix):
-            return parts[0].reshape(matrix.rows, matrix.columns).contiguous()
+            return parts[0].reshape(matrix.rows, matrix.columns)
         values = parts[0].new_zeros((matrix.rows, matrix.columns))
         flat = torch.cat([part.reshape(-1) for part in parts])
         values.view(-1)[: flat.numel()] = flat

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from troth_client.audit.witness import HonestWitnessWork, Witness, WitnessWork
 from troth_client.checkpoint.state_store import StateStore
-from troth_client.compression.known_answer import choose_path
+from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.errors import ClientError
@@ -228,13 +228,7 @@ def _round_state(
     views = weight_views(model)
     layout = TileLayout.from_shapes({name: tuple(view.shape) for name, view in views.items()})
     path = choose_path(resources.device.torch, num_tiles=layout.num_tiles)
-    ports.events.emit(
-        "apply_path",
-        device=str(path.device),
-        reason=path.reason,
-        compiled=path.kernels is not None,
-        note=path.note,
-    )
+    report_path(path, ports.events)
     keep, ring = view.params.keep_rounds, view.params.ring
     past = PastStates(keep, ports.store, resources.past_bytes)
     replica = Replica(config, views, path, past, resources.hashers)
@@ -248,7 +242,7 @@ def _round_state(
         config=config,
         data=resources.data,
         replica=replica,
-        residual=ResidualState(rule, replica.layout.num_tiles, undo),
+        residual=ResidualState(rule, layout.num_tiles, undo, path.device),
         archive=ResidualArchive(ports.store, Keeping(keep, ring, resources.past_bytes)),
         store=ports.store,
         states=StateStore(ports.store, damaged),
@@ -256,6 +250,20 @@ def _round_state(
         runtime=ports.runtime,
         events=ports.events,
     )
+
+
+def report_path(path: ApplyPath, events: EventSink) -> None:
+    """Report where payloads are applied, and why it is not the fastest way where it is not."""
+    events.emit(
+        "apply_path",
+        device=str(path.device),
+        reason=path.reason,
+        compiled=path.kernels is not None,
+        note=path.note,
+    )
+    if path.reason or path.note:
+        instead = "int64 on the processor" if path.reason else f"torch on {path.device}"
+        events.emit("slower_path", instead=instead, reason=path.reason or path.note)
 
 
 def _audit_state(chain: RunChain, config: RunConfig, ports: Ports) -> AuditState:
@@ -285,7 +293,7 @@ def _honest_work(
         residual=state.residual,
         archive=state.archive,
         openings=audits.openings,
-        kernels=state.replica.path.kernels,
+        path=state.replica.path,
         learner=resources.learner,
     )
 

@@ -8,18 +8,18 @@ Next: `compression/apply.py` for the exact step, `steps/await_close.py` for the 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from troth_attestation.pieces import PieceList, StateName, pieces_of
 from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload
+from troth_client.compression.host import Float32, HostArrays
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.tiles import TileLayout
 from troth_client.state.past_states import Past, PastStates, RewindError
 from troth_client.state.records import Closure, OwnRoot
+from troth_client.storage.entries import WeightState
 from troth_coordinator.rules.assignment import next_cursor
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest, RoundIndex
@@ -75,12 +75,7 @@ class Replica:
 
     def pieces(self) -> PieceList:
         """Return the pieces under the root of the weights; hashed once per round."""
-        pieces = self._pieces
-        if pieces is None:
-            state = StateName(self.round, self.cursor, self.config.config_hash())
-            pieces = pieces_of(self.arrays(), state, self._hashers)
-            self._know(pieces)
-        return pieces
+        return self._hashed(self.arrays())
 
     def pieces_at(self, round_: int) -> PieceList | None:
         """Return the pieces of a round that `rewind` can go back to, if they were hashed."""
@@ -88,9 +83,17 @@ class Replica:
             return self._pieces
         return self.past.pieces_at(round_)
 
-    def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """Return the weights as numpy arrays; on a CPU they share the storage."""
-        return {name: w.detach().cpu().numpy() for name, w in self.weights.items()}
+    def arrays(self) -> Mapping[str, Float32]:
+        """Return the weights as numpy arrays; on a CPU they share the storage.
+
+        From a device each is copied when it is first asked for: ask before the weights change.
+        """
+        return HostArrays(self.weights)
+
+    def stored(self) -> WeightState:
+        """Return the weights with their root, as they are stored; copied from a device once."""
+        arrays = self.arrays()
+        return WeightState(self.round, self.cursor, self._hashed(arrays).root, arrays)
 
     def apply(self, closure: Closure, payloads: Sequence[VerifiedPayload | None]) -> None:
         """Move from `closure.round` to the next round (section 5.5).
@@ -142,6 +145,14 @@ class Replica:
         self.round, self.cursor = round_, cursor
         self.restart_round = round_
         self.past.clear()
+
+    def _hashed(self, arrays: Mapping[str, Float32]) -> PieceList:
+        pieces = self._pieces
+        if pieces is None:
+            state = StateName(self.round, self.cursor, self.config.config_hash())
+            pieces = pieces_of(arrays, state, self._hashers)
+            self._know(pieces)
+        return pieces
 
     def _know(self, pieces: PieceList | None) -> None:
         """Take these as the pieces of the weights; None where they are not hashed yet."""

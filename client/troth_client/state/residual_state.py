@@ -12,21 +12,26 @@ our own inclusion changed, `rewind` comes first.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from troth_attestation.pieces import Float32
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
-from troth_attestation.state import residual_root, zero_residual_root
+from troth_attestation.state import residual_root_of_parts, zero_residual_root
+from troth_client.compression.host import HostCopy, host_array
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.topk import top_k
 from troth_client.state.past_states import MEMORY_BYTES
 from troth_client.storage.entries import ResidualEntry
 from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
+
+_PROCESSOR: Final = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +82,19 @@ class _Before:
 
 
 class ResidualState:
-    """M of one trainer, with the way back over settled rounds."""
+    """M of one trainer, with the way back over settled rounds.
 
-    def __init__(self, rule: Residual, num_tiles: int, undo: Undo) -> None:
+    M and u stay on `device`; u leaves it once a round, to be hashed and stored.
+    """
+
+    def __init__(
+        self, rule: Residual, num_tiles: int, undo: Undo, device: torch.device = _PROCESSOR
+    ) -> None:
         self._rule = rule
-        # NumPy's zeros take no memory before somebody writes into them; PyTorch's do.
+        self._device = device
+        self._copied: HostCopy | None = None
+        # Zero is stored, and never computed with: see `carried`. NumPy's zeros take no memory
+        # before somebody writes into them; PyTorch's do.
         zero = torch.from_numpy(np.zeros((num_tiles, TILE_SIDE, TILE_SIDE), np.float32))
         self._zero = Momentum(zero, RoundIndex(NONE), zero_residual_root(num_tiles))
         self._undo = undo
@@ -120,21 +133,21 @@ class ResidualState:
 
         `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
         """
-        moved = self._rule.accumulate(self.carried(), coefficients)
-        self.proposal = self._proposed(round_, moved, k, residual_root(moved.u.numpy()))
+        moved = self._rule.accumulate(self.carried(), coefficients.to(self._device))
+        self.proposal = self._proposed(round_, moved, k, self._root_of(moved.u))
         return self.proposal
 
     def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
         """Return the proposal of a gradient that was encoded on what `carried` returns."""
-        root = residual_root(encoded.u.numpy())
+        root = self._root_of(encoded.u)
         sent = encoded.top.signs(encoded.is_sent)
         self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root)
         return self.proposal
 
     def sign(self, round_: RoundIndex, u: Tensor, k: int) -> Proposal:
         """Return the proposal that has this u, float32 [tiles, 64, 64], on the present momentum."""
-        moved = Moved(u, self._rule.decayed(self.carried()))
-        return self._proposed(round_, moved, k, residual_root(u.numpy()))
+        moved = Moved(u.to(self._device), self._rule.decayed(self.carried()))
+        return self._proposed(round_, moved, k, self._root_of(moved.u))
 
     def settle(self, round_: RoundIndex, included: bytes | None, *, is_free: bool = False) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
@@ -148,6 +161,7 @@ class ResidualState:
             return
         self._past.append(self._before(round_))
         self._settled = round_
+        self._copied = None
         proposal, self.proposal = self.proposal, None
         if included is None:
             return
@@ -189,20 +203,32 @@ class ResidualState:
             previous_round=self.momentum.previous,
             root_before=self.momentum.root,
             root_after=self.proposal.root,
-            before=self.momentum.matrix.numpy(),
-            u=self.proposal.u.numpy(),
+            before=host_array(self.momentum.matrix),
+            u=self._on_host(self.proposal.u),
         )
 
     def resume(self, entry: ResidualEntry, k: int) -> None:
         """Restore the residual of a stopped process: the entry's round is proposed."""
-        before = torch.from_numpy(entry.before.copy())
+        before = self._here(entry.before)
         previous = RoundIndex(entry.previous_round)
         self.momentum = Momentum(before, previous, Digest(entry.root_before))
         if previous == NONE:
             self.momentum = self._zero
-        moved = Moved(torch.from_numpy(entry.u.copy()), self._rule.decayed(self.carried()))
+        moved = Moved(self._here(entry.u), self._rule.decayed(self.carried()))
         root = Digest(entry.root_after)
         self.proposal = self._proposed(RoundIndex(entry.round), moved, k, root)
+
+    def _here(self, stored: Float32) -> Tensor:
+        return torch.from_numpy(stored.copy()).to(self._device)
+
+    def _root_of(self, u: Tensor) -> Digest:
+        self._copied = HostCopy(u)
+        return residual_root_of_parts(self._copied.parts())
+
+    def _on_host(self, u: Tensor) -> Float32:
+        """Return u as it was copied for its root, or a copy of a u that was not hashed here."""
+        copied = self._copied
+        return host_array(u) if copied is None or copied.of is not u else copied.array
 
     def _proposed(self, round_: RoundIndex, moved: Moved, k: int, root: Digest) -> Proposal:
         top = top_k(moved.u, k)
@@ -228,10 +254,12 @@ class ResidualState:
         entry = self._undo.load(before.previous)
         if entry is None or entry.root_after != before.root:
             return self._zero
-        u = torch.tensor(entry.u)
+        u = self._here(entry.u)
         matrix = self._rule.after_included(u, top_k(u, self._undo.k), in_place=True)
         return Momentum(matrix, before.previous, before.root)
 
     def _adopt(self, proposal: Proposal, *, in_place: bool = False) -> None:
-        matrix = self._rule.after_included(proposal.u, proposal.top, in_place=in_place)
+        matrix = self._rule.after_included(
+            proposal.u.to(self._device), proposal.top, in_place=in_place
+        )
         self.momentum = Momentum(matrix, proposal.round, proposal.root)

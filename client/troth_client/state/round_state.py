@@ -20,7 +20,6 @@ from troth_client.state.residual_archive import ResidualArchive
 from troth_client.state.residual_state import ResidualState
 from troth_client.state.retention import Retention
 from troth_client.storage import Store
-from troth_client.storage.entries import WeightState
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.config import RunConfig
@@ -71,7 +70,4 @@ class RoundState:
 
     def save_weights(self) -> None:
         """Save the weights at the start of the replica's round, with their root."""
-        replica = self.replica
-        self.store.save_weights(
-            WeightState(replica.round, replica.cursor, replica.root(), replica.arrays())
-        )
+        self.store.save_weights(self.replica.stored())

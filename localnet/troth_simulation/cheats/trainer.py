@@ -19,6 +19,7 @@ from troth_attestation.openings import Sampled
 from troth_attestation.state import residual_root
 from troth_client.compression import codec
 from troth_client.compression.dct import dct2
+from troth_client.compression.host import host_array
 from troth_client.model.llama import Llama
 from troth_client.model.weights import trainable_parameters
 from troth_client.state.errors import ResidualLostError
@@ -67,7 +68,7 @@ class CheatingWork:
             return Gradient(zeros, self._last_loss, 0.0)
         used = replace(self.honest, model=self._past[0]) if cheat.stale_rounds else self.honest
         found = used.gradient(cheat.batch(batch))
-        tensors = {name: tensor.cpu().numpy() for name, tensor in found.tensors.items()}
+        tensors = {name: host_array(tensor) for name, tensor in found.tensors.items()}
         sent = cheat.gradient(tensors)
         device = self.honest.device.torch
         changed = {name: torch.from_numpy(sent[name]).to(device) for name in sent}
@@ -85,7 +86,7 @@ class CheatingWork:
         is_forger = cheat.residual is not same_residual or cheat.copies
         if not (is_forger and self.conduct.begin()):
             return honest
-        u = torch.from_numpy(cheat.residual(honest.u.numpy()))
+        u = torch.from_numpy(cheat.residual(host_array(honest.u)))
         if cheat.copies:
             u = _copied(self.store, round_, u, self.honest.config.demo.k)
         residual.proposal = forged = signed(u, honest, self.honest)
@@ -96,7 +97,7 @@ class CheatingWork:
         cheat, work = self.conduct.cheat, self.honest
         if cheat.tiles is same_tiles or not self.conduct.begin():
             return work.propose(round_, found)
-        coefficients = dct2(work.layout.to_tiles(found.tensors)).cpu().numpy()
+        coefficients = host_array(dct2(work.layout.to_tiles(found.tensors)))
         changed = torch.from_numpy(cheat.tiles(coefficients))
         return work.residual.propose(round_, changed, work.config.demo.k)
 

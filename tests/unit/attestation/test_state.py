@@ -99,6 +99,13 @@ def test_residuals_are_tiles(shape):
         state.residual_root(np.zeros(shape, np.float32))
 
 
+def test_a_residual_may_arrive_in_parts_of_whole_tiles():
+    u = np.random.default_rng(3).standard_normal((5, 64, 64)).astype(np.float32)
+    assert state.residual_root_of_parts([u[:2].reshape(-1), u[2:]]) == state.residual_root(u)
+    with pytest.raises(TensorError, match="whole tiles"):
+        state.residual_root_of_parts([u[0].reshape(-1)[:4095]])
+
+
 def test_the_order_of_assigned_sequences_counts():
     assert state.data_root([1, 2]) != state.data_root([2, 1])
     with pytest.raises(EmptyTreeError):

@@ -10,7 +10,23 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import reference
+from support.kernels import (
+    CPU,
+    HARD,
+    KS,
+    RULE,
+    SHAPES,
+    TORCH,
+    A,
+    B,
+    bits,
+    encoding_is_that_of_torch,
+    path_with,
+    payload,
+    same,
+    step_is_that_of_torch,
+    tensors,
+)
 
 from troth_attestation.signs import Signs
 from troth_client.compression import apply, known_answer
@@ -28,26 +44,9 @@ from troth_client.compression.errors import (
 from troth_client.compression.kernels import choice
 from troth_client.compression.kernels.base import MAX_ERROR
 from troth_client.compression.kernels.check import wrong_answer
-from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
-from troth_client.compression.topk import select
 
-TORCH = known_answer.choose_path("cpu")
 COMPILED = known_answer.choose_path("cpu", num_tiles=known_answer.COMPILED_FROM_TILES)
-A = float(np.uint32(known_answer.DECAY).view(np.float32))
-B = float(np.uint32(known_answer.RATE).view(np.float32))
-HARD = torch.tensor([0.0, -0.0, 1e-40, -1e-45, 2.0**-126, 1.0, float("nan"), float("inf")])
-RULE = Residual(950_000, 400_000)
-SIDE = st.sampled_from([1, 2, 63, 64, 65, 100, 129])
-SHAPE = st.one_of(
-    st.just(()),
-    st.tuples(st.integers(1, 200)),
-    st.tuples(SIDE, SIDE),
-    st.tuples(st.integers(1, 3), st.integers(1, 5), SIDE),
-)
-SHAPES = st.lists(SHAPE, min_size=1, max_size=4).map(
-    lambda s: {f"t{n}": x for n, x in enumerate(s)}
-)
 
 
 @pytest.fixture
@@ -58,33 +57,6 @@ def two_threads():
     torch.set_num_threads(before)
 
 
-def tensors(layout, seed, scale=1.0):
-    draw = torch.Generator().manual_seed(seed)
-    return {n: torch.randn(s, generator=draw) * scale for n, s in layout.shapes.items()}
-
-
-def strided(given_tensors, step):
-    """The same values at every `step`-th place of a larger memory, transposed where possible."""
-    found = {}
-    for name, values in given_tensors.items():
-        memory = torch.full(
-            (*values.T.shape, step) if values.ndim == 2 else (*values.shape, step), 7.0
-        )
-        view = memory[..., 0].T if values.ndim == 2 else memory[..., 0]
-        found[name] = view.copy_(values)
-    return found
-
-
-def payload(seed, tiles, k, absent=()):
-    u = torch.randn(tiles, 64, 64, generator=torch.Generator().manual_seed(seed))
-    u[list(absent)] = 0
-    return decode(encode(select(u, k)), tiles, k)
-
-
-def bits(tensor):
-    return tensor.detach().contiguous().numpy().view(np.int32).tolist()
-
-
 def test_there_are_kernels_here():
     assert COMPILED.note == ""
     assert COMPILED.kernels is not None
@@ -92,19 +64,9 @@ def test_there_are_kernels_here():
 
 
 @settings(max_examples=20, deadline=None)
-@given(SHAPES, st.sampled_from(reference.ALL_K), st.integers(0, 16), st.integers(1, 2), st.data())
-def test_weights_after_a_step_are_those_of_torch(shapes, k, peers, step, data):
-    layout = TileLayout.from_shapes(shapes)
-    seed, decay = data.draw(st.integers(0, 99)), data.draw(st.sampled_from([1.0, A]))
-    absent = data.draw(st.sets(st.integers(0, layout.num_tiles - 1)))
-    included = [payload(seed + n, layout.num_tiles, k, absent) for n in range(peers)] + [None]
-    start = tensors(layout, seed)
-    for weight in start.values():
-        weight.view(-1)[: len(HARD)] = HARD[: weight.numel()]
-    one, other = strided(start, 1), strided(start, step)
-    apply.update(one, included, layout, (decay, B), TORCH)
-    apply.update(other, included, layout, (decay, B), COMPILED)
-    assert {n: bits(w) for n, w in one.items()} == {n: bits(w) for n, w in other.items()}
+@given(SHAPES, KS, st.data())
+def test_weights_after_a_step_are_those_of_torch(shapes, k, data):
+    step_is_that_of_torch(COMPILED, shapes, k, data)
 
 
 def test_signs_that_cancel_or_agree_move_as_in_torch():
@@ -133,10 +95,7 @@ def test_more_signs_than_fp32_holds_go_through_torch():
     one, other = ({"w": torch.ones(64, 64)} for _ in range(2))
     apply.update(one, included, layout, (A, B), TORCH)
     refusing = replace(COMPILED.kernels, update=lambda *_: pytest.fail("asked"))
-    path = known_answer.ApplyPath(
-        torch.device("cpu"), torch.float64, "", (refusing, ""), seal=known_answer._MADE_HERE
-    )
-    apply.update(other, included, layout, (A, B), path)
+    apply.update(other, included, layout, (A, B), path_with(refusing))
     assert bits(one["w"]) == bits(other["w"])
 
 
@@ -164,30 +123,10 @@ def test_leaf_parameters_are_stepped():
     assert {n: bits(w) for n, w in one.items()} == {n: bits(w) for n, w in other.items()}
 
 
-def same(found, expected):
-    assert bits(found.u) == bits(expected.u)
-    assert found.top.indices.tolist() == expected.top.indices.tolist()
-    assert found.top.negative.tolist() == expected.top.negative.tolist()
-    assert found.is_sent.tolist() == expected.is_sent.tolist()
-
-
 @settings(max_examples=20, deadline=None)
-@given(SHAPES, st.sampled_from(reference.ALL_K), st.integers(0, 99), st.booleans(), st.data())
-def test_encode_gives_the_bits_of_torch_for_the_same_coefficients(shapes, k, seed, zero, data):
-    layout = TileLayout.from_shapes(shapes)
-    gradient = tensors(layout, seed)
-    gradient[next(iter(gradient))].zero_()
-    gradient = strided(gradient, data.draw(st.integers(1, 2)))
-    own, plain = Encoder(layout, RULE, k, COMPILED.kernels), Encoder(layout, RULE, k)
-    draw = torch.Generator().manual_seed(seed)
-    momentum = torch.randn(layout.num_tiles, 64, 64, generator=draw).round()  # many ties
-    coefficients = own.encode(gradient, None).u
-    before = None if zero else momentum
-    expected = plain.encode_tiles(coefficients, before)
-    same(own.encode(gradient, before), expected)
-    found = own.encode(gradient, before, in_place=True)
-    same(found, expected)
-    assert before is None or found.u.data_ptr() == before.data_ptr()
+@given(SHAPES, KS, st.data())
+def test_encode_gives_the_bits_of_torch_for_the_same_coefficients(shapes, k, data):
+    encoding_is_that_of_torch(COMPILED, shapes, k, data)
 
 
 def test_both_transforms_are_within_the_stated_error_of_the_exact_one():
@@ -195,6 +134,8 @@ def test_both_transforms_are_within_the_stated_error_of_the_exact_one():
     gradient = tensors(layout, 3)
     gradient["w"][:64] *= 1e-20
     gradient["w"][64:128, 3] *= 1e6
+    # Equal products all round alike: of all tiles, these come out least exact.
+    gradient["w"][128:192] = torch.linspace(0.1, 1, 10).repeat_interleave(64)
     tiles, basis = layout.to_tiles(gradient), torch.from_numpy(float_basis())
     exact = basis @ tiles.double() @ basis.T
     unit = 2.0**-24 * tiles.double().flatten(1).norm(dim=1)
@@ -202,6 +143,7 @@ def test_both_transforms_are_within_the_stated_error_of_the_exact_one():
     for coefficients in (found.u, dct2(tiles)):
         worst = (coefficients.double() - exact).abs().flatten(1).amax(1)
         assert bool((worst <= MAX_ERROR * unit).all())
+        assert bool((worst > 8 * unit).any())
     # So a choice differs only where two magnitudes are closer than both errors together.
     chosen = exact.flatten(1).abs().gather(1, torch.from_numpy(found.top.indices).long())
     cut = exact.flatten(1).abs().topk(8).values[:, -1]
@@ -285,14 +227,14 @@ def greedy(way):
 def test_broken_kernels_are_found_out(part, breaks, cause):
     kernels = COMPILED.kernels
     broken = replace(kernels, **{part: breaks(getattr(kernels, part))})
-    assert wrong_answer(kernels, HARD[:6], (A, B)) == ""
-    assert cause in wrong_answer(broken, HARD[:6], (A, B))
+    assert wrong_answer(kernels, HARD[:6], (A, B), CPU) == ""
+    assert cause in wrong_answer(broken, HARD[:6], (A, B), CPU)
 
 
 def test_without_numba_torch_does_it_and_the_note_says_why(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.setitem(sys.modules, "numba.core.errors", None)
-    kernels, note = choice.find_kernels(HARD[:6], (A, B))
+    kernels, note = choice.find_kernels(CPU, HARD[:6], (A, B))
     assert kernels is None
     assert "numba" in note
 

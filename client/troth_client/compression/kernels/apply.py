@@ -19,13 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from troth_client.compression.kernels.inputs import NEGATIVE
 from troth_client.compression.kernels.panel import entry, fetch_tile, part, product
 
 Float32 = NDArray[np.float32]
-
-ABSENT = -1
-NEGATIVE = 4096
-"""A field is its index, plus NEGATIVE for the sign -1; ABSENT adds nothing."""
 
 _DOUBT = np.float32(18)
 _SIDE = 64
@@ -44,23 +41,6 @@ class _Work(NamedTuple):
     right: Float32
     halves: Float32
     quantities: Float32
-
-
-@entry
-def put_fields(
-    codes: NDArray[np.int16],
-    start: int,
-    signs: tuple[NDArray[np.bool_], NDArray[np.int16], NDArray[np.bool_]],
-) -> None:
-    """Put the signs of one payload into the fields of each tile from `start` on.
-
-    codes: int16 [T, K]; signs: present [T], indices and negative [T, k].
-    """
-    present, indices, negative = signs
-    for tile in range(len(present)):
-        for n in range(indices.shape[1]):
-            code = indices[tile, n] + NEGATIVE * negative[tile, n]
-            codes[tile, start + n] = code if present[tile] else ABSENT
 
 
 @entry

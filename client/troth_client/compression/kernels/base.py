@@ -1,12 +1,13 @@
 """The records between torch and compiled kernels; importing them needs no numba.
 
 Owns: what a kernel takes and returns. Never: computes.
-Next: `choice.py`, which finds kernels; `run.py`, which is them.
+Next: `choice.py`, which finds kernels; `run.py` and `gpu_run.py`, which are them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from troth_attestation.selection import TopK
@@ -15,12 +16,14 @@ from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 
 MAX_FIELDS = 4096
-"""Signs on one tile up to which `update` is exact: 64 payloads of k = 64."""
+"""Signs on one tile that can come together: 64 payloads of k = 64."""
 
-MAX_ERROR = 8
-"""By either way, a coefficient is within so many units of 2^-24 * |tile| of the exact DCT.
+MAX_ERROR = 132
+"""By every way, a coefficient is within so many units of 2^-24 * |tile| of the exact DCT.
 
-|tile| is the root of the sum of its squares.
+|tile| is the root of the sum of its squares. A coefficient is a sum of 64 sums of 64 products, and
+two basis values were rounded before: 130 roundings at most, in any order, fused or not. The sum of
+all magnitudes is at most |tile|, since a row of the basis has the length 1. Folding needs fewer.
 """
 
 
@@ -41,12 +44,20 @@ Update = Callable[[Mapping[str, Tensor], Sequence[Signs], TileLayout, tuple[floa
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The two hot paths for fp32 tensors on the processor.
+    """The two hot paths for fp32 tensors on one kind of device.
 
     encode(gradient, M or None for zero, layout, rule, k, memory for u or None) raises
     NonFiniteError and nothing else. The memory may be that of M: each tile is read first.
-    update(weights, payloads, layout, (a, b)) steps in place. Callers check the arguments.
+    update(weights, payloads, layout, (a, b)) steps in place, exactly up to `max_fields` signs on a
+    tile. Callers check the arguments.
     """
 
     encode: Encode
     update: Update
+    device_type: str = "cpu"
+    max_fields: int = MAX_FIELDS
+
+    def take(self, tensors: Iterable[Tensor]) -> bool:
+        """Whether these tensors are of the kind that the kernels compute on."""
+        kind = (self.device_type, torch.float32)
+        return all((tensor.device.type, tensor.dtype) == kind for tensor in tensors)

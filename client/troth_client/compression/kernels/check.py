@@ -1,4 +1,4 @@
-"""Questions to compiled kernels before the first round, with torch as the judge.
+"""Questions to compiled kernels before the first round, with torch on the processor as the judge.
 
 Owns: cases at the edges: the most signs on a tile, entries of Q that are zero, weights of the
 known-answer test, tiles that are cut off, ties.
@@ -7,41 +7,52 @@ Next: `choice.py`, which acts on the answer.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from troth_attestation.selection import LEAST_NORMAL
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.basis import float_basis
+from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.exact import basis_pair, inverse, sign_of, step_
-from troth_client.compression.kernels.base import MAX_ERROR, MAX_FIELDS, Encode, Kernels, Update
-from troth_client.compression.residual import Residual
+from troth_client.compression.kernels.base import Encode, Encoded, Kernels
+from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 
 _K = 64
-_SHAPES = {"cut": (70, 65), "flat": (130,), "square": (64, 128)}
+_SHAPES = {"cut": (70, 65), "flat": (130,), "square": (64, 192)}
 _LAYOUT = TileLayout.from_shapes(_SHAPES)
+_LARGEST_ERROR = 8
+"""Random tiles come far closer than `MAX_ERROR`; products in a shorter format do not."""
 _RULE = Residual(999_000, 1_000_000)
+_PROCESSOR = torch.device("cpu")
 
 
-def wrong_answer(kernels: Kernels, weights: Tensor, constants: tuple[float, float]) -> str:
-    """Return the first question that the kernels answer differently; "" if there is none.
+def wrong_answer(
+    kernels: Kernels, weights: Tensor, constants: tuple[float, float], device: torch.device
+) -> str:
+    """Return the first question that the kernels answer differently there; "" if there is none.
 
     `weights` are hard ones for a and b, fp32 of any length.
     """
-    return _wrong_update(kernels.update, weights, constants) or _wrong_encode(kernels.encode)
+    wrong = _wrong_update(kernels, weights, constants, device)
+    return wrong or wrong_encode(kernels.encode, device)
 
 
-def _wrong_update(update: Update, hard: Tensor, constants: tuple[float, float]) -> str:
-    payloads = _payloads()
-    found = _weights(hard)
-    update(found, payloads, _LAYOUT, constants)
+def _wrong_update(
+    kernels: Kernels, hard: Tensor, constants: tuple[float, float], device: torch.device
+) -> str:
+    payloads = _payloads(kernels.max_fields)
+    there = _to(_weights(hard), device)
+    kernels.update(there, payloads, _LAYOUT, constants)
+    found = _to(there, _PROCESSOR)
     expected = _weights(hard)
-    quantities = inverse(_counts(payloads), basis_pair(torch.device("cpu"), torch.int64))
+    quantities = inverse(_counts(payloads), basis_pair(_PROCESSOR, torch.int64))
     for name, part in _LAYOUT.from_tiles(sign_of(quantities)).items():
         step_(expected[name], part, *constants)
         if not torch.equal(found[name].view(torch.int32), expected[name].view(torch.int32)):
@@ -49,30 +60,54 @@ def _wrong_update(update: Update, hard: Tensor, constants: tuple[float, float]) 
     return ""
 
 
-def _wrong_encode(encode: Encode) -> str:
+def wrong_encode(encode: Encode, device: torch.device) -> str:
+    """Return what is wrong with an encoding on a device, judged by torch on the processor."""
     draw = torch.Generator().manual_seed(1)
     gradient = {n: torch.randn(s, generator=draw) for n, s in _SHAPES.items()}
     gradient["square"][:, TILE_SIDE:] = 0
+    gradient["square"][:, -TILE_SIDE:] = 1e-40  # D is below what counts as zero
     momentum = torch.randn(_LAYOUT.num_tiles, TILE_SIDE, TILE_SIDE, generator=draw).round()
-    coefficients = encode(gradient, None, _LAYOUT, _RULE, _K, None).u
-    tiles = _LAYOUT.to_tiles(gradient).double()
-    basis = torch.from_numpy(float_basis())
-    error = (coefficients - basis @ tiles @ basis.T).abs().amax(dim=(1, 2))
-    if bool((error > MAX_ERROR * 2.0**-24 * tiles.norm(dim=(1, 2))).any()):
-        return "a DCT that is not precise enough"
-    for before in (momentum, None):
-        moved = _RULE.accumulate(before, coefficients)
-        found = encode(gradient, before, _LAYOUT, _RULE, _K, before)
-        top = top_k(moved.u, _K)
-        is_equal = (
-            np.array_equal(found.u.numpy().view(np.int32), moved.u.numpy().view(np.int32))
-            and np.array_equal(found.top.indices, top.indices)
-            and np.array_equal(found.top.negative, top.negative)
-            and np.array_equal(found.is_sent, _RULE.is_sent(moved))
-        )
-        if not is_equal:
-            return "another choice of coefficients"
+    momentum[6] = 0
+    momentum[6, :, 1] = float(LEAST_NORMAL)  # decays to zero
+    there = _to(gradient, device)
+    try:
+        coefficients = encode(there, None, _LAYOUT, _RULE, _K, None).u.cpu()
+        error = _units_off(coefficients, _LAYOUT.to_tiles(gradient).double())
+        if error > _LARGEST_ERROR:
+            return f"a DCT that is not precise enough: {error:.1f} units off"
+        for before in (momentum, None):
+            own = None if before is None else before.clone().to(device)
+            found = encode(there, own, _LAYOUT, _RULE, _K, own)
+            if not _is_right(found, _RULE.accumulate(before, coefficients)):
+                return "another choice of coefficients"
+    except NonFiniteError as error:
+        return f"a choice that fails: {error}"
     return ""
+
+
+def _units_off(coefficients: Tensor, tiles: Tensor) -> float:
+    """Return the largest distance to the exact DCT of fp64 tiles, in units of 2^-24 * |tile|.
+
+    The distance by which a number below the least normal one becomes zero does not count.
+    """
+    basis = torch.from_numpy(float_basis())
+    error = (coefficients - basis @ tiles @ basis.T).abs().amax(dim=(1, 2)) - float(LEAST_NORMAL)
+    return float((error.clamp(min=0) / (2.0**-24 * tiles.norm(dim=(1, 2)) + 2.0**-149)).max())
+
+
+def _is_right(found: Encoded, moved: Moved) -> bool:
+    """Whether u has the bits of another one, and the choice is that of torch."""
+    top = top_k(moved.u, _K)
+    return (
+        np.array_equal(found.u.cpu().numpy().view(np.int32), moved.u.numpy().view(np.int32))
+        and np.array_equal(found.top.indices, top.indices)
+        and np.array_equal(found.top.negative, top.negative)
+        and np.array_equal(found.is_sent, _RULE.is_sent(moved))
+    )
+
+
+def _to(tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    return {name: tensor.to(device) for name, tensor in tensors.items()}
 
 
 def _weights(hard: Tensor) -> dict[str, Tensor]:
@@ -82,29 +117,34 @@ def _weights(hard: Tensor) -> dict[str, Tensor]:
     return {name: flat[: math.prod(s)].clone().view(s) for name, s in _SHAPES.items()}
 
 
-def _payloads() -> list[Signs]:
-    """Return 64 payloads of k = 64: hard signs on the tiles of `_LAYOUT`."""
+def _payloads(num_fields: int) -> list[Signs]:
+    """Return payloads of k = 64 with so many fields: hard signs on the tiles of `_LAYOUT`."""
     draw = np.random.default_rng(2)
-    shape = (_LAYOUT.num_tiles, MAX_FIELDS)
+    shape = (_LAYOUT.num_tiles, num_fields)
     indices = draw.integers(TILE_COEFFICIENTS, size=shape, dtype=np.int16)
     negative = draw.integers(2, size=shape).astype(np.bool_)
-    indices[1], negative[1] = TILE_COEFFICIENTS - 1, False  # all on one place
+    # All on one place, whose basis values are among the largest.
+    for tile, is_negative in ((1, False), (6, True)):
+        indices[tile], negative[tile] = TILE_COEFFICIENTS - 1, is_negative
+    # Q is small and a multiple of 2048, since row 0 of the basis is: lower digits are zero.
+    indices[2], negative[2] = 0, np.arange(num_fields) % 2
+    indices[2, :2], negative[2, :2] = (1, 2), (False, True)
     # An antisymmetric C: Q is zero on the diagonal, by cancellation. The rest cancels itself.
-    rows, columns = np.triu_indices(TILE_SIDE, 1)
+    rows, columns = (places[: num_fields // 2] for places in np.triu_indices(TILE_SIDE, 1))
     count = len(rows)
     indices[4] = 0
     indices[4, :count], indices[4, count : 2 * count] = rows * 64 + columns, columns * 64 + rows
-    negative[4] = np.arange(MAX_FIELDS) % 2
+    negative[4] = np.arange(num_fields) % 2
     negative[4, :count], negative[4, count : 2 * count] = False, True
-    present = np.ones((_LAYOUT.num_tiles, _K), np.bool_)
-    present[5], present[6, ::2] = False, False
+    present = np.ones((_LAYOUT.num_tiles, num_fields // _K), np.bool_)
+    present[5], present[7, ::2] = False, False
     return [
         Signs(
             present[:, n].copy(),
             indices[:, n * _K : (n + 1) * _K] * present[:, n, None],
             negative[:, n * _K : (n + 1) * _K] & present[:, n, None],
         )
-        for n in range(_K)
+        for n in range(num_fields // _K)
     ]
 
 

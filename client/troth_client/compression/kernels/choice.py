@@ -1,22 +1,33 @@
 """The one seam between compiled kernels and torch: kernels that answered right, or None and why.
 
-Owns: the reasons against kernels. Never: raises because numba is missing, or because its cache
-cannot be written: torch does the same work.
-Next: `check.py` for the questions, `run.py` for the kernels.
+Owns: the reasons against kernels. Never: raises because a compiler is missing, fails, or finds no
+folder for its cache: torch does the same work.
+Next: `check.py` for the questions, `run.py` and `gpu_run.py` for the kernels.
 """
 
+from subprocess import SubprocessError
+
+import torch
 from torch import Tensor
 
 from troth_client.compression.kernels.base import Kernels
 from troth_client.compression.kernels.check import wrong_answer
 
+Found = tuple[Kernels | None, str]
 
-def find_kernels(weights: Tensor, constants: tuple[float, float]) -> tuple[Kernels | None, str]:
-    """Return kernels that passed the test, or None and the reason.
+
+def find_kernels(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
+    """Return kernels for a device that passed the test on it, or None and the reason.
 
     `weights` and constants are those of the known-answer test. The first call on a machine compiles
     for some seconds; later processes load what it has compiled.
     """
+    find = find_compiled if device.type == "cpu" else find_triton
+    return find(device, weights, constants)
+
+
+def find_compiled(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
+    """Return the kernels that numba compiles for a processor."""
     try:
         from numba.core.errors import NumbaError  # noqa: PLC0415
 
@@ -25,7 +36,25 @@ def find_kernels(weights: Tensor, constants: tuple[float, float]) -> tuple[Kerne
         return None, str(error)
     kernels = Kernels(run.encode_layout, run.update_layout)
     try:
-        wrong = wrong_answer(kernels, weights, constants)
+        wrong = wrong_answer(kernels, weights, constants, device)
     except (NumbaError, OSError, RuntimeError) as error:
+        wrong = f"{type(error).__name__}: {error}"
+    return (None, wrong) if wrong else (kernels, "")
+
+
+def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
+    """Return the kernels that Triton compiles for a GPU, or interprets on a processor."""
+    try:
+        from triton.errors import TritonError  # noqa: PLC0415
+
+        from troth_client.compression.kernels import gpu_apply, gpu_run  # noqa: PLC0415
+    except (ImportError, RuntimeError) as error:  # no wheel of it for this system
+        return None, str(error)
+    kernels = Kernels(
+        gpu_run.encode_layout, gpu_run.update_layout, device.type, gpu_apply.MAX_FIELDS
+    )
+    try:
+        wrong = wrong_answer(kernels, weights, constants, device)
+    except (TritonError, OSError, RuntimeError, SubprocessError) as error:
         wrong = f"{type(error).__name__}: {error}"
     return (None, wrong) if wrong else (kernels, "")

@@ -61,12 +61,6 @@ class _Work(NamedTuple):
     rows: NDArray[np.int32]
 
 
-def folded_basis(basis: Float32) -> Float32:
-    """Return [2, 32, 32]: B at the first 32 positions, for even and for odd frequencies."""
-    left = basis[:, :_HALF]
-    return np.ascontiguousarray(np.stack([left[0::2].T, left[1::2].T]), np.float32)
-
-
 @entry
 def encode_tiles(
     gradient: Float32,
@@ -79,7 +73,7 @@ def encode_tiles(
     """Encode the tiles from one to another of a matrix, which begins at a third one.
 
     gradient: fp32 [rows, columns]; residual: M as fp32 [T, 64, 64], or no tile where it is zero;
-    basis: as `folded_basis` returns it.
+    basis: as `inputs.folded_basis` returns it.
     """
     across = (gradient.shape[1] + _SIDE - 1) // _SIDE
     work = _Work(

@@ -10,21 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
-from troth_client.compression.basis import float_basis, integer_basis
+from troth_client.compression.basis import integer_basis
 from troth_client.compression.kernels import apply, encode
 from troth_client.compression.kernels.base import Encoded
+from troth_client.compression.kernels.inputs import codes, folded_basis
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import Matrix, TileLayout
 from troth_client.compression.topk import check_finite
 from troth_coordinator.rules.config import MICRO
 
-_FOLDED = encode.folded_basis(float_basis().astype(np.float32))
+_FOLDED = folded_basis()
 _BASIS = integer_basis().astype(np.float32)
 
 
@@ -51,7 +51,7 @@ def encode_layout(
     beta, floor = rule.beta_micro / MICRO, 2.0**-rule.sent_floor_log2
     settings = encode.Rule(np.float32(beta), np.float32(floor).view(np.int32), k)
     before = found.u[:0] if residual is None else residual.contiguous().numpy()
-    wholes = {m: layout.whole(m, tensors).numpy() for m in layout.matrices}
+    wholes = {m: layout.whole(m, tensors).contiguous().numpy() for m in layout.matrices}
 
     def work_on(matrix: Matrix, tiles: tuple[int, int]) -> None:
         place = (*tiles, matrix.first_tile)
@@ -72,7 +72,7 @@ def update_layout(
     """Apply signs to weights, in place, as `Update` says."""
     fields = codes(payloads, layout.num_tiles)
     a, b = (np.float32(x) for x in constants)
-    wholes = {m: layout.whole(m, weights) for m in layout.matrices}
+    wholes = {m: layout.whole(m, weights).contiguous() for m in layout.matrices}
 
     def work_on(matrix: Matrix, tiles: tuple[int, int]) -> None:
         own = fields[matrix.tiles]
@@ -81,16 +81,6 @@ def update_layout(
     _in_threads(layout, work_on)
     for matrix, whole in wholes.items():
         layout.put_back(matrix, whole, weights)
-
-
-def codes(payloads: Sequence[Signs], num_tiles: int) -> NDArray[np.int16]:
-    """Return the fields of all payloads as `apply_tiles` takes them, int16 [T, K]."""
-    found = np.empty((num_tiles, sum(signs.k for signs in payloads)), np.int16)
-    start = 0
-    for signs in payloads:
-        apply.put_fields(found, start, (signs.present, signs.indices, signs.negative))
-        start += signs.k
-    return found
 
 
 def _in_threads(layout: TileLayout, work_on: Callable[[Matrix, tuple[int, int]], None]) -> None:

@@ -1,0 +1,38 @@
+"""Triton compiles entries, which a host launches, and the parts that they call.
+
+Owns: the types of both, and the options of every compilation: no product is fused with a sum.
+Never: decides what is computed. Next: `gpu_encode.py`, `gpu_apply.py`.
+
+With TRITON_INTERPRET=1 in the environment Triton compiles nothing, and numpy does the same on the
+processor: so tests run without a GPU.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
+
+import triton
+
+OPTIONS: Final = {"num_warps": 8, "enable_fp_fusion": False}
+"""Eight warps is the least number with which no value leaves the registers of a thread."""
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class Entry(Protocol):
+    """A kernel: `entry[programs](*arguments, **OPTIONS)` launches it on the current device."""
+
+    def __getitem__(self, programs: tuple[int]) -> Callable[..., object]:
+        """Return what launches so many programs."""
+        ...
+
+
+def entry(function: Callable[..., object]) -> Entry:
+    """Compile a function when it is first launched, or load what an earlier process compiled."""
+    found: Entry = triton.jit(function)
+    return found
+
+
+def part(function: Function) -> Function:
+    """Compile a function into the entries that call it."""
+    found: Function = triton.jit(function)
+    return found

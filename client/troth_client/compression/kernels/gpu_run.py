@@ -1,0 +1,104 @@
+"""Run the GPU's kernels on tensors: one launch per matrix of a layout, one program per tile.
+
+Owns: what they get, on the device of the tensors.
+Never: decides whether they may be used; `choice.py` does.
+Next: `base.py` for what they return; `gpu_encode.py`, `gpu_apply.py`.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from troth_attestation.selection import TopK
+from troth_attestation.signs import Signs
+from troth_attestation.sizes import TILE_SIDE
+from troth_client.compression.basis import integer_basis
+from troth_client.compression.kernels import gpu_apply, gpu_encode
+from troth_client.compression.kernels.base import Encoded
+from troth_client.compression.kernels.gpu_compiler import OPTIONS
+from troth_client.compression.kernels.inputs import codes, folded_basis
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import Matrix, TileLayout
+from troth_client.compression.topk import check_finite
+from troth_coordinator.rules.config import MICRO
+
+
+def encode_layout(
+    tensors: Mapping[str, Tensor],
+    residual: Tensor | None,
+    layout: TileLayout,
+    rule: Residual,
+    k: int,
+    into: Tensor | None,
+) -> Encoded:
+    """Return u = F(b + D(g)) with its top k, as `Encode` says; u stays on the device."""
+    one = next(iter(tensors.values()))
+    shape = (layout.num_tiles, TILE_SIDE, TILE_SIDE)
+    found = gpu_encode.Found(
+        one.new_empty(shape) if into is None else into,
+        one.new_empty((layout.num_tiles, k), dtype=torch.int16),
+        one.new_empty((layout.num_tiles, k), dtype=torch.uint8),
+        one.new_empty(layout.num_tiles, dtype=torch.uint8),
+        one.new_empty(layout.num_tiles, dtype=torch.int32),
+    )
+    beta, floor = np.float32(rule.beta_micro / MICRO), np.float32(2.0**-rule.sent_floor_log2)
+    settings = gpu_encode.Rule(float(beta), int(floor.view(np.int32)))
+    before = found.u if residual is None else residual.contiguous()
+    basis = torch.from_numpy(folded_basis()).to(one.device)
+    with _on(one.device):
+        for matrix, values, cut in _cut(layout, tensors):
+            given = gpu_encode.Given(values, before, basis)
+            gpu_encode.encode_tiles[_grid(matrix)](
+                *(given, cut, settings, found, k, residual is None), **OPTIONS
+            )
+    check_finite(found.largest)
+    indices, negative, is_sent = (x.cpu().numpy() for x in found[1:4])
+    return Encoded(found.u, TopK(indices, negative.view(np.bool_)), is_sent.view(np.bool_))
+
+
+def update_layout(
+    weights: Mapping[str, Tensor],
+    payloads: Sequence[Signs],
+    layout: TileLayout,
+    constants: tuple[float, float],
+) -> None:
+    """Apply signs to weights, in place, as `Update` says."""
+    one = next(iter(weights.values()))
+    packed = codes(payloads, layout.num_tiles)
+    fields = gpu_apply.Fields(torch.from_numpy(packed).to(one.device), packed.shape[1])
+    pair = gpu_apply.halves(integer_basis())
+    halves = gpu_apply.Halves(*(torch.from_numpy(half).to(one.device) for half in pair))
+    with _on(one.device):
+        for matrix, values, cut in _cut(layout, weights):
+            gpu_apply.apply_tiles[_grid(matrix)](
+                *(values, cut, fields, halves, gpu_apply.Constants(*constants)), **OPTIONS
+            )
+            layout.put_back(matrix, values, weights)
+
+
+def _cut(
+    layout: TileLayout, tensors: Mapping[str, Tensor]
+) -> Iterator[tuple[Matrix, Tensor, gpu_encode.Cut]]:
+    for matrix in layout.matrices:
+        values = layout.whole(matrix, tensors)
+        by_row, by_column = values.stride()
+        yield (
+            matrix,
+            values,
+            gpu_encode.Cut(matrix.rows, matrix.columns, by_row, by_column, matrix.first_tile),
+        )
+
+
+def _grid(matrix: Matrix) -> tuple[int]:
+    return (matrix.tiles.stop - matrix.tiles.start,)
+
+
+def _on(device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """Launch on this device; the interpreter of Triton has no other than the processor."""
+    if device.type != "cuda":
+        return contextlib.nullcontext()
+    where: contextlib.AbstractContextManager[object] = torch.cuda.device(device)
+    return where

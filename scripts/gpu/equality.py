@@ -1,0 +1,243 @@
+"""Hold a GPU against the processor: `python scripts/gpu/equality.py [--device cuda] [--tiles N]`.
+
+Owns: a table of questions, each answered by torch on the device and by Triton's kernels there.
+Never: times anything. Fails if one answer is wrong. With TRITON_INTERPRET=1 and `--device cpu` the
+same questions are asked where there is no GPU, of kernels that numpy interprets.
+Next: `client/troth_client/compression/known_answer.py`, `compiled.py` beside it.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from troth_attestation.state import residual_root, residual_root_of_parts
+from troth_attestation.verdict import VerdictKind
+from troth_client.compression import known_answer
+from troth_client.compression.apply import update
+from troth_client.compression.basis import float_basis
+from troth_client.compression.codec import VerifiedPayload, decode, encode
+from troth_client.compression.encoder import Encoder
+from troth_client.compression.errors import KnownAnswerError, NonFiniteError
+from troth_client.compression.host import streamed
+from troth_client.compression.kernels.base import MAX_ERROR, Kernels
+from troth_client.compression.kernels.choice import find_triton
+from troth_client.compression.known_answer import ApplyPath
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import select
+from troth_client.model.device import Device
+from troth_client.participant.measuring import measure_machine
+from troth_coordinator.rules.config import RunConfig
+
+A, B = 1.0 - 2.0**-14, 2.0**-10
+RULE = Residual(999_000, 1_000_000)
+CPU = torch.device("cpu")
+Tensors = dict[str, Tensor]
+Answer = tuple[bool, str]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to compute on the device: its name, and the kernels of Triton or None."""
+
+    name: str
+    device: torch.device
+    kernels: Kernels | None
+
+    @property
+    def path(self) -> ApplyPath:
+        """Return the path that steps so; the table shows what the known-answer test says."""
+        seal = known_answer._MADE_HERE
+        return ApplyPath(self.device, torch.float64, "", (self.kernels, ""), seal=seal)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with tensors of every odd kind, and tensors of it."""
+
+    layout: TileLayout
+
+    def tensors(self, seed: int) -> Tensors:
+        """Return random tensors; the last one has columns that are far apart in memory."""
+        draw = torch.Generator().manual_seed(seed)
+        found = {n: torch.randn(s, generator=draw) for n, s in self.layout.shapes.items()}
+        found["turned"] = found["turned"].T.contiguous().T
+        found["constant"].fill_(0.1)
+        return found
+
+    def payloads(self, count: int, k: int) -> list[VerifiedPayload]:
+        """Return checked payloads of random coefficients."""
+        draw = torch.Generator().manual_seed(count)
+        u = (torch.randn(self.layout.num_tiles, 64, 64, generator=draw) for _ in range(count))
+        return [decode(encode(select(one, k)), self.layout.num_tiles, k) for one in u]
+
+
+def main() -> None:
+    """Print the table; exit 1 if a way answers wrongly."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tiles", type=int, default=4096, help="tiles of the largest tensor")
+    arguments = parser.parse_args()
+    device, case = torch.device(arguments.device), case_of(arguments.tiles)
+    print(f"{device}, {_name(device)}, torch {torch.__version__}, {case.layout.num_tiles} tiles")
+    kernels, reason = found_kernels(device)
+    ways = [Way("torch", device, None)]
+    rows = [
+        ("torch", "known answer", known(device)),
+        ("triton", "known answer", (not reason, reason)),
+    ]
+    rows += [("torch", *row) for row in of_the_device(device)]
+    if kernels is not None:
+        ways.append(Way("triton", device, kernels))
+    for way in ways:
+        for name, question in QUESTIONS.items():
+            rows.append((way.name, name, question(way, case)))
+    for name, what, (is_right, note) in rows:
+        print(f"{name:<7} {what:<34} {'equal' if is_right else 'WRONG':<6} {note}")
+    if not all(answer[0] for _, _, answer in rows):
+        raise SystemExit("this device does not compute as the processor does")
+
+
+def case_of(tiles: int) -> Case:
+    """Return a case whose largest tensor has about so many tiles."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "constant": (130, 64),
+        "cut": (3, 31, 65),
+        "large": (max(tiles // 8, 1) * 64, 512),
+        "norm": (70,),
+        "scalar": (),
+        "turned": (100, 129),
+    }
+    return Case(TileLayout.from_shapes(shapes))
+
+
+def known(device: torch.device) -> Answer:
+    """Ask the questions of the start of a participant."""
+    try:
+        known_answer.check(device)
+    except KnownAnswerError as error:
+        return False, str(error)
+    return True, ""
+
+
+def found_kernels(device: torch.device) -> tuple[Kernels | None, str]:
+    """Return Triton's kernels, or why they are refused."""
+    hard = np.array([case[0] for case in known_answer.STEP_CASES], np.uint32).view(np.float32)
+    constants = (known_answer.DECAY, known_answer.RATE)
+    a, b = (float(np.uint32(bits).view(np.float32)) for bits in constants)
+    return find_triton(device, torch.from_numpy(hard), (a, b))
+
+
+def same_choice(way: Way, case: Case) -> Answer:
+    """Compare u, places, signs and sent tiles for the same D(g), to the bit, for some k."""
+    for k in (1, 8, 32, 64):
+        own, plain = Encoder(case.layout, RULE, k, way.kernels), Encoder(case.layout, RULE, k)
+        gradient = _to(case.tensors(k), way.device)
+        momentum = torch.randn(case.layout.num_tiles, 64, 64).round()
+        coefficients = own.encode(gradient, None).u.cpu()
+        found = own.encode(gradient, momentum.to(way.device))
+        expected = plain.encode_tiles(coefficients, momentum)
+        is_same = (
+            torch.equal(_bits(found.u), _bits(expected.u))
+            and np.array_equal(found.top.indices, expected.top.indices)
+            and np.array_equal(found.top.negative, expected.top.negative)
+            and np.array_equal(found.is_sent, expected.is_sent)
+        )
+        if not is_same:
+            return False, f"k = {k}"
+    return True, "k = 1, 8, 32, 64"
+
+
+def precise(way: Way, case: Case) -> Answer:
+    """Hold D(g) against the exact transform, in fp64 on the processor."""
+    gradient = case.tensors(5)
+    tiles, basis = case.layout.to_tiles(gradient).double(), torch.from_numpy(float_basis())
+    found = Encoder(case.layout, RULE, 8, way.kernels).encode(_to(gradient, way.device), None)
+    error = (found.u.cpu() - basis @ tiles @ basis.T).abs().amax(dim=(1, 2))
+    worst = float((error / (2.0**-24 * tiles.norm(dim=(1, 2)))).max())
+    return worst <= MAX_ERROR, f"{worst:.1f} of {MAX_ERROR} units of 2^-24 |tile|"
+
+
+def near_payload(way: Way, case: Case) -> Answer:
+    """Compare the payloads: places differ only where two coefficients are near each other."""
+    k, gradient = 8, case.tensors(6)
+    own = Encoder(case.layout, RULE, k, way.kernels).encode(_to(gradient, way.device), None)
+    other = Encoder(case.layout, RULE, k).encode(gradient, None)
+    values = other.u.flatten(1).double().abs()
+    chosen = values.gather(1, torch.from_numpy(own.top.indices).long()).amin(1)
+    least = values.topk(k, dim=1).values[:, -1]
+    unit = 2.0**-24 * other.u.double().flatten(1).norm(dim=1)
+    differing = int((own.top.indices != other.top.indices).any(axis=1).sum())
+    is_near = bool((chosen >= least - 4 * MAX_ERROR * unit).all())
+    return is_near, f"{differing} of {len(least)} tiles choose another place"
+
+
+def same_weights(way: Way, case: Case) -> Answer:
+    """Compare the weights after a step with one to 64 payloads, to the bit."""
+    for count, k in ((1, 1), (8, 32), (40, 64), (64, 64)):
+        payloads, one = case.payloads(count, k), case.tensors(count)
+        other = _to(case.tensors(count), way.device)
+        update(one, [*payloads, None], case.layout, (A, B), known_answer.choose_path("cpu"))
+        update(other, [*payloads, None], case.layout, (A, B), way.path)
+        for name, weight in one.items():
+            if not torch.equal(_bits(other[name]), _bits(weight)):
+                return False, f"{name!r} after {count} payloads of k = {k}"
+    return True, "1, 8, 40 and 64 payloads"
+
+
+def refused(way: Way, case: Case) -> Answer:
+    """Expect that NaN and infinities in a gradient are refused, and that the momentum stays."""
+    for bad in (float("nan"), float("inf"), -float("inf")):
+        gradient = _to(case.tensors(7), way.device)
+        gradient["turned"][70, 3] = bad
+        momentum = torch.ones(case.layout.num_tiles, 64, 64, device=way.device)
+        try:
+            Encoder(case.layout, RULE, 8, way.kernels).encode(gradient, momentum)
+        except NonFiniteError:
+            if bool((momentum == 1).all()):
+                continue
+        return False, f"{bad}"
+    return True, "nan, inf, -inf"
+
+
+def of_the_device(device: torch.device) -> list[tuple[str, Answer]]:
+    """Return what holds for the device as such: roots of what leaves it, and the judge."""
+    u = torch.randn(100, 64, 64)
+    target = np.empty(u.numel(), np.float32)
+    root = residual_root_of_parts(streamed(u.to(device), target, 7 * 4096))
+    rows = [("root of u, streamed", (root == residual_root(u.numpy()), ""))]
+    for is_mixed in (False, True):
+        found = measure_machine(RunConfig(), Device(device, is_mixed))
+        note = f"median error {found.error:.5f}" if found.error is not None else "no error"
+        name = f"judge, {'bf16' if is_mixed else 'fp32'} against the reference"
+        rows.append((name, (found.verdict == VerdictKind.OK, note)))
+    return rows
+
+
+QUESTIONS: dict[str, Callable[[Way, Case], Answer]] = {
+    "encode, same D(g), to the bit": same_choice,
+    "D(g) near the exact one": precise,
+    "payload near the processor's": near_payload,
+    "weights after a step, to the bit": same_weights,
+    "NaN and infinities": refused,
+}
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    return tensor.cpu().contiguous().view(torch.int32)
+
+
+def _to(tensors: Tensors, device: torch.device) -> Tensors:
+    return {name: tensor.to(device) for name, tensor in tensors.items()}
+
+
+def _name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU"
+
+
+if __name__ == "__main__":
+    main()

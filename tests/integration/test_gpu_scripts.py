@@ -1,0 +1,47 @@
+"""The scripts for the day when a GPU is at hand run today, without one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts/gpu"
+
+
+def output_of(script, *arguments, interpret):
+    run = subprocess.run(
+        [sys.executable, SCRIPTS / script, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TRITON_INTERPRET": interpret, "OMP_NUM_THREADS": "1"},
+    )
+    return run.returncode, run.stdout, run.stderr
+
+
+def test_the_kernels_compile_for_a_gpu_and_fuse_only_in_the_transform():
+    code, out, err = output_of("compiled.py", "--arch", "90", "--k", "8", interpret="0")
+    assert code == 0, err
+    encode, apply = (line.split() for line in out.splitlines()[1:])
+    assert encode[:3] == ["encode", "k=8", "90"]
+    assert encode[3] == "1024", "fused products of one thread: those of eight transforms"
+    assert apply[2] == "0"
+    assert encode[6] == "0", "no value leaves the registers"
+    assert apply[5] == "0"
+
+
+@pytest.mark.long(reason="numpy interprets every kernel, 20 seconds")
+def test_the_table_of_equality_holds_where_numpy_interprets_the_kernels():
+    code, out, err = output_of("equality.py", "--device", "cpu", "--tiles", "1", interpret="1")
+    assert code == 0, err
+    assert "WRONG" not in out
+    assert len([line for line in out.splitlines() if line.startswith("triton ")]) == 6
+
+
+def test_kernels_that_nobody_can_run_are_an_error_of_the_table():
+    code, out, err = output_of("equality.py", "--device", "cpu", "--tiles", "1", interpret="0")
+    assert code == 1
+    assert "triton  known answer                       WRONG  RuntimeError" in out
+    assert "does not compute as the processor does" in err

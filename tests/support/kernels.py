@@ -1,0 +1,129 @@
+"""Any kernels beside torch: the same weights, places and signs, whatever shape, layout or tie.
+
+Owns: drawn shapes, tensors in odd layouts, the two properties that every kind of kernels has.
+Never: knows how a kind computes. Next: the tests of each kind in `tests/unit/compression`.
+"""
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from support import reference
+from troth_client.compression import apply, known_answer
+from troth_client.compression.codec import VerifiedPayload, decode, encode
+from troth_client.compression.encoder import Encoder
+from troth_client.compression.kernels.base import Encoded, Kernels
+from troth_client.compression.known_answer import ApplyPath
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+from troth_client.compression.topk import select
+
+CPU = torch.device("cpu")
+TORCH = known_answer.choose_path("cpu")
+A = float(np.uint32(known_answer.DECAY).view(np.float32))
+B = float(np.uint32(known_answer.RATE).view(np.float32))
+HARD = torch.tensor([0.0, -0.0, 1e-40, -1e-45, 2.0**-126, 1.0, float("nan"), float("inf")])
+RULE = Residual(950_000, 400_000)
+
+_SIDE = st.sampled_from([1, 2, 63, 64, 65, 100, 129])
+_SHAPE = st.one_of(
+    st.just(()),
+    st.tuples(st.integers(1, 200)),
+    st.tuples(_SIDE, _SIDE),
+    st.tuples(st.integers(1, 3), st.integers(1, 5), _SIDE),
+)
+SHAPES = st.lists(_SHAPE, min_size=1, max_size=4).map(
+    lambda s: {f"t{n}": x for n, x in enumerate(s)}
+)
+KS = st.sampled_from(reference.ALL_K)
+Tensors = dict[str, Tensor]
+
+
+def path_with(kernels: Kernels | None, device: torch.device = CPU, note: str = "") -> ApplyPath:
+    """Return a path with these kernels, whatever the known-answer test says."""
+    seal = known_answer._MADE_HERE
+    return ApplyPath(device, torch.float64, "", (kernels, note), seal=seal)
+
+
+def tensors(layout: TileLayout, seed: int, scale: float = 1.0) -> Tensors:
+    """Return random tensors of a layout."""
+    draw = torch.Generator().manual_seed(seed)
+    return {n: torch.randn(s, generator=draw) * scale for n, s in layout.shapes.items()}
+
+
+def strided(given: Tensors, step: int) -> Tensors:
+    """The same values at every `step`-th place of a larger memory, transposed where possible."""
+    found = {}
+    for name, values in given.items():
+        memory = torch.full(
+            (*values.T.shape, step) if values.ndim == 2 else (*values.shape, step), 7.0
+        )
+        view = memory[..., 0].T if values.ndim == 2 else memory[..., 0]
+        found[name] = view.copy_(values)
+    return found
+
+
+def moved(given: Tensors, device: torch.device) -> Tensors:
+    """Return tensors on a device; the same ones if they are there."""
+    return {name: values.to(device) for name, values in given.items()}
+
+
+def payload(seed: int, tiles: int, k: int, absent: set[int] | tuple[()] = ()) -> VerifiedPayload:
+    """Return the checked payload of a random u; absent tiles are zero in it."""
+    u = torch.randn(tiles, 64, 64, generator=torch.Generator().manual_seed(seed))
+    u[list(absent)] = 0
+    return decode(encode(select(u, k)), tiles, k)
+
+
+def bits(tensor: Tensor) -> list[int]:
+    """Return the values as integers, so that NaN, -0.0 and +0.0 compare."""
+    found: list[int] = tensor.detach().cpu().contiguous().numpy().view(np.int32).tolist()
+    return found
+
+
+def same(found: Encoded, expected: Encoded) -> None:
+    """Assert that two encodings are equal to the bit."""
+    assert bits(found.u) == bits(expected.u)
+    assert found.top.indices.tolist() == expected.top.indices.tolist()
+    assert found.top.negative.tolist() == expected.top.negative.tolist()
+    assert found.is_sent.tolist() == expected.is_sent.tolist()
+
+
+def step_is_that_of_torch(
+    path: ApplyPath, shapes: dict[str, tuple[int, ...]], k: int, data: st.DataObject
+) -> None:
+    """Assert that a step gives the weights of torch, in any memory layout."""
+    layout = TileLayout.from_shapes(shapes)
+    seed, decay = data.draw(st.integers(0, 99)), data.draw(st.sampled_from([1.0, A]))
+    peers, step = data.draw(st.integers(0, 16)), data.draw(st.integers(1, 2))
+    absent = data.draw(st.sets(st.integers(0, layout.num_tiles - 1)))
+    included = [payload(seed + n, layout.num_tiles, k, absent) for n in range(peers)]
+    start = tensors(layout, seed)
+    for weight in start.values():
+        weight.view(-1)[: len(HARD)] = HARD[: weight.numel()]
+    one, other = strided(start, 1), moved(strided(start, step), path.device)
+    apply.update(one, [*included, None], layout, (decay, B), TORCH)
+    apply.update(other, [*included, None], layout, (decay, B), path)
+    assert {n: bits(w) for n, w in one.items()} == {n: bits(w) for n, w in other.items()}
+
+
+def encoding_is_that_of_torch(
+    path: ApplyPath, shapes: dict[str, tuple[int, ...]], k: int, data: st.DataObject
+) -> None:
+    """Assert that for the same D(g) the kernels choose as torch does, in place or not."""
+    layout = TileLayout.from_shapes(shapes)
+    seed, is_zero = data.draw(st.integers(0, 99)), data.draw(st.booleans())
+    gradient = tensors(layout, seed)
+    gradient[next(iter(gradient))].zero_()
+    gradient = moved(strided(gradient, data.draw(st.integers(1, 2))), path.device)
+    own, plain = Encoder(layout, RULE, k, path.kernels), Encoder(layout, RULE, k)
+    draw = torch.Generator().manual_seed(seed)
+    momentum = torch.randn(layout.num_tiles, 64, 64, generator=draw).round()  # many ties
+    coefficients = own.encode(gradient, None).u.cpu()
+    expected = plain.encode_tiles(coefficients, None if is_zero else momentum)
+    before = None if is_zero else momentum.to(path.device)
+    same(own.encode(gradient, before), expected)
+    found = own.encode(gradient, before, in_place=True)
+    same(found, expected)
+    assert before is None or found.u.data_ptr() == before.data_ptr()

@@ -1,0 +1,179 @@
+"""The GPU's kernels give the bits of torch.
+
+They are interpreted by numpy, and compiled for a GPU where `make gpu` runs these tests.
+"""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.kernels import (
+    HARD,
+    KS,
+    RULE,
+    SHAPES,
+    TORCH,
+    A,
+    B,
+    bits,
+    encoding_is_that_of_torch,
+    moved,
+    path_with,
+    payload,
+    step_is_that_of_torch,
+    tensors,
+)
+
+from troth_client.compression import apply
+from troth_client.compression.basis import float_basis, integer_basis
+from troth_client.compression.encoder import Encoder
+from troth_client.compression.errors import NonFiniteError
+from troth_client.compression.kernels import choice, gpu_apply
+from troth_client.compression.kernels.base import MAX_ERROR
+from troth_client.compression.kernels.check import wrong_answer
+from troth_client.compression.tiles import TileLayout
+
+IS_INTERPRETED = os.environ["TRITON_INTERPRET"] == "1"
+DEVICE = torch.device("cpu" if IS_INTERPRETED else "cuda")
+KERNELS, REASON = choice.find_triton(DEVICE, HARD[:6], (A, B))
+PATH = path_with(KERNELS, DEVICE)
+
+
+def test_there_are_kernels_here():
+    assert REASON == ""
+    assert KERNELS is not None
+    assert KERNELS.device_type == DEVICE.type
+
+
+@settings(max_examples=4, deadline=None)
+@given(SHAPES, KS, st.data())
+def test_weights_after_a_step_are_those_of_torch(shapes, k, data):
+    step_is_that_of_torch(PATH, shapes, k, data)
+
+
+@settings(max_examples=4, deadline=None)
+@given(SHAPES, KS, st.data())
+def test_encode_gives_the_bits_of_torch_for_the_same_coefficients(shapes, k, data):
+    encoding_is_that_of_torch(PATH, shapes, k, data)
+
+
+def test_the_transform_is_within_the_stated_error_of_the_exact_one():
+    layout = TileLayout.from_shapes({"w": (256, 64)})
+    gradient = tensors(layout, 3)
+    gradient["w"][:64] *= 1e-20
+    gradient["w"][64:128, 3] *= 1e6
+    gradient["w"][128:192] = 0.1
+    tiles, basis = layout.to_tiles(gradient), torch.from_numpy(float_basis())
+    exact = basis @ tiles.double() @ basis.T
+    unit = 2.0**-24 * tiles.double().flatten(1).norm(dim=1)
+    found = Encoder(layout, RULE, 8, KERNELS).encode(moved(gradient, DEVICE), None)
+    worst = (found.u.cpu().double() - exact).abs().flatten(1).amax(1)
+    assert bool((worst <= MAX_ERROR * unit).all())
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_values_that_are_not_finite_are_refused(bad):
+    layout = TileLayout.from_shapes({"w": (130, 64), "norm": (9,)})
+    gradient, momentum = tensors(layout, 1), torch.ones(4, 64, 64)
+    gradient["w"][100, 3] = bad
+    there, before = moved(gradient, DEVICE), momentum.to(DEVICE)
+    with pytest.raises(NonFiniteError, match=r"in 1 tile\(s\), the first is tile 1"):
+        Encoder(layout, RULE, 4, KERNELS).encode(there, before)
+    assert bool((before == 1).all())
+    before[3, 1, 1] = bad
+    with pytest.raises(NonFiniteError, match=r"in 2 tile\(s\), the first is tile 1"):
+        Encoder(layout, RULE, 4, KERNELS).encode(there, before)
+
+
+def test_two_halves_make_up_the_basis():
+    high, low = gpu_apply.halves(integer_basis())
+    assert np.array_equal(
+        high.astype(np.int64) * gpu_apply.BASE + low, integer_basis().astype(np.int64)
+    )
+    assert int(np.abs(high.astype(np.int64)).max()) <= 46
+    assert int(np.abs(low.astype(np.int64)).max()) <= 32
+
+
+def test_three_digits_hold_all_sums_of_the_most_signs_and_not_of_twice_as_many():
+    largest, holds = int(np.abs(integer_basis()).max()), 127 * (2**16 + 2**8 + 1)
+    assert largest * gpu_apply.MAX_FIELDS <= holds < largest * 2 * gpu_apply.MAX_FIELDS
+
+
+def test_more_signs_than_the_digits_hold_go_through_torch():
+    layout = TileLayout.from_shapes({"w": (64, 64)})
+    included = [payload(1, 1, 64)] * (gpu_apply.MAX_FIELDS // 64 + 1)
+    one, other = ({"w": torch.ones(64, 64)} for _ in range(2))
+    apply.update(one, included, layout, (A, B), TORCH)
+    refusing = replace(KERNELS, update=lambda *_: pytest.fail("asked"))
+    other = moved(other, DEVICE)
+    apply.update(other, included, layout, (A, B), path_with(refusing, DEVICE))
+    assert bits(one["w"]) == bits(other["w"])
+
+
+def one_bit_off(way):
+    def broken(*arguments):
+        way(*arguments)
+        arguments[0]["cut"].view(torch.int32)[69, 64] += 1
+
+    return broken
+
+
+def greedy(way):
+    def broken(*arguments):
+        found = way(*arguments)
+        found.top.indices[1, 63] -= 1
+        return found
+
+    return broken
+
+
+def unfinished(way):
+    def broken(*arguments):
+        raise NonFiniteError("finite values", "garbage", "")
+
+    return broken
+
+
+@pytest.mark.parametrize(
+    ("part", "breaks", "cause"),
+    [
+        ("update", one_bit_off, "other weights in 'cut'"),
+        ("encode", greedy, "another choice"),
+        ("encode", unfinished, "a choice that fails"),
+    ],
+)
+def test_broken_kernels_are_found_out(part, breaks, cause):
+    broken = replace(KERNELS, **{part: breaks(getattr(KERNELS, part))})
+    assert cause in wrong_answer(broken, HARD[:6], (A, B), DEVICE)
+
+
+def test_without_triton_torch_does_it_and_the_note_says_why(monkeypatch):
+    monkeypatch.setitem(sys.modules, "triton.errors", None)
+    kernels, note = choice.find_triton(DEVICE, HARD[:6], (A, B))
+    assert kernels is None
+    assert "triton" in note
+
+
+ASKING = """
+import torch
+from troth_client.compression.kernels import choice
+print(*choice.find_triton(torch.device("cpu"), torch.ones(3), (1.0, 0.5)))
+"""
+
+
+def test_a_device_that_triton_cannot_compile_for_leaves_torch_and_a_note():
+    run = subprocess.run(
+        [sys.executable, "-c", ASKING],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TRITON_INTERPRET": "0"},
+    )
+    assert run.stdout.startswith("None "), run.stderr
+    assert "Error: " in run.stdout

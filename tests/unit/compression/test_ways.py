@@ -1,0 +1,103 @@
+"""Torch, numba and Triton refuse the same tensors; what they refuse leaves the state as it was."""
+
+import numpy as np
+import pytest
+import torch
+from support.kernels import CPU, HARD, RULE, A, B, bits, path_with, payload, tensors
+
+from troth_client.compression import apply
+from troth_client.compression.encoder import Encoder
+from troth_client.compression.errors import (
+    EmptyTensorError,
+    NonFiniteError,
+    TensorMismatchError,
+    TileShapeError,
+)
+from troth_client.compression.kernels.choice import find_compiled, find_triton
+from troth_client.compression.tiles import TileLayout
+from troth_client.state.residual_state import ResidualState
+from troth_coordinator.rules.ids import NONE
+
+WAYS = {
+    "torch": None,
+    "numba": find_compiled(CPU, HARD[:6], (A, B))[0],
+    "triton": find_triton(CPU, HARD[:6], (A, B))[0],
+}
+LAYOUT = TileLayout.from_shapes({"w": (65, 3), "norm": (7,), "bias": ()})
+K = 4
+
+
+@pytest.fixture(params=WAYS)
+def kernels(request):
+    assert request.param == "torch" or WAYS[request.param] is not None
+    return WAYS[request.param]
+
+
+def state_after_one_round(encoder):
+    state = ResidualState(RULE, LAYOUT.num_tiles, 2)
+    state.begin(NONE)
+    first = state.offer(0, encoder.encode(tensors(LAYOUT, 1), state.carried()))
+    state.settle(0, first.root)
+    return state
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", ["w", "norm", "bias"])
+def test_a_gradient_that_is_not_finite_leaves_momentum_and_proposal(kernels, bad, name):
+    encoder = Encoder(LAYOUT, RULE, K, kernels)
+    state = state_after_one_round(encoder)
+    before, gradient = state.momentum, tensors(LAYOUT, 2)
+    kept = bits(before.matrix)
+    gradient[name].view(-1)[-1] = bad
+    with pytest.raises(NonFiniteError, match="the first is tile"):
+        encoder.encode(gradient, state.carried())
+    assert state.momentum is before
+    assert bits(state.momentum.matrix) == kept
+    assert state.proposal is None
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_momentum_that_is_not_finite_is_refused(kernels, bad):
+    momentum = torch.zeros(LAYOUT.num_tiles, 64, 64)
+    momentum[1, 63, 63] = bad
+    with pytest.raises(NonFiniteError, match=r"in 1 tile\(s\), the first is tile 1"):
+        Encoder(LAYOUT, RULE, K, kernels).encode(tensors(LAYOUT, 3), momentum)
+    assert bits(momentum[1, 63, 63]) == bits(torch.tensor(bad))
+
+
+def test_the_smallest_and_odd_shapes_are_encoded_and_stepped(kernels):
+    encoder, path = Encoder(LAYOUT, RULE, K, kernels), path_with(kernels)
+    found = encoder.encode(tensors(LAYOUT, 4), None)
+    assert found.is_sent.all()
+    assert found.top.indices.shape == (LAYOUT.num_tiles, K)
+    assert bool((np.diff(found.top.indices, axis=1) > 0).all())
+    weights = tensors(LAYOUT, 5)
+    before = {name: weight.clone() for name, weight in weights.items()}
+    apply.update(weights, [payload(6, LAYOUT.num_tiles, K)], LAYOUT, (1.0, B), path)
+    moves = {float(m) for n in weights for m in (weights[n] - before[n]).abs().view(-1)}
+    assert all(abs(move - B) < 1e-6 for move in moves)
+
+
+def test_other_tensors_are_refused_and_nothing_is_stepped(kernels):
+    encoder, path = Encoder(LAYOUT, RULE, K, kernels), path_with(kernels)
+    good = tensors(LAYOUT, 7)
+    included = [payload(1, LAYOUT.num_tiles, K)]
+    for change, error in (
+        ({"w": torch.ones(65, 4)}, TensorMismatchError),
+        ({"w": torch.ones(0, 3)}, TensorMismatchError),
+        ({"norm": torch.ones(7).bfloat16()}, TensorMismatchError),
+        ({"extra": torch.ones(2)}, TensorMismatchError),
+    ):
+        with pytest.raises(error):
+            encoder.encode(good | change, None)
+        weights = {name: weight.clone() for name, weight in (good | change).items()}
+        with pytest.raises(error):
+            apply.update(weights, included, LAYOUT, (A, B), path)
+        assert all(torch.equal(weights[name], (good | change)[name]) for name in weights)
+    with pytest.raises(TileShapeError):
+        encoder.encode(good, torch.ones(LAYOUT.num_tiles, 64, 63))
+
+
+def test_a_model_with_an_empty_tensor_has_no_layout():
+    with pytest.raises(EmptyTensorError, match="'w' of shape"):
+        TileLayout.from_shapes({"w": (0, 64), "norm": (7,)})
