@@ -148,7 +148,7 @@ def profile(options: ProfileOptions, output: Output) -> None:
         workloads = _workloads(options, configs, folder)
         machine = _machine()
         with output.progress("cells", in_bytes=False) as report:
-            found = study(workloads, plan, report)
+            found = study(workloads, plan, report, output.note)
     machine["load_after"] = _load()
     _show(options, output, found, workloads, machine)
 

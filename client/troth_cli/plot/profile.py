@@ -10,6 +10,7 @@ from typing import Final
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from troth_cli.plot.draw import BLUE, GREEN, GREY, ORANGE, PAPER, RED, style, svg_text
 from troth_cli.view.profile import NAMES
@@ -59,6 +60,9 @@ def _draw(axes: Axes, study: Study, rows: list[Row]) -> None:
     where = "no bound" if rows[0].mbit is None else f"{rows[0].mbit:,} Mbit/s a rank"
     axes.set_title(f"{rows[0].num_parameters / 1e6:.2f} M parameters, {where}", fontsize=9)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("seconds, composed")
     axes.grid(visible=True, color=GREY, alpha=0.25, linewidth=0.6)
 

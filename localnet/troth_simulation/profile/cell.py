@@ -25,6 +25,8 @@ _SLACK: Final = 20
 """As many times longer than its bytes need."""
 QUEUE_MILLISECONDS: Final = 50
 """As long as a packet may wait at the end of a cable, as at an ordinary router."""
+SUBNET: Final = 233
+"""Ranks never speak to the machine itself, so several profiles at once share these addresses."""
 CONGESTION_CONTROL: Final = "cubic"
 """The same on every machine. BBR takes such a cable for a faster one: it sent 60 % of bytes again.
 """
@@ -78,6 +80,7 @@ def _shaped(cell: Cell, folder: Path, mbit: int) -> list[RankReport]:
         with Namespaces(
             len(ranks),
             mbit * MEGABIT,
+            subnet=SUBNET,
             queue_milliseconds=QUEUE_MILLISECONDS,
             congestion_control=CONGESTION_CONTROL,
         ) as network:

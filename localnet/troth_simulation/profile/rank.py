@@ -143,12 +143,12 @@ def _measured(setup: RankSetup, material: Material, method: Method) -> RankRepor
 def _learned(material: Material, method: Method) -> RankReport:
     """Train the whole schedule; the loss of all held-out text is the mean over the ranks."""
     rounds = material.config.schedule.rounds
-    every = max(1, rounds // _NUM_POINTS)
+    every, outer = max(1, rounds // _NUM_POINTS), material.workload.inner_steps
     losses = [(0, _mean_loss(material, method.model))]
     for step in range(rounds):
         method.step(step, material.batch(step))
         num_steps = step + 1
-        is_due = num_steps % every == 0 or num_steps == rounds
+        is_due = any(num_steps % one == 0 for one in (every, outer, rounds))
         if is_due and method.is_common(num_steps):
             losses.append((num_steps, _mean_loss(material, method.model)))
     is_whole = material.workload.num_ranks > 1 and not _is_sharded(method.model)

@@ -40,7 +40,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The measurements to make: methods by name, rates in Mbit/s, and the least steps of each."""
+    """The measurements to make: methods by name, rates in Mbit/s, least steps of each of them."""
 
     methods: tuple[str, ...]
     mbits: tuple[int, ...]

@@ -17,8 +17,13 @@ Report = Callable[[int, int, str], None]
 """Reports progress: cells done, cells in all, and the one that begins."""
 
 
-def study(workloads: Sequence[Workload], plan: Plan, report: Report) -> Study:
-    """Play all cells, one after the other. Errors as in `play`; WeightsDifferError."""
+def study(
+    workloads: Sequence[Workload], plan: Plan, report: Report, tell: Callable[[str], None]
+) -> Study:
+    """Play all cells, one after the other; `tell` gets a line about each finished one.
+
+    Errors as in `play`; WeightsDifferError.
+    """
     cells = list(_cells(workloads, plan))
     rows: list[Row] = []
     curves: list[Curve] = []
@@ -27,8 +32,11 @@ def study(workloads: Sequence[Workload], plan: Plan, report: Report) -> Study:
         found = play(cell)
         if cell.num_units:
             rows.append(_row(cell, found))
+            row = rows[-1]
+            tell(f"{_name(cell)}: {row.sent_bytes:,.0f} bytes, {row.seconds:.3f} s a step")
         else:
             curves.append(_curve(cell, found))
+            tell(f"{_name(cell)}: {curves[-1].points[-1][1]:.3f} nats a token at the end")
     report(len(cells), len(cells), "")
     return Study(tuple(rows), tuple(curves))
 
