@@ -94,18 +94,20 @@ class Participant:
     openings: OpeningsStore
 
     @classmethod
-    def of(cls, config: RunConfig, folder: Path, role: str) -> "Participant":
-        """Return one at the start of a run."""
+    def of(
+        cls, config: RunConfig, folder: Path, role: str, keep: int = KEEP, past: int = PAST
+    ) -> "Participant":
+        """Return one at the start of a run; `past` bytes of each kind of past stay in memory."""
         store = Store(folder, Identity(bytes(32), bytes(32), config.config_hash()), print)
         model = build(config.model, initial_weights(bytes(32), config.model))
         views = weight_views(model)
         layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in views.items()})
         path = choose_path("cpu", num_tiles=layout.num_tiles)
         hashers = ThreadPoolExecutor(2)
-        replica = Replica(config, views, path, PastStates(KEEP, store, PAST), hashers)
-        undo = Undo(KEEP, config.demo.k, store.load_residual, PAST)
+        replica = Replica(config, views, path, PastStates(keep, store, past), hashers)
+        undo = Undo(keep, config.demo.k, store.load_residual, past)
         residual = ResidualState(Residual.of(config), layout.num_tiles, undo)
-        archive = ResidualArchive(store, Keeping(KEEP, RING, PAST))
+        archive = ResidualArchive(store, Keeping(keep, RING, past))
         found = cls(
             config,
             model,
@@ -154,17 +156,7 @@ class Participant:
 
     def produce(self, residual: ResidualState, batch: Batch) -> tuple[VerifiedPayload, bytes]:
         """Make, store and decode our payload of the replica's round."""
-        replica = self.replica
-        work = HonestWork(
-            self.config,
-            self.model,
-            CPU,
-            replica.layout,
-            residual,
-            self.archive,
-            self.openings,
-            replica.path.kernels,
-        )
+        replica, work = self.replica, self.work(residual)
         residual.begin(RoundIndex(replica.round - 1 if replica.round else NONE))
         proposal = work.propose(replica.round, work.gradient(batch))
         payload = work.encode(proposal)
@@ -174,6 +166,19 @@ class Participant:
         )
         self.archive.put(residual.entry())
         return codec.decode(payload, replica.layout.num_tiles, self.config.demo.k), proposal.root
+
+    def work(self, residual: ResidualState) -> HonestWork:
+        """Return the work of a trainer on these parts."""
+        return HonestWork(
+            self.config,
+            self.model,
+            CPU,
+            self.replica.layout,
+            residual,
+            self.archive,
+            self.openings,
+            self.replica.path,
+        )
 
     def settle(self, residual: ResidualState, round_: RoundIndex, root: bytes | None) -> None:
         """Keep u as the momentum."""

@@ -15,7 +15,7 @@ from troth_client.compression.errors import (
 )
 from troth_client.compression.kernels.choice import find_compiled, find_triton
 from troth_client.compression.tiles import TileLayout
-from troth_client.state.residual_state import ResidualState
+from troth_client.state.residual_state import ResidualState, Undo
 from troth_coordinator.rules.ids import NONE
 
 WAYS = {
