@@ -4,7 +4,7 @@ Owns: one process for each preset. A trainer makes, encodes and applies payloads
 own parts and files until it holds all that it keeps in memory. Then it computes one whole
 microbatch. The numbers are of the processor, in fp32, with one thread.
 Never: a chain or a GPU.
-Next: `memory.py` for the trainer; `scripts/gen/sizes.py`, which writes `sizes.json` into the README.
+Next: `memory.py` for the trainer; `scripts/gen/sizes.py`, which writes the README's table.
 """
 
 import argparse
