@@ -259,11 +259,26 @@ def _take_part(
     options: WitnessOptions, role: str, output: Output, training: "Training | None" = None
 ) -> None:
     """Join with a role, follow the run, print how it ended and the witness's duties."""
-    from troth_cli.keyfiles import read_key
-    from troth_cli.settings import run_settings
     from troth_cli.view.checks import checks_grid
     from troth_cli.workflows.checks import rows_json
     from troth_cli.workflows.join import join as take_part
+
+    request = _request(options, role, output, training)
+    joined = take_part(request, output)
+    checks = rows_json(joined.rows)
+    if joined.end is None:
+        run = str(request.run)
+        output.result({"run": run, "checks": checks}, checks_grid(joined.rows))
+        return
+    _print_end(joined.end, request, checks, output)
+
+
+def _request(
+    options: WitnessOptions, role: str, output: Output, training: "Training | None"
+) -> "JoinRequest":
+    """Return what the options ask for."""
+    from troth_cli.keyfiles import read_key
+    from troth_cli.settings import run_settings
     from troth_cli.workflows.join_request import JoinRequest
     from troth_cli.workflows.recording import recording
     from troth_coordinator.chain.priority import PriorityPolicy
@@ -273,7 +288,7 @@ def _take_part(
     settings = run_settings(options.config)
     stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
     state = options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}"
-    request = JoinRequest(
+    return JoinRequest(
         rpc_urls=tuple(options.rpc),
         program=options.program,
         run=run,
@@ -310,12 +325,6 @@ def _take_part(
             lamports(options.priority_epoch_cap_sol, "--priority-epoch-cap-sol"),
         ),
     )
-    joined = take_part(request, output)
-    checks = rows_json(joined.rows)
-    if joined.end is None:
-        output.result({"run": str(run), "checks": checks}, checks_grid(joined.rows))
-        return
-    _print_end(joined.end, request, checks, output)
 
 
 def _print_end(
