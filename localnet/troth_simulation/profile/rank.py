@@ -136,6 +136,8 @@ def _measured(setup: RankSetup, material: Material, method: Method) -> RankRepor
         times.append(time.perf_counter())
     distributed.barrier()
     found = count().since(before)
+    # A rank that leaves closes its connections, and their counters go with them.
+    distributed.barrier()
     seconds = tuple(end - begun for begun, end in pairwise(times))
     return RankReport(seconds, found.sent, found.received)
 
