@@ -23,6 +23,8 @@ DRAW_SECONDS: Final = 1.0
 """A picture is drawn at least so often: slots and ages go on."""
 LAST_SECONDS: Final = 12.0
 """When a run has ended, the headers of its last rounds are awaited for so long."""
+LATE_ROUNDS: Final = 3
+"""Lines of rounds wait for the headers of an earlier one for so many rounds."""
 
 
 class Form(Protocol):
@@ -115,13 +117,19 @@ class _Lines:
         self._rounds(seen, is_last=is_last)
 
     def _rounds(self, seen: Observation, *, is_last: bool) -> None:
-        """Print closed rounds in their order, once their headers were asked for."""
-        read = [one.chain.round for one in seen.rounds if one.loss is not None or is_last]
-        until = max(read, default=-1)
+        """Print closed rounds in their order, once their headers were asked for.
+
+        A round whose headers are not read keeps others waiting for `LATE_ROUNDS` at most.
+        """
+        read = max((one.chain.round for one in seen.rounds if one.loss is not None), default=-1)
         for one in seen.rounds:
-            if self._last_round < one.chain.round <= until:
-                self._screen.line(round_line(one))
-                self._last_round = one.chain.round
+            round_ = one.chain.round
+            if round_ <= self._last_round:
+                continue
+            if one.loss is None and not is_last and round_ > read - LATE_ROUNDS:
+                return
+            self._screen.line(round_line(one))
+            self._last_round = round_
 
 
 class _Objects:

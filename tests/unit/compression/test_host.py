@@ -55,12 +55,9 @@ def test_on_a_processor_nothing_is_copied():
     assert np.shares_memory(host_array(source), copy.array)
 
 
-@pytest.mark.parametrize("threads", [0, 2])
-def test_a_root_of_parts_is_that_of_the_whole(threads):
+def test_a_root_of_parts_is_that_of_the_whole():
     u, target = values(150, 64, 64), np.empty(150 * TILE, np.float32)
-    with ThreadPoolExecutor(2) as pool:
-        found = residual_root_of_parts(streamed(u, target, 7 * TILE), pool if threads else None)
-    assert found == residual_root(u.numpy())
+    assert residual_root_of_parts(streamed(u, target, 7 * TILE)) == residual_root(u.numpy())
     with pytest.raises(TensorError, match="whole tiles"):
         residual_root_of_parts([u.numpy().reshape(-1)[:5000]])
 

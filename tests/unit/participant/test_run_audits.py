@@ -98,7 +98,7 @@ class Gate:
         driver.runtime.compute = self.compute
 
     async def compute(self, function, *args):
-        if function == self._function:
+        if any(getattr(each, "func", None) == self._function for each in args):
             self.num_begun += 1
             await self.open.wait()
         return function(*args)
