@@ -56,7 +56,7 @@ def picture(found: Sequence[Measured]) -> str:
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": "troth", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(8, 1 + 0.9 * len(found)), layout="constrained")
+        figure = Figure(figsize=(8, 1 + 0.9 * len(found)), layout="tight")
         axes = figure.subplots()
         for at, one in enumerate(found):
             (step,) = (part for part in one.parts if part.name == "step")

@@ -33,7 +33,7 @@ def svg_of(study: Study) -> str:
     rates = list(dict.fromkeys(row.mbit for row in study.rows))
     with matplotlib.rc_context(style(PAPER.ink)):
         size = (_WIDTH * len(rates), _HEIGHT * len(study.models))
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, layout="tight")  # the other layout fails now and then
         figure.patch.set_facecolor(PAPER.paper or "none")
         panels = figure.subplots(len(study.models), len(rates), squeeze=False, sharey="row")
         for model, line in zip(study.models, panels, strict=True):
