@@ -143,7 +143,7 @@ def listed_and_shown(stored):
     assert stored.json(*stored.of_run("show", "--round", first))["round"] == first
     error = stored.refused(*stored.of_run("show", "--round", 999))
     assert error["kind"] == "CheckpointMissingError"
-    done, imported = imported_by(["torch", "aiohttp"], *stored.of_run("list"))
+    done, imported = imported_by(["torch"], *stored.of_run("list"))
     assert done.code == 0, done.err
     assert imported == set()
 
@@ -204,7 +204,7 @@ def verified(stored, folder):
     assert found["run"] == stored.run
     assert found["round"] == stored.newest
     assert stored.bench.cli.ok(*stored.verify(folder)).out.splitlines()[-1] == "PASS"
-    done, imported = imported_by(["torch", "aiohttp"], *stored.verify(folder))
+    done, imported = imported_by(["torch"], *stored.verify(folder))
     assert done.code == 0, done.err
     assert imported == set()
 

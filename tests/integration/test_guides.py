@@ -40,6 +40,8 @@ def people(tmp_path_factory):
                 "localnet up": f"localnet up --port {port} --slot-ms {SLOT}",
                 "TROTH_RPC=localhost": f"TROTH_RPC=http://127.0.0.1:{port}",
                 "--rpc devnet": f"--rpc http://127.0.0.1:{port}",
+                # Rounds of this chain are short: the run must last until all is typed.
+                "run create --config": "run create --set schedule.rounds=400 --config",
                 "0.0.0.0:7000": f"127.0.0.1:{free_port(1)}",
                 "--endpoint http://HOST:7000": "",
             }

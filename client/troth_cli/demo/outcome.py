@@ -77,8 +77,9 @@ class Outcome:
 
     @property
     def is_paid_out(self) -> bool:
-        """Whether no lamport waits in escrow any more."""
-        return all(case.money.is_paid or not case.money.taken for case in self.convictions)
+        """Whether no lamport waits in escrow any more; jurors are paid at once."""
+        moneys = [case.money for case in self.convictions]
+        return all(money.is_paid or money.taken <= money.jurors for money in moneys)
 
     @property
     def is_caught(self) -> bool:
