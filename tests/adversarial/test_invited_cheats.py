@@ -43,6 +43,7 @@ async def wealth(run, index: int) -> int:
     return entry.stake + entry.unbonding + entry.claimable + sum(entry.bucket_amount)
 
 
+@pytest.mark.long(reason="a variant of a cheat")
 async def test_hiding_only_what_was_forged_costs_far_more_than_it_saves(run_factory):
     """It computes nothing for every third payload, and opens whatever else it is asked for.
 

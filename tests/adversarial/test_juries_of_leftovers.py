@@ -39,6 +39,7 @@ def held(driver: CaseDriver) -> list[int]:
     return [driver.entries[index].stake + driver.entries[index].unbonding for index in HONEST]
 
 
+@pytest.mark.long(reason="a whole run")
 def test_a_quarter_cannot_convict_those_who_took_their_stakes_home() -> None:
     """Three of twelve stay when a run has finished, and the nine others leave.
 

@@ -73,6 +73,7 @@ async def test_one_or_two_forged_tiles_are_not_paid(run_factory, cheat, reason, 
     await assert_honest_untouched(run, books)
 
 
+@pytest.mark.long(reason="a variant of a cheat")
 async def test_the_knife_edge_takes_no_honest_stake(run_factory):
     """It stands just inside every bound, before seats in bf16 and jurors in the reference mode.
 

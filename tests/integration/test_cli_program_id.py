@@ -40,6 +40,7 @@ def test_a_run_of_a_program_elsewhere_is_created_paid_into_and_shown(bench, monk
     assert bench.cli.json(*bench.of_run("status", run=run))["phase"] == "waiting_for_members"
 
 
+@pytest.mark.long(reason="a run of processes")
 def test_a_participant_and_a_hub_of_a_program_elsewhere_follow_their_run(bench, begin):
     run = bench.cli.json(*bench.create_arguments(), *THERE)["run"]
     where = ("--listen", "127.0.0.1:0", "--dir", bench.folder / "hub", "--rpc", bench.rpc)

@@ -39,6 +39,7 @@ def joins(bench, run, key, *more):
     return ("join", file, "--key", bench.key(key), *shared, "--anyway", *more)
 
 
+@pytest.mark.long(reason="a run of two processes; test_inprocess_start.py has one in process")
 def test_two_processes_train_from_a_folder_that_only_one_of_them_has(bench, base):
     done = bench.cli.ok(*create(bench, base))
     assert "BF16 became F32, exactly" in done.err

@@ -146,6 +146,7 @@ def test_a_killed_demo_leaves_no_process_either(start):
     assert code == -signal.SIGKILL
 
 
+@pytest.mark.long(reason="a demo of processes")
 def test_a_trainer_that_dies_ends_the_demo_with_its_name(start):
     demo = start("--rounds", "40", "--json", *SMALL)
     demo.wait_for_round(0)

@@ -21,6 +21,7 @@ def output_of(script, *arguments, interpret):
     return run.returncode, run.stdout, run.stderr
 
 
+@pytest.mark.long(reason="compiles for five GPUs")
 def test_the_kernels_compile_for_a_gpu_and_fuse_only_in_the_transform():
     code, out, err = output_of("compiled.py", "--arch", "90", "--k", "8", interpret="0")
     assert code == 0, err
@@ -40,6 +41,7 @@ def test_the_table_of_equality_holds_where_numpy_interprets_the_kernels():
     assert len([line for line in out.splitlines() if line.startswith("triton ")]) == 6
 
 
+@pytest.mark.long(reason="a process with the interpreter")
 def test_kernels_that_nobody_can_run_are_an_error_of_the_table():
     code, out, err = output_of("equality.py", "--device", "cpu", "--tiles", "1", interpret="0")
     assert code == 1

@@ -63,6 +63,7 @@ async def stake_and_tickets(run, name):
     return entry.stake + sum(ticket.lamports for ticket in owner.tickets)
 
 
+@pytest.mark.long(reason="a whole run of six")
 async def test_who_leaves_answers_for_its_work_and_its_seats_first(run_factory):
     """Its stake is unbonding: no openings, or silence on a seat, would be paid from there."""
     run = await run_factory.create(24, **AUDITED | {"case_slots": 20})
@@ -104,6 +105,7 @@ def is_about(event, index):
     return event.name.startswith("Verdict") and event.index == index
 
 
+@pytest.mark.long(reason="a whole run with a long pause")
 async def test_a_pause_longer_than_every_window_costs_nobody_anything(run_factory):
     run = await run_factory.create(8, **AUDITED)
     await start_members(run, FIVE)

@@ -208,6 +208,7 @@ async def test_the_ring_moves_on_while_a_slow_joiner_fetches(run_factory):
     assert 3 in included(run, "ada")[39]
 
 
+@pytest.mark.long(reason="a whole run; a joiner without a liar is in make test")
 async def test_a_liar_serves_wrong_pieces_and_is_passed_over(run_factory):
     """Bob answers each request for weights with other bytes, first of all."""
     run = await run_factory.create(40, **QUIET)

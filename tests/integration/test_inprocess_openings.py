@@ -135,6 +135,7 @@ async def assert_nobody_paid(run):
     await assert_conserved(run)
 
 
+@pytest.mark.long(reason="a whole run")
 async def test_a_target_that_nobody_can_reach_loses_nothing(run_factory):
     """It sits behind a line that lets nothing in: it pushes, and others serve for it."""
     run = await run_factory.create(8, **AUDITED | {"case_slots": 10})

@@ -83,6 +83,7 @@ async def start_with_hub(run_factory, tmp_path, rounds, listening):
     return run, chronicle, hub
 
 
+@pytest.mark.long(reason="a whole run over a hub")
 async def test_nobody_accepts_a_connection_and_a_hub_is_enough(run_factory, tmp_path):
     run, chronicle, hub = await start_with_hub(run_factory, tmp_path, 8, listening=())
     await run.finish()

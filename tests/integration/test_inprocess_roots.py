@@ -76,6 +76,7 @@ async def test_the_majority_is_wrong_and_the_minority_stops(run_factory, monkeyp
     await assert_conserved(run)
 
 
+@pytest.mark.long(reason="a whole run")
 async def test_a_dispute_is_not_forgotten_by_a_restart(run_factory, monkeypatch):
     """The majority is wrong. The honest one takes none of its weights, before it is told to."""
     quiet = {"ring": 6, "keep_rounds": 3, "checkpoint_every": 2, **NO_AUDITS}
@@ -178,6 +179,7 @@ def events_round(one, event: str) -> int:
     return one.events.named(event)[-1]["round"]
 
 
+@pytest.mark.long(reason="a whole run")
 async def test_down_for_less_than_the_ring_is_replayed(run_factory):
     quiet = {"ring": 8, "keep_rounds": 3, **NO_AUDITS}
     run = await run_factory.start(16, names="ada bob cyd dan", **quiet)

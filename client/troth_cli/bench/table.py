@@ -56,7 +56,9 @@ def picture(found: Sequence[Measured]) -> str:
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": "troth", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(8, 1 + 0.9 * len(found)), layout="tight")
+        height = 1 + 0.9 * len(found)
+        figure = Figure(figsize=(8, height))
+        figure.subplots_adjust(0.14, 0.5 / height, 0.98, 1 - 0.1 / height)
         axes = figure.subplots()
         for at, one in enumerate(found):
             (step,) = (part for part in one.parts if part.name == "step")

@@ -33,7 +33,10 @@ def svg_of(study: Study) -> str:
     rates = list(dict.fromkeys(row.mbit for row in study.rows))
     with matplotlib.rc_context(style(PAPER.ink)):
         size = (_WIDTH * len(rates), _HEIGHT * len(study.models))
-        figure = Figure(figsize=size, layout="tight")  # the other layout fails now and then
+        figure = Figure(figsize=size)
+        # Margins in inches: a layout that measures texts differs now and then.
+        left, right, low, high = 0.65 / size[0], 0.15 / size[0], 0.5 / size[1], 0.35 / size[1]
+        figure.subplots_adjust(left, low, 1 - right, 1 - high, wspace=0.12, hspace=0.35)
         figure.patch.set_facecolor(PAPER.paper or "none")
         panels = figure.subplots(len(study.models), len(rates), squeeze=False, sharey="row")
         for model, line in zip(study.models, panels, strict=True):

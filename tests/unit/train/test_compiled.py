@@ -101,6 +101,7 @@ def test_a_compiler_that_computes_something_else_is_found_before_the_first_round
     assert "away from the eager one" in reasons[0]
 
 
+@pytest.mark.long(reason="starts the compiler")
 def test_without_a_c_compiler_the_event_says_so(model, monkeypatch, tmp_path):
     monkeypatch.setattr(torch._inductor.config.cpp, "cxx", (None, os.fspath(tmp_path / "none")))
     events = EventList()
