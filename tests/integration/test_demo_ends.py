@@ -163,6 +163,7 @@ def test_a_trainer_that_dies_ends_the_demo_with_its_name(start):
     assert str(demo.folder / "trainer-1") in error["next_step"]
 
 
+@pytest.mark.long(reason="a demo of processes")
 def test_a_full_disk_is_named(start):
     """Files may not grow beyond 3 MB here: the data set does not fit."""
     small_files = ("bash", "-c", 'ulimit -f 3000; exec "$@"', "bash")

@@ -142,6 +142,7 @@ def run_events(run, name):
     return member(run, name).events.events
 
 
+@pytest.mark.long(reason="a whole run")
 async def test_a_trainer_that_does_not_witness_opens_its_tiles_and_sits_nowhere(run_factory):
     run = await run_factory.create(8, **AUDITED)
     await start_members(run, FIVE[:4], BOTH)

@@ -152,6 +152,7 @@ async def test_a_target_that_nobody_can_reach_loses_nothing(run_factory):
     await assert_nobody_paid(run)
 
 
+@pytest.mark.long(reason="a whole run")
 async def test_a_target_that_dies_after_its_push_is_judged_all_the_same(run_factory):
     """kill -9 in the slot in which the first set has reached its seats; it comes back later."""
     run = await run_factory.create(8, **AUDITED | {"audit_cap": 4, "case_slots": 10})

@@ -35,6 +35,7 @@ def spoil(monkeypatch, run, is_spoilt) -> None:
     monkeypatch.setattr(Replica, "apply", apply)
 
 
+@pytest.mark.long(reason="a whole run")
 async def test_a_bit_that_flipped_is_healed_by_replay(run_factory, monkeypatch):
     run = await run_factory.start(8, names="ada bob cyd dan")
     flips = ["dan"]
