@@ -104,7 +104,7 @@ def test_a_compiler_that_computes_something_else_is_found_before_the_first_round
 @pytest.mark.long(reason="starts the compiler")
 def test_without_a_c_compiler_the_event_says_so(model, monkeypatch, tmp_path):
     monkeypatch.setattr(torch._inductor.config.cpp, "cxx", (None, os.fspath(tmp_path / "none")))
-    # What an earlier test has compiled would need no compiler.
+    # A graph that an earlier test compiled and cached would need no compiler.
     monkeypatch.setattr(torch._inductor.config, "force_disable_caches", True)
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", os.fspath(tmp_path / "cache"))
     torch._dynamo.reset()
