@@ -114,6 +114,10 @@ def demo(options: DemoFlags, output: Output) -> None:
     chosen.check_folder()
     launcher = validator_launcher(options.validator, options.path, options.slot_ms)
     with output.loading():
+        from troth_cli.demo.participant import preload_participants
+
+        # The modules of the participants take seconds to import: meanwhile the demo is set up.
+        preload_participants()
         from troth_cli.demo.report import blocks
         from troth_cli.demo.runner import run_demo
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.event_log import EventLog
+from troth_localnet.fleet import preload
 
 if TYPE_CHECKING:
     from troth_client.participant.assembly import Ports
@@ -49,6 +50,11 @@ class ParticipantProcess:
     def output(self) -> Path:
         """The file for output of the process and its libraries, tracebacks included."""
         return self.folder / "output.txt"
+
+
+def preload_participants() -> None:
+    """Start the fork server of the participants, unless it runs."""
+    preload(PRELOAD)
 
 
 def run_participant(process: ParticipantProcess) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from troth_cli.demo.live import Stream
 from troth_cli.demo.options import DemoOptions
-from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_participant
+from troth_cli.demo.participant import ParticipantProcess, preload_participants, run_participant
 from troth_cli.demo.progress import Watch, patience_seconds
 from troth_cli.demo.setup import DemoRun, create_run, participant_processes, start_chain
 from troth_cli.demo.summary import Summary, read_ledger, summarise
@@ -28,7 +28,7 @@ from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.event_types_audits import AuditClosed
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
-from troth_localnet.fleet import Fleet, preload
+from troth_localnet.fleet import Fleet
 from troth_localnet.launcher import Launcher
 
 SECONDS_PER_LOOK = 1 / REFRESHES_PER_SECOND
@@ -63,8 +63,7 @@ def run_demo(
         EventLog.open(options.events) as events,
         contextlib.closing(_Stopping(chain)),
     ):
-        # The participants' modules take seconds to import: meanwhile the run is created.
-        preload(PRELOAD)
+        preload_participants()
         stream = Stream(options, console)
         with stream:
             start_chain(chain, events)

@@ -6,9 +6,11 @@ participant about a loss, a root or a fee.
 Next: `outcome.py` for the cheat; `runner.py`, which calls this; `report.py` for the words.
 """
 
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
+from multiprocessing import get_context
 
-from numpy import float32
+from numpy import float32, int64
 from numpy.typing import NDArray
 
 from troth_attestation.state import state_root
@@ -23,6 +25,7 @@ from troth_client.model.init import initial_weights
 from troth_client.telemetry.board import Board
 from troth_client.telemetry.events import JsonValue
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.rules.config import ModelSection
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import RunView
 
@@ -169,14 +172,22 @@ def summarise(options: DemoOptions, demo: DemoRun, board: Board, ledger: Ledger)
 
 
 def _losses(demo: DemoRun, run: RunView, weights: Weights) -> tuple[int, int]:
-    """Return the validation loss of the initial weights and of these, in micro-nats."""
-    # Only here does the demo itself need PyTorch, whose import takes seconds.
-    from troth_client.model.weights import build
-    from troth_client.train.evaluate import evaluate
+    """Return the validation loss of the initial weights and of these, in micro-nats.
 
-    model = demo.config.model
+    The fork server has PyTorch already; its import would take this process seconds.
+    """
     manifest = load_manifest(demo.data, demo.config.manifest_digest())
     with TokenData(demo.data, manifest, "validation") as validation:
         batch = validation.sequences(range(min(NUM_VALIDATION_SEQUENCES, len(validation))))
-    first = evaluate(build(model, initial_weights(run.address, model)), batch)
-    return first, evaluate(build(model, weights), batch)
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("forkserver")) as pool:
+        return pool.submit(_evaluated, demo.config.model, run.address, weights, batch).result()
+
+
+def _evaluated(
+    config: ModelSection, run: bytes, weights: Weights, batch: NDArray[int64]
+) -> tuple[int, int]:
+    from troth_client.model.weights import build
+    from troth_client.train.evaluate import evaluate
+
+    first = evaluate(build(config, initial_weights(run, config)), batch)
+    return first, evaluate(build(config, weights), batch)
