@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth_client.compression.kernels.inputs import NEGATIVE
-from troth_client.compression.kernels.panel import entry, fetch_tile, part, product
+from troth_client.compression.kernels.panel import entry, fetch_tile, part, product, scaled_row
 
 Float32 = NDArray[np.float32]
 
@@ -28,6 +28,7 @@ _DOUBT = np.float32(18)
 _SIDE = 64
 _HALF = 32
 _four_rows = product(4, _SIDE)
+_add_row = scaled_row(_SIDE)
 
 
 class _Work(NamedTuple):
@@ -100,8 +101,7 @@ def _gather(
                 work.left[slot, i] = basis[frequency, i]
         sign = np.float32(1) - np.float32(2) * np.float32(field >> 12)
         column = field & (_SIDE - 1)
-        for j in range(_SIDE):
-            work.right[slot, j] += sign * basis[column, j]
+        _add_row(work.right, slot * _SIDE, sign, basis, column * _SIDE)
     return (even, odd), np.float32(n)
 
 

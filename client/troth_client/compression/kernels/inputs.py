@@ -27,9 +27,8 @@ def codes(payloads: Sequence[Signs], num_tiles: int) -> NDArray[np.int16]:
     end = 0
     for signs in payloads:
         own, end = found[:, end : end + signs.k], end + signs.k
-        np.multiply(signs.negative, np.int16(NEGATIVE), out=own)
-        own |= signs.indices
-        own[~signs.present] = ABSENT
+        np.bitwise_or(signs.indices, np.multiply(signs.negative, np.int16(NEGATIVE)), out=own)
+        own[np.flatnonzero(~signs.present)] = ABSENT
     return found
 
 

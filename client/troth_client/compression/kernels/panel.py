@@ -1,6 +1,7 @@
-"""The inner product of both kernels: rows of sums that stay in vector registers.
+"""The inner loops of both kernels: sums of scaled rows, in vector registers.
 
-Owns: the machine code of `out[i] = sum over s of left[s, i] * right[s]`, written with llvmlite.
+Owns: the machine code of `out[i] = sum over s of left[s, i] * right[s]` and of one such step,
+written with llvmlite.
 Never: knows tiles. The processor may fuse a product with its sum, so callers bear both roundings.
 Next: `encode.py`, `apply.py`. Their cached code holds this one: after a change here, save them too.
 
@@ -91,14 +92,44 @@ def product(rows: int, columns: int) -> Callable[..., None]:
     return made
 
 
+def scaled_row(columns: int) -> Callable[..., None]:
+    """Return a function for compiled code, which adds `columns` scaled elements to others.
+
+    It takes (out, place, factor, row, place): flat float32 arrays, places counted in elements.
+    """
+
+    def typed(
+        _context: BaseContext, out: Type, at: Type, factor: Type, row: Type, of: Type
+    ) -> tuple[Signature, Generator]:
+        signature = types.void(out, at, factor, row, of)
+
+        def generate(
+            context: BaseContext, builder: ir.IRBuilder, signature: Signature, args: Values
+        ) -> ir.Value:
+            total = _element(context, builder, signature.args[:2], args[:2])
+            values = _element(context, builder, signature.args[3:], args[3:])
+            spread = _spread(builder, args[2])
+            for first in range(0, columns, _LANES):
+                place = ir.Constant(ir.IntType(64), first)
+                here, there = (builder.gep(start, [place]) for start in (total, values))
+                scaled = builder.fmul(spread, _load(builder, there, _VECTOR), flags=_MAY_FUSE)
+                found = builder.fadd(_load(builder, here, _VECTOR), scaled, flags=_MAY_FUSE)
+                builder.store(found, builder.bitcast(here, _VECTOR.as_pointer()), align=4)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    made: Callable[..., None] = intrinsic(typed)
+    return made
+
+
 def _prefetching(_context: BaseContext, data: Type, place: Type) -> tuple[Signature, Generator]:
     """Ask for the cache line of an element: flat float32 array, place. Nothing is read."""
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, args: Values
     ) -> ir.Value:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        address = builder.bitcast(builder.gep(array.data, [args[1]]), _BYTES)
+        address = builder.bitcast(_element(context, builder, signature.args, args), _BYTES)
         word = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [_BYTES, word, word, word])
         ask = builder.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
@@ -121,6 +152,14 @@ def fetch_tile(matrix: NDArray[np.float32], top: int, first: int) -> None:
     for row in range(top, min(top + _SIDE, matrix.shape[0])):
         for column in range(first, min(first + _SIDE, columns), _LINE):
             _prefetch(matrix, row * columns + column)
+
+
+def _element(
+    context: BaseContext, builder: ir.IRBuilder, kinds: Sequence[Type], values: Values
+) -> ir.Value:
+    """Return the address of an element: a flat float32 array and a place."""
+    array = context.make_array(kinds[0])(context, builder, values[0])
+    return builder.gep(array.data, [context.cast(builder, values[1], kinds[1], types.intp)])
 
 
 def _operand(
