@@ -15,6 +15,8 @@ from support.runs import (
     start_members,
 )
 
+from troth_client.state import replica
+
 SHORT_ROUND = 1
 TOO_MUCH = 1 << 46
 """Bytes that no machine gives a process."""
@@ -51,6 +53,32 @@ async def test_a_trainer_without_memory_skips_the_round(run_factory, call, alloc
     found = included(run, "ada")
     assert found == {r: others if r == SHORT_ROUND else everybody for r in range(4)}
     assert len(events_of(run, "dan", "attested")) == 4
+
+
+async def test_a_member_without_memory_in_the_middle_of_a_step_takes_it_again(
+    run_factory, monkeypatch
+):
+    """The weights are as before, so that the second try gives everybody's root."""
+    real, calls = replica.update, []
+
+    def failing(weights, *others):
+        real(weights, *others)
+        here = dan.here.state.replica
+        if weights is here.weights and here.round == SHORT_ROUND:
+            calls.append(here.round)
+            if len(calls) <= 2:
+                of_numpy()
+
+    monkeypatch.setattr(replica, "update", failing)
+    run = await run_factory.create(4)
+    await start_members(run, ["ada", "bob", "dan"])
+    dan = member(run, "dan")
+    await run.finish()
+    await assert_finished(run)
+    (short,) = events_of(run, "dan", "out_of_memory")
+    assert (short["round"], len(calls)) == (SHORT_ROUND, 3)
+    assert "--past-mib" in short["advice"]
+    assert events_of(run, "dan", "root_differs") == []
 
 
 async def test_a_judge_without_memory_accuses_nobody(run_factory):

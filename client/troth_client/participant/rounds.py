@@ -20,6 +20,7 @@ from troth_client.participant.membership import (
 from troth_client.round import run_round
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
+from troth_client.train.memory import WAITING, first_line, give_back, is_out_of_memory
 from troth_coordinator.chain.agreement import check_end
 from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
@@ -106,6 +107,7 @@ class _Phases:
         self._member = member
         self._phase: Phase | None = None
         self._is_short = False
+        self._short_round: RoundIndex | None = None
         self._next_view: NetworkView | None = None
         self._recovered: Counter[RoundIndex] = Counter()
         self._strange_slot: int | None = None
@@ -116,7 +118,8 @@ class _Phases:
     async def turn(self) -> NetworkView | None:
         """Do what the run asks for now; return the last view when there is nothing left to do.
 
-        A participant that lacks what it needs goes on from the newest checkpoint.
+        A participant that lacks what it needs goes on from the newest checkpoint. One without
+        memory tries again at the next look: everything in a round can be repeated.
         """
         try:
             return await self._turn()
@@ -126,6 +129,12 @@ class _Phases:
             if self._recovered[newest] > MOST_RECOVERIES:
                 raise
             await self._member.replay.recover(error)
+            return None
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            self._report_memory(error)
+            await self._wait()
             return None
 
     async def _turn(self) -> NetworkView | None:
@@ -219,6 +228,16 @@ class _Phases:
             self._phase = run.phase
             self._member.chain.events.emit(
                 "phase", phase=run.phase.name, round=run.round, slot=view.slot
+            )
+
+    def _report_memory(self, error: BaseException) -> None:
+        """Say once a round that memory does not suffice to follow the run."""
+        give_back()
+        round_ = self._member.state.replica.round
+        if round_ != self._short_round:
+            self._short_round = round_
+            self._member.chain.events.emit(
+                "out_of_memory", round=round_, reason=first_line(error), advice=WAITING
             )
 
     def _report_stay(self, view: NetworkView) -> None:

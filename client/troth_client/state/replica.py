@@ -99,13 +99,18 @@ class Replica:
         """Move from `closure.round` to the next round (section 5.5).
 
         One entry per included payload; None for one that fails section 5.4 and adds nothing. If no
-        payload is included, the weights stay unchanged; round and cursor always advance.
+        payload is included, the weights stay unchanged; round and cursor always advance. After an
+        error, memory that does not suffice say, all is as it was before.
         """
         self._expect(closure.round)
         self.past.add(Past(self.round, self.cursor, self._pieces, closure), self.weights)
         constants = constants_of(self.config.schedule, self.round)
         self._know(None)
-        update(self.weights, payloads, self.layout, (constants.a, constants.b), self.path)
+        try:
+            update(self.weights, payloads, self.layout, (constants.a, constants.b), self.path)
+        except BaseException:
+            self._go_back(self.round)  # some tensors may have taken the step already
+            raise
         self.round = RoundIndex(self.round + 1)
         per_payload = self.config.train.sequences_per_payload
         self.cursor = next_cursor(self.cursor, closure.num_trainers, per_payload)
@@ -115,12 +120,8 @@ class Replica:
 
         RewindError when it is not kept; nothing has changed then.
         """
-        if round_ >= self.round:
-            return
-        past, weights = self.past.back_to(round_)
-        self._load(weights)
-        self.round, self.cursor = past.round, past.cursor
-        self._know(past.pieces)
+        if round_ < self.round:
+            self._go_back(round_)
 
     def restore(
         self,
@@ -145,6 +146,12 @@ class Replica:
         self.round, self.cursor = round_, cursor
         self.restart_round = round_
         self.past.clear()
+
+    def _go_back(self, round_: RoundIndex) -> None:
+        past, weights = self.past.back_to(round_)
+        self._load(weights)
+        self.round, self.cursor = past.round, past.cursor
+        self._know(past.pieces)
 
     def _hashed(self, arrays: Mapping[str, Float32]) -> PieceList:
         pieces = self._pieces

@@ -1,7 +1,8 @@
 """Memory that does not suffice: how its errors look, and what is told about them.
 
 Owns: telling such an error from others, on every device. Never: decides what is left out.
-Next: `steps/produce.py`, which skips a round; `audit/evidence.py`, which judges without a gradient.
+Next: `steps/produce.py`, which skips a round; `audit/evidence.py`, which judges without a gradient;
+`participant/rounds.py`, which tries anything else again.
 """
 
 from typing import Final
@@ -11,6 +12,10 @@ import torch
 ADVICE: Final = (
     "This round is left out and the next one is tried. Take a smaller --micro-batch, or end other"
     " programs that use this memory."
+)
+WAITING: Final = (
+    "The weights stay as they were, and the step is tried again at the next look. End other"
+    " programs that use this memory; a smaller --past-mib needs less."
 )
 _MESSAGES: Final = ("not enough memory", "can't allocate", "out of memory", "bad_alloc")
 """How PyTorch says it in a plain RuntimeError: its CPU allocator, MPS, the C++ library."""
