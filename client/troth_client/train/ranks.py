@@ -23,6 +23,7 @@ END: Final = 0
 LOOPBACK: Final = "127.0.0.1"
 _ORDER_NUMBERS: Final = 3
 Order = tuple[int, int, int]
+_WithRoot = distributed.BroadcastOptions | distributed.ReduceOptions
 
 
 class Ranks:
@@ -72,21 +73,13 @@ class Ranks:
 
     def share(self, tensor: Tensor) -> None:
         """Give the tensor of rank 0 to all others, which receive it in place."""
-        here = tensor.cpu()
-        options = distributed.BroadcastOptions()
-        options.rootRank = options.rootTensor = 0
-        options.timeout = self._patience
-        self._wait("broadcast", [here], options)
+        here = self._with_root("broadcast", tensor, distributed.BroadcastOptions())
         if self.rank and here is not tensor:
             tensor.copy_(here)
 
     def add_up(self, tensor: Tensor) -> None:
         """Sum a tensor over all ranks into that of rank 0; those of others are undefined then."""
-        here = tensor.cpu()
-        options = distributed.ReduceOptions()
-        options.rootRank = options.rootTensor = 0
-        options.timeout = self._patience
-        self._wait("reduce", [here], options)
+        here = self._with_root("reduce", tensor, distributed.ReduceOptions())
         if not self.rank and here is not tensor:
             tensor.copy_(here)
 
@@ -96,7 +89,7 @@ class Ranks:
         said[self.rank] = has_failed
         options = distributed.AllreduceOptions()
         options.timeout = timedelta(seconds=seconds)
-        self._wait("allreduce", [said], options)
+        self._wait("allreduce", said, options)
         return [rank for rank, one in enumerate(said.tolist()) if one]
 
     def close(self) -> None:
@@ -112,10 +105,18 @@ class Ranks:
             self._group.abort()
             self._group = None  # its sockets close with it
 
-    def _wait(self, exchange: str, tensors: list[Tensor], options: object) -> None:
+    def _with_root(self, exchange: str, tensor: Tensor, options: _WithRoot) -> Tensor:
+        """Exchange a tensor with rank 0; return the one on the processor that took part."""
+        here = tensor.cpu()
+        options.rootRank = options.rootTensor = 0
+        options.timeout = self._patience
+        self._wait(exchange, here, options)
+        return here
+
+    def _wait(self, exchange: str, tensor: Tensor, options: object) -> None:
         error: RuntimeError | None = None
         try:
-            getattr(self._group, exchange)(tensors, options).wait()
+            getattr(self._group, exchange)([tensor], options).wait()
         except RuntimeError as raised:
             error = raised.with_traceback(None)
         if error is not None:
