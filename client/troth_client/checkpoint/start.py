@@ -74,7 +74,7 @@ def read_start(folder: Path, model: ModelSection) -> Start:
     for name, at in names.items():
         file = stored[at]
         if file.shapes[at] != expected[name]:
-            raise _refused(
+            raise StartError(
                 f"{at} of shape {list(expected[name])} in {file.path}",
                 f"shape {list(file.shapes[at])}",
                 "The tensors do not fit their own config.json: get both from their maker again.",
@@ -91,13 +91,13 @@ def _check_model(folder: Path, theirs: ModelSection, model: ModelSection) -> Non
     for key in _SAME:
         wanted, found = getattr(model, key), getattr(theirs, key)
         if wanted != found:
-            raise _refused(
+            raise StartError(
                 f"model.{key} = {wanted} in {folder}, as the run's config has it",
                 str(found),
                 f"troth run init --from {folder} writes a [model] section that fits.",
             )
     if model.tie_word_embeddings and not theirs.tie_word_embeddings:
-        raise _refused(
+        raise StartError(
             f"tied weights in {folder}: model.tie_word_embeddings = true in the run's config",
             "an output matrix of its own",
             "Set model.tie_word_embeddings = false.",
@@ -114,7 +114,7 @@ def _stored(folder: Path) -> dict[str, WeightsFile]:
         tensors, file = _opened(folder / name)
         for tensor in tensors:
             if places.get(tensor) != name:
-                raise _refused(
+                raise StartError(
                     f"{INDEX_FILE} in {folder} to name {name} for each of its tensors",
                     f"{shown(places.get(tensor, 'nothing'))} for {shown(tensor)}",
                     "Get the index and its files from their maker again.",
@@ -122,7 +122,7 @@ def _stored(folder: Path) -> dict[str, WeightsFile]:
         stored |= dict.fromkeys(tensors, file)
     missing = sorted(places.keys() - stored.keys())
     if missing:
-        raise _refused(
+        raise StartError(
             f"{len(places)} tensors in the files that {folder / INDEX_FILE} names",
             f"{len(missing)} missing: {', '.join(map(shown, missing[:_NAMED]))}",
             "Get the index and its files from their maker again.",
@@ -151,7 +151,7 @@ def _weight_map(folder: Path) -> Mapping[str, str]:
         ) from error
     for name in found.values():
         if not _PLAIN_NAME.fullmatch(name):
-            raise _refused(
+            raise StartError(
                 f"only names of safetensors files beside it in {path}",
                 shown(name),
                 "Do not use this folder: its index names a file elsewhere.",
@@ -169,7 +169,7 @@ def _names(
     if HEAD in stored and EMBEDDING in stored:
         head, embedding = (stored[name].tensor(name) for name in (HEAD, EMBEDDING))
         if head.tobytes() != embedding.tobytes():
-            raise _refused(
+            raise StartError(
                 f"one matrix as {HEAD} and {EMBEDDING} in {folder}, whose config.json ties them",
                 "two that differ",
                 "Set tie_word_embeddings to false in config.json, if they are meant to differ.",
@@ -188,7 +188,7 @@ def _check_names(folder: Path, names: Mapping[str, str], stored: Mapping[str, We
     extra = sorted(name for name in stored.keys() - known if not _DERIVED.fullmatch(name))
     for what, which in (("missing", missing), ("that the model does not have", extra)):
         if which:
-            raise _refused(
+            raise StartError(
                 f"the {len(set(names.values()))} tensors of the model in {folder}",
                 f"{len(which)} {what}: {', '.join(map(shown, which[:_NAMED]))}",
                 "Nothing was loaded: name the folder of a whole LlamaForCausalLM.",
@@ -198,12 +198,8 @@ def _check_names(folder: Path, names: Mapping[str, str], stored: Mapping[str, We
 def _check_finite(file: WeightsFile, name: str, values: Float32) -> None:
     num_odd = values.size - int(np.isfinite(values).sum())
     if num_odd:
-        raise _refused(
+        raise StartError(
             f"only finite numbers in {shown(name)} in {file.path}",
             f"{num_odd} of {values.size} that are NaN or infinite",
             "No run can go on from such weights: take an older checkpoint of theirs.",
         )
-
-
-def _refused(expected: str, found: str, next_step: str) -> StartError:
-    return StartError(expected, found, next_step)
