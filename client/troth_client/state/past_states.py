@@ -92,12 +92,7 @@ class PastStates:
         if _size(weights) <= free or not self._is_saved(past):
             past.weights = {name: w.detach().clone() for name, w in weights.items()}
         self._past.append(past)
-        while self.memory_bytes > self._memory_bytes and len(self._past) > 1:
-            oldest = self._past[0]
-            if oldest.weights is not None and self._is_saved(oldest):
-                oldest.weights = None
-            else:
-                self._past.popleft()
+        self._shrink()
 
     def back_to(self, round_: RoundIndex) -> tuple[Past, Mapping[str, Tensor]]:
         """Forget the states from a round on; return its own one with the weights.
@@ -122,6 +117,20 @@ class PastStates:
     def clear(self) -> None:
         """Forget all of them."""
         self._past.clear()
+
+    def _shrink(self) -> None:
+        """Leave the oldest copies to the disk until the rest fits; the newest one stays."""
+        for past in list(self._past)[:-1]:
+            if self.memory_bytes <= self._memory_bytes:
+                return
+            if past.weights is None:
+                continue
+            if self._is_saved(past):
+                past.weights = None
+                continue
+            # Nothing leads back over a state that is nowhere.
+            while self._past.popleft() is not past:
+                pass
 
     def _is_saved(self, past: Past) -> bool:
         root = None if past.pieces is None else past.pieces.root

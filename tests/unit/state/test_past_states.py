@@ -90,8 +90,20 @@ def test_on_a_full_disk_the_unsaved_state_takes_the_place_of_saved_ones(store):
         save(store, round_)
     past = filled(PastStates(KEEP, store, BYTES))
     assert past.memory_bytes == BYTES
+    assert kept(past) == [5]
     _, restored = past.back_to(5)
     assert torch.equal(restored["w"], weights(5)["w"])
+
+
+def test_one_unsaved_state_leaves_the_way_back_over_saved_ones(store):
+    """Only round 6 found no room on the disk; round 3 lies there and takes no memory."""
+    for round_ in range(6):
+        save(store, round_)
+    past = filled(PastStates(KEEP, store, 2 * BYTES), range(7))
+    assert kept(past) == [3, 4, 5, 6]
+    assert past.memory_bytes == 2 * BYTES
+    _, restored = past.back_to(3)
+    assert torch.equal(restored["w"], weights(3)["w"])
 
 
 @pytest.mark.parametrize("damage", ["gone", "other root", "torn"])
