@@ -74,6 +74,7 @@ site: $(VENV)/.dev ## the documents as a site in build/site, without a warning a
 
 gpu: $(VENV)/.dev ## on a machine with a GPU: its kernels and its arithmetic against the processor's
 	TRITON_INTERPRET=0 $(PYTEST) tests/unit/compression/test_gpu_kernels.py tests/unit/compression/test_known_answer.py
+	TRITON_INTERPRET=0 $(PYTEST) tests/unit/cli/test_bench_command.py
 	TRITON_INTERPRET=0 $(BIN)/python scripts/gpu/equality.py
 
 nightly: $(VENV)/.dev ## the long runs, each marked with the reason

@@ -17,7 +17,6 @@ import torch
 
 from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload, decode, encode
-from troth_client.compression.encoder import Encoder
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
 from troth_client.compression.residual import Residual
@@ -139,7 +138,7 @@ def our_step(
 ) -> Callable[[], dict[str, float]]:
     """Return a step of ours: what was sent leaves the momentum as soon as it is known."""
     rule = Residual(999_000)
-    encoder = Encoder(layout, rule, payloads[0].k, path.kernels)
+    encoder = path.encoder(layout, rule, payloads[0].k)
     momentum = torch.zeros(layout.num_tiles, 64, 64)
 
     def step() -> dict[str, float]:

@@ -239,7 +239,7 @@ class AuditDriver:
     def work(self) -> HonestWork:
         """The trainer's work: only what opens tiles is there."""
         parts: Any = (CONFIG, None, None, None, None, self.state.archive, self.audits.openings)
-        return HonestWork(*parts)
+        return HonestWork(*parts, None)
 
     @property
     def member(self) -> Member:

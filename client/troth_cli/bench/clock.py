@@ -11,25 +11,26 @@ from collections.abc import Callable, Mapping
 import torch
 
 Way = Callable[[], object]
+Clock = Callable[[], float]
 
 
-def in_turns(ways: Mapping[str, Way], repeats: int, device: torch.device) -> dict[str, float]:
+def in_turns(
+    ways: Mapping[str, Way],
+    repeats: int,
+    device: torch.device,
+    clock: Clock = time.perf_counter,
+) -> dict[str, float]:
     """Return the median seconds of each way; a first turn is not counted."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(repeats + 1):
         for name, way in ways.items():
-            seconds = _seconds(way, device)
+            _finish(device)
+            start = clock()
+            way()
+            _finish(device)
             if turn:
-                times[name].append(seconds)
+                times[name].append(clock() - start)
     return {name: statistics.median(each) for name, each in times.items()}
-
-
-def _seconds(way: Way, device: torch.device) -> float:
-    _finish(device)
-    start = time.perf_counter()
-    way()
-    _finish(device)
-    return time.perf_counter() - start
 
 
 def _finish(device: torch.device) -> None:

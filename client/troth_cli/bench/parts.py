@@ -29,7 +29,7 @@ from troth_cli.bench.sizes import Size
 from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.dct import dct2
-from troth_client.compression.encoder import Encoder
+from troth_client.compression.host import HostArrays, host_array
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
 from troth_client.compression.residual import Residual
@@ -72,9 +72,9 @@ class Bench:
         self._path = choose_path(plan.device, num_tiles=self._layout.num_tiles)
         self._gradient = self._draw(0)
         self._rule = Residual.of(RunConfig())
-        self._encoder = Encoder(self._layout, self._rule, plan.k, self._path.kernels)
+        self._encoder = self._path.encoder(self._layout, self._rule, plan.k)
         found = self._encoder.encode(self._gradient, None)
-        self._u = found.u.cpu().numpy()
+        self._u = host_array(found.u)
         self._signs = found.top.signs(found.is_sent)
         self._payload = codec.encode(self._signs)
 
@@ -105,7 +105,7 @@ class Bench:
         """Measure encode, apply, and both together, which is a step of the optimizer."""
         plan, weights = self._plan, self._draw(1)
         payloads = [self._read()] * plan.peers
-        momentum = torch.zeros(self._layout.num_tiles, 64, 64)
+        momentum = torch.zeros(self._layout.num_tiles, 64, 64, device=self._path.device)
 
         def encode() -> None:
             found = self._encoder.encode(self._gradient, momentum, in_place=True)
@@ -133,11 +133,7 @@ class Bench:
 
         yield self._timed("encode", {OURS: encode, RELEASED: released_encode})
         yield self._timed("apply", {OURS: apply, RELEASED: released_apply})
-        ways = {
-            OURS: both,
-            RELEASED: released_both,
-            ADAMW: self._adamw(),
-        }
+        ways = {OURS: both, RELEASED: released_both, ADAMW: self._adamw()}
         seconds = in_turns(ways, plan.repeats, plan.device)
         count, threads = self._layout.num_parameters, torch.get_num_threads()
         seconds[ALL_REDUCE] = dense_all_reduce(count, plan.repeats, threads)
@@ -158,7 +154,7 @@ class Bench:
         return codec.decode(self._payload, self._layout.num_tiles, self._plan.k)
 
     def _weights_bytes(self) -> list[memoryview]:
-        return [bytes_of(n, w.cpu().numpy()) for n, w in self._draw(1).items()]
+        return [bytes_of(n, w) for n, w in HostArrays(self._draw(1)).items()]
 
     def _roots(self, tensors: list[memoryview], length: int) -> dict[str, Way]:
         """Hash all leaves and the tree above them, by BLAKE3 and as version 2 did."""
@@ -169,7 +165,7 @@ class Bench:
         }
 
     def _coefficients(self) -> Float32:
-        return dct2(self._layout.to_tiles(self._gradient)).cpu().numpy()
+        return host_array(dct2(self._layout.to_tiles(self._gradient)))
 
     def _judge(self) -> Way:
         """Judge one payload with its openings in hand; the own gradient is not part of it."""

@@ -16,6 +16,8 @@ from troth_cli.options import Common, command
 from troth_cli.view.output import Facts, Output
 
 if TYPE_CHECKING:
+    import torch
+
     from troth_cli.bench.sizes import Size
     from troth_cli.bench.table import Measured
 
@@ -109,9 +111,9 @@ def _measured(
     names = [options.device] if options.device else ["cpu", *_cuda()]
     for device in (choose_device(name).torch for name in names):
         for name, size in sizes.items():
-            room = _free_bytes(device.type)
+            room = _room_bytes(device)
             if size.num_bytes > room:
-                output.warn(f"{name} is left out: it takes {size.num_bytes} bytes, {room} are free")
+                output.warn(f"{name} is left out: it takes {size.num_bytes} bytes, {room} are here")
                 continue
             plan = Plan(options.k, options.peers, options.repeats, device)
             made = Bench(size, plan)
@@ -141,14 +143,12 @@ def _cuda() -> list[str]:
     return ["cuda"] if torch.cuda.is_available() else []
 
 
-def _free_bytes(kind: str) -> int:
-    import os
-
+def _room_bytes(device: "torch.device") -> int:
     import torch
 
-    if kind == "cuda":
-        return int(torch.cuda.mem_get_info()[0])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    from troth_client.participant.measuring import room_bytes
+
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else room_bytes()
 
 
 def _load() -> float:

@@ -107,6 +107,10 @@ class ApplyPath:
         """Tiles worked on at a time."""
         return _CPU_BLOCK_TILES if self.device.type == "cpu" else MAX_BLOCK_TILES
 
+    def encoder(self, layout: TileLayout, rule: Residual, k: int) -> Encoder:
+        """Return the encoder whose momentum lives where payloads are applied."""
+        return Encoder(layout, rule, k, self.kernels, self.device)
+
     def __repr__(self) -> str:
         return f"ApplyPath({self.device}, {self.dtype}, reason={self.reason!r})"
 

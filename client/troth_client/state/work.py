@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from troth_attestation.openings import Sampled
 from troth_client.compression import codec
-from troth_client.compression.encoder import Encoder
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
@@ -69,7 +68,7 @@ class HonestWork:
     residual: ResidualState
     archive: ResidualArchive
     openings: OpeningsStore
-    path: ApplyPath | None = None
+    path: ApplyPath
     learner: Learner = DEFAULT
 
     def gradient(self, batch: NDArray[int64]) -> Gradient:
@@ -78,10 +77,8 @@ class HonestWork:
 
     def propose(self, round_: RoundIndex, found: Gradient) -> Proposal:
         """Add the gradient's coefficients to the momentum and choose the top k."""
-        rule, k, path = Residual.of(self.config), self.config.demo.k, self.path
-        encoder = Encoder(self.layout, rule, k)
-        if path is not None:
-            encoder = Encoder(self.layout, rule, k, path.kernels, path.device)
+        rule, k = Residual.of(self.config), self.config.demo.k
+        encoder = self.path.encoder(self.layout, rule, k)
         return self.residual.offer(round_, encoder.encode(found.tensors, self.residual.carried()))
 
     def encode(self, proposal: Proposal) -> bytes:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor, distributed
 
 from troth_client.compression import apply, codec
-from troth_client.compression.encoder import Encoder
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
@@ -32,9 +31,7 @@ class DeMo:
         self._layout = TileLayout.from_shapes(shapes)
         self._path = choose_path("cpu", num_tiles=self._layout.num_tiles)
         self._rule = Residual.of(material.config)
-        self._encoder = Encoder(
-            self._layout, self._rule, material.config.demo.k, self._path.kernels
-        )
+        self._encoder = self._path.encoder(self._layout, self._rule, material.config.demo.k)
         self._momentum: Tensor | None = None
 
     def step(self, step: int, batch: NDArray[np.int64]) -> None:
