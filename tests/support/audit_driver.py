@@ -238,8 +238,9 @@ class AuditDriver:
     @property
     def work(self) -> HonestWork:
         """The trainer's work: only what opens tiles is there."""
-        parts: Any = (CONFIG, None, None, None, None, self.state.archive, self.audits.openings)
-        return HonestWork(*parts, None)
+        state, openings = self.state, self.audits.openings
+        parts: Any = (CONFIG, None, None, None, None, state.archive, openings, None)
+        return HonestWork(*parts)
 
     @property
     def member(self) -> Member:
