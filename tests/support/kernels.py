@@ -1,10 +1,15 @@
 """Any kernels beside torch: the same weights, places and signs, whatever shape, layout or tie.
 
-Owns: drawn shapes, tensors in odd layouts, the two properties that every kind of kernels has.
+Owns: drawn shapes, tensors in odd layouts, the properties that every kind of kernels has, and
+kernels that are broken.
 Never: knows how a kind computes. Next: the tests of each kind in `tests/unit/compression`.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
+import pytest
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -13,6 +18,7 @@ from support import reference
 from troth_client.compression import apply, known_answer
 from troth_client.compression.codec import VerifiedPayload, decode, encode
 from troth_client.compression.encoder import Encoder
+from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.kernels.base import Encoded, Kernels
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.residual import Residual
@@ -127,3 +133,52 @@ def encoding_is_that_of_torch(
     found = own.encode(gradient, before, in_place=True)
     same(found, expected)
     assert before is None or found.u.data_ptr() == before.data_ptr()
+
+
+def too_many_signs_go_through_torch(path: ApplyPath) -> None:
+    """Assert that a step with more signs than the kernels take is that of torch, unasked."""
+    assert path.kernels is not None
+    layout = TileLayout.from_shapes({"w": (64, 64)})
+    included = [payload(1, 1, 64)] * (path.kernels.max_fields // 64 + 1)
+    one, other = {"w": torch.ones(64, 64)}, {"w": torch.ones(64, 64, device=path.device)}
+    refusing = replace(path.kernels, update=lambda *_: pytest.fail("asked"))
+    apply.update(one, included, layout, (A, B), TORCH)
+    apply.update(other, included, layout, (A, B), path_with(refusing, path.device))
+    assert bits(one["w"]) == bits(other["w"])
+
+
+def values_that_are_not_finite_are_refused(
+    kernels: Kernels | None, bad: float, device: torch.device = CPU
+) -> None:
+    """Assert that the tiles of a bad gradient and a bad momentum are named, and that both stay."""
+    layout = TileLayout.from_shapes({"w": (320, 64), "norm": (9,)})
+    gradient, momentum = tensors(layout, 1), torch.ones(6, 64, 64, device=device)
+    gradient["w"][150, 3] = bad
+    encoder, there = Encoder(layout, RULE, 4, kernels), moved(gradient, device)
+    with pytest.raises(NonFiniteError, match=r"in 1 tile\(s\), the first is tile 2"):
+        encoder.encode(there, momentum)
+    assert bool((momentum == 1).all())
+    momentum[4, 1, 1] = bad
+    with pytest.raises(NonFiniteError, match=r"in 2 tile\(s\), the first is tile 2"):
+        encoder.encode(there, momentum)
+
+
+def one_bit_off(way: Callable[..., None]) -> Callable[..., None]:
+    """Steps that get one weight wrong, by its last bit."""
+
+    def broken(*arguments: Tensors) -> None:
+        way(*arguments)
+        arguments[0]["cut"].view(torch.int32)[69, 64] += 1
+
+    return broken
+
+
+def greedy(way: Callable[..., Encoded]) -> Callable[..., Encoded]:
+    """Encodings that choose one wrong place."""
+
+    def broken(*arguments: object) -> Encoded:
+        found = way(*arguments)
+        found.top.indices[1, 63] -= 1
+        return found
+
+    return broken

@@ -3,7 +3,7 @@
 `Trainer.round` does what `steps/produce.py` does; a cheat replaces D(g) and nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,9 +14,11 @@ from torch import Tensor
 
 from troth_attestation import openings
 from troth_attestation.header import Header
+from troth_attestation.measure import Own
 from troth_attestation.state import data_root, residual_tree, zero_residual_root
+from troth_attestation.verdict import Verdict
 from troth_client.audit.drawn import sampled_payload
-from troth_client.audit.judgement import Evidence
+from troth_client.audit.judgement import Evidence, judge_work
 from troth_client.compression import codec
 from troth_client.compression.dct import dct2
 from troth_client.compression.residual import Residual
@@ -71,6 +73,9 @@ class Tokens:
 
 
 TOKENS = Tokens()
+IDS = ORDER.sequences(16, 8)
+"""The sequences of one payload."""
+BATCH = TOKENS.sequences(IDS)
 
 
 def weights(config: RunConfig = CONFIG) -> dict[str, NDArray[np.float32]]:
@@ -145,6 +150,13 @@ def honest_history(trainer: Trainer, num_rounds: int) -> Trainer:
         ids = ORDER.sequences(round_ * 8 + 200, 8)
         trainer.round(round_, _past_gradient(ids), ids)
     return trainer
+
+
+def judged(tensors: Mapping[str, Tensor]) -> Verdict:
+    """The verdict on a gradient of BATCH, by a judge's own eager one."""
+    layout = TileLayout.from_shapes({n: tuple(t.shape) for n, t in tensors.items()})
+    evidence = honest_history(Trainer(), 6).round(6, dct2(layout.to_tiles(tensors)), IDS)
+    return judge_work(evidence, Own(coefficients(BATCH).numpy()), CONFIG)
 
 
 @cache

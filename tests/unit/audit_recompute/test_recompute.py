@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from support.trainers import (
+    BATCH,
     CONFIG,
+    IDS,
     MIXED,
     ORDER,
     SIGMA,
@@ -33,9 +35,6 @@ from troth_client.audit.witness import HonestWitnessWork
 from troth_client.compression.codec import payload_root
 from troth_client.model.device import CPU
 from troth_client.train.errors import BatchShapeError, NonFiniteError
-
-IDS = ORDER.sequences(16, 8)
-BATCH = TOKENS.sequences(IDS)
 
 
 @pytest.fixture(scope="module")

@@ -18,19 +18,19 @@ from support.kernels import (
     KS,
     RULE,
     SHAPES,
-    TORCH,
     A,
     B,
-    bits,
     encoding_is_that_of_torch,
+    greedy,
     moved,
+    one_bit_off,
     path_with,
-    payload,
     step_is_that_of_torch,
     tensors,
+    too_many_signs_go_through_torch,
+    values_that_are_not_finite_are_refused,
 )
 
-from troth_client.compression import apply
 from troth_client.compression.basis import float_basis, integer_basis
 from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import NonFiniteError
@@ -79,16 +79,7 @@ def test_the_transform_is_within_the_stated_error_of_the_exact_one():
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 def test_values_that_are_not_finite_are_refused(bad):
-    layout = TileLayout.from_shapes({"w": (130, 64), "norm": (9,)})
-    gradient, momentum = tensors(layout, 1), torch.ones(4, 64, 64)
-    gradient["w"][100, 3] = bad
-    there, before = moved(gradient, DEVICE), momentum.to(DEVICE)
-    with pytest.raises(NonFiniteError, match=r"in 1 tile\(s\), the first is tile 1"):
-        Encoder(layout, RULE, 4, KERNELS).encode(there, before)
-    assert bool((before == 1).all())
-    before[3, 1, 1] = bad
-    with pytest.raises(NonFiniteError, match=r"in 2 tile\(s\), the first is tile 1"):
-        Encoder(layout, RULE, 4, KERNELS).encode(there, before)
+    values_that_are_not_finite_are_refused(KERNELS, bad, DEVICE)
 
 
 def test_two_halves_make_up_the_basis():
@@ -106,31 +97,8 @@ def test_three_digits_hold_all_sums_of_the_most_signs_and_not_of_twice_as_many()
 
 
 def test_more_signs_than_the_digits_hold_go_through_torch():
-    layout = TileLayout.from_shapes({"w": (64, 64)})
-    included = [payload(1, 1, 64)] * (gpu_apply.MAX_FIELDS // 64 + 1)
-    one, other = ({"w": torch.ones(64, 64)} for _ in range(2))
-    apply.update(one, included, layout, (A, B), TORCH)
-    refusing = replace(KERNELS, update=lambda *_: pytest.fail("asked"))
-    other = moved(other, DEVICE)
-    apply.update(other, included, layout, (A, B), path_with(refusing, DEVICE))
-    assert bits(one["w"]) == bits(other["w"])
-
-
-def one_bit_off(way):
-    def broken(*arguments):
-        way(*arguments)
-        arguments[0]["cut"].view(torch.int32)[69, 64] += 1
-
-    return broken
-
-
-def greedy(way):
-    def broken(*arguments):
-        found = way(*arguments)
-        found.top.indices[1, 63] -= 1
-        return found
-
-    return broken
+    assert KERNELS.max_fields == gpu_apply.MAX_FIELDS
+    too_many_signs_go_through_torch(PATH)
 
 
 def unfinished(way):

@@ -21,11 +21,14 @@ from support.kernels import (
     B,
     bits,
     encoding_is_that_of_torch,
-    path_with,
+    greedy,
+    one_bit_off,
     payload,
     same,
     step_is_that_of_torch,
     tensors,
+    too_many_signs_go_through_torch,
+    values_that_are_not_finite_are_refused,
 )
 
 from troth_attestation.signs import Signs
@@ -36,7 +39,6 @@ from troth_client.compression.dct import dct2
 from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import (
     InexactConstantError,
-    NonFiniteError,
     TensorMismatchError,
     TileShapeError,
     UnsupportedKError,
@@ -90,13 +92,8 @@ def test_signs_that_cancel_or_agree_move_as_in_torch():
 
 
 def test_more_signs_than_fp32_holds_go_through_torch():
-    layout = TileLayout.from_shapes({"w": (64, 64)})
-    included = [payload(1, 1, 64)] * 65
-    one, other = ({"w": torch.ones(64, 64)} for _ in range(2))
-    apply.update(one, included, layout, (A, B), TORCH)
-    refusing = replace(COMPILED.kernels, update=lambda *_: pytest.fail("asked"))
-    apply.update(other, included, layout, (A, B), path_with(refusing))
-    assert bits(one["w"]) == bits(other["w"])
+    assert COMPILED.kernels.max_fields == 64 * 64
+    too_many_signs_go_through_torch(COMPILED)
 
 
 def test_bad_arguments_of_a_step_change_nothing():
@@ -167,16 +164,8 @@ def test_numbers_of_threads_give_the_same_bits(two_threads):
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("kernels", [None, COMPILED.kernels])
-def test_gradients_that_are_not_finite_are_refused_alike(bad, kernels, two_threads):
-    layout = TileLayout.from_shapes({"w": (320, 64), "norm": (9,)})
-    gradient, momentum = tensors(layout, 1), torch.ones(6, 64, 64)
-    gradient["w"][150, 3] = bad
-    with pytest.raises(NonFiniteError, match=r"in 1 tile\(s\), the first is tile 2"):
-        Encoder(layout, RULE, 4, kernels).encode(gradient, momentum)
-    assert bool((momentum == 1).all())
-    momentum[4, 1, 1] = bad
-    with pytest.raises(NonFiniteError, match=r"in 2 tile\(s\), the first is tile 2"):
-        Encoder(layout, RULE, 4, kernels).encode(gradient, momentum)
+def test_values_that_are_not_finite_are_refused_alike(bad, kernels, two_threads):
+    values_that_are_not_finite_are_refused(kernels, bad)
 
 
 @pytest.mark.parametrize("kernels", [None, COMPILED.kernels])
@@ -192,26 +181,9 @@ def test_other_gradients_are_refused_alike(kernels):
             Encoder(layout, RULE, k, kernels).encode(gradient, momentum)
 
 
-def one_bit_off(way):
-    def broken(*arguments):
-        way(*arguments)
-        arguments[0]["cut"].view(torch.int32)[69, 64] += 1
-
-    return broken
-
-
 def imprecise(way):
     def broken(gradient, *rest):
         return way({n: g.bfloat16().float() for n, g in gradient.items()}, *rest)
-
-    return broken
-
-
-def greedy(way):
-    def broken(*arguments):
-        found = way(*arguments)
-        found.top.indices[1, 63] -= 1
-        return found
 
     return broken
 

@@ -56,15 +56,6 @@ def test_a_gradient_that_is_not_finite_leaves_momentum_and_proposal(kernels, bad
     assert state.proposal is None
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_momentum_that_is_not_finite_is_refused(kernels, bad):
-    momentum = torch.zeros(LAYOUT.num_tiles, 64, 64)
-    momentum[1, 63, 63] = bad
-    with pytest.raises(NonFiniteError, match=r"in 1 tile\(s\), the first is tile 1"):
-        Encoder(LAYOUT, RULE, K, kernels).encode(tensors(LAYOUT, 3), momentum)
-    assert bits(momentum[1, 63, 63]) == bits(torch.tensor(bad))
-
-
 def test_the_smallest_and_odd_shapes_are_encoded_and_stepped(kernels):
     encoder, path = Encoder(LAYOUT, RULE, K, kernels), path_with(kernels)
     found = encoder.encode(tensors(LAYOUT, 4), None)

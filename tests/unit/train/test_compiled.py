@@ -5,21 +5,9 @@ import os
 import numpy as np
 import pytest
 import torch
-from support.trainers import (
-    CONFIG,
-    ORDER,
-    TOKENS,
-    Trainer,
-    coefficients,
-    honest_history,
-    weights,
-)
+from support.trainers import BATCH, CONFIG, judged, weights
 
-from troth_attestation.measure import Own
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.judgement import judge_work
-from troth_client.compression.dct import dct2
-from troth_client.compression.tiles import TileLayout
 from troth_client.model.device import CPU
 from troth_client.model.weights import build
 from troth_client.participant.learning import learner_of
@@ -28,9 +16,6 @@ from troth_client.telemetry.events import EventList
 from troth_client.train.compiled import CompiledPass
 from troth_client.train.learner import DEFAULT, OneDevice, microbatches
 from troth_coordinator.rules.view import Role
-
-IDS = ORDER.sequences(16, 8)
-BATCH = TOKENS.sequences(IDS)
 
 
 @pytest.fixture
@@ -46,13 +31,6 @@ def gradient(learner, model):
 def assert_equal(found, wanted):
     assert list(found) == list(wanted)
     assert all(torch.equal(found[name], wanted[name]) for name in wanted)
-
-
-def judged(tensors):
-    """The judge's verdict, by its own eager gradient, on work with these tensors."""
-    layout = TileLayout.from_shapes({n: tuple(t.shape) for n, t in tensors.items()})
-    evidence = honest_history(Trainer(), 6).round(6, dct2(layout.to_tiles(tensors)), IDS)
-    return judge_work(evidence, Own(coefficients(BATCH).numpy()), CONFIG)
 
 
 @pytest.mark.parametrize(

@@ -13,22 +13,10 @@ import pytest
 import torch
 from support.ranks import helping, notes_of, place
 from support.reader import free_port
-from support.trainers import (
-    CONFIG,
-    ORDER,
-    TOKENS,
-    Trainer,
-    coefficients,
-    honest_history,
-    weights,
-)
+from support.trainers import BATCH, CONFIG, judged, weights
 
-from troth_attestation.measure import Own
 from troth_attestation.verdict import VerdictKind
-from troth_client.audit.judgement import judge_work
 from troth_client.audit.recompute import num_threads
-from troth_client.compression.dct import dct2
-from troth_client.compression.tiles import TileLayout
 from troth_client.model.device import CPU
 from troth_client.model.weights import build, weight_views
 from troth_client.train.errors import RanksError, RanksLostError
@@ -40,8 +28,6 @@ from troth_client.train.step import as_tokens, clipped, summed
 from troth_client.train.team import Leader, help_leader, meet
 
 PROCESSES = "each process imports torch"
-IDS = ORDER.sequences(16, 8)
-BATCH = TOKENS.sequences(IDS)
 
 
 @pytest.fixture
@@ -92,12 +78,6 @@ def assert_same(found, wanted):
     assert list(found.tensors) == list(wanted.tensors)
     for name, tensor in wanted.tensors.items():
         assert torch.equal(found.tensors[name], tensor), name
-
-
-def judged(tensors):
-    layout = TileLayout.from_shapes({n: tuple(t.shape) for n, t in tensors.items()})
-    evidence = honest_history(Trainer(), 6).round(6, dct2(layout.to_tiles(tensors)), IDS)
-    return judge_work(evidence, Own(coefficients(BATCH).numpy()), CONFIG)
 
 
 def test_two_ranks_make_the_payload_of_one_and_have_its_weights_to_the_bit(model, port, tmp_path):
