@@ -6,33 +6,19 @@ python scripts/gen/results.py --check   exit 1 if the committed table differs
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
 
+from marked import write_or_compare
+
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/results.md"
 TABLE = ROOT / "coordinator/troth_coordinator/artifacts/compute_units.json"
-BEGIN, END = "<!-- compute units: begin -->", "<!-- compute units: end -->"
 
 
 def main() -> int:
     """Write the table or compare it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    options = parser.parse_args()
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    fresh = f"{before}{BEGIN}\n{table()}{END}{after}"
-    if not options.check:
-        PAGE.write_text(fresh)
-        return 0
-    if page == fresh:
-        return 0
-    print(f"{PAGE.name} is stale: run python scripts/gen/results.py")
-    return 1
+    return write_or_compare(ROOT / "docs/results.md", "compute units", table(), "results.py")
 
 
 def table() -> str:

@@ -9,12 +9,13 @@ Never: measures; `scripts/bench/sizes.py` has measured the memory that `sizes.js
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from marked import write_or_compare
 
 from troth_attestation.pieces import FP32_BYTES
 from troth_client.compression.limits import payload_length
@@ -28,9 +29,7 @@ from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import Role
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "README.md"
 MEASURED = ROOT / "scripts/gen/sizes.json"
-BEGIN, END = "<!-- sizes: begin -->", "<!-- sizes: end -->"
 PRESETS = ("25m", "124m", "350m", "1b")
 PEERS = 16
 LINE_BITS = 60 * 10**6
@@ -64,20 +63,7 @@ class Need:
 
 def main() -> int:
     """Write the table or compare it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    options = parser.parse_args()
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    fresh = f"{before}{BEGIN}\n{table()}{END}{after}"
-    if not options.check:
-        PAGE.write_text(fresh)
-        return 0
-    if page == fresh:
-        return 0
-    print(f"{PAGE.name} is stale: run python scripts/gen/sizes.py")
-    return 1
+    return write_or_compare(ROOT / "README.md", "sizes", table(), "sizes.py")
 
 
 def table() -> str:
