@@ -9,14 +9,13 @@ from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import distributed, nn
+from torch import distributed
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from troth_client.model.llama import Llama
-from troth_client.train.step import MICRO
-from troth_simulation.profile.workload import Material, backward
+from troth_simulation.profile.workload import AdamWSteps, Material
 
 
 class Averaged:
@@ -24,9 +23,7 @@ class Averaged:
 
     def __init__(self, material: Material, model: Llama, called: Llama) -> None:
         self.model = model
-        self._material = material
-        self._called = called
-        self._optimizer = material.adamw(model.parameters())
+        self._steps = AdamWSteps(material, model, called)
 
     @classmethod
     def ddp(cls, material: Material) -> Self:
@@ -45,15 +42,5 @@ class Averaged:
         return cls(material, model, model)
 
     def step(self, step: int, batch: NDArray[np.int64]) -> None:
-        """Average the gradient, clip it, step."""
-        backward(self._called, self.model, batch)
-        limit = self._material.config.train.clip_micro / MICRO
-        nn.utils.clip_grad_norm_(self.model.parameters(), limit)
-        self._material.set_rate(self._optimizer, step)
-        self._optimizer.step()
-        self._optimizer.zero_grad()
-
-    def is_common(self, num_steps: int) -> bool:
-        """After every step."""
-        del num_steps
-        return True
+        """Average the gradient and step; torch exchanges during the backward pass."""
+        self._steps.step(step, batch)

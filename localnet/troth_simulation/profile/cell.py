@@ -47,7 +47,7 @@ class Cell:
     method: str
     mbit: int | None
     num_units: int
-    unit_steps: int = 1
+    unit_steps: int
 
 
 def check_shaping() -> None:

@@ -48,11 +48,6 @@ class DeMo:
         pair = (constants.a, constants.b)
         apply.update(self._weights, payloads, self._layout, pair, self._path)
 
-    def is_common(self, num_steps: int) -> bool:
-        """After every step."""
-        del num_steps
-        return True
-
 
 def _gathered(raw: bytes) -> list[bytes]:
     """Return the payloads of all ranks; those of one model are equally long."""

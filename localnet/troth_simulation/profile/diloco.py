@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import distributed, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from troth_client.train.step import MICRO
-from troth_simulation.profile.workload import Material, backward
+from troth_simulation.profile.workload import AdamWSteps, Material
 
 OUTER_RATE, OUTER_MOMENTUM = 0.7, 0.9
 """Of the paper, for Nesterov's momentum."""
@@ -22,8 +21,8 @@ class DiLoCo:
 
     def __init__(self, material: Material) -> None:
         self.model = material.model()
-        self._material = material
-        self._inner = material.adamw(self.model.parameters())
+        self._inner = AdamWSteps(material, self.model, self.model)
+        self._inner_steps = material.workload.inner_steps
         self._anchor = nn.Parameter(self._weights())
         self._outer = torch.optim.SGD(
             [self._anchor], lr=OUTER_RATE, momentum=OUTER_MOMENTUM, nesterov=True
@@ -31,18 +30,9 @@ class DiLoCo:
 
     def step(self, step: int, batch: NDArray[np.int64]) -> None:
         """Step locally; after `inner_steps` of them exchange."""
-        backward(self.model, self.model, batch)
-        limit = self._material.config.train.clip_micro / MICRO
-        nn.utils.clip_grad_norm_(self.model.parameters(), limit)
-        self._material.set_rate(self._inner, step)
-        self._inner.step()
-        self._inner.zero_grad()
-        if self.is_common(step + 1):
+        self._inner.step(step, batch)
+        if (step + 1) % self._inner_steps == 0:
             self._exchange()
-
-    def is_common(self, num_steps: int) -> bool:
-        """After whole outer rounds."""
-        return num_steps % self._material.workload.inner_steps == 0
 
     @torch.no_grad()
     def _exchange(self) -> None:

@@ -22,7 +22,3 @@ class Method(Protocol):
     def step(self, step: int, batch: NDArray[np.int64]) -> None:
         """Train on this rank's sequences, int64 [sequences, T + 1], and exchange what is due."""
         ...
-
-    def is_common(self, num_steps: int) -> bool:
-        """Tell whether all ranks have the same model after so many steps."""
-        ...

@@ -38,7 +38,7 @@ MAKERS: Final[dict[str, Callable[[Material], Method]]] = {
     "diloco": DiLoCo,
     "demo": DeMo,
 }
-"""The maker of each method of `records.METHODS`."""
+"""The maker of each method, by its name in a plan."""
 LOOPBACK: Final = "lo"
 _STDOUT, _STDERR = 1, 2
 _NUM_POINTS: Final = 10
@@ -49,7 +49,8 @@ _NUM_POINTS: Final = 10
 class RankSetup:
     """The orders of one rank. `num_units` 0: train the whole schedule and report losses.
 
-    A unit is `unit_steps` steps, whose time is taken together.
+    A unit is `unit_steps` steps, whose time is taken together. After each unit, and not before, all
+    ranks have the same model.
     """
 
     workload: Workload
@@ -105,9 +106,8 @@ def run_rank(setup: RankSetup) -> None:
     )
     with Material(setup.workload, setup.rank) as material:
         method = MAKERS[setup.method](material)
-        report = (
-            _measured(setup, material, method) if setup.num_units else _learned(material, method)
-        )
+        work = _measured if setup.num_units else _learned
+        report = work(setup, material, method)
     line = json.dumps({"rank": setup.rank, **asdict(report)})
     setup.report.write_text(line + "\n", encoding="utf-8")
     distributed.destroy_process_group()
@@ -142,19 +142,18 @@ def _measured(setup: RankSetup, material: Material, method: Method) -> RankRepor
     return RankReport(seconds, found.sent, found.received)
 
 
-def _learned(material: Material, method: Method) -> RankReport:
+def _learned(setup: RankSetup, material: Material, method: Method) -> RankReport:
     """Train the whole schedule; the loss of all held-out text is the mean over the ranks."""
-    rounds = material.config.schedule.rounds
+    rounds, unit = material.config.schedule.rounds, setup.unit_steps
     every, outer = max(1, rounds // _NUM_POINTS), material.workload.inner_steps
     losses = [(0, _mean_loss(material, method.model))]
-    for step in range(rounds):
-        method.step(step, material.batch(step))
-        num_steps = step + 1
+    for num_steps in range(1, rounds + 1):
+        method.step(num_steps - 1, material.batch(num_steps - 1))
         is_due = any(num_steps % one == 0 for one in (every, outer, rounds))
-        if is_due and method.is_common(num_steps):
+        if is_due and num_steps % unit == 0:
             losses.append((num_steps, _mean_loss(material, method.model)))
-    is_whole = material.workload.num_ranks > 1 and not _is_sharded(method.model)
-    weights = _hash(method.model) if is_whole and method.is_common(rounds) else ""
+    is_comparable = rounds % unit == 0 and not _is_sharded(method.model)
+    weights = _hash(method.model) if is_comparable else ""
     return RankReport(losses=tuple(losses), weights=weights)
 
 

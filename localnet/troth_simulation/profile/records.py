@@ -12,8 +12,6 @@ from typing import Final
 
 from troth_coordinator.rules.config import RunConfig
 
-METHODS: Final = ("ddp", "fsdp", "diloco", "demo")
-"""The names of the methods, in the order of every table."""
 MEGABIT: Final = 10**6
 """Bits in one Mbit."""
 

@@ -41,18 +41,18 @@ def study(
     return Study(tuple(rows), tuple(curves))
 
 
-def unit_of(method: str, workload: Workload) -> int:
-    """Return the steps between two exchanges: only over whole ones is a mean of bytes fair."""
-    return workload.inner_steps if method == "diloco" else 1
-
-
 def _cells(workloads: Sequence[Workload], plan: Plan) -> Iterator[Cell]:
     for workload in workloads:
         for method in plan.methods:
-            yield Cell(workload, method, None, 0)
-            unit = unit_of(method, workload)
+            unit = _unit_of(method, workload)
+            yield Cell(workload, method, None, 0, unit)
             units = -(-plan.num_steps // unit)
             yield from (Cell(workload, method, mbit, units, unit) for mbit in plan.rates)
+
+
+def _unit_of(method: str, workload: Workload) -> int:
+    """Return the steps between two exchanges: only over whole ones is a mean of bytes fair."""
+    return workload.inner_steps if method == "diloco" else 1
 
 
 def _name(cell: Cell) -> str:

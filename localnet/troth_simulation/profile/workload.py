@@ -4,14 +4,10 @@ Owns: everything that the methods share, so that they differ in nothing else.
 Never: an exchange between ranks. Next: `averaged.py`, `diloco.py` and `decoupled.py`.
 """
 
-from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import nn
 
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
@@ -19,9 +15,10 @@ from troth_client.model.device import CPU
 from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.weights import build
+from troth_client.runtime.files import Closable
 from troth_client.train.evaluate import evaluate
 from troth_client.train.passes import summed_loss
-from troth_client.train.step import as_tokens
+from troth_client.train.step import MICRO, as_tokens
 from troth_coordinator.rules.assignment import SequenceOrder, next_cursor, rank_start
 from troth_coordinator.rules.schedule import lr_nano
 from troth_simulation.profile.records import Workload
@@ -33,7 +30,7 @@ WEIGHT_DECAY = 0.1
 """Of AdamW, in all three methods that use it."""
 
 
-class Material:
+class Material(Closable):
     """Everything that one rank trains on. A context manager; leaving it closes the data."""
 
     def __init__(self, workload: Workload, rank: int) -> None:
@@ -61,18 +58,11 @@ class Material:
         """Return the round of the schedule that a step stands for: the last one after its end."""
         return min(step, self.config.schedule.rounds - 1)
 
-    def adamw(self, parameters: Iterable[Tensor]) -> torch.optim.AdamW:
-        """Return AdamW over parameters, with the settings that all methods share."""
-        return torch.optim.AdamW(
-            parameters, lr=self.workload.adamw_lr, betas=BETAS, weight_decay=WEIGHT_DECAY
-        )
-
-    def set_rate(self, optimizer: torch.optim.Optimizer, step: int) -> None:
-        """Set the learning rate of a step: the peak times the share that the schedule gives."""
+    def adamw_lr(self, step: int) -> float:
+        """Return the learning rate of a step: the peak times the share that the schedule gives."""
         schedule = self.config.schedule
         share = lr_nano(schedule, self.schedule_step(step)) / schedule.lr_nano
-        for group in optimizer.param_groups:
-            group["lr"] = self.workload.adamw_lr * share
+        return self.workload.adamw_lr * share
 
     def held_out_loss(self, model: Llama) -> float:
         """Return the mean loss in nats a token over this rank's part of the held-out text."""
@@ -80,24 +70,31 @@ class Material:
         ids = range(self._rank * count, (self._rank + 1) * count)
         return evaluate(model, self._held_out.sequences(ids)) / 1e6
 
-    def __enter__(self) -> Self:
-        """Return the material itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Close the data."""
         self._train.close()
         self._held_out.close()
 
 
-def backward(called: Llama, model: Llama, batch: NDArray[np.int64]) -> None:
-    """Add the gradient of the mean loss to `.grad`; `called` is the model or its wrapper."""
-    tokens = as_tokens(model, batch, CPU)
-    predictions = tokens.shape[0] * (tokens.shape[1] - 1)
-    loss = summed_loss(called, tokens) / predictions
-    loss.backward()  # type: ignore[no-untyped-call]
+class AdamWSteps:
+    """AdamW on one rank, as three methods use it; `called` is the model or its wrapper."""
+
+    def __init__(self, material: Material, model: Llama, called: Llama) -> None:
+        self._material = material
+        self._model = model
+        self._called = called
+        self._optimizer = torch.optim.AdamW(
+            model.parameters(), lr=material.adamw_lr(0), betas=BETAS, weight_decay=WEIGHT_DECAY
+        )
+
+    def step(self, step: int, batch: NDArray[np.int64]) -> None:
+        """Take the gradient of the mean loss, as the wrapper exchanges it; clip it, step."""
+        tokens = as_tokens(self._model, batch, CPU)
+        loss = summed_loss(self._called, tokens) / tokens[:, 1:].numel()
+        loss.backward()  # type: ignore[no-untyped-call]
+        limit = self._material.config.train.clip_micro / MICRO
+        nn.utils.clip_grad_norm_(self._model.parameters(), limit)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._material.adamw_lr(step)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
