@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import torch
 
+from troth_cli.bench.sizes import SIZES
 from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload, decode, encode
 from troth_client.compression.known_answer import ApplyPath, choose_path
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--peers", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
-    shapes = llama()
+    shapes = SIZES["30M"].shapes
     layout = TileLayout.from_shapes(shapes)
     print(f"{layout.num_parameters / 1e6:.1f} M parameters, {len(shapes)} tensors", end="")
     print(f", {layout.num_tiles} tiles, {arguments.peers} peers, medians of {arguments.repeats}")
@@ -46,18 +47,6 @@ def main() -> None:
         torch.set_num_threads(threads)
         for k in arguments.k:
             measure(layout, k, arguments, (choose_path("cpu"), compiled))
-
-
-def llama() -> dict[str, tuple[int, ...]]:
-    """Shapes of a Llama of 29.9 M parameters in 74 tensors."""
-    width, inner, layers, words = 512, 1408, 8, 8192
-    shapes: dict[str, tuple[int, ...]] = {"embed": (words, width), "norm": (width,)}
-    for n in range(layers):
-        shapes |= {f"{n}.{name}": (width, width) for name in ("q", "k", "v", "o")}
-        shapes |= {f"{n}.gate": (inner, width), f"{n}.up": (inner, width)}
-        shapes |= {f"{n}.down": (width, inner)}
-        shapes |= {f"{n}.norm1": (width,), f"{n}.norm2": (width,)}
-    return shapes
 
 
 def measure(

@@ -45,7 +45,7 @@ from troth_client.state.residual_archive import Keeping, ResidualArchive
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_client.state.work import HonestWork
 from troth_client.storage import Store
-from troth_client.storage.entries import Identity, Submission, WeightState
+from troth_client.storage.entries import Identity, Submission
 from troth_client.telemetry.losses import round_loss
 from troth_coordinator.rules.config import (
     DataSection,
@@ -122,9 +122,7 @@ class Participant:
 
     def save(self) -> None:
         """Save the weights as `steps/settle.py` does."""
-        replica = self.replica
-        state = WeightState(replica.round, replica.cursor, replica.root(), replica.arrays())
-        self.store.save_weights(state)
+        self.store.save_weights(self.replica.stored())
 
     def round(self, other: VerifiedPayload, role: str, batch: Batch) -> None:
         """Take part in one round, in which our payload and another one are included."""
