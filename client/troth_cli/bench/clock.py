@@ -1,9 +1,10 @@
 """Time several ways of doing the same, in turns: what disturbs one disturbs all.
 
-Owns: repetitions and medians. Never: a ratio or a table.
+Owns: repetitions and medians, and what the rest of the machine did. Never: a ratio or a table.
 Next: `parts.py`.
 """
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -31,6 +32,11 @@ def in_turns(
             if turn:
                 times[name].append(clock() - start)
     return {name: statistics.median(each) for name, each in times.items()}
+
+
+def load() -> float:
+    """Return how many processes wanted a core, on average over the last minute."""
+    return round(os.getloadavg()[0], 1)
 
 
 def _finish(device: torch.device) -> None:

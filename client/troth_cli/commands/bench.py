@@ -74,6 +74,7 @@ def bench(options: BenchOptions, output: Output) -> None:
     with output.loading():
         import torch
 
+        from troth_cli.bench.clock import load
         from troth_cli.bench.table import grid, picture, values
         from troth_client.runtime.files import atomic_write
 
@@ -93,7 +94,7 @@ def bench(options: BenchOptions, output: Output) -> None:
         "k": options.k,
         "peers": options.peers,
         "repeats": options.repeats,
-        "load": _load(),
+        "load": load(),
     }
     notes = [(f"{one.size} {one.device}", one.kernels) for one in found]
     output.result(
@@ -149,9 +150,3 @@ def _room_bytes(device: "torch.device") -> int:
     from troth_client.participant.measuring import room_bytes
 
     return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else room_bytes()
-
-
-def _load() -> float:
-    import os
-
-    return round(os.getloadavg()[0], 1)

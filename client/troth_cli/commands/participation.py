@@ -252,12 +252,12 @@ def witness(options: WitnessOptions, output: Output) -> None:
 
     Otherwise as join. At the end it prints its checks, findings and earnings.
     """
-    _take_part(options, "witness", output)
+    from troth_cli.workflows.join_request import Training
+
+    _take_part(options, "witness", output, Training())
 
 
-def _take_part(
-    options: WitnessOptions, role: str, output: Output, training: "Training | None" = None
-) -> None:
+def _take_part(options: WitnessOptions, role: str, output: Output, training: "Training") -> None:
     """Join with a role, follow the run, print how it ended and the witness's duties."""
     from troth_cli.view.checks import checks_grid
     from troth_cli.workflows.checks import rows_json
@@ -274,7 +274,7 @@ def _take_part(
 
 
 def _request(
-    options: WitnessOptions, role: str, output: Output, training: "Training | None"
+    options: WitnessOptions, role: str, output: Output, training: "Training"
 ) -> "JoinRequest":
     """Return what the options ask for."""
     from troth_cli.keyfiles import read_key

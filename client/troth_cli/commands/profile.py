@@ -130,6 +130,7 @@ def profile(options: ProfileOptions, output: Output) -> None:
     """
     _check(options)
     with output.loading():
+        from troth_cli.bench.clock import load
         from troth_cli.workflows.sample_data import data_folder
         from troth_localnet.fleet import preload
         from troth_simulation.profile.cell import check_shaping
@@ -149,7 +150,7 @@ def profile(options: ProfileOptions, output: Output) -> None:
         machine = _machine()
         with output.progress("cells", in_bytes=False) as report:
             found = study(workloads, plan, report, output.note)
-    machine["load_after"] = _load()
+    machine["load_after"] = load()
     _show(options, output, found, workloads, machine)
 
 
@@ -318,6 +319,7 @@ def _machine() -> dict[str, Json]:
 
     import torch
 
+    from troth_cli.bench.clock import load
     from troth_simulation.profile.cell import CONGESTION_CONTROL, QUEUE_MILLISECONDS
 
     return {
@@ -327,11 +329,5 @@ def _machine() -> dict[str, Json]:
         "torch": torch.__version__,
         "kernel": platform.release(),
         "cables": f"{CONGESTION_CONTROL}, a queue of {QUEUE_MILLISECONDS} ms at each end",
-        "load_before": _load(),
+        "load_before": load(),
     }
-
-
-def _load() -> float:
-    import os
-
-    return round(os.getloadavg()[0], 1)

@@ -40,8 +40,7 @@ class Training:
 class JoinRequest:
     """The options of the command line, read but not yet checked against the run.
 
-    `program` is the program's address, None for the packaged one's. `training` is None for one
-    that only judges.
+    `program` is the program's address, None for the packaged one's.
     """
 
     rpc_urls: tuple[str, ...]
@@ -73,5 +72,5 @@ class JoinRequest:
     recording: Recording = field(default_factory=Recording)
     priority: PriorityPolicy = field(default_factory=PriorityPolicy)
     program: Pubkey | None = None
-    training: Training | None = None
+    training: Training = field(default_factory=Training)
     past_bytes: int = 256 * 2**20

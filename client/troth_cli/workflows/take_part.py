@@ -23,7 +23,7 @@ from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
 from troth_cli.workflows.join import Joined, stop_if_refused
-from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
+from troth_cli.workflows.join_request import ROLES, JoinRequest
 from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.live_view import shown_events
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
@@ -53,10 +53,8 @@ def take_part(
 
     Raises as `join` does, and RanksError.
     """
-    with contextlib.ExitStack() as stack:
-        ranks = None
-        if request.training is not None and request.training.place is not None:
-            ranks = stack.enter_context(contextlib.closing(meet(request.training.place)))
+    place = request.training.place
+    with contextlib.nullcontext() if place is None else contextlib.closing(meet(place)) as ranks:
         return _checked(request, session, listen, output, looked, ranks)
 
 
@@ -173,7 +171,6 @@ def _settings(
     request: JoinRequest, session: Keypair, listen: tuple[str, int]
 ) -> ParticipantSettings:
     host, port = listen
-    training = request.training or Training()
     return ParticipantSettings(
         rpc_urls=request.rpc_urls,
         run=str(request.run),
@@ -199,7 +196,7 @@ def _settings(
         program="" if request.program is None else str(request.program),
         validate_every=request.validate_every,
         start=request.start,
-        compiles=training.compiles,
-        microbatch_sequences=training.microbatch_sequences,
+        compiles=request.training.compiles,
+        microbatch_sequences=request.training.microbatch_sequences,
         past_bytes=request.past_bytes,
     )

@@ -61,7 +61,7 @@ class Reader(Protocol):
     def expect_change(self) -> None:
         """Learn that an act of ours has landed, which the next view has to show."""
 
-    def early(self) -> "Collection[asyncio.Future[None]]":
+    def early(self) -> Collection[asyncio.Future[None]]:
         """Return what is done when the next look is due before its time; empty where never."""
         ...
 
@@ -84,7 +84,7 @@ class WholeReader:
     def expect_change(self) -> None:
         """Do nothing: every look reads everything."""
 
-    def early(self) -> "Collection[asyncio.Future[None]]":
+    def early(self) -> Collection[asyncio.Future[None]]:
         """Return nothing: nobody pushes."""
         return ()
 
@@ -155,7 +155,7 @@ class LeanReader:
         """Read at the next look."""
         self._num_acts += 1
 
-    def early(self) -> "Collection[asyncio.Future[None]]":
+    def early(self) -> Collection[asyncio.Future[None]]:
         """Return what is done once a push calls for a look."""
         if self._early is None or self._early.done():
             self._early = asyncio.get_running_loop().create_future()
