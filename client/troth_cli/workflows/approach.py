@@ -43,7 +43,7 @@ from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.view import NetworkView
 
 _UNMEASURED: Final = Tempo(STATED, Fraction(1))
-_NOTHING: Final[WeightsProbe | ClientError] = WeightsProbe(0, 0, 0.0, 0)
+_NOTHING: Final[WeightsProbe | ClientError] = WeightsProbe(0, 0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,6 @@ class WeightsProbe:
     round: int
     num_bytes: int
     bytes_per_second: float
-    num_holders: int
 
 
 async def measure_slots(
@@ -107,7 +106,7 @@ async def probe_weights(
     """
     wanted = newest_state(view.run)
     if wanted.round == 0 and not config.has_given_start:
-        return WeightsProbe(0, 0, 0.0, 0)
+        return WeightsProbe(0, 0, 0.0)
     run = Pubkey(view.run.address)
     members = Members(client, run, WEIGHTS_SECONDS, others, allow_private=allow_private)
     members.ask_also(config.network.holders)
@@ -122,7 +121,7 @@ async def probe_weights(
         except TransportError:
             rate = 0.0  # the list is there: the fetch itself tries for longer
     total = sum(tensor.num_bytes for tensor in pieces.tensors)
-    return WeightsProbe(wanted.round, total, rate, len(holders))
+    return WeightsProbe(wanted.round, total, rate)
 
 
 async def measure_holder(

@@ -1,13 +1,14 @@
 """The forward and backward pass as kernels that `torch.compile` makes: `--compile`.
 
-Owns: compiling before the first round, the comparison with the eager pass, the way back to it.
+Owns: compiling before the first round, one comparison of each shape with the eager pass, the way
+back to it.
 Never: compiles what others must get to the bit (apply), nor what a judge recomputes: a judge's own
 noise is calibrated on the eager pass.
 Next: `learner.py`, which decides who uses it.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import torch
@@ -33,6 +34,7 @@ class CompiledPass:
     ) -> None:
         # One shape or two occur: kernels for any shape would be slower.
         self._loss: Loss | None = torch.compile(summed_loss, dynamic=False, backend=backend)
+        self._compared: set[torch.Size] = set()
         self._report = report
 
     @property
@@ -41,20 +43,31 @@ class CompiledPass:
         return self._loss is not None
 
     def __call__(self, model: Llama, tokens: Tensor, num_predictions: int, device: Device) -> Sums:
-        """Compute one microbatch."""
-        loss = self._loss
+        """Compute one microbatch; give up where a shape's first result is not the eager one's."""
+        loss, compiled = self._loss, None
         if loss is not None:
             with self._giving_up():
-                return differentiated(loss, model, (tokens, num_predictions), device)
-        return eager_pass(model, tokens, num_predictions, device)
+                compiled = differentiated(loss, model, (tokens, num_predictions), device)
+        if compiled is not None and tokens.shape in self._compared:
+            return compiled
+        eager = eager_pass(model, tokens, num_predictions, device)
+        if compiled is not None:
+            self._compare(compiled, eager, tokens.shape)
+        return eager
 
     def prepare(self, model: Llama, tokens: Tensor, device: Device) -> None:
-        """Compile for the shape of `tokens`; give up where the result is not the eager one's."""
-        compiled = self(model, tokens, tokens.shape[0], device)
-        if not self.works:
-            return
-        distance = _distance(compiled, eager_pass(model, tokens, tokens.shape[0], device))
-        if not distance <= MOST_DISTANCE:
+        """Compile for the shape of `tokens`, and compare."""
+        self(model, tokens, tokens.shape[0], device)
+
+    def _compare(self, compiled: Sums, eager: Sums, shape: torch.Size) -> None:
+        size = _norm(eager.gradients)
+        if size == 0:
+            return  # weights that are still zero show nothing
+        pairs = zip(compiled.gradients, eager.gradients, strict=True)
+        distance = _norm([a - b for a, b in pairs]) / size
+        if distance <= MOST_DISTANCE:
+            self._compared.add(shape)
+        else:
             self._give_up(f"the gradient is {distance:.3g} of its norm away from the eager one")
 
     @contextlib.contextmanager
@@ -72,9 +85,6 @@ class CompiledPass:
         self._report(reason)
 
 
-def _distance(found: Sums, wanted: Sums) -> float:
-    pairs = zip(found.gradients, wanted.gradients, strict=True)
-    differences = torch.stack([torch.linalg.vector_norm(a - b) for a, b in pairs])
-    norms = torch.stack([torch.linalg.vector_norm(b) for b in wanted.gradients])
-    size = float(torch.linalg.vector_norm(norms))
-    return float(torch.linalg.vector_norm(differences)) / size if size else 0.0
+def _norm(tensors: Sequence[Tensor]) -> float:
+    norms = torch.stack([torch.linalg.vector_norm(tensor) for tensor in tensors])
+    return float(torch.linalg.vector_norm(norms))

@@ -125,7 +125,7 @@ THIRTY_SECONDS = 30.0
 )
 async def test_the_way_must_be_shorter_than_the_time_in_which_joining_is_possible(rounds, level):
     at = LAST - 9  # ten rounds are left, this one among them
-    weights = WeightsProbe(at, int(rounds * THIRTY_SECONDS * 1e6), 1e6, 2)
+    weights = WeightsProbe(at, int(rounds * THIRTY_SECONDS * 1e6), 1e6)
     found = await check_time(newcomer(weights, round=at))
     assert found.values["rounds_to_join"] == 10
     assert found.level is level

@@ -9,6 +9,7 @@ from support.trainers import BATCH, CONFIG, judged, weights
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.model.device import CPU
+from troth_client.model.llama import Llama
 from troth_client.model.weights import build
 from troth_client.participant.learning import learner_of
 from troth_client.participant.settings import ParticipantSettings
@@ -77,6 +78,17 @@ def test_a_compiler_that_computes_something_else_is_found_before_the_first_round
     assert_equal(gradient(learner, model), gradient(DEFAULT, model))
     assert len(reasons) == 1
     assert "away from the eager one" in reasons[0]
+
+
+def test_weights_that_come_later_are_waited_for_with_the_comparison(model):
+    """A rank that helps, and a joiner that fetches the start, get ready with zeros."""
+    reasons = []
+    learner = OneDevice(None, CompiledPass(reasons.append, wrong))
+    learner.prepare(Llama(CONFIG.model), CONFIG, CPU)
+    assert reasons == []
+    found = learner.gradient(model, BATCH, CONFIG.train, CPU).tensors
+    assert_equal(found, gradient(DEFAULT, model))
+    assert len(reasons) == 1
 
 
 @pytest.mark.long(reason="starts the compiler")
