@@ -158,11 +158,15 @@ def test_the_momentum_before_a_round_is_the_same_from_memory_and_from_disk(store
         assert state.momentum.previous == round_ - 1
 
 
-def test_a_momentum_whose_file_is_lost_is_declared_zero(store):
+@pytest.mark.parametrize("damage", ["gone", "another u"])
+def test_a_momentum_whose_file_is_lost_is_declared_zero(store, damage):
     state = residual_state(store, 0)
     for round_ in range(3):
         settle(state, store, round_, is_free=True)
-    store.drop_residuals([])
+    if damage == "gone":
+        store.drop_residuals([])
+    else:
+        settle(residual_state(store, 0), store, 1, is_free=True)
     state.rewind(2)
     assert state.carried() is None
     assert state.momentum.previous == NONE
