@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.ports import Wrapped
 from support.ranks import helping, place
 from support.reader import free_port
 from support.runs import AUDITED, assert_finished, events_of, included, start_members
@@ -24,23 +25,16 @@ async def test_its_payloads_are_included_and_cleared_also_after_a_rank_was_kille
     def with_ranks(honest):
         leader = Leader(DEFAULT, meet(place(0, port)), lost.append)
         leader.prepare(honest.model, honest.config, honest.device)
-        return Dying(replace(honest, learner=leader))
+        work = replace(honest, learner=leader)
 
-    class Dying:
-        """The honest work, whose second rank dies before one of its gradients."""
-
-        def __init__(self, inner):
-            self._inner = inner
-
-        def gradient(self, batch):
+        def gradient(batch):
             assert len(batch) == 2
             if len(events_of(run, "dan", "trained")) == DEATH_ROUND:
                 helper.kill()
                 helper.wait()
-            return self._inner.gradient(batch)
+            return work.gradient(batch)
 
-        def __getattr__(self, name):
-            return getattr(self._inner, name)
+        return Wrapped(work, gradient=gradient)
 
     run = await run_factory.create(ROUNDS, **AUDITED)
     run.wrap = lambda one, ports: replace(ports, trains=with_ranks) if one.name == "dan" else ports

@@ -141,12 +141,12 @@ def profile(options: ProfileOptions, output: Output) -> None:
     check_system()
     if not options.no_shaping:
         check_shaping()
-    preload(("troth_simulation.profile.rank",))
     mbits = () if options.no_shaping else tuple(dict.fromkeys(options.mbit))
     plan = Plan(_chosen(options.method, _METHODS, "--method"), mbits, options.steps)
     first = next(iter(configs.values()))
     with data_folder(options.data, first) as folder, _ended_in_order():
         workloads = _workloads(options, configs, folder)
+        preload(("troth_simulation.profile.rank",))
         machine = _machine()
         with output.progress("cells", in_bytes=False) as report:
             found = study(workloads, plan, report, output.note)
@@ -224,8 +224,17 @@ def _configs(options: ProfileOptions) -> "dict[str, RunConfig]":
 def _workloads(
     options: ProfileOptions, configs: "dict[str, RunConfig]", folder: Path
 ) -> "list[Workload]":
+    from troth_client.data.manifest import load_manifest
     from troth_simulation.profile.records import Workload
 
+    held_out = load_manifest(folder).num_validation_sequences
+    if held_out < options.ranks:
+        raise InputError(
+            f"a held-out sequence for each of {options.ranks} ranks",
+            str(held_out),
+            "Prepare more data, or take fewer --ranks.",
+            "--data",
+        )
     return [
         Workload(
             name=name,

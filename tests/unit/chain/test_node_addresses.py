@@ -1,16 +1,21 @@
-"""Addresses of other things than JSON-RPC: other schemes, and web servers, which keep their status.
+"""Addresses of other things than JSON-RPC: other schemes, web servers, and tricks of HTTP.
 
 Real websockets are asked in tests/integration: test_cli_localnet.py and test_chain_validator.py.
 """
 
 import asyncio
+import gzip
 import socket
 import struct
 
 import pytest
-from support.hostile_rpc import HostileServer, http
+from support.hostile_rpc import HostileServer, http, reply
 
-from troth_coordinator.chain.errors import RpcAddressError, RpcUnreachableError
+from troth_coordinator.chain.errors import (
+    MalformedReplyError,
+    RpcAddressError,
+    RpcUnreachableError,
+)
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.rpc_health import UNREADABLE
 
@@ -22,6 +27,27 @@ async def test_a_web_server_is_not_taken_for_a_websocket(status):
         with pytest.raises(RpcUnreachableError, match=f"HTTP status {status[:3]}") as caught:
             await rpc.get_slot()
     assert "websocket" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", ["302 Found", "307 Temporary Redirect"])
+async def test_nobody_is_sent_on_to_another_address(status):
+    """A node could lead a participant to a service that only its own machine reaches."""
+    async with HostileServer(lambda request: http(reply(7, request))) as inside:
+        place = f"\r\nLocation: {inside.url}/\r\n".encode()
+        answer = http(b"", status).replace(b"\r\n", place, 1)
+        async with HostileServer(lambda _: answer) as server, HttpRpc(server.url) as rpc:
+            with pytest.raises(RpcUnreachableError, match=f"HTTP status {status[:3]}"):
+                await rpc.get_slot()
+    assert inside.requests == []
+
+
+async def test_a_compressed_answer_is_not_unfolded():
+    """A few bytes could become more than the memory holds."""
+    body = gzip.compress(reply(7, {}))
+    answer = http(body).replace(b"\r\n", b"\r\nContent-Encoding: gzip\r\n", 1)
+    async with HostileServer(lambda _: answer) as server, HttpRpc(server.url) as rpc:
+        with pytest.raises(MalformedReplyError, match="getSlot"):
+            await rpc.get_slot()
 
 
 async def resets_requests(reader, writer):

@@ -33,6 +33,26 @@ def test_an_option_that_makes_no_measurement_is_refused(cli, arguments, subject,
     assert error["next_step"]
 
 
+def test_data_without_held_out_text_for_every_rank_is_refused(cli, tmp_path):
+    (tmp_path / "text").mkdir()
+    for number in range(9):
+        (tmp_path / "text" / f"{number}.txt").write_text("Few words are soon told. " * 40)
+    words = ("data", "prepare", "--text", tmp_path / "text", "--sequence-tokens", 64)
+    prepared = cli.json(*words, "--out", tmp_path / "data")
+    error = cli.refused(
+        "profile",
+        "--no-shaping",
+        "--ranks",
+        64,
+        "--data",
+        tmp_path / "data",
+        "--set",
+        "data.sequence_tokens=64",
+    )
+    assert error["subject"] == "--data"
+    assert error["found"] == str(prepared["num_validation_sequences"])
+
+
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(cli, tmp_path):
     (tmp_path / "file").touch()
     error = cli.refused("profile", "--no-shaping", "--out", tmp_path / "file" / "folder")
