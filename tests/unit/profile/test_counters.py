@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from troth_simulation.profile.counters import of_interface, of_own_sockets
+from troth_simulation.profile.counters import Traffic, of_interface, of_own_sockets
 from troth_simulation.profile.errors import CountingError
 
 NUM_BYTES = 300_000
@@ -30,6 +30,21 @@ def test_own_sockets_count_what_was_sent_and_received_and_no_header():
     assert found.sent >= NUM_BYTES
     assert frames.sent > NUM_BYTES
     assert frames.received > NUM_BYTES
+
+
+TABLE = """\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop
+    lo:    7       1    0    0    0     0          0         0        7       1    0    0
+tf9i0: 1500       3    0    0    0     0          0         0    64000      40    0    0
+"""
+
+
+def test_an_interface_has_a_column_for_each_direction(monkeypatch, tmp_path):
+    """Loopback receives what it sends, so it cannot show which column is which."""
+    (tmp_path / "dev").write_text(TABLE)
+    monkeypatch.setattr("troth_simulation.profile.counters._TABLE", tmp_path / "dev")
+    assert of_interface("tf9i0") == Traffic(sent=64_000, received=1_500)
 
 
 def test_an_interface_that_is_not_there_is_refused():
