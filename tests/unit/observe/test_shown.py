@@ -15,6 +15,7 @@ from troth_cli.view.output import Output
 from troth_cli.view.run_display import draw
 from troth_cli.view.run_lines import first_lines, new_lines, round_line
 from troth_cli.view.screen import Screen
+from troth_cli.workflows import watch
 from troth_client.telemetry.losses import RoundLoss
 from troth_coordinator.rules.audit_view import AuditFlag
 
@@ -175,3 +176,23 @@ def test_an_object_after_the_first_has_only_the_rounds_that_changed():
     out = io.StringIO()
     Output(is_json=True, out=out).result(changed.to_json())
     assert json.loads(out.getvalue())["rounds"][0]["mean_loss_micro"] == 9 * NAT
+
+
+def test_lines_of_rounds_come_in_order_and_wait_for_headers_only_so_long():
+    out = io.StringIO()
+    lines = watch._Lines(Screen(Console(file=out, width=200), is_wanted=True))
+
+    def shown(known, num_rounds, **options):
+        rounds = (round_seen(number) for number in range(num_rounds))
+        rounds = [one if one.chain.round in known else replace(one, loss=None) for one in rounds]
+        out.seek(0)
+        out.truncate()
+        lines.show(observation(num_rounds, rounds=tuple(rounds)), **options)
+        return [int(line.split()[1].rstrip(":")) for line in out.getvalue().splitlines()]
+
+    lines.show(observation(0, rounds=()))
+    assert shown({1}, 2) == [], "round 0 comes first"
+    assert shown({0, 1, 3}, 4) == [0, 1], "round 2 may still be read"
+    waited = {0, 1, *range(3, 3 + watch.LATE_ROUNDS)}
+    assert shown(waited, max(waited) + 1) == sorted({2, *waited} - {0, 1})
+    assert shown(waited, max(waited) + 3, is_last=True) == [max(waited) + 1, max(waited) + 2]
