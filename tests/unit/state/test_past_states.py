@@ -106,6 +106,15 @@ def test_one_unsaved_state_leaves_the_way_back_over_saved_ones(store):
     assert torch.equal(restored["w"], weights(3)["w"])
 
 
+def test_a_file_of_another_state_saves_no_memory(store):
+    for round_ in range(3):
+        save(store, round_, bytes(32) if round_ == 2 else None)
+    past = filled(PastStates(KEEP, store, 0), range(3))
+    assert past.memory_bytes == BYTES
+    _, restored = past.back_to(2)
+    assert torch.equal(restored["w"], weights(2)["w"])
+
+
 @pytest.mark.parametrize("damage", ["gone", "other root", "torn"])
 def test_a_file_that_is_not_that_state_is_refused_and_nothing_is_forgotten(store, damage):
     for round_ in range(ROUNDS):
