@@ -70,7 +70,7 @@ def _decode(parts: Sequence[Sparse], like: Tensor) -> Tensor:
     values = torch.cat([part.values for part in parts], dim=-1)
     dense.scatter_reduce_(-1, indices, values, reduce="mean", include_self=False)
     tiles = dense.view(*dense.shape[:2], height, width)
-    left, right = _basis(height), _basis(width)
+    left, right = _basis(height, like.device), _basis(width, like.device)
     if like.ndim == 1:
         return torch.einsum("yxhw,wj->yxhj", tiles, right).reshape(like.shape)
     back = torch.einsum("yxhw,hi,wj->yixj", tiles, left, right)
@@ -81,7 +81,7 @@ def _forward(values: Tensor) -> Tensor:
     """Return the DCT-II of each tile, [y, x, h, w]."""
     height, width = _tile(values)
     tiles = values.view(-1, height, values.shape[-1] // width, width)
-    left, right = _basis(height), _basis(width)
+    left, right = _basis(height, values.device), _basis(width, values.device)
     if values.ndim == 1:
         return torch.einsum("yixj,wj->yxiw", tiles, right)
     return torch.einsum("yixj,hi,wj->yxhw", tiles, left, right)
@@ -98,9 +98,9 @@ def _side(size: int) -> int:
 
 
 @cache
-def _basis(side: int) -> Tensor:
+def _basis(side: int, device: torch.device) -> Tensor:
     """Return the orthonormal DCT-II of one length, fp32 [frequency, position]."""
     frequency, position = torch.arange(side)[:, None], torch.arange(side)[None, :]
     basis = torch.cos(math.pi * (2 * position + 1) * frequency / (2 * side)) * math.sqrt(2 / side)
     basis[0] = math.sqrt(1 / side)
-    return basis
+    return basis.to(device)
