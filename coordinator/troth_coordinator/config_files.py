@@ -54,7 +54,9 @@ def override(key: str, value: object) -> Plain:
 
 def _parsed(path: Path) -> Plain:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=_exact)
+        values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=_exact)
+        repr(values)  # a message can show each of them: no number or nesting is without end
+        return values
     except FileNotFoundError as error:
         raise InvalidValueError(
             str(path),

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
@@ -38,12 +38,15 @@ _PREFIX_BYTES: Final = 8
 _NAMED: Final = 3
 
 
+_Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+
+
 class _Entry(FrozenModel):
     """One tensor as the header describes it."""
 
     dtype: str
-    shape: tuple[int, ...] = Field(max_length=MAX_RANK)
-    data_offsets: tuple[int, int]
+    shape: tuple[_Int64, ...] = Field(max_length=MAX_RANK)
+    data_offsets: tuple[_Int64, _Int64]
 
 
 _FACTS: Final = TypeAdapter(dict[str, str])
@@ -68,9 +71,10 @@ class WeightsFile:
 
         Raises CheckpointFileError, naming what is wrong.
         """
-        if not path.is_file():
-            raise _wrong(path, "a file", "none by that name" if not path.exists() else "no file")
         try:
+            if not path.is_file():
+                found = "none by that name" if not path.exists() else "no file"
+                raise _wrong(path, "a file", found)
             return cls._read(path, accepted)
         except OSError as error:
             raise _wrong(path, "a file that can be read", error.strerror) from error

@@ -6,7 +6,6 @@ Next: `export.py` for the other direction; `../checkpoint/start.py` for the weig
 """
 
 import json
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -21,23 +20,22 @@ from troth_coordinator.rules.config import NANO, ModelSection
 
 MAX_CONFIG_BYTES: Final = 2**20
 _CLASS: Final = "LlamaForCausalLM"
-_TINY, _HUGE = Decimal("1e-12"), Decimal("1e12")
 _PLAIN_ROPE: Final = (None, "default")
 
 
 class _Rope(BaseModel):
     """Both spellings of the kind of rotary embeddings."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
     rope_type: str | None = None
     type: str | None = None
-    rope_theta: Decimal | None = None
+    rope_theta: float | None = None
 
 
 class _Llama(BaseModel):
     """The keys that decide what a Llama computes, with the defaults of `transformers`."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
     model_type: str
     architectures: tuple[str, ...] | None = None
     vocab_size: int
@@ -48,11 +46,11 @@ class _Llama(BaseModel):
     num_key_value_heads: int | None = None
     head_dim: int | None = None
     max_position_embeddings: int = 2_048
-    rms_norm_eps: Decimal = Decimal("1e-6")
-    rope_theta: Decimal = Decimal(10_000)
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10_000
     rope_scaling: _Rope | None = None
     rope_parameters: _Rope | None = None
-    initializer_range: Decimal = Field(default=Decimal("0.02"), ge=0, le=1)
+    initializer_range: float = Field(default=0.02, ge=0, le=1)
     tie_word_embeddings: bool = False
     hidden_act: str = "silu"
     attention_bias: bool = False
@@ -98,7 +96,7 @@ def read_model(folder: Path) -> ModelSection:
     except TrothError as error:
         raise ModelConfigError(
             f"a model in {path} that runs can train",
-            str(error),
+            str(error)[:200],
             "Choose a model of such a shape.",
         ) from error
 
@@ -109,7 +107,7 @@ def _parsed(path: Path) -> _Llama:
             text = stream.read(MAX_CONFIG_BYTES + 1)
         if len(text) > MAX_CONFIG_BYTES:
             raise ValueError(f"more than {MAX_CONFIG_BYTES} bytes")
-        return _Llama.model_validate(json.loads(text, parse_float=Decimal))
+        return _Llama.model_validate(json.loads(text))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "its content"
@@ -143,10 +141,9 @@ def _limits(found: _Llama) -> list[tuple[str, object, object]]:
     ]
 
 
-def _whole(path: Path, key: str, value: Decimal, units: int) -> int:
+def _whole(path: Path, key: str, value: float, units: int) -> int:
     """Return the value in units, which must be a whole number of them."""
-    # Within the range first: the fraction of a large exponent has a million digits.
-    scaled = Fraction(value) * units if _TINY < abs(value) < _HUGE else Fraction(1, 2)
+    scaled = Fraction(str(value)) * units  # of the digits that a person wrote
     if scaled.denominator != 1:
         raise ModelConfigError(
             f"{key} in {path} as a multiple of 1/{units}",

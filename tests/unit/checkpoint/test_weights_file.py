@@ -95,7 +95,9 @@ def test_facts_that_are_no_texts_are_refused(file):
     assert "texts in __metadata__" in refused(file, raw({"__metadata__": {"round": 3}, "x": ONE}))
 
 
-@pytest.mark.parametrize("value", [3, {}, ONE | {"shape": [2.0]}, ONE | {"more": 1}])
+@pytest.mark.parametrize(
+    "value", [3, {}, ONE | {"shape": [2.0]}, ONE | {"more": 1}, ONE | {"shape": [10**4000] * 2}]
+)
 def test_a_tensor_that_is_not_described_is_refused(file, value):
     assert "dtype, shape and data_offsets of x" in refused(file, raw({"x": value}))
 

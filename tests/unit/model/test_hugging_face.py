@@ -89,6 +89,24 @@ def test_a_number_that_cannot_be_is_refused(tmp_path, key, value):
     refused(tmp_path)
 
 
+@pytest.mark.parametrize("key", ["vocab_size", "head_dim", "rope_theta", "rms_norm_eps"])
+@pytest.mark.parametrize(
+    "number", ["1e999999", "1e99999999999999999999", '"1e9999999"', "9" * 4_000, "9" * 5_000]
+)
+def test_a_number_without_end_is_refused_in_a_short_message(tmp_path, key, number):
+    write_config(tmp_path, **{"rope_parameters": None, key: "here"})
+    file = tmp_path / CONFIG_FILE
+    file.write_text(file.read_text().replace('"here"', number))
+    assert len(refused(tmp_path)) < 500 + len(str(file))
+
+
+def test_many_digits_are_read_as_the_number_that_they_are_nearest_to(tmp_path):
+    write_config(tmp_path, rms_norm_eps="here")
+    file = tmp_path / CONFIG_FILE
+    file.write_text(file.read_text().replace('"here"', "0.000001" + "0" * 500_000 + "1"))
+    assert read_model(tmp_path).rms_norm_eps_nano == 1_000
+
+
 @pytest.mark.parametrize("text", [b"", b"[1]", b"\xff", b'{"model_type": ', b"[" * 100_000])
 def test_a_file_that_is_no_config_is_refused(tmp_path, text):
     (tmp_path / CONFIG_FILE).write_bytes(text)

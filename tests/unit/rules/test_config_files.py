@@ -140,6 +140,16 @@ def test_wrong_settings_say_what_to_do(overrides, error, message):
         load_config(overrides=overrides)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [f"[model]\nvocab_size = 0x{'f' * 100_000}", f"[model]\nvocab_size{'.a' * 2_000} = 1"],
+    ids=["number", "nesting"],
+)
+def test_a_strangers_value_that_no_message_can_show_is_no_toml(tmp_path, text):
+    with pytest.raises(InvalidValueError, match="valid TOML"):
+        load_config([write(tmp_path, "endless.toml", text)])
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InvalidValueError, match="no such file"):
         load_config([tmp_path / "absent.toml"])
