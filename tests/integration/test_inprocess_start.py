@@ -19,6 +19,7 @@ from support.runs import (
 from troth_attestation.quorum import AuditOutcome
 from troth_client.model.init import initial_weights
 from troth_client.model.weights import build
+from troth_client.network.errors import NoGradientError
 from troth_client.participant.assembly import ConfigMismatchError
 from troth_client.train.evaluate import evaluate
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
@@ -82,6 +83,19 @@ async def test_a_newcomer_fetches_the_start_before_it_deposits(run_factory, give
     await assert_finished(run)
     names = [event["event"] for event in member(run, "carl").events.events]
     assert names.index("fetched") < names.index("arrived") < names.index("joined")
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e25])
+async def test_nobody_deposits_for_weights_that_give_no_gradient(run_factory, given, value):
+    """Members of such a run can commit nothing, and pay for their absence in each round."""
+    given["model.norm.weight"][:] = value
+    run = await run_factory.create(4, **NO_AUDITS)
+    await started(run, ("anna",))
+    carl = await run.add_late("carl")
+    with pytest.raises(NoGradientError, match="Nothing was deposited"):
+        await carl.task
+    carl.task = None
+    assert (await run.view()).run.num_participants == 1
 
 
 async def test_members_that_nobody_reaches_bring_the_start_to_a_hub(run_factory, given, tmp_path):

@@ -1,13 +1,20 @@
 """Arrival: a newcomer brings its weights to where the run is, before it deposits anything.
 
-Owns: the checks that the run still takes newcomers, and when the weights are those to join with.
+Owns: the checks that the run still takes newcomers, when the weights are those to join with, and
+that a gradient can be computed at them: they are a stranger's.
 Never: deposits or votes. Next: `steps/replay.py`; `process.py`, which joins afterwards.
 """
 
 from troth_client.member import Member
-from troth_client.network.errors import LaggingError, RunOverError, StoppedError
+from troth_client.network.errors import (
+    LaggingError,
+    NoGradientError,
+    RunOverError,
+    StoppedError,
+)
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.participant.rounds import endure
+from troth_client.train.errors import NonFiniteError
 from troth_coordinator.rules.membership import free_indices
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -19,8 +26,8 @@ async def arrive(member: Member) -> None:
     """Fetch and replay until the weights are those that a new member needs.
 
     While the run waits or warms up, these are those of its stored root. Raises RunOverError when it
-    ends or closes to newcomers meanwhile, StoppedError, and what `Replay.recover` raises. An RPC
-    node's error is raised only if a stop is asked for while none answers.
+    ends or closes to newcomers meanwhile, NoGradientError, StoppedError, and what `Replay.recover`
+    raises. An RPC node's error is raised only if a stop is asked for while none answers.
     """
     num_failures = 0
     while True:
@@ -28,6 +35,8 @@ async def arrive(member: Member) -> None:
             view = await member.chain.look()
             num_failures = 0
             if await _approach(member, view):
+                await _check_gradient(member)
+                _check_stop(member)  # nobody deposits after a request to stop
                 return
         except RPC_FAILURES as error:
             # The pieces that arrived are on disk: the next attempt goes on from there.
@@ -49,12 +58,30 @@ async def _approach(member: Member, view: NetworkView) -> bool:
         check_open(await chain.look())
         await replay.recover(error)
         return False
-    _check_stop(member)  # nobody deposits after a request to stop
+    _check_stop(member)
     if view.run.phase == Phase.HALTED:
         await chain.watch.next()
         return False
     chain.events.emit("arrived", round=member.state.replica.round)
     return True
+
+
+async def _check_gradient(member: Member) -> None:
+    """Raise NoGradientError unless a gradient at the weights is finite.
+
+    Without one we would commit nothing, and pay for our absence round after round.
+    """
+    state = member.state
+    num_rows = min(state.config.train.sequences_per_payload, len(state.data))
+    batch = await state.runtime.compute(state.data.sequences, range(num_rows))
+    try:
+        await state.runtime.compute(member.work.gradient, batch)
+    except NonFiniteError as error:
+        raise NoGradientError(
+            f"{error.expected} at the weights of round {state.replica.round}",
+            error.found,
+            "Nothing was deposited. Do not join this run: nobody can train from these weights.",
+        ) from error
 
 
 def _check_stop(member: Member) -> None:

@@ -179,7 +179,8 @@ async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) ->
     """Return the member at work under its index; a newcomer fetches and replays, then deposits."""
     chain, endpoint = member.chain, member.submissions.transport.endpoint
     view = await _patiently(settings, partial(owner.client.read_run, owner.at.run))
-    is_late = chain.index == OUTSIDE and (view.round > 0 or not member.state.has_weights)
+    is_given = member.state.config.has_given_start  # then the weights are a stranger's
+    is_late = chain.index == OUTSIDE and (view.round > 0 or is_given)
     if is_late:
         await _interruptible(member, Supervisor(member).arrive)
     joining = partial(join, owner, settings, chain.identity.session, endpoint)

@@ -23,6 +23,8 @@ from troth_client.train.errors import BatchShapeError, NonFiniteError
 from troth_client.train.passes import Pass, Sums, eager_pass
 
 MICRO = 10**6
+MAX_HEADER_LOSS = 2**64
+"""A header holds fewer micro-nats."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def clip(gradients: list[Tensor], clip_micro: int) -> float:
 def micro_nats(loss: Tensor) -> int:
     """Express a loss in nats as a whole number of micro-nats. Raises NonFiniteError."""
     value = float(loss)
-    if not np.isfinite(value):
+    if not abs(value) * MICRO < MAX_HEADER_LOSS:  # nor NaN
         raise NonFiniteError(
             "a finite loss",
             f"{value}",

@@ -14,7 +14,7 @@ from troth_client.model.shapes import HEAD, trainable_shapes
 from troth_client.model.weights import build, trainable_parameters, weight_arrays, weight_views
 from troth_client.train.errors import BatchShapeError, NonFiniteError
 from troth_client.train.evaluate import evaluate
-from troth_client.train.step import gradient
+from troth_client.train.step import gradient, micro_nats
 from troth_coordinator.rules.config import ModelSection
 
 SMALL = ModelSection(
@@ -161,6 +161,12 @@ def test_nothing_that_is_not_finite_comes_out(model, batch):
     weight_views(model)[HEAD][5, 3] = float("inf")
     with pytest.raises(NonFiniteError):
         gradient(model, batch, 2, NO_CLIP)
+
+
+def test_a_loss_that_no_header_holds_is_refused():
+    assert micro_nats(torch.tensor(2.0**43)) == 2**43 * 10**6
+    with pytest.raises(NonFiniteError, match="loss"):
+        micro_nats(torch.tensor(2e13))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
