@@ -1,16 +1,24 @@
 """The ranks of one participant: processes on one machine that compute its gradients together.
 
-Owns: how they find each other, the three exchanges between them, a bound on every wait of rank 0.
+Owns: how they find each other, and that nobody else does; the three exchanges between them; a bound
+on every wait of rank 0.
 Never: computes, nor decides what follows when a rank is gone.
 Next: `team.py` for both sides of a gradient.
 
-Bytes travel through gloo on the loopback interface only: gloo asks nobody for a password. Tensors
-of other devices go over the processor's memory.
+Bytes travel through gloo on the loopback interface only: gloo asks nobody for a password. So the
+ranks tell each other their addresses in a folder that only their user can open. The store of
+torchrun listens on every interface, and anybody may write into it: it holds the folder's name alone.
+Tensors of other devices go over the processor's memory.
 """
 
 import contextlib
+import os
+import re
+import stat
+import tempfile
 from datetime import timedelta
-from typing import Any, Final, Self
+from pathlib import Path
+from typing import Any, Final, Protocol, Self
 
 import torch
 from torch import Tensor, distributed
@@ -22,8 +30,18 @@ END: Final = 0
 """The order to end."""
 LOOPBACK: Final = "127.0.0.1"
 _ORDER_NUMBERS: Final = 3
+_PREFIX: Final = "troth-ranks-"
+_FOLDER: Final = re.compile(_PREFIX + r"[a-z0-9_]{8}")
 Order = tuple[int, int, int]
 _WithRoot = distributed.BroadcastOptions | distributed.ReduceOptions
+
+
+class _Names(Protocol):
+    """The store of the launcher, which torch's stubs leave out."""
+
+    def set(self, key: str, value: str) -> None: ...
+
+    def get(self, key: str) -> bytes: ...
 
 
 class Ranks:
@@ -32,9 +50,16 @@ class Ranks:
     A wait that fails or lasts too long raises RanksLostError; nothing can be exchanged afterwards.
     """
 
-    def __init__(self, group: distributed.ProcessGroup, place: Place, patience: timedelta) -> None:
+    def __init__(
+        self,
+        group: distributed.ProcessGroup,
+        place: Place,
+        patience: timedelta,
+        ending: contextlib.ExitStack,
+    ) -> None:
         self._group: distributed.ProcessGroup | None = group
         self._patience = patience
+        self._ending = ending
         self.rank = place.rank
         self.size = place.size
 
@@ -50,19 +75,24 @@ class Ranks:
         options = parts.ProcessGroupGloo._Options()
         options._devices = [parts.ProcessGroupGloo.create_device(hostname=LOOPBACK)]
         options._timeout = patience
-        try:
-            store = parts.TCPStore(
-                place.host, place.port, place.size, is_master, patience, wait_for_workers=False
-            )
-            named = parts.PrefixStore(f"troth-{place.attempt}", store)
-            group = parts.ProcessGroupGloo(named, place.rank, place.size, options)
-        except RuntimeError as error:
-            raise RanksError(
-                f"{place.size} ranks at {place.host}:{place.port} within {seconds:.0f} s",
-                str(error).splitlines()[0],
-                "Start all ranks by one torchrun, and look at the output of the others.",
-            ) from error
-        return cls(group, place, timedelta(seconds=patience_seconds))
+        with contextlib.ExitStack() as ending:
+            try:
+                store = parts.TCPStore(
+                    place.host, place.port, place.size, is_master, patience, wait_for_workers=False
+                )
+                meeting = _meeting(
+                    parts.PrefixStore(f"troth-{place.attempt}", store), place, ending
+                )
+                inside = parts.FileStore(str(meeting / "ranks"), place.size)
+                inside.set_timeout(patience)
+                group = parts.ProcessGroupGloo(inside, place.rank, place.size, options)
+            except RuntimeError as error:
+                raise RanksError(
+                    f"{place.size} ranks at {place.host}:{place.port} within {seconds:.0f} s",
+                    str(error).splitlines()[0],
+                    "Start all ranks by one torchrun, and look at the output of the others.",
+                ) from error
+            return cls(group, place, timedelta(seconds=patience_seconds), ending.pop_all())
 
     def order(self, numbers: Order | None = None) -> Order:
         """Return the order that rank 0 gives; the others give none and wait for it."""
@@ -104,6 +134,7 @@ class Ranks:
         if self._group is not None:
             self._group.abort()
             self._group = None  # its sockets close with it
+            self._ending.close()
 
     def _with_root(self, exchange: str, tensor: Tensor, options: _WithRoot) -> Tensor:
         """Exchange a tensor with rank 0; return the one on the processor that took part."""
@@ -126,3 +157,32 @@ class Ranks:
                 str(error).splitlines()[0],
                 "A rank was ended, or computes for too long: look at the output of the others.",
             )
+
+
+def _meeting(names: "_Names", place: Place, ending: contextlib.ExitStack) -> Path:
+    """Return the folder in which the ranks meet; rank 0 makes it, and names it in the store.
+
+    Raises RanksError for a name that rank 0 cannot have written.
+    """
+    if place.rank == 0:
+        made = ending.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX))
+        names.set("folder", Path(made).name)
+        return Path(made)
+    name = names.get("folder").decode("ascii", "replace")
+    folder = Path(tempfile.gettempdir()) / name
+    if not _FOLDER.fullmatch(name) or not _is_private(folder):
+        raise RanksError(
+            "the name of a folder that only this user can open, made by rank 0",
+            ascii(name)[:80],
+            "Start all ranks by one torchrun, and let no other machine reach its port.",
+        )
+    return folder
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    is_closed = not stat.S_IMODE(found.st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and is_closed

@@ -6,7 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ import torch
 from support.ranks import helping, notes_of, place
 from support.reader import free_port
 from support.trainers import BATCH, CONFIG, judged, weights
+from torch import distributed
 
 from troth_attestation.verdict import VerdictKind
 from troth_client.audit.recompute import num_threads
@@ -224,3 +229,58 @@ def test_a_rank_without_memory_costs_this_gradient_only(model, port, short):
 def test_a_rank_that_never_comes_is_said_within_the_bound(port):
     with pytest.raises(RanksError, match="2 ranks at 127"):
         Ranks.connect(place(0, port), 0.5, 0.5)
+
+
+def gloo(store, seconds):
+    """A stranger that reaches the store says that it is rank 1."""
+    options = distributed.ProcessGroupGloo._Options()
+    options._devices = [distributed.ProcessGroupGloo.create_device(hostname="127.0.0.1")]
+    options._timeout = timedelta(seconds=seconds)
+    named = distributed.PrefixStore("troth-0", store)
+    return distributed.ProcessGroupGloo(named, 1, 2, options)
+
+
+@pytest.fixture
+def store(port):
+    """The store of a launcher: torchrun's listens on every interface, and anybody may write."""
+    return distributed.TCPStore("127.0.0.1", port, 2, True, wait_for_workers=False)
+
+
+def test_a_stranger_in_the_launchers_store_is_no_rank(store, port):
+    """Its sums would be in our payload, and a jury would take our stake."""
+
+    def intrude():
+        with contextlib.suppress(RuntimeError):
+            gloo(store, 2)
+
+    stranger = threading.Thread(target=intrude)
+    stranger.start()
+    hosted = replace(place(0, port), launcher_hosts=True)
+    with pytest.raises(RanksError, match="2 ranks at 127"):
+        Ranks.connect(hosted, 2, 2)
+    stranger.join(30)
+
+
+@pytest.mark.parametrize("name", ["", "..", "/tmp", "troth-ranks-absent00", "troth-ranks-open0000"])
+def test_a_rank_meets_nobody_in_a_folder_that_others_can_open(
+    store, port, name, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "troth-ranks-open0000").mkdir(mode=0o755)
+    distributed.PrefixStore("troth-0", store).set("folder", name)
+    with pytest.raises(RanksError, match="a folder that only this user can open"):
+        Ranks.connect(place(1, port), 2, 2)
+    assert not list(tmp_path.glob("*/*"))
+
+
+def test_nothing_is_left_of_the_place_where_ranks_met(port, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with ThreadPoolExecutor(1) as others:
+        met = others.submit(meet, place(1, port))
+        with contextlib.closing(meet(place(0, port))) as ranks:
+            assert [path.stat().st_mode & 0o777 for path in tmp_path.iterdir()] == [0o700]
+            other = met.result(30)
+            others.submit(other.order)
+            ranks.order((1, 0, 0))
+            other.cut()
+    assert not list(tmp_path.iterdir())
