@@ -7,7 +7,7 @@ Next: `team.py` for both sides of a gradient.
 
 Bytes travel through gloo on the loopback interface only: gloo asks nobody for a password. So the
 ranks tell each other their addresses in a folder that only their user can open. The store of
-torchrun listens on every interface, and anybody may write into it: it holds the folder's name alone.
+torchrun listens on every interface, and anybody may write into it: it holds that name alone.
 Tensors of other devices go over the processor's memory.
 """
 
