@@ -157,8 +157,8 @@ def first_tile_not_top_k(shown: Shown, signs: Signs, rule: Rule) -> int | None:
 def decide(found: Distances, bounds: JudgeSection) -> Verdict:
     """Turn measurements into a verdict: the worst finding, and of equal ones the first.
 
-    The order is the residual's median, its tiles, votes without gradient, the gradient's median,
-    its tiles, the agreement of all votes.
+    The order is the residual's median, its tiles, votes without gradient, the gradient's median
+    and tiles as a mismatch, single tiles, these two as a doubt, the agreement of all votes.
     """
     kind, reason = VerdictKind.OK, Reason.WORK_MATCHES
     for one, why in _findings(found, bounds):

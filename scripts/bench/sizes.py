@@ -32,7 +32,7 @@ FEW = 17
 def main() -> None:
     """Measure presets in processes of their own, and keep the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("presets", nargs="+", help="like 25m and 124m")
+    parser.add_argument("presets", nargs="*", default=["25m", "124m"], help="like 25m")
     parser.add_argument("--here", action="store_true", help="in this process; keep nothing")
     options = parser.parse_args()
     if options.here:

@@ -1,7 +1,7 @@
 """Apply in one pass over a tile: signs, sparse rows, inverse DCT, sign, weight step.
 
 Owns: the same weights as `../apply.py` to the bit, in fp32 and without an exact Q in most places.
-Never: checks payloads, or splits work between threads (`choice.py` does).
+Never: checks payloads, or splits work between threads (`run.py` does).
 Next: `panel.py` for the product; `../exact.py` for the arithmetic that this one must equal.
 
 Why the sign is right. n signs fall on a tile, n <= 4096. Basis values are integers up to 2896, so
