@@ -1,6 +1,7 @@
 """Triton compiles entries, which a host launches, and the parts that they call.
 
-Owns: the types of both, and the options of every compilation: no product is fused with a sum.
+Owns: the types of both, and the options of every compilation: no product is fused with a sum but
+those of `tl.dot`.
 Never: decides what is computed. Next: `gpu_encode.py`, `gpu_apply.py`.
 
 With TRITON_INTERPRET=1 in the environment Triton compiles nothing, and numpy does the same on the

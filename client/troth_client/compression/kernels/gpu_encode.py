@@ -1,7 +1,8 @@
 """Encode on a GPU, one program per tile: cut, DCT, momentum, choice of the top k, what is sent.
 
 Owns: for equal D(g), the same u, places and signs as `../residual.py` and `../topk.py` to the bit.
-Never: fuses a product with a sum (`gpu_compiler.py` forbids it), packs bytes, or knows of matrices.
+Never: fuses a product with a sum outside of the transform (`gpu_compiler.py` forbids it), packs
+bytes, or knows of matrices.
 Next: `gpu_run.py`, which launches it; `encode.py`, the same on the processor.
 
 The tile is folded from both ends in both directions, as there. So four transforms of 32x32 remain,
