@@ -123,9 +123,9 @@ class OnCluster(Common):
             envvar="TROTH_RPC",
             callback=split_addresses,
             help="JSON-RPC address of the Solana network, or localhost, devnet, testnet,"
-            " mainnet-beta; else that of the Solana CLI config, else localhost. May be repeated,"
-            " the preferred one first: where one fails, the next is asked. Answers that decide"
-            " money or weights are compared.",
+            " mainnet-beta; else that of the Solana CLI config, of the run's file, or localhost."
+            " May be repeated, the preferred one first: where one fails, the next is asked. Answers"
+            " that decide money or weights are compared.",
             show_default=False,
         ),
     ] = field(default_factory=list)
@@ -141,7 +141,8 @@ class Networked(OnCluster):
             "--program-id",
             metavar="ADDRESS",
             envvar="TROTH_PROGRAM",
-            help="Address of the program; else that of the packaged one.",
+            help="Address of the program; else the packaged one's. Commands that sign take no other"
+            " one from a run's file.",
             show_default=False,
         ),
     ] = ""

@@ -103,6 +103,8 @@ def meaning(param: tree.Param) -> str:
     text = " ".join(str(getattr(param, "help", "") or "").split()).replace("|", "\\|")
     if param.required:
         return f"{text} Required."
+    if getattr(param, "envvar", None):
+        text += f" Environment: `{param.envvar}`."
     is_plain = isinstance(param.default, str | int) and not isinstance(param.default, bool)
     return f"{text} Default: `{param.default}`." if is_plain and param.default != "" else text
 
