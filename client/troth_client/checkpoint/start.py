@@ -70,7 +70,7 @@ def read_start(folder: Path, model: ModelSection) -> Start:
     stored = _stored(folder)
     # Before the names of all layers are written out: the config.json may be a stranger's.
     if theirs.num_hidden_layers > len(stored):
-        raise _refused(
+        raise StartError(
             f"the tensors of {theirs.num_hidden_layers} layers in {folder}",
             f"{len(stored)} tensors",
             _WHOLE,
