@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -63,10 +64,15 @@ class Outcome:
 
 
 class Executor:
-    """Runs transactions on one LiteSVM. The caller has checked signatures and blockhash."""
+    """Runs transactions on one LiteSVM. The caller has checked signatures and blockhash.
+
+    They run in a thread of their own. Now and then LiteSVM leaves x87 registers of the processor in
+    use, and then numpy's `//` gives NaN for any floats, in the same thread only.
+    """
 
     def __init__(self, svm: LiteSVM) -> None:
         self._svm = svm
+        self._thread = ThreadPoolExecutor(1, "troth-vm")
         # Signatures are checked once by the caller, age and duplicates against 150 blocks;
         # LiteSVM would check each run again, and against its newest blockhash only.
         svm.with_sigverify(False)
@@ -79,7 +85,7 @@ class Executor:
         if refusal is not None:
             return Outcome(refusal, executed=False)
         with self._priority_fee_taken(transaction, keys):
-            result = self._svm.simulate_transaction(transaction)
+            result = self._thread.submit(self._svm.simulate_transaction, transaction).result()
         outcome = _outcome(result)
         rent_error = self._rent_error(keys, outcome)
         if rent_error is None:
@@ -100,7 +106,7 @@ class Executor:
             return True
         before = self._total(keys)
         self._take(payer, priority)
-        self._svm.send_transaction(transaction)
+        self._thread.submit(self._svm.send_transaction, transaction).result()
         landed = before - self._total(keys) > priority
         if not landed:
             self._take(payer, -priority)
