@@ -121,7 +121,7 @@ def test_a_killed_rank_is_named_and_nothing_is_left():
 
 
 @pytest.mark.usefixtures("permitted")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_profile_leaves_nothing(number):
     process = started("--mbit", "1", "--method", "ddp", "--steps", "500")
     ranks = housed(process)

@@ -310,16 +310,18 @@ def _chosen(given: Sequence[str], known: tuple[str, ...], option: str) -> tuple[
 
 @contextlib.contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Let SIGTERM end the command as Ctrl-C does, so that networks and processes go away."""
+    """Let SIGTERM and the end of a terminal act as Ctrl-C: networks and processes go away."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    previous = signal.signal(signal.SIGTERM, interrupt)
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    previous = [(number, signal.signal(number, interrupt)) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous:
+            signal.signal(number, handler)
 
 
 def _machine() -> dict[str, Json]:
