@@ -4,8 +4,10 @@ Owns: the vocabulary and the token that ends a document. Never: reads sources or
 Next: prepare.py runs a source through a tokenizer.
 """
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +21,8 @@ from troth_client.data.sources import Piece
 
 Tokens = NDArray[np.uint32]
 
+_MAX_FOUND = 300
+"""Letters of the library's message that an error repeats."""
 _COMMON_END_TOKENS = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>", "[SEP]")
 
 
@@ -77,14 +81,14 @@ class FileTokenizer:
                 (error.strerror or str(error)).lower(),
                 "Correct --tokenizer, or leave it out for one token a byte.",
             ) from error
-        try:
+        with _refusals() as refusal:
             self._tokenizer = tokenizers.Tokenizer.from_str(raw.decode())
-        except Exception as error:  # the library raises bare Exception for malformed files
+        if refusal:
             raise SourceError(
                 f"a tokenizer file of the `tokenizers` library at {file}",
-                str(error) if _is_json(raw) else "text that is not JSON",
+                refusal[0] if _is_json(raw) else "text that is not JSON",
                 "Name a tokenizer.json, or leave the option out for one token a byte.",
-            ) from error
+            )
         # Files for classifiers cut or pad every text to one length.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -124,18 +128,34 @@ class FileTokenizer:
 
         Raises SourceError for text that the vocabulary cannot write.
         """
-        text = piece.text.decode("utf-8", "replace")
-        try:
+        text, ids = piece.text.decode("utf-8", "replace"), list[int]()
+        with _refusals() as refusal:
             ids = self._tokenizer.encode(text, add_special_tokens=False).ids
-        except Exception as error:  # the library raises bare Exception for unknown letters
+        if refusal:
             raise SourceError(
                 f"a tokenizer that can write all of the text: {self.file}",
-                str(error),
+                refusal[0],
                 "Choose one with an unknown token, or one that falls back to bytes.",
-            ) from error
+            )
         if piece.ends_document and self.entry.end_token is not None:
             ids.append(self.entry.end_token)
         return np.array(ids, np.uint32)
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[list[str]]:
+    """Catch whatever the library raises inside, and put its words into the list.
+
+    It raises bare Exception for malformed files and unknown letters. For tables that do not parse,
+    and expressions that run too long, it panics: that is a BaseException with no class to name.
+    """
+    found: list[str] = []
+    try:
+        yield found
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:
+        found.append(str(error)[:_MAX_FOUND])
 
 
 def _is_json(raw: bytes) -> bool:
@@ -143,6 +163,8 @@ def _is_json(raw: bytes) -> bool:
         json.loads(raw)
     except ValueError:
         return False
+    except RecursionError:
+        return True
     return True
 
 

@@ -1,7 +1,7 @@
 """Files of the `tokenizers` library: each kind of model, large vocabularies, and odd settings."""
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers, processors, trainers
 
 from troth_client.data.errors import SourceError
 from troth_client.data.prepare import PrepareOptions, prepare
@@ -143,3 +143,26 @@ def test_text_that_a_vocabulary_cannot_write_is_refused(kept):
 def test_a_tokenizer_that_was_never_trained_is_refused(kept):
     with pytest.raises(SourceError, match=r"no token in it"):
         kept(Tokenizer(models.BPE()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}',
+        "[" * 100_000,
+    ],
+    ids=["a table that is none", "nesting"],
+)
+def test_a_strangers_file_at_which_the_library_panics_is_refused(tmp_path, text):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(text)
+    with pytest.raises(SourceError, match="a tokenizer file of the `tokenizers` library"):
+        FileTokenizer(path)
+
+
+def test_an_expression_that_runs_without_end_is_refused(kept):
+    """The library panics after so many tries of a regular expression."""
+    made = words(3)
+    made.pre_tokenizer = pre_tokenizers.Split(Regex("(a+)+$"), "isolated")
+    with pytest.raises(SourceError, match="retry-limit"):
+        kept(made).encode(Piece(b"a" * 200 + b"!", ends_document=True))
