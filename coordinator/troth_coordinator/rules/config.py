@@ -22,6 +22,8 @@ NANO: Final = 10**9
 
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
 NonNegative = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Layers = Annotated[int, Field(ge=1, le=4_096)]
+"""Each has nine tensors, whose names everybody writes out who reads a stranger's config."""
 Micro = Annotated[int, Field(ge=0, le=1_000 * MICRO)]
 NUM_FAR: Final = 3
 """So many tiles that are far off by themselves are a mismatch; one of them is no ok work."""
@@ -56,7 +58,7 @@ class ModelSection(FrozenModel):
     vocab_size: Positive = 256
     hidden_size: Positive = 128
     intermediate_size: Positive = 352
-    num_hidden_layers: Positive = 4
+    num_hidden_layers: Layers = 4
     num_attention_heads: Positive = 4
     num_key_value_heads: Positive = 4
     max_position_embeddings: Positive = 128

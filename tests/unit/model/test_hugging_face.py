@@ -74,6 +74,7 @@ def test_what_a_run_cannot_train_is_refused_by_its_key(tmp_path, key, value):
         ("hidden_size", -8),
         ("hidden_size", 9),
         ("hidden_size", None),
+        ("num_hidden_layers", 4_097),
         ("num_attention_heads", 0),
         ("num_key_value_heads", 3),
         ("rms_norm_eps", 1e-10),

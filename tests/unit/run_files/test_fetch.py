@@ -136,6 +136,7 @@ def named(kind, data):
         (b"{", RunFileError, "config of this version"),
         (b'{"version":9}', RunFileError, "config of this version"),
         (b'{"invented":1}', RunFileError, "config of this version"),
+        (b'{"model":{"num_hidden_layers":2000000000}}', RunFileError, "config of this version"),
         (b"[" * 9_000, RunFileError, "config of this version"),
         (b"{}", RunFileError, "canonical form of this version"),
         (b" " * (MAX_CONFIG_BYTES + 1), RunFilesGoneError, "more, from creator"),
