@@ -60,6 +60,8 @@ AllowPrivate = Annotated[
 ]
 
 
+MAX_THREADS: Final = 1_024
+"""torch ends the process where it is asked for many more."""
 ELSE_KEY: Final = "else that of the Solana CLI config."
 """The end of the help of a key that signs."""
 

@@ -13,8 +13,10 @@ from support.runs import (
     included,
     member,
     start_members,
+    until_round,
 )
 
+from troth_client.network.errors import NoGradientError
 from troth_client.state import replica
 
 SHORT_ROUND = 1
@@ -80,6 +82,21 @@ async def test_a_member_without_memory_in_the_middle_of_a_step_takes_it_again(
     assert len(calls) == 3
     assert "--past-mib" in short["advice"]
     assert events_of(run, "dan", "root_differs") == []
+
+
+async def test_a_newcomer_without_memory_deposits_nothing(run_factory):
+    def failing(*_batch):
+        of_torch()
+
+    run = await run_factory.create(12)
+    run.wrap = lambda one, ports: training(ports, gradient=failing) if one.name == "dan" else ports
+    await start_members(run, ["ada", "bob"])
+    await until_round(run, 2)
+    dan = await run.add_late("dan")
+    with pytest.raises(NoGradientError, match="Nothing was deposited"):
+        await dan.task
+    dan.task = None
+    assert (await run.view()).run.num_participants == 2
 
 
 async def test_a_judge_without_memory_accuses_nobody(run_factory):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.errors import InputError
-from troth_cli.options import Common, command
+from troth_cli.options import MAX_THREADS, Common, command
 from troth_cli.view.output import Facts, Output
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ class BenchOptions(Common):
         int, typer.Option("--peers", metavar="N", min=1, max=64, help="Payloads of a round.")
     ] = 8
     threads: Annotated[
-        int, typer.Option("--threads", metavar="N", min=1, help="Threads on the processor.")
+        int,
+        typer.Option(
+            "--threads", metavar="N", min=1, max=MAX_THREADS, help="Threads on the processor."
+        ),
     ] = 1
     repeats: Annotated[
         int, typer.Option("--repeats", metavar="N", min=1, help="Counted repetitions.")

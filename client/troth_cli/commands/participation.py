@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import AllowPrivate, AsOwner, From, Hubs, command
+from troth_cli.options import MAX_THREADS, AllowPrivate, AsOwner, From, Hubs, command
 from troth_cli.view.amounts import address_of_run, lamports, sol
 from troth_cli.view.output import Facts, Grid, Output
 from troth_coordinator.chain.priority import DEFAULT_POLICY
@@ -144,7 +144,13 @@ class WitnessOptions(AsOwner):
     allow_private: AllowPrivate = False
     threads: Annotated[
         Optional[int],  # noqa: UP045  typer reads it at run time
-        typer.Option("--threads", metavar="N", min=1, help="Threads to compute with; else all."),
+        typer.Option(
+            "--threads",
+            metavar="N",
+            min=1,
+            max=MAX_THREADS,
+            help="Threads to compute with; else all.",
+        ),
     ] = None
     past_mib: Annotated[
         int,

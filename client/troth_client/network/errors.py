@@ -7,7 +7,7 @@
         ├── RootDisputeError  exact replay contradicts the canonical root (ROOT_DISPUTE)
         ├── DisputedError     weights of others are wanted after a ROOT_DISPUTE
         ├── RunOverError      the run ended, or closed to newcomers, before we had joined
-        ├── NoGradientError   the run's weights give no gradient: nothing was deposited
+        ├── NoGradientError   the weights give us no gradient: nothing was deposited
         ├── ReplacedError     another process took over the session of this participant
         ├── BarredError       the run has barred this participant
         ├── FeesSpentError    no money for fees is left, and nobody refills it
@@ -57,7 +57,7 @@ class RunOverError(RoundError):
 
 
 class NoGradientError(RoundError):
-    """No gradient at the run's weights is finite, so no member could ever commit a payload."""
+    """A gradient at the run's weights is not finite or finds no memory: we would commit nothing."""
 
 
 class ReplacedError(RoundError):

@@ -15,6 +15,7 @@ from troth_client.network.errors import (
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.participant.rounds import endure
 from troth_client.train.errors import NonFiniteError
+from troth_client.train.memory import first_line, is_out_of_memory
 from troth_coordinator.rules.membership import free_indices
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -67,7 +68,7 @@ async def _approach(member: Member, view: NetworkView) -> bool:
 
 
 async def _check_gradient(member: Member) -> None:
-    """Raise NoGradientError unless a gradient at the weights is finite.
+    """Raise NoGradientError unless a gradient at the weights is finite and finds memory.
 
     Without one we would commit nothing, and pay for our absence round after round.
     """
@@ -81,6 +82,15 @@ async def _check_gradient(member: Member) -> None:
             f"{error.expected} at the weights of round {state.replica.round}",
             error.found,
             "Nothing was deposited. Do not join this run: nobody can train from these weights.",
+        ) from error
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise NoGradientError(
+            f"memory for a gradient at the weights of round {state.replica.round}",
+            first_line(error),
+            "Nothing was deposited. Take a smaller --micro-batch, or end other programs that use"
+            " this memory.",
         ) from error
 
 

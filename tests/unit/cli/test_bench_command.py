@@ -89,6 +89,7 @@ def test_ways_take_turns_and_the_first_turn_is_not_counted():
         (("--sizes", "1M", "--device", "tpu"), "cuda"),
         (("--sizes", "1M", "--repeats", "0"), "--repeats"),
         (("--sizes", "1M", "--k", "65"), "--k"),
+        (("--sizes", "1M", "--threads", "100000"), "--threads"),
     ],
 )
 def test_bad_options_are_refused_with_what_is_possible(cli, options, expected):
