@@ -24,7 +24,7 @@ from troth_attestation.verdict import VerdictKind
 from troth_client.audit.recompute import num_threads
 from troth_client.model.device import CPU
 from troth_client.model.weights import build, weight_views
-from troth_client.train.errors import RanksError, RanksLostError
+from troth_client.train.errors import NonFiniteError, RanksError, RanksLostError
 from troth_client.train.learner import DEFAULT, OneDevice
 from troth_client.train.memory import is_out_of_memory
 from troth_client.train.passes import eager_pass
@@ -221,6 +221,26 @@ def test_a_rank_without_memory_costs_this_gradient_only(model, port, short):
         with pytest.raises((MemoryError, RuntimeError)) as raised:
             of(leader, model)
         assert is_out_of_memory(raised.value)
+        assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
+    helper.join(30)
+    assert lost == []
+
+
+def test_a_gradient_that_is_not_finite_costs_no_rank(model, port):
+    def help_():
+        with contextlib.closing(meet(place(1, port))) as ranks:
+            help_leader(ranks, OneDevice(), CPU)
+
+    helper = threading.Thread(target=help_)
+    helper.start()
+    with leading(model, meet(place(0, port))) as (leader, lost):
+        norm = weight_views(model)["model.norm.weight"]
+        good = norm.clone()
+        for value in (float("nan"), 1e30):
+            norm.fill_(value)
+            with pytest.raises(NonFiniteError):
+                of(leader, model)
+        norm.copy_(good)
         assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
     helper.join(30)
     assert lost == []
