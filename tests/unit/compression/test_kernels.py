@@ -65,6 +65,13 @@ def test_there_are_kernels_here():
     assert TORCH.kernels is None
 
 
+def test_the_encoder_of_a_path_has_its_kernels_and_its_device():
+    layout = TileLayout.from_shapes({"w": (64, 64)})
+    expected = Encoder(layout, RULE, 8, COMPILED.kernels, CPU)
+    assert COMPILED.encoder(layout, RULE, 8) == expected
+    assert TORCH.encoder(layout, RULE, 8) == replace(expected, kernels=None)
+
+
 @settings(max_examples=20, deadline=None)
 @given(SHAPES, KS, st.data())
 def test_weights_after_a_step_are_those_of_torch(shapes, k, data):
