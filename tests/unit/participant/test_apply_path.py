@@ -1,7 +1,8 @@
-"""A device that does not compute as all others do is not used for consensus, and a line says so."""
+"""What makes a participant slower or idle is a line on the terminal, first of all its device."""
 
 import io
 
+import pytest
 import torch
 from support.kernels import path_with
 
@@ -31,6 +32,15 @@ def test_kernels_that_are_refused_leave_torch_on_the_device():
     path = path_with(None, note="another choice of coefficients")
     line = "slower_path instead=torch on cpu reason=another choice of coefficients\n"
     assert printed(path) == line
+
+
+@pytest.mark.parametrize(
+    "event", ["ranks_lost", "compile_failed", "out_of_memory", "judge_out_of_memory"]
+)
+def test_other_reasons_for_slower_or_missing_work_are_lines_as_well(event):
+    err = io.StringIO()
+    EventLines(Output(err=err), OF_A_PARTICIPANT).emit(event, reason="a rank was ended")
+    assert err.getvalue() == f"{event} reason=a rank was ended\n"
 
 
 def test_the_fastest_path_says_nothing():
