@@ -22,6 +22,7 @@ from support.runs import (
 from troth_attestation import header as headers
 from troth_client.compression import codec
 from troth_client.network.expecting import SIGNED_HEADER_BYTES
+from troth_client.state.past_states import MEMORY_BYTES
 from troth_client.train import errors as train_errors
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError
@@ -195,14 +196,22 @@ async def test_a_malformed_payload_is_not_vouched_for(run_factory):
     assert {one["index"] for one in events_of(run, "bob", "payload_malformed")} == {LIAR}
 
 
+@pytest.mark.parametrize(
+    "past_bytes",
+    [
+        MEMORY_BYTES,
+        pytest.param(0, marks=pytest.mark.long(reason="the same whole run, from the disk")),
+    ],
+)
 async def test_a_withheld_payload_that_was_included_is_struck_and_all_apply_again(
-    run_factory, monkeypatch
+    run_factory, monkeypatch, past_bytes
 ):
     """Colluders vouch for a payload that only dan and fay hold. The others report it; dan, who had
     applied it and trained the next round on it, and the one who made it, go back and apply again.
     """
     vouch_for_everything(monkeypatch)
     run = await run_factory.create(7)
+    run.past_bytes = past_bytes
     withhold(run, LIE_ROUND, "dan", "fay")
     await start_members(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
     await run.finish()
