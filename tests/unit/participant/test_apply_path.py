@@ -1,4 +1,4 @@
-"""What makes a participant slower or idle is a line on the terminal, first of all its device."""
+"""A line on the terminal says why a participant is slower or idle, first of all for its device."""
 
 import io
 
