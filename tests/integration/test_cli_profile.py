@@ -77,6 +77,8 @@ def test_on_loopback_each_method_sends_what_its_collectives_need_and_learns(tmp_
     assert rows["demo"]["sent_bytes"] < dense / 20
     curves = {one["method"]: dict(one["points"]) for one in values["losses"]}
     assert {curve[0] for curve in curves.values()} == {curves["ddp"][0]}
+    assert set(curves["ddp"]) == set(range(11))
+    assert set(curves["diloco"]) == {0, 10}, "in between the ranks hold different weights"
     assert all(curve[10] < curve[0] - 0.3 for curve in curves.values())
     # The same gradient, averaged in two ways.
     assert curves["fsdp"][10] == pytest.approx(curves["ddp"][10], abs=0.001)
