@@ -2,9 +2,10 @@
 
 import json
 
-import learning_rates
 import pytest
-from learning_rates import Point, Sweep, read_lines, table
+import training
+from learning_rates import table
+from training import Point, Sweep, read_lines
 
 pytestmark = pytest.mark.long(reason="a data set of the whole standard library, some short runs")
 POINT = Point("smoke", 6, 1_500_000, 0)
@@ -25,7 +26,7 @@ def test_a_killed_sweep_goes_on_from_its_last_saved_round(tmp_path, data, monkey
     whole = Sweep(tmp_path / "whole.jsonl", data, every=2).play(POINT)
     assert set(whole["losses"]) == {2, 4, 6}
     assert whole["losses"][6] < whole["losses"][2]
-    evaluate, seen = learning_rates.evaluate, []
+    evaluate, seen = training.evaluate, []
 
     def killed(model, batch):
         seen.append(model)
@@ -33,7 +34,7 @@ def test_a_killed_sweep_goes_on_from_its_last_saved_round(tmp_path, data, monkey
             raise KeyboardInterrupt
         return evaluate(model, batch)
 
-    monkeypatch.setattr(learning_rates, "evaluate", killed)
+    monkeypatch.setattr(training, "evaluate", killed)
     out = tmp_path / "again.jsonl"
     with pytest.raises(KeyboardInterrupt):
         Sweep(out, data, every=2).play(POINT)
