@@ -1,7 +1,7 @@
 """The ways of training that the benchmarks of quality compare, each for four trainers.
 
-Owns: DeMo through the client's own encoder, codec and apply, every payload included; the same with
-each update one round late; and as baselines Signum and AdamW on the mean of all gradients.
+Owns: DeMo through the client's own encoder, codec and apply, every payload included. DeMo with each
+update one round late. As baselines, Signum and AdamW on the mean of all gradients.
 Never: chooses data, a rate or a schedule. A learner shows everything that its next round depends
 on, beside the weights, so that a killed run goes on to the bit.
 Next: `training.py`, which plays rounds; `quality.py` and `learning_rates.py`.
@@ -46,7 +46,7 @@ class Learner(Protocol):
 
 
 class DeMo:
-    """What trainers of a run do, without a chain: each round's payloads are applied at its end."""
+    """Trainers of a run, without a chain: each round's payloads are applied at its end."""
 
     def __init__(self, config: RunConfig, model: Llama) -> None:
         self.num_bytes = 0

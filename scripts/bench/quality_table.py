@@ -1,4 +1,4 @@
-"""What `quality.py` found: one finding a method and size, and all of them as a table.
+"""The findings of `quality.py`: one for a method and size, and all of them as a table.
 
 Owns: the methods compared, the best rate of each, mean and range over seeds.
 Never: trains, or draws.

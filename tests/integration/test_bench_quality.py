@@ -12,6 +12,7 @@ import training
 from quality import search
 from quality_plot import svg_of
 from quality_table import ARMS, findings, table
+from support.fields import assert_fields
 from support.waiting import wait_for
 from training import Point, Sweep, read_lines
 
@@ -90,7 +91,7 @@ def test_an_update_that_comes_a_round_late_is_another_run_with_the_same_text(tmp
     prompt, late = sweep.play(point("demo-32")), sweep.play(point("delayed-32"))
     assert late["losses"][1] > prompt["losses"][1], "nothing is applied in the first round"
     assert late["weights"] != prompt["weights"]
-    assert (late["tokens"], late["num_bytes"]) == (prompt["tokens"], prompt["num_bytes"])
+    assert_fields(late, tokens=prompt["tokens"], num_bytes=prompt["num_bytes"])
 
 
 @pytest.mark.parametrize(
@@ -140,8 +141,8 @@ LINES = [
 
 def test_the_table_has_each_method_at_its_best_rate_with_mean_and_range():
     first, second = findings(LINES)
-    assert (first.title, first.last) == ("AdamW", [1.75])
-    assert (second.best_nano, second.last) == (3_000_000, [2.0, 2.5])
+    assert_fields(first, title="AdamW", last=[1.75])
+    assert_fields(second, best_nano=3_000_000, last=[2.0, 2.5])
     row = table([second]).splitlines()[-1]
     assert "0.0015: 3.000, **0.003: 2.000**, 0.006: diverged" in row
     assert "| **2.250** | 2.000 to 2.500 | 2 |" in row
