@@ -91,7 +91,8 @@ def test_an_update_that_comes_a_round_late_is_another_run_with_the_same_text(tmp
     prompt, late = sweep.play(point("demo-32")), sweep.play(point("delayed-32"))
     assert late["losses"][1] > prompt["losses"][1], "nothing is applied in the first round"
     assert late["weights"] != prompt["weights"]
-    assert_fields(late, tokens=prompt["tokens"], num_bytes=prompt["num_bytes"])
+    assert late["tokens"] == prompt["tokens"]
+    assert late["num_bytes"] == prompt["num_bytes"]
 
 
 @pytest.mark.parametrize(
