@@ -226,9 +226,8 @@ print(path.kernels, path.reason, path.note)
 """
 
 
-def test_a_cache_that_cannot_be_written_leaves_torch_and_a_note():
-    """In a process of its own: numba looks for its cache when it sees the function."""
-    settings = {"NUMBA_CACHE_DIR": "/proc/none", "NUMBA_CACHE_LOCATOR_CLASSES": LOCATOR}
+def asked(**settings):
+    """Return what a process of its own says: numba looks for its cache when it sees a function."""
     run = subprocess.run(
         [sys.executable, "-c", ASKING],
         capture_output=True,
@@ -236,5 +235,27 @@ def test_a_cache_that_cannot_be_written_leaves_torch_and_a_note():
         check=False,
         env=os.environ | settings,
     )
-    assert run.stdout.startswith("None  "), run.stderr
-    assert "cache" in run.stdout
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_a_cache_that_cannot_be_written_leaves_torch_and_a_note():
+    said = asked(NUMBA_CACHE_DIR="/proc/none", NUMBA_CACHE_LOCATOR_CLASSES=LOCATOR)
+    assert said.startswith("None  ")
+    assert "cache" in said
+
+
+@pytest.mark.long(reason="compiles the kernels anew")
+def test_a_damaged_cache_leaves_torch_and_a_note(tmp_path):
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CACHE_LOCATOR_CLASSES": LOCATOR}
+    assert asked(**settings).startswith("Kernels(")
+    for ending in (".nbi", ".nbc"):
+        kept = {path: path.read_bytes() for path in tmp_path.rglob(f"*{ending}")}
+        assert kept
+        for path, data in kept.items():
+            path.write_bytes(data[: len(data) // 2])
+        said = asked(**settings)
+        assert said.startswith("None  ")
+        assert "remove the cache" in said
+        for path, data in kept.items():
+            path.write_bytes(data)

@@ -1,10 +1,11 @@
 """The one seam between compiled kernels and torch: kernels that answered right, or None and why.
 
 Owns: the reasons against kernels. Never: raises because a compiler is missing, fails, or finds no
-folder for its cache: torch does the same work.
+folder or a damaged file for its cache: torch does the same work.
 Next: `check.py` for the questions, `run.py` and `gpu_run.py` for the kernels.
 """
 
+from pickle import PickleError
 from subprocess import SubprocessError
 
 import torch
@@ -14,6 +15,8 @@ from troth_client.compression.kernels.base import Kernels
 from troth_client.compression.kernels.check import wrong_answer
 
 Found = tuple[Kernels | None, str]
+_UNREADABLE = (EOFError, PickleError, LookupError, AttributeError, TypeError, ValueError)
+"""How a damaged file of a compiler's cache shows itself, on both paths."""
 
 
 def find_kernels(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
@@ -37,8 +40,8 @@ def find_compiled(device: torch.device, weights: Tensor, constants: tuple[float,
     kernels = Kernels(run.encode_layout, run.update_layout)
     try:
         wrong = wrong_answer(kernels, weights, constants, device)
-    except (NumbaError, OSError, RuntimeError) as error:
-        wrong = f"{type(error).__name__}: {error}"
+    except (NumbaError, OSError, RuntimeError, *_UNREADABLE) as error:
+        wrong = _said(error)
     return (None, wrong) if wrong else (kernels, "")
 
 
@@ -55,6 +58,13 @@ def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, f
     )
     try:
         wrong = wrong_answer(kernels, weights, constants, device)
-    except (TritonError, OSError, RuntimeError, SubprocessError) as error:
-        wrong = f"{type(error).__name__}: {error}"
+    except (TritonError, OSError, RuntimeError, SubprocessError, *_UNREADABLE) as error:
+        wrong = _said(error)
     return (None, wrong) if wrong else (kernels, "")
+
+
+def _said(error: Exception) -> str:
+    found = f"{type(error).__name__}: {error}"
+    if isinstance(error, _UNREADABLE):
+        return f"a file of the compiler's cache may be damaged ({found}); remove the cache"
+    return found
