@@ -84,7 +84,7 @@ def launches(launcher):
         launcher.types(line)
         if "localnet up" in line:
             wait_for(lambda: "127.0.0.1" in launcher.shells[0].text, 60, launcher.story)
-        if "troth join" in line:  # who comes next fetches files from this member
+        if "troth join" in line:  # the next ones fetch their files from this member
             wait_for(lambda: "joined" in launcher.shells[-1].text, SECONDS, launcher.story)
 
 
