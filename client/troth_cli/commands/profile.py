@@ -137,10 +137,10 @@ def profile(options: ProfileOptions, output: Output) -> None:
         from troth_simulation.profile.counters import check_system
         from troth_simulation.profile.records import Plan
         from troth_simulation.profile.study import study
-    configs = _configs(options)
     check_system()
     if not options.no_shaping:
         check_shaping()
+    configs = _configs(options)
     mbits = () if options.no_shaping else tuple(dict.fromkeys(options.mbit))
     plan = Plan(_chosen(options.method, _METHODS, "--method"), mbits, options.steps)
     first = next(iter(configs.values()))
