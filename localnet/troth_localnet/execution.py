@@ -9,11 +9,11 @@ Next: `svm.py`, which uses the Outcome.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from solders.account import Account
 from solders.litesvm import LiteSVM
@@ -30,6 +30,7 @@ from troth_localnet.fees import priority_fee, signature_fee
 from troth_localnet.message import AccountKeys
 from troth_localnet.values import Json
 
+Result = TypeVar("Result")
 _INCINERATOR: Final = Pubkey.from_string("1nc1nerator11111111111111111111111111111111")
 
 
@@ -66,13 +67,14 @@ class Outcome:
 class Executor:
     """Runs transactions on one LiteSVM. The caller has checked signatures and blockhash.
 
-    They run in a thread of their own. Now and then LiteSVM leaves x87 registers of the processor in
-    use, and then numpy's `//` gives NaN for any floats, in the same thread only.
+    They run in a thread of their own, unless `is_alone` says that nothing else computes in this
+    one: then they are up to 1.7 times as fast. Now and then LiteSVM leaves x87 registers of the
+    processor in use, and then numpy's `//` gives NaN for any floats, in the same thread only.
     """
 
-    def __init__(self, svm: LiteSVM) -> None:
+    def __init__(self, svm: LiteSVM, *, is_alone: bool = False) -> None:
         self._svm = svm
-        self._thread = ThreadPoolExecutor(1, "troth-vm")
+        self._thread = None if is_alone else ThreadPoolExecutor(1, "troth-vm")
         # Signatures are checked once by the caller, age and duplicates against 150 blocks;
         # LiteSVM would check each run again, and against its newest blockhash only.
         svm.with_sigverify(False)
@@ -85,7 +87,7 @@ class Executor:
         if refusal is not None:
             return Outcome(refusal, executed=False)
         with self._priority_fee_taken(transaction, keys):
-            result = self._thread.submit(self._svm.simulate_transaction, transaction).result()
+            result = self._run(self._svm.simulate_transaction, transaction)
         outcome = _outcome(result)
         rent_error = self._rent_error(keys, outcome)
         if rent_error is None:
@@ -106,11 +108,18 @@ class Executor:
             return True
         before = self._total(keys)
         self._take(payer, priority)
-        self._thread.submit(self._svm.send_transaction, transaction).result()
+        self._run(self._svm.send_transaction, transaction)
         landed = before - self._total(keys) > priority
         if not landed:
             self._take(payer, -priority)
         return landed
+
+    def _run(
+        self, run: Callable[[VersionedTransaction], Result], transaction: VersionedTransaction
+    ) -> Result:
+        if self._thread is None:
+            return run(transaction)
+        return self._thread.submit(run, transaction).result()
 
     def balances(self, keys: AccountKeys) -> tuple[int, ...]:
         """Return the lamports of every key, in order."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from troth_client.compression import apply, codec
-from troth_client.compression.encoder import Encoder
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
@@ -53,7 +52,7 @@ class DeMo:
         self._config, self._model, self._weights = config, model, weight_views(model)
         layout = TileLayout.from_shapes(trainable_shapes(config.model))
         self._path = choose_path("cpu", num_tiles=layout.num_tiles)
-        self._encoder = Encoder(layout, Residual.of(config), config.demo.k, self._path.kernels)
+        self._encoder = self._path.encoder(layout, Residual.of(config), config.demo.k)
         self._momenta: dict[int, Tensor] = {}
 
     def play(self, round_: int, batches: Sequence[Batch]) -> None:

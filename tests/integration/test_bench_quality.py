@@ -59,9 +59,11 @@ def test_each_method_goes_on_to_the_bit_where_it_was_interrupted(name, tmp_path,
     out = tmp_path / "again.jsonl"
     with pytest.raises(KeyboardInterrupt):
         Sweep(out, data, every=2).play(point(name))
+    assert list(read_lines(out)) == []
     again = Sweep(out, data, every=2).play(point(name))
     assert len(seen) == 4, "it began at round 4, not anew"
     assert without_time(again) == without_time(whole)
+    assert list(tmp_path.glob("*.npz")) == []
 
 
 @pytest.mark.long(reason="the script as a process, twice, on a data set of the standard library")
