@@ -9,6 +9,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -16,6 +17,8 @@ from pathlib import Path
 import pytest
 
 KINDS = ("waits", "computes", "unit")
+MOST_LINES = 20
+"""Lines of a failure that are shown while other tests still run."""
 
 # Some shells start background commands with SIGINT ignored, and children inherit that. Tests that
 # interrupt a process would then wait for an end that never comes.
@@ -71,6 +74,13 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Say at once why a test failed: the end of a long run's output may be cut off."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        told = [line for line in report.longreprtext.splitlines() if line.startswith("E ")]
+        print(f"\n{report.nodeid}", *told[:MOST_LINES], sep="\n", file=sys.__stderr__)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -129,14 +129,13 @@ def assert_the_guide_looks_it_up(cli, folder, run, round_, target):
             assert "an open case" in cli.refused(*words)["expected"]
         elif words[0] != "dashboard":
             said[words[0] if words[1] == run else start] = cli.json(*words)
-    assert said["status"]["slashes"][0]["fault"] == "P3"
+    assert "P3" in {one["fault"] for one in said["status"]["slashes"]}
     listed = {
         f"round {one['round']}, target {one['target']}" for one in said["case list"]["closed"]
     }
     assert f"round {round_}, target {target}" in listed
-    case, loss = said["case show"], said["stake show"]["losses"][0]
-    assert case["case_outcome"] == "convicted"
-    assert loss["fault"] == "P3"
+    assert said["case show"]["case_outcome"] == "convicted"
+    assert "P3" in {one["fault"] for one in said["stake show"]["losses"]}
 
 
 def assert_told(printed):

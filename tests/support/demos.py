@@ -24,6 +24,14 @@ from troth_localnet.launcher import Launcher
 
 SMOKE = Path(__file__).parents[2] / "configs" / "smoke.toml"
 MARK = "TROTH_TEST_MARK"
+WINDOWS = ("openings", "verdict_commit", "verdict_reveal", "jury_commit", "jury_reveal")
+PATIENT = {f"{name}_slots": 900 for name in WINDOWS} | {
+    "p_new_ppm": 1_000_000,
+    "case_slots": 150,
+    "vesting_slots": 20_000,
+    "unbond_slots": 20_000,
+}
+"""More audits, and windows in which a machine may stand still for a while."""
 
 
 class KeptChain:
@@ -49,8 +57,11 @@ def perform(folder: Path, launcher: KeptChain | None, **changes: Any) -> tuple[S
 
 
 def small_config(path: Path, **changes: int) -> Path:
-    """Write a config of the smallest model under the demo's own rules, with more audits."""
-    rules = tomllib.loads(CONFIG.read_text())["chain"] | {"p_new_ppm": 1_000_000} | changes
+    """Write a config of the smallest model under the demo's own rules, with more audits.
+
+    Tests play a demo with shorter slots than a user's: its windows have more of them.
+    """
+    rules = tomllib.loads(CONFIG.read_text())["chain"] | PATIENT | changes
     model = SMOKE.read_text().partition("[chain]")[0]
     chosen = (f"{name} = {value!r}\n" for name, value in rules.items())
     path.write_text(f"{model}[chain]\n{''.join(chosen)}")
