@@ -30,7 +30,7 @@ CASE_SLOTS = 2_500
 RULES += (f"case_slots={CASE_SLOTS}",)
 TRAINERS = ("a", "b", "c")
 SECONDS = 240
-LONG = {"appeal_slots": 600, "breaker_slots": 600, "vesting_slots": 9_000, "unbond_slots": 9_000}
+LONG = {"appeal_slots": 600, "breaker_slots": 600}
 
 
 @pytest.fixture
