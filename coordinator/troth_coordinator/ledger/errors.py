@@ -1,11 +1,12 @@
 """Errors of a ledger, as one tree.
 
 Owns: the exception types. Never: a fault of a participant; the chain decides about those.
-Next: `fold.py`, which raises them.
+Next: `fold.py` and `file.py`, which raise them.
 
     LedgerError
     ├── LedgerOrderError   an event is missing, comes twice, or stands at another place
-    └── LedgerHashError    the events are not those that the chain absorbed
+    ├── LedgerHashError    the events are not those that the chain absorbed
+    └── LedgerFileError    a file is no ledger, is damaged, or is that of another run
 """
 
 from troth_coordinator.errors import SubjectError
@@ -21,3 +22,7 @@ class LedgerOrderError(LedgerError):
 
 class LedgerHashError(LedgerError):
     """The events are not those that the chain absorbed."""
+
+
+class LedgerFileError(LedgerError):
+    """A file is no ledger, is damaged, or is that of another run."""
