@@ -1,0 +1,191 @@
+"""What the events of a run tell, at the moment of the newest one.
+
+Owns: the run's terms, who sits at which index with which keys, and the rounds of the ring.
+Never: checks anything, reads a file, or grows with the run: old rounds are forgotten.
+Next: the checks beside this file, which compare it with what else is known.
+
+A check takes `(told, event)` before `told.take(event)`: then `told` is what the program saw.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import singledispatchmethod
+from typing import Final
+
+from troth_coordinator.chain import event_types_life as of_life
+from troth_coordinator.chain import event_types_rounds as of_rounds
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.membership import previous_included
+from troth_coordinator.rules.params_view import ParamsView
+
+MOST_KEPT_ROUNDS: Final = 4_096
+"""Rounds are kept for the ring, and for audits that still name them; never more than these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The participant at an index; keys are 32 bytes. `next_session` waits for the next open."""
+
+    owner: bytes
+    session: bytes
+    roles: int
+    joined_round: int
+    next_session: bytes | None = None
+    last_included: int = NONE
+
+
+@dataclass(slots=True)
+class RoundTold:
+    """One round as its events told it so far.
+
+    `members` are those at its open, by index, with the keys that were in force.
+    `included` is that of the close, without what was struck since.
+    """
+
+    opened: of_rounds.RoundOpened
+    members: Mapping[int, Member]
+    commits: dict[int, of_rounds.PayloadCommitted] = field(default_factory=dict)
+    attests: dict[int, of_rounds.Attested] = field(default_factory=dict)
+    closed: of_rounds.RoundClosed | None = None
+    settled: of_rounds.RoundSettled | None = None
+    seed: of_rounds.SeedFrozen | None = None
+    is_seed_lost: bool = False
+    included: int = 0
+    struck: int = 0
+
+    @property
+    def number(self) -> int:
+        """Its number; the root-only step has that of the round that would have opened."""
+        return self.opened.round
+
+
+@dataclass(slots=True)
+class Told:
+    """The state of a run by its events.
+
+    `residual_rounds` comes from the run's config: previous inclusions are masked to that period.
+    """
+
+    residual_rounds: int
+    created: of_life.RunCreated | None = None
+    params: ParamsView | None = None
+    slot: int = 0
+    phase: int = 0
+    restart: tuple[int, int] | None = None
+    """After a halt: the round that restarts, and the round of the stored root it starts from."""
+    stored: of_rounds.CheckpointStored | None = None
+    members: dict[int, Member] = field(default_factory=dict)
+    rounds: dict[int, RoundTold] = field(default_factory=dict)
+    newest: RoundTold | None = None
+
+    def take(self, event: Event) -> None:
+        """Take in the next event of the run."""
+        self.slot = event.slot
+        self._take(event)
+
+    def previous_included(self, round_: RoundTold, index: int) -> int:
+        """Return the round whose residual a header of this round may carry on; NONE for none."""
+        member = round_.members[index]
+        return previous_included(member.last_included, round_.number, self.residual_rounds)
+
+    @singledispatchmethod
+    def _take(self, event: Event) -> None:
+        """Most events change nothing here."""
+
+    @_take.register
+    def _(self, event: of_life.RunCreated) -> None:
+        self.created, self.params = event, event.params
+
+    @_take.register
+    def _(self, event: of_life.ParamsApplied) -> None:
+        self.params = event.params
+
+    @_take.register
+    def _(self, event: of_life.ParticipantJoined) -> None:
+        keys = bytes(event.owner), bytes(event.session)
+        self.members[event.index] = Member(*keys, event.roles, event.round)
+
+    @_take.register
+    def _(self, event: of_life.SessionKeySet) -> None:
+        member, key = self.members.get(event.index), bytes(event.session)
+        if member is None:
+            return
+        if event.at_next_open:
+            self.members[event.index] = replace(member, next_session=key)
+        else:
+            self.members[event.index] = replace(member, session=key, next_session=None)
+
+    @_take.register
+    def _(self, event: of_rounds.RoundOpened) -> None:
+        for index, member in self.members.items():
+            if member.next_session is not None:
+                self.members[index] = replace(
+                    member, session=member.next_session, next_session=None
+                )
+        self.newest = RoundTold(event, dict(self.members))
+        self.rounds[event.round] = self.newest
+        self._forget(event.round)
+
+    @_take.register
+    def _(self, event: of_rounds.PayloadCommitted) -> None:
+        if self.newest is not None:
+            self.newest.commits[event.index] = event
+
+    @_take.register
+    def _(self, event: of_rounds.Attested) -> None:
+        if self.newest is not None:
+            self.newest.attests[event.index] = event
+
+    @_take.register
+    def _(self, event: of_rounds.RoundClosed) -> None:
+        if self.newest is None:
+            return
+        self.newest.closed, self.newest.included = event, event.included
+        for index in bitmap.indices_of(event.included):
+            self._include(index, event.round)
+
+    @_take.register
+    def _(self, event: of_rounds.RoundSettled) -> None:
+        if event.round in self.rounds:
+            self.rounds[event.round].settled = event
+
+    @_take.register
+    def _(self, event: of_rounds.PayloadStruck) -> None:
+        struck = self.rounds.get(event.round)
+        if struck is None:
+            return
+        struck.included = event.included
+        struck.struck |= 1 << event.target
+        if event.target in struck.members:
+            before = struck.members[event.target].last_included
+            self._include(event.target, before)
+
+    @_take.register
+    def _(self, event: of_rounds.SeedFrozen) -> None:
+        if event.round in self.rounds:
+            self.rounds[event.round].seed = event
+
+    @_take.register
+    def _(self, event: of_rounds.SeedLost) -> None:
+        if event.round in self.rounds:
+            self.rounds[event.round].is_seed_lost = True
+
+    @_take.register
+    def _(self, event: of_rounds.CheckpointStored) -> None:
+        self.stored = event
+
+    @_take.register
+    def _(self, event: of_rounds.PhaseStarted) -> None:
+        self.phase = event.phase
+
+    def _include(self, index: int, round_: int) -> None:
+        if index in self.members:
+            self.members[index] = replace(self.members[index], last_included=round_)
+
+    def _forget(self, newest: int) -> None:
+        ring = self.params.ring if self.params is not None else MOST_KEPT_ROUNDS
+        oldest = newest - 2 * ring
+        for number in [one for one in self.rounds if one < oldest]:
+            del self.rounds[number]
