@@ -40,6 +40,7 @@ _MODULES: Final = {
     "program": "program",
     "case": "case",
     "checkpoint": "checkpoint",
+    "ledger": "ledger",
     "debug": "debug",
 }
 """First words of a command line in the order of the help, and the module in `commands/` of each."""

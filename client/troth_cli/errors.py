@@ -114,6 +114,10 @@ class CaseError(CommandError):
     """A case cannot be opened or appealed as it was asked for."""
 
 
+class LedgerNotProvenError(CommandError):
+    """The chain hash on chain does not prove all events of a ledger."""
+
+
 class NotInVainError(CommandError):
     """The run cannot be cancelled: it works, may still begin, or has not waited long enough."""
 

@@ -4,8 +4,8 @@ Owns: the first line, which names the run; a torn last line, which is cut off; w
 Never: appends an entry that the chain hash contradicts.
 Next: `entries.py` for a line, `history.py` for entries from an RPC node, `merge.py` for several.
 
-Entries after the last close are not proven by it. `cut_to_proven` drops them, when a later close
-says that an RPC node lied about them.
+A close proves what stands before it, and not what its own transaction says after it.
+`cut_to_proven` drops the entries from the newest close on, when a later one contradicts them.
 """
 
 from __future__ import annotations
@@ -93,6 +93,19 @@ class Ledger:
             stream.readline(MAX_LINE_BYTES)
             yield from (entry for _, entry in _lines(stream, str(self.path)))
 
+    def sound_entries(self) -> Iterator[Entry]:
+        """Yield the entries that can be read, passing over damaged lines. Raises OSError."""
+        reader = self.head.reader()
+        with self.path.open("rb") as stream:
+            stream.readline(MAX_LINE_BYTES)
+            for line in _chunks(stream):
+                try:
+                    entry = Entry.of_line(line, str(self.path))
+                    reader.events(entry)
+                except LedgerFileError:
+                    continue
+                yield entry
+
 
 class LedgerFile:
     """A ledger to append to, by one process at a time. Use `with`, or `close` it.
@@ -112,7 +125,7 @@ class LedgerFile:
         self._reader = head.reader()
         self._whole = 0
         self._proven: tuple[int, Fold, str | None] = (0, Fold(), None)
-        self._stream = path.open("a+b")
+        self._stream = path.open("ab", buffering=0)  # no bytes wait for a later write
         try:
             fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._take_up()
@@ -134,10 +147,9 @@ class LedgerFile:
         for entry in entries:
             before, proven = self.fold.copied(), self._proven
             line = entry.to_line()
-            self._fold(entry, self._whole + len(line))
+            self._fold(entry)
             try:
-                self._stream.write(line)
-                self._stream.flush()
+                self._write(line)
             except OSError:
                 self.fold, self._proven = before, proven
                 self._cut(self._whole)
@@ -150,7 +162,7 @@ class LedgerFile:
         return num_added
 
     def cut_to_proven(self) -> None:
-        """Drop the entries after the last close: no close has proven them."""
+        """Drop the entries from the newest close on: no later close has proven them."""
         end, fold, last = self._proven
         self.fold, self.last = fold.copied(), last
         self._cut(end)
@@ -169,36 +181,51 @@ class LedgerFile:
 
     def _take_up(self) -> None:
         """Fold what is there, cut off a torn line, or write the head of a new ledger."""
-        self._stream.seek(0)
-        first = self._stream.readline(MAX_LINE_BYTES)
-        if not first.endswith(b"\n"):
-            if not self.head.to_line().startswith(first):
-                LedgerHead.of_line(first, str(self.path))
-            self._cut(0)
-            self._stream.write(self.head.to_line())
-            self._stream.flush()
-        elif (found := LedgerHead.of_line(first, str(self.path))) != self.head:
-            expected = f"the ledger of run {self.head.run}"
-            raise LedgerFileError(str(self.path), expected, f"one of {found.run}", _ANOTHER)
+        with self.path.open("rb") as found:
+            first = found.readline(MAX_LINE_BYTES)
+            if first.endswith(b"\n"):
+                self._check(LedgerHead.of_line(first, str(self.path)))
+                self._whole = len(first)
+                self._proven = (self._whole, Fold(), None)
+                for size, entry in _lines(found, str(self.path)):
+                    self._fold(entry)
+                    self._whole += size
+                    self.last = entry.signature
+                self._cut(self._whole)
+                return
+        if not self.head.to_line().startswith(first):
+            LedgerHead.of_line(first, str(self.path))
+        self._cut(0)
+        self._write(self.head.to_line())
         self._whole = len(self.head.to_line())
         self._proven = (self._whole, Fold(), None)
-        self._stream.seek(self._whole)
-        for size, entry in _lines(self._stream, str(self.path)):
-            self._fold(entry, self._whole + size)
-            self._whole += size
-            self.last = entry.signature
-        self._cut(self._whole)
 
-    def _fold(self, entry: Entry, end: int) -> None:
+    def _check(self, found: LedgerHead) -> None:
+        if found != self.head:
+            expected = f"the ledger of run {self.head.run}"
+            raise LedgerFileError(str(self.path), expected, f"one of {found.run}", _ANOTHER)
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._stream.write(left) :]
+
+    def _fold(self, entry: Entry) -> None:
         events = self._reader.events(entry)
+        before = self.fold.copied()
         self.fold.absorb(events)
         if any(isinstance(event, RoundClosed) for event in events):
-            self._proven = (end, self.fold.copied(), entry.signature)
+            self._proven = (self._whole, before, self.last)
 
     def _cut(self, end: int) -> None:
         self._stream.truncate(end)
-        self._stream.seek(end)
         self._whole = end
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield lines; one that is too long comes in parts, which are no entries."""
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        yield line
 
 
 def _lines(stream: IO[bytes], where: str) -> Iterator[tuple[int, Entry]]:

@@ -7,7 +7,7 @@ Next: `file.py`, which takes the entries.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container
 from typing import Final
 
 from solders.pubkey import Pubkey
@@ -22,15 +22,20 @@ MOST_PAGES: Final = 10_000
 
 
 async def entries_after(
-    client: CoordinatorClient, run: Pubkey, last: str | None = None
+    client: CoordinatorClient,
+    run: Pubkey,
+    last: str | None = None,
+    known: Container[str] = (),
 ) -> AsyncIterator[Entry]:
     """Yield what landed after the transaction `last`, oldest first; all of it without one.
 
-    Ends before a transaction of which the node has no record yet. Transactions without events of
-    ours are left out. Raises RpcError, EventsMissingError, and MalformedReplyError where the node
-    does not know `last`.
+    Signatures that are `known` are left out and not asked for. Ends before a transaction of which
+    the node has no record yet. Transactions without events of ours are left out. Raises RpcError,
+    EventsMissingError, and MalformedReplyError where the node does not know `last`.
     """
     for signature in reversed(await _signatures(client, run, last)):
+        if str(signature) in known:
+            continue
         landed = await client.landed(signature)
         if landed is None:
             return

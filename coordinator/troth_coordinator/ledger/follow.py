@@ -1,0 +1,92 @@
+"""A ledger that follows its run on an RPC node, and the comparison with the Run account.
+
+Owns: what is dropped and read again when the node's words contradict the chain hash, and whether a
+ledger is that of the run.
+Never: believes one node about what no close has proven.
+Next: `history.py` for the reading, `merge.py` for help from other ledgers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import MalformedReplyError
+from troth_coordinator.ledger.entries import Entry
+from troth_coordinator.ledger.errors import LedgerHashError, LedgerOrderError
+from troth_coordinator.ledger.file import LedgerFile
+from troth_coordinator.ledger.fold import Fold
+from troth_coordinator.ledger.history import entries_after
+from troth_coordinator.rules.view import RunView
+
+AT_ONCE: Final = 50
+"""So many entries are written and flushed together."""
+
+
+async def follow(client: CoordinatorClient, ledger: LedgerFile) -> int:
+    """Append what has landed since the ledger's last entry; return how many entries.
+
+    Where the node's words do not fit, entries that no close has proven are dropped and read again,
+    once: the chain may have left a fork. Raises RpcError, OSError, and LedgerOrderError or
+    LedgerHashError where the node contradicts itself or has forgotten transactions.
+    """
+    try:
+        return await _append(client, ledger)
+    except (LedgerOrderError, LedgerHashError, MalformedReplyError):
+        ledger.cut_to_proven()
+    return await _append(client, ledger)
+
+
+class Match(Enum):
+    """How a ledger compares with a Run account."""
+
+    WHOLE = "whole"
+    """Hash and number of events are those of the account: every byte is proven."""
+    BEHIND = "behind"
+    """The account has absorbed more events, or closed more rounds."""
+    AHEAD = "ahead"
+    """The ledger has more events: the RPC node lags."""
+    OTHER = "other"
+    """As many events with another hash: the tail of the ledger is false, or the account is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison: events of the ledger and of the account."""
+
+    match: Match
+    num_events: int
+    num_on_chain: int
+
+
+def compare(fold: Fold, run: RunView) -> Compared:
+    """Compare a folded ledger with the Run account at one moment."""
+    own, theirs = fold.next_sequence, run.event_sequence
+    if own == theirs:
+        match = Match.WHOLE if fold.hash == run.chain_hash else Match.OTHER
+    else:
+        match = Match.BEHIND if own < theirs else Match.AHEAD
+    return Compared(match, own, theirs)
+
+
+async def _append(client: CoordinatorClient, ledger: LedgerFile) -> int:
+    run, total = Pubkey.from_string(ledger.head.run), 0
+    async for chosen in _batches(entries_after(client, run, ledger.last)):
+        total += ledger.append(chosen)
+    return total
+
+
+async def _batches(entries: AsyncIterator[Entry]) -> AsyncIterator[list[Entry]]:
+    batch: list[Entry] = []
+    async for entry in entries:
+        batch.append(entry)
+        if len(batch) >= AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

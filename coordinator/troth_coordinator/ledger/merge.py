@@ -1,0 +1,135 @@
+"""Several ledgers of one run into one: each stretch from whichever proves it.
+
+Owns: stretches, which end with a close, and the choice among those that the chain hash proves.
+Never: takes an entry that the hash contradicts, or guesses one that nobody has.
+Next: `file.py`, which takes the result.
+
+Absorbed events carry numbers, so their order is known. Commits and attestations carry none. Only
+their round matters: they may stand anywhere before its close.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_rounds import Attested, PayloadCommitted, RoundClosed
+from troth_coordinator.ledger.entries import Entry, EntryReader
+from troth_coordinator.ledger.errors import LedgerError
+from troth_coordinator.ledger.fold import Fold
+
+PLAIN = (PayloadCommitted, Attested)
+
+
+@dataclass(slots=True)
+class Merging:
+    """The entries that several ledgers prove together.
+
+    `fold` is that of what was yielded. `gap` says what is missing after it; "" without a gap.
+    """
+
+    reader: EntryReader
+    fold: Fold = field(default_factory=Fold)
+    gap: str = ""
+
+    def entries(self, ledgers: Sequence[Iterable[Entry]]) -> Iterator[Entry]:
+        """Yield the entries in their order, to the end or to the first gap.
+
+        After the last close come those that fit; only the Run account can prove these. Raises
+        LedgerFileError for an entry that cannot be read.
+        """
+        known, union = [], _Known()
+        for ledger in ledgers:
+            known.append(_Known())
+            for entry in ledger:
+                events = self.reader.events(entry)
+                known[-1].add(entry, events)
+                union.add(entry, events)
+        # A ledger alone first: another one may have a false entry under the same number.
+        sources = [*known, union] if len(known) > 1 else known
+        while proven := self._proven(sources):
+            yield from proven
+        yield from self._tail(union)
+        if self.fold.next_sequence <= union.newest:
+            self.gap = (
+                f"what follows event {self.fold.next_sequence - 1} is missing or false, and later"
+                f" events are here, up to number {union.newest}"
+            )
+
+    def _proven(self, sources: Sequence[_Known]) -> list[Entry]:
+        """Return the next entries up to a close that they prove; nothing without such a source."""
+        for source in sources:
+            stretch = source.stretch(self.fold.next_sequence)
+            fold = self.fold.copied()
+            if stretch and self._takes(fold, stretch):
+                self.fold = fold
+                return stretch
+        return []
+
+    def _takes(self, fold: Fold, stretch: Iterable[Entry]) -> bool:
+        try:
+            for entry in stretch:
+                fold.absorb(self.reader.events(entry))
+        except LedgerError:
+            return False
+        return True
+
+    def _tail(self, union: _Known) -> Iterator[Entry]:
+        """Yield what fits behind the last close."""
+        for entry in union.rest(self.fold.next_sequence):
+            events = self.reader.events(entry)
+            if any(isinstance(event, RoundClosed) for event in events):
+                return  # its stretch is not proven
+            if self._takes(self.fold, [entry]):
+                yield entry
+
+
+@dataclass(slots=True)
+class _Known:
+    """Entries by the number of their first absorbed event, and plain ones by their round.
+
+    `newest` is the highest number that an event has, -1 without any.
+    """
+
+    numbered: dict[int, tuple[Entry, int, int | None]] = field(default_factory=dict)
+    plain: defaultdict[int, dict[str, Entry]] = field(default_factory=lambda: defaultdict(dict))
+    newest: int = -1
+
+    def add(self, entry: Entry, events: Sequence[Event]) -> None:
+        """Take in an entry; of two with one number the first stays."""
+        numbers = [event.sequence for event in events if event.sequence is not None]
+        if not numbers:
+            for event in events:
+                if isinstance(event, PLAIN):
+                    self.plain[event.round][entry.signature] = entry
+            return
+        closed = next((one.round for one in events if isinstance(one, RoundClosed)), None)
+        self.numbered.setdefault(numbers[0], (entry, numbers[0] + len(numbers), closed))
+        self.newest = max(self.newest, numbers[-1])
+
+    def stretch(self, number: int) -> list[Entry]:
+        """Return the entries from the event of this number to the next close; nothing if cut."""
+        found: list[Entry] = []
+        while number in self.numbered:
+            entry, number, closed = self.numbered[number]
+            if closed is not None:
+                plain = self.plain[closed].values()
+                before = [*found, *(one for one in plain if one.slot <= entry.slot)]
+                return [*sorted(before, key=_slot), entry]
+            found.append(entry)
+        return []
+
+    def rest(self, number: int) -> Iterator[Entry]:
+        """Yield the entries from the event of this number on, then the plain ones since."""
+        found: list[Entry] = []
+        while number in self.numbered:
+            entry, number, _ = self.numbered[number]
+            found.append(entry)
+        newest = self.plain[max(self.plain, default=0)].values()
+        yield from sorted([*found, *newest], key=_slot)
+
+
+def _slot(entry: Entry) -> int:
+    return entry.slot
