@@ -1,4 +1,4 @@
-"""What an auditor finds: a proven discrepancy, or data that it could not get.
+"""The findings of an auditor: proven discrepancies, and data that it could not get.
 
 Owns: the record of a finding, and the rules by name. Never: prints, or ends the audit.
 Next: `told.py` for what the rules are checked against.

@@ -1,4 +1,4 @@
-"""What the events of a run tell, at the moment of the newest one.
+"""The state of a run as its events tell it, at the moment of the newest one.
 
 Owns: the run's terms, who sits at which index with which keys, and the rounds of the ring.
 Never: checks anything, reads a file, or grows with the run: old rounds are forgotten.
