@@ -22,8 +22,8 @@ from troth_client.model.genesis import genesis_root
 from troth_client.network.chain import OUTSIDE, Identity
 from troth_client.participant.assembly import Ports, Resources, assemble, early_parts, joined
 from troth_client.participant.restarting import tell_while
-from troth_client.participant.supervisor import Supervisor
-from troth_client.participant.validating import HeldOut
+from troth_client.participant.supervisor import Beside, Supervisor
+from troth_client.participant.validating import HeldOut, validate
 from troth_client.run_files.files import member_files
 from troth_client.runtime.files import DiskFullError
 from troth_client.state.past_states import MEMORY_BYTES
@@ -228,8 +228,11 @@ class InProcessRun:
             member.events.emit("joined", index=int(member.index))
             member.parts = joined(member.here, member.index)
         owner = Owner(member.here.chain.client, self.at, member.owner)
+        besides: dict[str, Beside] = {}
+        if self.held_out is not None:
+            besides["validation"] = partial(validate, held_out=self.held_out)
         return await Supervisor(
-            member.here, has_arrived=is_late, owner=owner, held_out=self.held_out
+            member.here, has_arrived=is_late, owner=owner, besides=besides
         ).run()
 
     def _newcomer(self, name: str) -> SimulatedMember:

@@ -91,7 +91,20 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     seen = bench.cli.json("plot", run, "--rpc", bench.rpc, "--out", bench.folder / "run.html")
     assert seen["rounds"] == 5
     assert_watched(objects, lines, values["root"])
+    assert_kept_ledgers(bench, run, states)
     pay_out_and_close(bench, run)
+
+
+def assert_kept_ledgers(bench, run, states):
+    """Each member kept the events of the run; an RPC node adds what came after its end."""
+    for state in states:
+        path = state / "ledger.jsonl"
+        closes = path.read_bytes().count(b'"RoundClosed"')
+        assert closes >= 5, path
+        before = path.read_bytes()
+        pull = bench.of_run("ledger", "pull", run=run)
+        assert bench.cli.json(*pull, "--out", path)["events"] > 5
+        assert path.read_bytes().startswith(before)
 
 
 def assert_watched(objects, lines, root):

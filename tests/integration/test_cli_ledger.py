@@ -22,7 +22,7 @@ def test_a_pulled_ledger_is_proven_and_goes_on(bench, run):
     verify = ("ledger", "verify", path, "--rpc", bench.rpc)
     assert bench.cli.json(*verify)["events"] == first["events"]
     fund = bench.of_run("run", "fund", run=run, key="authority")
-    bench.cli.ok(*fund, "--amount", "0.1")
+    bench.cli.ok(*fund, "--sol", "0.1")
     behind = bench.cli.refused(*verify)
     assert behind["kind"] == "LedgerNotProvenError"
     assert "troth ledger pull" in behind["next_step"]
@@ -36,7 +36,7 @@ def test_a_ledger_with_holes_is_merged_and_repaired(bench, run):
     lines = whole.read_bytes().splitlines(keepends=True)
     one, two = bench.folder / "one.jsonl", bench.folder / "two.jsonl"
     one.write_bytes(b"".join(lines[:4] + lines[5:]))
-    two.write_bytes(b"".join(lines[:7] + [b"{}\n"] + lines[8:]))
+    two.write_bytes(b"".join([*lines[:7], b"{}\n", *lines[8:]]))
     assert bench.cli.refused("ledger", "verify", one, "--rpc", bench.rpc)["kind"] == (
         "LedgerOrderError"
     )

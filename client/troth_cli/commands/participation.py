@@ -162,6 +162,15 @@ class WitnessOptions(AsOwner):
             " the disk has the rest.",
         ),
     ] = 256
+    ledger: Annotated[
+        bool,
+        typer.Option(
+            "--ledger/--no-ledger",
+            help="Keep the events of the run in the state folder, ledger.jsonl, so that it can be"
+            " audited when RPC nodes have forgotten them. It takes one request for each"
+            " transaction of the run.",
+        ),
+    ] = True
     log_to: Annotated[
         list[str],
         typer.Option(
@@ -313,6 +322,7 @@ def _request(
         num_threads=options.threads,
         training=training,
         past_bytes=options.past_mib * 2**20,
+        keeps_ledger=options.ledger,
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,

@@ -64,6 +64,7 @@ OF_A_PARTICIPANT: Final = frozenset(
         "slower_path",
         "disk_full",
         "events_lost",
+        "ledger_behind",
         "validated",
         "validation_skipped",
         "ended",

@@ -74,3 +74,4 @@ class JoinRequest:
     program: Pubkey | None = None
     training: Training = field(default_factory=Training)
     past_bytes: int = 256 * 2**20
+    keeps_ledger: bool = True

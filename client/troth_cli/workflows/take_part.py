@@ -33,7 +33,7 @@ from troth_client.participant.assembly import Ports
 from troth_client.participant.ending import ParticipantEnd
 from troth_client.participant.measuring import Measured, measure_machine
 from troth_client.participant.process import participate
-from troth_client.participant.settings import ParticipantSettings
+from troth_client.participant.settings import LEDGER_FILE, ParticipantSettings
 from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
 from troth_client.telemetry.events import EventSinks
 from troth_client.train.ranks import Ranks
@@ -199,4 +199,5 @@ def _settings(
         compiles=request.training.compiles,
         microbatch_sequences=request.training.microbatch_sequences,
         past_bytes=request.past_bytes,
+        ledger=request.state / LEDGER_FILE if request.keeps_ledger else None,
     )

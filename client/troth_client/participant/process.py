@@ -39,14 +39,15 @@ from troth_client.participant.assembly import (
 from troth_client.participant.ending import ParticipantEnd, conclude
 from troth_client.participant.joining import announce, join, known_place
 from troth_client.participant.learning import learner_of
+from troth_client.participant.ledger_keeping import keep_ledger
 from troth_client.participant.payer import report_cap
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.participant.spent import keep_spent
 from troth_client.participant.stake_keeping import StakeKeeping
-from troth_client.participant.supervisor import Supervisor
-from troth_client.participant.validating import HeldOut
+from troth_client.participant.supervisor import Beside, Supervisor
+from troth_client.participant.validating import HeldOut, validate
 from troth_client.run_files.files import member_files
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import DiskFullError
@@ -186,8 +187,8 @@ async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) ->
     joining = partial(join, owner, settings, chain.identity.session, endpoint)
     index, fee = await _patiently(settings, joining)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
-    held_out = _held_out(settings)
-    return Supervisor(joined(member, index), has_arrived=is_late, owner=owner, held_out=held_out)
+    beside = _beside(settings)
+    return Supervisor(joined(member, index), has_arrived=is_late, owner=owner, besides=beside)
 
 
 async def _patiently(settings: ParticipantSettings, ask: Callable[[], Awaitable[T]]) -> T:
@@ -284,6 +285,16 @@ def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) 
 def _open_data(settings: ParticipantSettings) -> TokenData:
     manifest = load_manifest(settings.data, settings.config.manifest_digest())
     return TokenData(settings.data, manifest)
+
+
+def _beside(settings: ParticipantSettings) -> dict[str, Beside]:
+    """Return what the participant does beside the rounds, by name."""
+    found: dict[str, Beside] = {}
+    if (held_out := _held_out(settings)) is not None:
+        found["validation"] = partial(validate, held_out=held_out)
+    if settings.ledger is not None:
+        found["ledger"] = partial(keep_ledger, path=settings.ledger)
+    return found
 
 
 def _held_out(settings: ParticipantSettings) -> HeldOut | None:

@@ -6,10 +6,14 @@ can make them and hand them to a child at once. Next: `process.py`.
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
+
+LEDGER_FILE: Final = "ledger.jsonl"
+"""The name of a participant's ledger in its state folder, and of that of an archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,8 @@ class ParticipantSettings:
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     `compiles` runs forward and backward pass as compiled kernels. `microbatch_sequences` are
     computed at once; None for the number in the config. `past_bytes` of past weights, and as many
-    of past residuals, stay in memory; the disk has all of them.
+    of past residuals, stay in memory; the disk has all of them. `ledger` is the file that takes the
+    events of the run; None for none.
     """
 
     rpc_urls: tuple[str, ...]
@@ -66,3 +71,4 @@ class ParticipantSettings:
     compiles: bool = False
     microbatch_sequences: int | None = None
     past_bytes: int = 256 * 2**20
+    ledger: Path | None = None

@@ -5,9 +5,10 @@ Never: decides what one of them does. Next: `rounds.py`, `audits.py`, `housekeep
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
-from typing import Any, NoReturn, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, NoReturn, TypeVar
 
 from troth_client.audit.debts import debts
 from troth_client.member import Member
@@ -17,21 +18,22 @@ from troth_client.participant.housekeeping import keep_house
 from troth_client.participant.membership import has_left
 from troth_client.participant.payer import Payer
 from troth_client.participant.rounds import begin, run_rounds
-from troth_client.participant.validating import HeldOut, validate
 from troth_client.runtime.base import end
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 T = TypeVar("T")
+Beside = Callable[[Member], Coroutine[Any, Any, NoReturn]]
+NOTHING: Final[Mapping[str, Beside]] = MappingProxyType({})
 
 
 class Supervisor:
     """One participant in one run. `stop` of its state lets the round under way end first.
 
     `has_arrived`: its weights are those of the run already, and need not be read from disk.
-    `owner`: lets it leave the run when its session key cannot pay any more. `held_out`: text on
-    which it validates beside the rounds.
+    `owner`: lets it leave the run when its session key cannot pay any more. `besides`: what it
+    does beside the rounds, by name.
     """
 
     def __init__(
@@ -40,9 +42,9 @@ class Supervisor:
         *,
         has_arrived: bool = False,
         owner: Owner | None = None,
-        held_out: HeldOut | None = None,
+        besides: Mapping[str, Beside] = NOTHING,
     ) -> None:
-        self._held_out = held_out
+        self._besides = besides
         self.member = member
         self._payer = Payer(member, owner)
         self._has_arrived = has_arrived
@@ -66,8 +68,8 @@ class Supervisor:
                 self._has_arrived = True
             self._start(keep_house(member), "housekeeping")
             self._start(self._payer.watch(), "payer")
-            if self._held_out is not None:
-                self._start(validate(member, self._held_out), "validation")
+            for name, work in self._besides.items():
+                self._start(work(member), name)
             last = await self._beside_siblings(run_rounds(member), "rounds")
             await end(*self._siblings)
             await member.chain.all_sent()

@@ -5,8 +5,8 @@ Never: reads events, or decides whether a hash is the chain's: the caller compar
 account.
 Next: `../rules/chain_hash.py` for the hashes.
 
-The chain shows its own hash at each close, so a false event is found at the end of its round. What
-comes after the last close is proven only by the hash of the Run account.
+The chain shows its own hash at each close, so a false event is found at the end of its round. Later
+events are proven only by the hash of the Run account.
 """
 
 from collections.abc import Iterable

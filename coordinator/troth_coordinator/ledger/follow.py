@@ -1,13 +1,14 @@
 """A ledger that follows its run on an RPC node, and the comparison with the Run account.
 
-Owns: what is dropped and read again when the node's words contradict the chain hash, and whether a
+Owns: what is dropped and read again when the answers contradict the chain hash, and whether a
 ledger is that of the run.
-Never: believes one node about what no close has proven.
+Never: believes one RPC node about events that no close has proven.
 Next: `history.py` for the reading, `merge.py` for help from other ledgers.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import Enum
@@ -31,9 +32,9 @@ AT_ONCE: Final = 50
 async def follow(client: CoordinatorClient, ledger: LedgerFile) -> int:
     """Append what has landed since the ledger's last entry; return how many entries.
 
-    Where the node's words do not fit, entries that no close has proven are dropped and read again,
+    Where the answers do not fit, entries that no close has proven are dropped and read again,
     once: the chain may have left a fork. Raises RpcError, OSError, and LedgerOrderError or
-    LedgerHashError where the node contradicts itself or has forgotten transactions.
+    LedgerHashError where the RPC node contradicts itself or has forgotten transactions.
     """
     try:
         return await _append(client, ledger)
@@ -77,7 +78,7 @@ def compare(fold: Fold, run: RunView) -> Compared:
 async def _append(client: CoordinatorClient, ledger: LedgerFile) -> int:
     run, total = Pubkey.from_string(ledger.head.run), 0
     async for chosen in _batches(entries_after(client, run, ledger.last)):
-        total += ledger.append(chosen)
+        total += await asyncio.to_thread(ledger.append, chosen)
     return total
 
 

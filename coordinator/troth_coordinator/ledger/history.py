@@ -1,7 +1,7 @@
 """The entries of a run from an RPC node: the transactions that name the Run account.
 
 Owns: their order, oldest first, and where a reader goes on.
-Never: believes the node. The fold finds an event that is missing, added or changed.
+Never: believes the RPC node. The fold finds an event that is missing, added or changed.
 Next: `file.py`, which takes the entries.
 """
 
@@ -18,7 +18,7 @@ from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.ledger.entries import Entry
 
 MOST_PAGES: Final = 10_000
-"""Pages of a thousand signatures each; a node that sends more repeats itself."""
+"""Pages of a thousand signatures each; an RPC node that sends more repeats itself."""
 
 
 async def entries_after(
@@ -30,8 +30,8 @@ async def entries_after(
     """Yield what landed after the transaction `last`, oldest first; all of it without one.
 
     Signatures that are `known` are left out and not asked for. Ends before a transaction of which
-    the node has no record yet. Transactions without events of ours are left out. Raises RpcError,
-    EventsMissingError, and MalformedReplyError where the node does not know `last`.
+    the RPC node has no record yet. Transactions without events of ours are left out. Raises
+    RpcError, EventsMissingError, and MalformedReplyError where the RPC node does not know `last`.
     """
     for signature in reversed(await _signatures(client, run, last)):
         if str(signature) in known:

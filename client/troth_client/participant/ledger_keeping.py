@@ -1,0 +1,54 @@
+"""A participant's own ledger: the events of the run, appended after each closed round.
+
+Owns: when it is brought up to date. Never: delays a round, or ends one: what goes wrong is an
+event, and the next close tries again.
+Next: `troth_coordinator/ledger/follow.py` for what is asked and proven.
+"""
+
+from pathlib import Path
+from typing import NoReturn
+
+from troth_client.member import Member
+from troth_client.network.watch import RPC_FAILURES
+from troth_coordinator.ledger.errors import LedgerError
+from troth_coordinator.ledger.file import LedgerFile, LedgerHead
+from troth_coordinator.ledger.follow import follow
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import NetworkView
+
+
+async def keep_ledger(member: Member, path: Path) -> NoReturn:
+    """Append what has landed, once for each closed round and at the end of the run, for ever."""
+    chain = member.chain
+    head = LedgerHead(str(chain.at.program), str(chain.at.run), chain.genesis_hash.hex())
+    while True:
+        await chain.watch.next()
+        try:
+            ledger = await chain.runtime.compute(LedgerFile, path, head)
+        except (LedgerError, OSError) as error:
+            chain.events.emit("ledger_behind", reason=str(error))
+            await _next_moment(member)
+            continue
+        with ledger:
+            await _keep(member, ledger)
+
+
+async def _keep(member: Member, ledger: LedgerFile) -> NoReturn:
+    while True:
+        try:
+            await follow(member.chain.client, ledger)
+        except RPC_FAILURES as error:
+            member.chain.watch.report(error)
+        except (LedgerError, OSError) as error:
+            member.chain.events.emit("ledger_behind", reason=str(error))
+        await _next_moment(member)
+
+
+async def _next_moment(member: Member) -> None:
+    """Wait for the next close, or for the end of the run."""
+    seen = _moment(member.chain.watch.latest)
+    await member.chain.watch.until(lambda view: _moment(view) != seen)
+
+
+def _moment(view: NetworkView) -> tuple[int, bool]:
+    return view.run.round, view.run.phase == Phase.FINISHED
