@@ -6,7 +6,7 @@ Next: `troth_coordinator/ledger/follow.py` for what is asked and proven.
 """
 
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from troth_client.member import Member
 from troth_client.network.watch import RPC_FAILURES
@@ -15,6 +15,9 @@ from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 from troth_coordinator.ledger.follow import follow
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
+
+PAUSE_SECONDS: Final = 0.05
+"""Between two requests: the rounds need the RPC node too, and it may count what one caller asks."""
 
 
 async def keep_ledger(member: Member, path: Path) -> NoReturn:
@@ -36,7 +39,7 @@ async def keep_ledger(member: Member, path: Path) -> NoReturn:
 async def _keep(member: Member, ledger: LedgerFile) -> NoReturn:
     while True:
         try:
-            await follow(member.chain.client, ledger)
+            await follow(member.chain.client, ledger, PAUSE_SECONDS)
         except RPC_FAILURES as error:
             member.chain.watch.report(error)
         except (LedgerError, OSError) as error:

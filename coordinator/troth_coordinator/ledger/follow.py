@@ -29,7 +29,7 @@ AT_ONCE: Final = 50
 """So many entries are written and flushed together."""
 
 
-async def follow(client: CoordinatorClient, ledger: LedgerFile) -> int:
+async def follow(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: float = 0) -> int:
     """Append what has landed since the ledger's last entry; return how many entries.
 
     Where the answers do not fit, entries that no close has proven are dropped and read again,
@@ -37,10 +37,10 @@ async def follow(client: CoordinatorClient, ledger: LedgerFile) -> int:
     LedgerHashError where the RPC node contradicts itself or has forgotten transactions.
     """
     try:
-        return await _append(client, ledger)
+        return await _append(client, ledger, pause_seconds)
     except (LedgerOrderError, LedgerHashError, MalformedReplyError):
         ledger.cut_to_proven()
-    return await _append(client, ledger)
+    return await _append(client, ledger, pause_seconds)
 
 
 class Match(Enum):
@@ -75,9 +75,10 @@ def compare(fold: Fold, run: RunView) -> Compared:
     return Compared(match, own, theirs)
 
 
-async def _append(client: CoordinatorClient, ledger: LedgerFile) -> int:
+async def _append(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: float) -> int:
     run, total = Pubkey.from_string(ledger.head.run), 0
-    async for chosen in _batches(entries_after(client, run, ledger.last)):
+    found = entries_after(client, run, ledger.last, pause_seconds=pause_seconds)
+    async for chosen in _batches(found):
         total += await asyncio.to_thread(ledger.append, chosen)
     return total
 

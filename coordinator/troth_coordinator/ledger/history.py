@@ -7,6 +7,7 @@ Next: `file.py`, which takes the entries.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Container
 from typing import Final
 
@@ -26,16 +27,19 @@ async def entries_after(
     run: Pubkey,
     last: str | None = None,
     known: Container[str] = (),
+    pause_seconds: float = 0,
 ) -> AsyncIterator[Entry]:
     """Yield what landed after the transaction `last`, oldest first; all of it without one.
 
-    Signatures that are `known` are left out and not asked for. Ends before a transaction of which
+    Signatures that are `known` are left out and not asked for. Between two requests it waits for
+    `pause_seconds`, to leave the RPC node to others. Ends before a transaction of which
     the RPC node has no record yet. Transactions without events of ours are left out. Raises
     RpcError, EventsMissingError, and MalformedReplyError where the RPC node does not know `last`.
     """
     for signature in reversed(await _signatures(client, run, last)):
         if str(signature) in known:
             continue
+        await asyncio.sleep(pause_seconds)
         landed = await client.landed(signature)
         if landed is None:
             return
