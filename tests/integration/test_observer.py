@@ -1,5 +1,6 @@
 """An outsider observes a whole run: what it says is what the members did."""
 
+import asyncio
 from statistics import mean
 
 import pytest
@@ -9,7 +10,9 @@ from troth_attestation.quorum import AuditOutcome
 from troth_audit.history import read_closed
 from troth_cli.observe.observer import Observer, ObserverSettings
 from troth_client.transport.memory import memory_transport
+from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules.phase import Phase
+from troth_localnet.direct import DirectRpc
 
 SECONDS = 20.0
 ONCE = ObserverSettings(follows=False)
@@ -82,6 +85,40 @@ async def test_a_finished_run_shows_its_members_as_finished_and_no_time_left(run
     assert seen.warnings == ()
     assert all(one.mean_loss_micro is None for one in seen.rounds), "nobody serves any more"
     assert [one.loss.num_known for one in seen.rounds] == [0, 0, 0]
+
+
+class SlowAccounts(DirectRpc):
+    """A node that answers at once about the run, and about all else when `open` is set."""
+
+    def __init__(self, chain, run):
+        super().__init__(chain)
+        self.run, self.open, self.num_waiting = run, asyncio.Event(), 0
+        self.open.set()
+
+    async def get_accounts(self, addresses):
+        if self.run not in addresses:
+            self.num_waiting += 1
+            await self.open.wait()
+        return await super().get_accounts(addresses)
+
+
+async def test_the_rounds_before_the_end_are_told_though_their_accounts_come_after_it(run_factory):
+    run = await run_factory.start(3, names="ada bob", **NO_AUDITS)
+    rpc = SlowAccounts(run.chain, run.at.run)
+    transport = memory_transport(run.network, "outsider", listens=False)
+    client = CoordinatorClient(rpc)
+    async with Observer(client, run.at.run, ObserverSettings(), transport=transport) as observer:
+        rpc.open.clear()
+        rpc.num_waiting = 0
+        await run.finish()
+        while not (observer.latest().run.is_finished and rpc.num_waiting):
+            await asyncio.sleep(0.01)
+        settling = asyncio.create_task(observer.settle(SECONDS))
+        await asyncio.sleep(0)
+        rpc.open.set()
+        await settling
+        seen = observer.latest()
+    assert [one.chain.round for one in seen.rounds] == [0, 1, 2]
 
 
 async def test_headers_of_a_member_that_is_away_come_from_the_others(run_factory):

@@ -119,6 +119,7 @@ class Observer:
         self._following: list[asyncio.Task[None]] = []
         self._beside: dict[str, asyncio.Task[None]] = {}
         self._open = contextlib.AsyncExitStack()
+        self._looking = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         """Look once, and go on in the background if that is asked for."""
@@ -202,7 +203,13 @@ class Observer:
         return revision != self._revision
 
     async def settle(self, seconds: float) -> None:
-        """Wait until the vault's events are read, and for so long at most until headers are."""
+        """Wait until the vault's events are read, and for so long at most until headers are.
+
+        A look that is under way ends first: it may have shown the run's end, and not yet its rounds.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._looking:
+                pass
         running = [work for name, work in self._beside.items() if name != "headers"]
         headers = self._beside.get("headers")
         if headers is not None:
@@ -231,7 +238,8 @@ class Observer:
         while not self._is_gone:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                await self._look()
+                async with self._looking:
+                    await self._look()
             except RPC_FAILURES as error:
                 self._failed(error)
 

@@ -20,7 +20,7 @@ READS = {
     *("data fetch", "data push", "data serve"),
     *("run show", "run economics", "case list", "case show"),
     *("checkpoint list", "checkpoint show", "checkpoint fetch", "checkpoint verify"),
-    "checkpoint export",
+    *("checkpoint export", "ledger pull"),
 }
 """The commands that need no key; each other one must refuse a program of a file."""
 NO_FILE = {"PATH": "weights.safetensors", "DIR": "folder", "HOST:PORT": "127.0.0.1:0"}
