@@ -205,7 +205,7 @@ class Observer:
     async def settle(self, seconds: float) -> None:
         """Wait until the vault's events are read, and for so long at most until headers are.
 
-        A look that is under way ends first: it may have shown the run's end, and not yet its rounds.
+        A look that is under way ends first: it may have shown the run's end and not its rounds.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds), self._looking:
