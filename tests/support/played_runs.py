@@ -33,7 +33,7 @@ from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.rules.assignment import SequenceOrder, next_cursor, rank_start
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H, u64
-from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.ids import NONE, Digest
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.schedule import constants_of
 from troth_localnet.direct import DirectRpc
@@ -156,9 +156,7 @@ class PlayedRun(RoundDriver):
         open_, per_payload = self.open, self.config.train.sequences_per_payload
         start = rank_start(open_.cursor, rank, per_payload)
         previous = open_.ballots[index].previous_included
-        before = self._zero
-        if previous != NONE:
-            before = _residual(previous, index)
+        before = self._zero if previous == NONE else _residual(previous, index)
         return Header(
             genesis_hash=bytes(self.chain.blocks.genesis_hash),
             program_id=bytes(self.at.program),
@@ -218,8 +216,6 @@ class PlayedRun(RoundDriver):
         path.write_bytes(data)
 
 
-def _residual(round_: int, index: int) -> bytes:
+def _residual(round_: int, index: int) -> Digest:
     """The residual root that a header names; any 32 bytes would do."""
     return H("troth:played", u64(round_), u64(index))
-
-
