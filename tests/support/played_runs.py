@@ -131,7 +131,7 @@ class PlayedRun(RoundDriver):
         """Post ready with the true root."""
         return super().ready_instruction(index, root or self.run.root)
 
-    # What they hold.
+    # Bytes of a round.
 
     def _make_payloads(self) -> None:
         round_, trainers = self.run.round, self.trainers()
