@@ -28,6 +28,7 @@ _MODULES: Final = {
     "hub": "hub",
     "status": "status",
     "dashboard": "dashboard",
+    "audit": "audit",
     "plot": "plot",
     "doctor": "doctor",
     "bench": "bench",

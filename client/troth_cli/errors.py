@@ -7,6 +7,7 @@
         │   ├── KeyFileContentError   not 64 numbers, or halves that do not belong together
         │   └── KeyFileExistsError    a new key would overwrite a file
         ├── InputError                an address, an amount or a choice that cannot be read
+        ├── LedgerMissingError        no ledger of the run, and no RPC node to read it from
         ├── OutputFileError           a result cannot be written where it was asked for
         ├── EventLogError             a file that is no event log, or shows no round
         ├── SettingsError             a table of the config file that is for the command line
@@ -55,6 +56,10 @@ class KeyFileExistsError(KeyFileError):
 
 class InputError(CommandError):
     """An address, an amount or a choice cannot be read."""
+
+
+class LedgerMissingError(CommandError):
+    """There is no ledger of the run, and no RPC node to read it from."""
 
 
 class OutputFileError(CommandError):

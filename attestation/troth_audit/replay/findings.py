@@ -9,10 +9,14 @@ from enum import StrEnum
 
 
 class Grade(StrEnum):
-    """How much a finding says. A discrepancy is proven; missing data prove nothing."""
+    """How much a finding says. A discrepancy is proven; missing data prove nothing.
+
+    A note is a fault of a participant that the protocol foresees: the run is as it should be.
+    """
 
     DISCREPANCY = "discrepancy"
     MISSING = "missing"
+    NOTE = "note"
 
 
 class Rule(StrEnum):
@@ -83,6 +87,18 @@ def missing(
 ) -> Finding:
     """Return a finding about data that no source has."""
     return Finding(Grade.MISSING, rule, what, "not in any source", round_, participant)
+
+
+def note(
+    rule: Rule,
+    expected: object,
+    found: object,
+    round_: int | None = None,
+    participant: int | None = None,
+) -> Finding:
+    """Return a finding about a fault of a participant that the protocol deals with."""
+    told = (_shown(expected), _shown(found))
+    return Finding(Grade.NOTE, rule, *told, round_, participant)
 
 
 def _shown(value: object) -> str:

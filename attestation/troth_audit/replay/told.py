@@ -73,8 +73,10 @@ class Told:
     params: ParamsView | None = None
     slot: int = 0
     phase: int = 0
+    phase_ends: int = 0
+    """The last slot of the phase that began last, as its event names it."""
     restart: tuple[int, int] | None = None
-    """After a halt: the round that restarts, and the round of the stored root it starts from."""
+    """From the end of a Warmup to its first open: this round, and that of the stored root."""
     stored: of_rounds.CheckpointStored | None = None
     members: dict[int, Member] = field(default_factory=dict)
     rounds: dict[int, RoundTold] = field(default_factory=dict)
@@ -118,12 +120,26 @@ class Told:
             self.members[event.index] = replace(member, session=key, next_session=None)
 
     @_take.register
-    def _(self, event: of_rounds.RoundOpened) -> None:
-        for index, member in self.members.items():
-            if member.next_session is not None:
+    def _(self, event: of_rounds.MembershipChanged) -> None:
+        for index in bitmap.indices_of(event.rotated):
+            member = self.members.get(index)
+            if member is not None and member.next_session is not None:
                 self.members[index] = replace(
                     member, session=member.next_session, next_session=None
                 )
+
+    @_take.register
+    def _(self, event: of_rounds.WarmupEnded) -> None:
+        if not event.ready:
+            return
+        for index in bitmap.indices_of(event.ready):
+            self._include(index, NONE)
+        self.restart = event.round, 0 if self.stored is None else self.stored.round
+
+    @_take.register
+    def _(self, event: of_rounds.RoundOpened) -> None:
+        self.phase_ends = event.ends_slot
+        self.restart = None
         self.newest = RoundTold(event, dict(self.members))
         self.rounds[event.round] = self.newest
         self._forget(event.round)
@@ -178,7 +194,7 @@ class Told:
 
     @_take.register
     def _(self, event: of_rounds.PhaseStarted) -> None:
-        self.phase = event.phase
+        self.phase, self.phase_ends = event.phase, event.ends_slot
 
     def _include(self, index: int, round_: int) -> None:
         if index in self.members:

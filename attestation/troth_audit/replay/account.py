@@ -1,0 +1,106 @@
+"""The Run account against the ledger: whether the ledger is the run's, and whole.
+
+Owns: the comparison of hash, number of events, round, phase, root, parameters, config, manifest.
+Never: reads an account; the caller has it from an RPC node, or from an archive.
+Next: `auditor.py`, which folds the ledger.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy
+from troth_audit.replay.told import Told
+from troth_coordinator.ledger.fold import Fold
+from troth_coordinator.rules.view import RunView
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """The Run account as one source tells it. An archive's own word proves nothing by itself."""
+
+    source: str
+    run: RunView
+    is_archive: bool = False
+
+
+def differences(words: Sequence[Word]) -> Iterator[Finding]:
+    """Yield where the sources contradict each other about the same number of events."""
+    for first, other in ((words[0], other) for other in words[1:]):
+        if first.run.event_sequence != other.run.event_sequence:
+            continue  # one of them is behind
+        for name in ("config_hash", "manifest_hash", "genesis_root", "chain_hash", "params"):
+            one, two = getattr(first.run, name), getattr(other.run, name)
+            is_open = name == "chain_hash" and first.run.round != other.run.round
+            if one != two and not is_open:
+                yield discrepancy(
+                    Rule.RUN_ACCOUNT,
+                    f"one {name.replace('_', ' ')}: {_shown(one)} by {first.source}",
+                    f"{_shown(two)} by {other.source}",
+                )
+
+
+def compare(
+    words: Sequence[Word], fold: Fold, told: Told, passed: Collection[str]
+) -> Iterator[Finding]:
+    """Yield what the accounts say and the ledger does not, at the ledger's end.
+
+    `passed` are the sources whose number of events and hash the ledger had on its way. A ledger
+    that ends before an account lacks data; one that goes on after all of them is not proven.
+    """
+    is_proven = any(word.run.event_sequence == fold.next_sequence for word in words)
+    for word in words:
+        yield from _created(word, told)
+        sequence = word.run.event_sequence
+        if sequence > fold.next_sequence:
+            found = f"a ledger that ends after {fold.next_sequence} events"
+            expected = f"{sequence} events, by {word.source}"
+            yield Finding(Grade.MISSING, Rule.CHAIN_HASH, expected, found)
+        elif word.source not in passed:
+            expected = f"the chain hash {word.run.chain_hash.hex()} by {word.source}"
+            found = f"another one after {sequence} events"
+            yield discrepancy(Rule.CHAIN_HASH, expected, found, word.run.round)
+        elif sequence == fold.next_sequence:
+            yield from _state(word, told)
+        elif not is_proven:
+            yield _ahead(word, fold)
+
+
+def _created(word: Word, told: Told) -> Iterator[Finding]:
+    if told.created is None:
+        return
+    for name in ("config_hash", "manifest_hash", "genesis_root", "run_id"):
+        one, other = getattr(word.run, name), getattr(told.created, name)
+        if one != other:
+            yield _differs(word, name, one, other)
+
+
+def _state(word: Word, told: Told) -> Iterator[Finding]:
+    run = word.run
+    if told.params is not None and told.params != run.params:
+        names = [
+            one.name
+            for one in fields(run.params)
+            if getattr(run.params, one.name) != getattr(told.params, one.name)
+        ]
+        expected = f"the parameters in the ledger, by {word.source}"
+        yield discrepancy(Rule.RUN_ACCOUNT, expected, f"others: {', '.join(names)}")
+    if told.newest is not None and told.newest.closed is None and told.newest.number != run.round:
+        yield _differs(word, "round", run.round, told.newest.number)
+    if told.stored is not None and told.stored.root != run.root:
+        yield _differs(word, "root", run.root, told.stored.root)
+
+
+def _ahead(word: Word, fold: Fold) -> Finding:
+    grade = Grade.MISSING if word.is_archive else Grade.DISCREPANCY
+    expected = f"{word.run.event_sequence} events, by {word.source}"
+    found = f"a ledger of {fold.next_sequence} events, whose end nothing proves"
+    return Finding(grade, Rule.CHAIN_HASH, expected, found)
+
+
+def _differs(word: Word, name: str, expected: object, found: object) -> Finding:
+    what = f"{name.replace('_', ' ')} {_shown(expected)} by {word.source}"
+    return discrepancy(Rule.RUN_ACCOUNT, what, _shown(found))
+
+
+def _shown(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,253 @@
+"""The auditor: one pass over a ledger, with everything that can be checked on the way.
+
+Owns: the order of fold, checks and replay, how far fetching runs ahead, and the end of the audit.
+Never: keeps what grows with the run, but for one short line of each round.
+Next: `closes.py`, `evidence.py`, `submissions.py`, `replayed.py`, `account.py`.
+
+Events are folded first: those of one transaction are checked only when the chain hash can still be
+right. Bytes of a closed round are fetched and hashed by threads while later events are folded.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic
+
+from troth_audit.replay.account import Word, compare, differences
+from troth_audit.replay.closes import Closes
+from troth_audit.replay.evidence import Claim, Collector, Evidence
+from troth_audit.replay.findings import Finding, Rule, discrepancy
+from troth_audit.replay.ports import Checker, Counting, Decoded, Terms
+from troth_audit.replay.replayed import Replayed, State, Waiting
+from troth_audit.replay.report import Report, RoundLine
+from troth_audit.replay.submissions import Committed, Submissions
+from troth_audit.replay.told import RoundTold, Told
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_life import RunCreated
+from troth_coordinator.chain.event_types_rounds import (
+    CheckpointStored,
+    PayloadStruck,
+    RoundClosed,
+    RoundOpened,
+)
+from troth_coordinator.ledger.entries import Entry, EntryReader
+from troth_coordinator.ledger.errors import LedgerError
+from troth_coordinator.ledger.fold import Fold
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.ids import MAX_PARTICIPANTS
+from troth_coordinator.rules.view import RoundFlag
+
+MOST_AHEAD = 8
+"""Rounds whose bytes are fetched before the weights have come to them, at most."""
+AHEAD_BYTES = 256 * 2**20
+"""Decoded payloads of these rounds take up to so many bytes."""
+MICRO = 10**6
+
+
+def _nothing(_round: int) -> None:
+    pass
+
+
+Step = Callable[[], Iterator[Finding]]
+
+
+@dataclass(slots=True)
+class Replay(Generic[Decoded]):
+    """The part of an audit that needs bytes: headers, payloads, weights.
+
+    `span` are the rounds whose headers and payloads are checked.
+    """
+
+    collector: Collector[Decoded]
+    submissions: Submissions
+    weights: Replayed[Decoded]
+    executor: Executor
+    span: range
+    num_ahead: int = MOST_AHEAD
+    on_round: Callable[[int], None] = _nothing
+    rounds: list[RoundLine] = field(default_factory=list)
+    _steps: deque[Step] = field(default_factory=deque)
+    _num_ahead: int = 0
+
+    def take(self, told: Told, event: Event) -> Iterator[Finding]:
+        """Note what an event means for the weights, before `told` takes it."""
+        match event:
+            case RunCreated():
+                self._steps.append(partial(self.weights.begin, event.genesis_root))
+            case RoundClosed() if told.newest is not None:
+                self._closed(told, told.newest, event)
+            case PayloadStruck():
+                self._steps.append(partial(self._strike, event))
+            case CheckpointStored():
+                self._steps.append(partial(self.weights.checkpoint, event))
+            case RoundOpened() if told.restart is not None and told.restart[0] == event.round:
+                self._steps.append(partial(self.weights.restart, event.round, event.cursor))
+        yield from self._run(self.num_ahead)
+
+    def finish(self) -> Iterator[Finding]:
+        """Do all that is left."""
+        yield from self._run(0)
+
+    def _run(self, most_ahead: int) -> Iterator[Finding]:
+        while self._steps and (self._num_ahead > most_ahead or most_ahead == 0):
+            yield from self._steps.popleft()()
+
+    def _strike(self, event: PayloadStruck) -> Iterator[Finding]:
+        self.weights.strike(event.round, event.target)
+        yield from ()
+
+    def _closed(self, told: Told, round_: RoundTold, event: RoundClosed) -> None:
+        opened, state = round_.opened, None
+        if not event.flags & RoundFlag.VOID:
+            state = State(event.round, opened.cursor, event.canonical_root)
+        wanted: list[tuple[Committed, Future[Evidence[Decoded]]]] = []
+        if state is not None and not opened.root_only and event.round in self.span:
+            for committed in _commits(told, round_, event):
+                found = self.executor.submit(self.collector.collect, committed.claim)
+                wanted.append((committed, found))
+        self._num_ahead += 1
+        self._steps.append(partial(self._close, round_, event, state, wanted))
+
+    def _close(
+        self,
+        round_: RoundTold,
+        event: RoundClosed,
+        state: State | None,
+        wanted: Sequence[tuple[Committed, Future[Evidence[Decoded]]]],
+    ) -> Iterator[Finding]:
+        self._num_ahead -= 1
+        if state is not None:
+            yield from self.weights.close(state)
+        waiting: Waiting[Decoded] = Waiting(event.round, bitmap.count(event.trainers), {})
+        losses = []
+        for committed, future in wanted:
+            evidence = future.result()
+            yield from self.submissions.check(committed, evidence)
+            if committed.claim.is_included:
+                waiting.payloads[committed.claim.index] = evidence.payload
+                waiting.is_whole &= evidence.is_whole
+                if evidence.header is not None:
+                    losses.append(evidence.header.mean_loss)
+        if round_.opened.root_only:
+            return
+        self.weights.wait(waiting)
+        loss = sum(losses) / len(losses) / MICRO if losses else None
+        self.rounds.append(_line(event, loss))
+        self.on_round(event.round)
+
+
+@dataclass(slots=True)
+class Auditor(Generic[Decoded]):
+    """Checks a run from its ledger. `replay` is None where config or manifest could not be had.
+
+    `checkers` are asked before `told` takes an event; counts of those that count go to the report.
+    """
+
+    reader: EntryReader
+    told: Told
+    replay: Replay[Decoded] | None
+    checkers: Sequence[Checker]
+    words: Sequence[Word]
+    report: Report = field(default_factory=Report)
+    _fold: Fold = field(default_factory=Fold)
+    _passed: set[str] = field(default_factory=set)
+
+    def audit(self, entries: Iterable[Entry]) -> Report:
+        """Read the ledger to its end, or to the first entry that does not fold."""
+        report = self.report
+        is_whole = True
+        try:
+            for entry in entries:
+                self._take(entry)
+        except LedgerError as error:
+            is_whole = False
+            number = None if self.told.newest is None else self.told.newest.number
+            expected = f"{error.subject}: {error.expected}"
+            report.add([discrepancy(Rule.CHAIN_HASH, expected, error.found, number)])
+            report.is_cut_short = True
+        if self.replay is not None:
+            report.add(self.replay.finish())
+        if is_whole:
+            report.add(differences(self.words))
+            report.add(compare(self.words, self._fold, self.told, self._passed))
+        self._count()
+        return report
+
+    def _take(self, entry: Entry) -> None:
+        events = self.reader.events(entry)
+        self._fold.absorb(events)
+        for event in events:
+            for checker in self.checkers:
+                self.report.add(checker.check(event))
+            if self.replay is not None:
+                self.report.add(self.replay.take(self.told, event))
+            self.told.take(event)
+        at = self._fold.next_sequence, self._fold.hash
+        for word in self.words:
+            if at == (word.run.event_sequence, word.run.chain_hash):
+                self._passed.add(word.source)
+
+    def _count(self) -> None:
+        report = self.report
+        report.counts["events"] = self._fold.next_sequence
+        for checker in self.checkers:
+            if isinstance(checker, Counting):
+                report.count(checker.counts())
+        if self.replay is not None:
+            report.count(self.replay.weights.counts())
+            report.count(self.replay.submissions.counts())
+            report.rounds = self.replay.rounds
+
+
+def most_ahead(terms: Terms) -> int:
+    """Return how many rounds may be fetched ahead; a decoded payload has about twice its bytes."""
+    of_round = 2 * MAX_PARTICIPANTS * terms.payload_bytes
+    return max(1, min(MOST_AHEAD, AHEAD_BYTES // of_round))
+
+
+def own_checkers(told: Told) -> Mapping[str, Checker]:
+    """Return the checkers that need nothing but events, by name."""
+    return {"closes": Closes(told)}
+
+
+def _commits(told: Told, round_: RoundTold, event: RoundClosed) -> Iterator[Committed]:
+    for index, commit in sorted(round_.commits.items()):
+        member = round_.members.get(index)
+        if member is None or not bitmap.has(event.trainers, index):
+            continue  # the check of the close names it
+        vouchers = {
+            voucher: (round_.members[voucher].owner, attested.possession[index])
+            for voucher, attested in round_.attests.items()
+            if bitmap.has(attested.bitmap, index) and voucher in round_.members
+        }
+        claim = Claim(
+            event.round,
+            round_.opened.cursor,
+            event.trainers,
+            index,
+            commit.header_hash,
+            bitmap.has(event.included, index),
+            vouchers,
+        )
+        yield Committed(
+            claim,
+            round_.opened.epoch,
+            member.owner,
+            member.session,
+            told.previous_included(round_, index),
+            commit.root_vote,
+            event.canonical_root,
+        )
+
+
+def _line(event: RoundClosed, loss: float | None) -> RoundLine:
+    return RoundLine(
+        event.round,
+        bitmap.count(event.members),
+        bitmap.count(event.committed),
+        bitmap.count(event.included),
+        bool(event.flags & RoundFlag.VOID),
+        loss,
+    )

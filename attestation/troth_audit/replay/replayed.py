@@ -1,0 +1,163 @@
+"""The weights of a run, replayed from the payloads that the chain included.
+
+Owns: the order of applies, corrections, restarts and checkpoints, and every state root.
+Never: applies a round before the next close with a root: until then a payload may be struck.
+Next: `evidence.py` for the payloads; `auditor.py` calls this.
+
+A round is applied when the next canonical root is known. So a correction changes the list of
+rounds that wait, and never a state.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Generic
+
+from troth_audit.replay.findings import Finding, Rule, discrepancy, missing
+from troth_audit.replay.ports import Decoded, Weights
+from troth_coordinator.chain.event_types_rounds import CheckpointStored
+from troth_coordinator.rules.ids import NONE
+
+
+@dataclass(slots=True)
+class Waiting(Generic[Decoded]):
+    """A closed round that is not applied yet: its included payloads by index.
+
+    None stands for a malformed one. `is_whole` is False where one could not be had.
+    """
+
+    number: int
+    num_trainers: int
+    payloads: dict[int, Decoded | None]
+    is_whole: bool = True
+
+
+@dataclass(slots=True)
+class State:
+    """The state of a round by its name on chain: round, cursor, root."""
+
+    round: int
+    cursor: int
+    root: bytes
+
+
+@dataclass(slots=True)
+class Replayed(Generic[Decoded]):
+    """Follows a run with weights. `is_lost` while no weights are known.
+
+    It takes them up again at the next stored root that somebody serves. Before round `start`
+    nothing is replayed, and nothing beyond the root of round `end`.
+    """
+
+    weights: Weights[Decoded]
+    start: int = 0
+    end: int = NONE
+    is_lost: bool = False
+    num_roots: int = 0
+    num_checkpoints: int = 0
+    num_applied: int = 0
+    stored: State | None = None
+    _waiting: deque[Waiting[Decoded]] = field(default_factory=deque)
+
+    def begin(self, genesis_root: bytes) -> Iterator[Finding]:
+        """Compare the weights of round 0 with the root that the run was created with."""
+        self.stored = State(0, 0, genesis_root)
+        self.is_lost = True
+        if self.start == 0:
+            yield from self._begin(self.stored, "genesis root")
+        if not self.is_lost:
+            self.weights.remember()
+
+    def close(self, state: State) -> Iterator[Finding]:
+        """Bring the weights to a round that closed with this canonical root, and compare."""
+        if state.round > self.end:
+            self._lose()
+        if self.is_lost:
+            self._waiting.clear()
+            if state.round == self.start and not self.num_applied:
+                yield from self._begin(state, "canonical root")
+            return
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.is_whole:
+                # Which payload is missing has been said where it was looked for.
+                self._lose()
+                return
+            self.weights.apply(waiting.num_trainers, list(waiting.payloads.values()))
+            self.num_applied += 1
+        yield from self._compare(state, "canonical root")
+
+    def wait(self, waiting: Waiting[Decoded]) -> None:
+        """Let a closed round wait for the next root."""
+        if self.is_lost:
+            self._waiting.clear()  # the newest one counts where weights are taken up
+        self._waiting.append(waiting)
+
+    def strike(self, round_: int, target: int) -> None:
+        """Take a payload back from a round that waits."""
+        for waiting in self._waiting:
+            if waiting.number == round_:
+                waiting.payloads.pop(target, None)
+
+    def checkpoint(self, event: CheckpointStored) -> Iterator[Finding]:
+        """Compare the weights with a root that the program stored at the close just now."""
+        self.stored = stored = State(event.round, event.cursor, event.root)
+        if self.is_lost and self.start < event.round <= self.end:
+            self.is_lost = not self.weights.take_up(stored.round, stored.cursor, stored.root)
+        if self.is_lost:
+            return
+        self.num_checkpoints += 1
+        if (self.weights.round, self.weights.root()) != (event.round, event.root):
+            found = f"{self.weights.root().hex()} of round {self.weights.round}"
+            yield discrepancy(Rule.CHECKPOINT, event.root, found, event.round)
+            return
+        self.weights.remember()
+
+    def restart(self, round_: int, cursor: int) -> Iterator[Finding]:
+        """Take the weights of the stored root for those of a round that a Warmup led to."""
+        stored = self.stored
+        self._waiting.clear()
+        if stored is None or round_ < self.start or round_ == stored.round:
+            return
+        if self.weights.recall(round_, cursor):
+            self.is_lost = False
+        elif self.weights.take_up(stored.round, stored.cursor, stored.root):
+            self.weights.remember()
+            self.is_lost = not self.weights.recall(round_, cursor)
+        else:
+            yield missing(Rule.STATE_ROOT, f"the weights of round {stored.round}", round_)
+            self._lose()
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many roots and checkpoints were compared, and how many rounds applied."""
+        return {
+            "applied_rounds": self.num_applied,
+            "roots": self.num_roots,
+            "checkpoints": self.num_checkpoints,
+        }
+
+    def _compare(self, state: State, what: str) -> Iterator[Finding]:
+        found = self.weights.root()
+        at = self.weights.round, self.weights.cursor
+        self.num_roots += 1
+        if at != (state.round, state.cursor):
+            expected = f"weights of round {state.round}, cursor {state.cursor}"
+            yield discrepancy(Rule.STATE_ROOT, expected, f"{at[0]}, {at[1]}", state.round)
+            self._lose()
+        elif found != state.root:
+            expected = f"the {what} {state.root.hex()}"
+            yield discrepancy(Rule.STATE_ROOT, expected, found, state.round)
+            self._lose()
+
+    def _begin(self, state: State, what: str) -> Iterator[Finding]:
+        if not self.weights.take_up(state.round, state.cursor, state.root):
+            yield missing(
+                Rule.STATE_ROOT, f"the weights with the root {state.root.hex()}", state.round
+            )
+            return
+        self.is_lost = False
+        yield from self._compare(state, what)
+
+    def _lose(self) -> None:
+        self.is_lost = True
+        self._waiting.clear()

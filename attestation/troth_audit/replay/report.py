@@ -1,0 +1,66 @@
+"""The result of an audit: counts, findings, and a few numbers of each round.
+
+Owns: the record, its verdict, and a bound on how many findings are kept.
+Never: prints.
+Next: `auditor.py`, which fills it; `troth_cli` shows it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from troth_audit.replay.findings import Finding, Grade
+
+MOST_FINDINGS = 1_000
+"""Findings of one grade that are kept; the rest is counted. So no ledger fills the memory."""
+
+
+class Verdict(IntEnum):
+    """How an audit ended; the values are exit codes (protocol section 11)."""
+
+    GOOD = 0
+    WRONG = 1
+    INCOMPLETE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RoundLine:
+    """One closed round for a picture. `loss` is the mean of the included headers, in nats."""
+
+    round: int
+    num_members: int
+    num_committed: int
+    num_included: int
+    is_void: bool
+    loss: float | None
+
+
+@dataclass(slots=True)
+class Report:
+    """The result of an audit, as far as it has come."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    num_findings: dict[Grade, int] = field(default_factory=lambda: dict.fromkeys(Grade, 0))
+    rounds: list[RoundLine] = field(default_factory=list)
+    sources: tuple[str, ...] = ()
+    is_offline: bool = True
+    is_cut_short: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The result in one word, as an exit code."""
+        if self.num_findings[Grade.DISCREPANCY]:
+            return Verdict.WRONG
+        return Verdict.INCOMPLETE if self.num_findings[Grade.MISSING] else Verdict.GOOD
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Take in findings."""
+        for one in findings:
+            if self.num_findings[one.grade] < MOST_FINDINGS:
+                self.findings.append(one)
+            self.num_findings[one.grade] += 1
+
+    def count(self, counts: Mapping[str, int]) -> None:
+        """Take in the newest counts of a checker."""
+        self.counts |= counts

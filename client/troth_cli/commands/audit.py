@@ -1,0 +1,149 @@
+"""`troth audit`: check a whole run from its ledger and the bytes that the chain names.
+
+Owns: options, progress, printing, the exit code. Never: checks a rule.
+Next: `../workflows/audit.py`.
+"""
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Optional
+
+import typer
+
+from troth_cli.errors import InputError
+from troth_cli.options import Common, command, split_addresses
+from troth_cli.view.output import Output
+
+if TYPE_CHECKING:
+    from troth_cli.workflows.audit import Plan
+    from troth_cli.workflows.audit_inputs import Asked
+
+_SPAN: Final = re.compile(r"(\d{0,18}):(\d{0,18})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(Common):
+    """Options of `troth audit`."""
+
+    run_address: Annotated[
+        str,
+        typer.Argument(
+            metavar="[RUN]",
+            help="The run's address, or its file; an archive or a ledger names it as well.",
+            show_default=False,
+        ),
+    ] = ""
+    rpc: Annotated[
+        list[str],
+        typer.Option(
+            "--rpc",
+            metavar="URL",
+            envvar="TROTH_RPC",
+            callback=split_addresses,
+            help="RPC node whose Run account the ledger is compared with; may be repeated, then the"
+            " nodes are compared as well. Without one the audit is offline.",
+            show_default=False,
+        ),
+    ] = field(default_factory=list)
+    archive: Annotated[
+        list[str],
+        typer.Option(
+            "--archive",
+            metavar="DIR",
+            help="Where headers and payloads are: the folder of an archive; may be repeated, the"
+            " first one that has the right bytes counts.",
+        ),
+    ] = field(default_factory=list)
+    ledger: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--ledger",
+            metavar="FILE",
+            help="The ledger of the run; else that of the first archive, else the history that the"
+            " first RPC node keeps.",
+        ),
+    ] = None
+    rounds: Annotated[
+        str,
+        typer.Option(
+            "--rounds", metavar="A:B", help="Replay from round A on, and not beyond round B."
+        ),
+    ] = ""
+    from_checkpoint: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--from-checkpoint",
+            metavar="ROUND",
+            min=0,
+            help="Take the weights of this round from an archive, piece by piece under the root on"
+            " chain. Rounds before it are checked by their events alone.",
+        ),
+    ] = None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    command(app, "audit", AuditOptions)(audit)
+
+
+def audit(options: AuditOptions, output: Output) -> None:
+    """Check a whole run, from its ledger and archives alone: no key, no GPU, nobody to trust.
+
+    The ledger is folded into the chain hash. Every close is decided again from its votes, every
+    header is held against the chain, and every included payload is applied. So each state root is
+    computed, not believed. Exit code 0: all is as the protocol says; 1: a proven discrepancy; 2:
+    data are missing.
+    """
+    with output.loading():
+        from troth_cli.view.audit import audit_blocks, audit_values
+        from troth_cli.workflows.audit import audit as work
+        from troth_cli.workflows.audit_inputs import gather
+
+    plan = _plan(options)
+    with tempfile.TemporaryDirectory(prefix="troth-audit-") as folder:
+        inputs = gather(_asked(options, Path(folder)))
+        num_rounds = max((word.run.round for word in inputs.words), default=None)
+        with output.progress("audit", in_bytes=False) as report_progress:
+            report = work(inputs, plan, lambda done: report_progress(done + 1, num_rounds, ""))
+    head = inputs.ledger.head
+    output.result(audit_values(head, report), *audit_blocks(head, report))
+    raise typer.Exit(int(report.verdict))
+
+
+def _asked(options: AuditOptions, folder: Path) -> "Asked":
+    from troth_cli.run_file import names_file, read_run_file
+    from troth_cli.view.amounts import address, address_of_run
+    from troth_cli.workflows.audit_inputs import Asked
+
+    run, program = options.run_address, ""
+    if run and names_file(run):
+        file = read_run_file(Path(run))
+        run, program = file.address, file.program_id
+    return Asked(
+        address_of_run(run) if run else None,
+        address(program, "program_id") if program else None,
+        options.rpc,
+        options.archive,
+        options.ledger,
+        folder,
+    )
+
+
+def _plan(options: AuditOptions) -> "Plan":
+    from troth_cli.workflows.audit import MOST_ROUNDS, Plan
+
+    start, end = options.from_checkpoint or 0, MOST_ROUNDS
+    if options.rounds:
+        span = _SPAN.fullmatch(options.rounds)
+        first, last = span.groups() if span else ("", "")
+        if span is None or int(last or end) <= int(first or 0):
+            raise InputError(
+                "two rounds like 100:200",
+                repr(options.rounds),
+                "Name the first, then the end.",
+                "--rounds",
+            )
+        start, end = max(start, int(first or 0)), int(last or end)
+    return Plan(start, end)

@@ -1,0 +1,80 @@
+"""An audit as people and as scripts read it.
+
+Owns: the words of a report, and its JSON. Never: decides what is a discrepancy.
+Next: `../commands/audit.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from troth_audit.replay.findings import Finding, Grade
+from troth_audit.replay.report import Report, Verdict
+from troth_cli.view.output import Facts, Grid, Json
+from troth_coordinator.ledger.file import LedgerHead
+
+VERDICTS: Final = {
+    Verdict.GOOD: "PASS: everything that was checked is as the protocol says.",
+    Verdict.WRONG: "FAIL: the discrepancies above are proven.",
+    Verdict.INCOMPLETE: "INCOMPLETE: nothing wrong was found, and data are missing.",
+}
+MOST_SHOWN: Final = 50
+"""Findings that are printed for people; --json has all that were kept."""
+
+
+def audit_values(head: LedgerHead, report: Report) -> dict[str, Json]:
+    """Return the report as one JSON object."""
+    return {
+        "run": head.run,
+        "program": head.program,
+        "verdict": report.verdict.name.lower(),
+        "sources": list(report.sources),
+        "is_offline": report.is_offline,
+        "is_cut_short": report.is_cut_short,
+        "counts": dict(report.counts),
+        "discrepancies": report.num_findings[Grade.DISCREPANCY],
+        "missing": report.num_findings[Grade.MISSING],
+        "notes": report.num_findings[Grade.NOTE],
+        "findings": [_finding(one) for one in report.findings],
+    }
+
+
+def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
+    """Return the report for people: counts, findings, verdict."""
+    rows: list[tuple[str, object]] = [("run", head.run), ("compared with", _sources(report))]
+    rows += [(name.replace("_", " "), f"{count:,}") for name, count in report.counts.items()]
+    blocks: list[Facts | Grid | str] = [Facts(rows)]
+    if report.findings:
+        blocks.append(
+            Grid(
+                ("grade", "where", "rule", "expected", "found"),
+                [
+                    (one.grade, one.place, one.rule, one.expected, one.found)
+                    for one in report.findings[:MOST_SHOWN]
+                ],
+                "Findings",
+            )
+        )
+    num_left_out = sum(report.num_findings.values()) - min(len(report.findings), MOST_SHOWN)
+    if num_left_out:
+        blocks.append(f"{num_left_out:,} further findings are left out here.")
+    if report.is_cut_short:
+        blocks.append("The audit ended at the first event that the chain hash contradicts.")
+    return [*blocks, VERDICTS[report.verdict]]
+
+
+def _sources(report: Report) -> str:
+    if not report.sources:
+        return "nothing: neither an RPC node nor an archive has the Run account"
+    named = ", ".join(report.sources)
+    return f"{named} (its own word, no proof: give --rpc)" if report.is_offline else named
+
+
+def _finding(one: Finding) -> Mapping[str, Json]:
+    return {
+        "grade": one.grade.value,
+        "rule": one.rule.value,
+        "round": one.round,
+        "participant": one.participant,
+        "expected": one.expected,
+        "found": one.found,
+    }

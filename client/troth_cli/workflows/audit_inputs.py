@@ -1,0 +1,150 @@
+"""The inputs of an audit: a ledger, accounts of the run, and sources of bytes.
+
+Owns: where each of them comes from, and that an archive's own word about the chain is named so.
+Never: checks what it reads against each other; the auditor does.
+Next: `audit.py`; `troth_coordinator/ledger/` for ledgers.
+
+    <archive>/ledger.jsonl     the ledger
+    <archive>/chain.json       the newest Run account that the archive saw
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_audit.replay.account import Word
+from troth_cli.connection import connect
+from troth_cli.errors import InputError, LedgerMissingError, OtherRunError
+from troth_client.transport.sources import FolderSource, Source, Sources, read_regular
+from troth_coordinator.chain.accounts import program_reader
+from troth_coordinator.chain.errors import AccountError
+from troth_coordinator.chain.rpc import Account
+from troth_coordinator.chain.rpc_health import node_name
+from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead
+from troth_coordinator.ledger.history import entries_after
+
+LEDGER_FILE: Final = "ledger.jsonl"
+CHAIN_FILE: Final = "chain.json"
+MAX_CHAIN_BYTES: Final = 64 * 2**10
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The choices of a user. `run` is None where a ledger names it."""
+
+    run: Pubkey | None
+    program: Pubkey | None
+    rpc: Sequence[str]
+    archives: Sequence[str]
+    ledger: Path | None
+    folder: Path
+    """Where a ledger goes that is read from an RPC node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """All that an audit reads. `words` are empty where neither a node nor an archive has one."""
+
+    ledger: Ledger
+    words: tuple[Word, ...]
+    sources: Sources
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether no RPC node was asked."""
+        return all(word.is_archive for word in self.words)
+
+
+def gather(asked: Asked) -> Inputs:
+    """Find or read the ledger, and read the accounts after it.
+
+    Raises LedgerMissingError, LedgerFileError, OtherRunError, RpcError, InputError.
+    """
+    ledger = _ledger(asked)
+    if asked.run is not None and ledger.head.run != str(asked.run):
+        raise OtherRunError(
+            f"a ledger of run {asked.run}",
+            f"one of run {ledger.head.run}",
+            "Name the archive or the ledger of this run.",
+            str(ledger.path),
+        )
+    sources = Sources([_source(name) for name in asked.archives])
+    words = [asyncio.run(_word_of_node(url, ledger.head)) for url in asked.rpc]
+    if not words:
+        words = list(filter(None, (_word_of_archive(one, ledger.head) for one in asked.archives)))
+    return Inputs(ledger, tuple(words), sources)
+
+
+def _ledger(asked: Asked) -> Ledger:
+    named = [asked.ledger] if asked.ledger is not None else []
+    named += [
+        Path(one) / LEDGER_FILE for one in asked.archives if (Path(one) / LEDGER_FILE).exists()
+    ]
+    for path in named:
+        return Ledger.of(path)
+    if asked.rpc and asked.run is not None:
+        return asyncio.run(_from_node(asked.rpc[0], asked))
+    raise LedgerMissingError(
+        f"{LEDGER_FILE} in an archive, or --ledger FILE, or RUN with --rpc URL",
+        "none of them",
+        "Name the folder that `troth archive` keeps, with --archive DIR.",
+    )
+
+
+def _source(name: str) -> Source:
+    if not Path(name).is_dir():
+        raise InputError("the folder of an archive", "no folder", "Check the path.", name)
+    return FolderSource(Path(name))
+
+
+async def _from_node(url: str, asked: Asked) -> Ledger:
+    """Read the history of a run into a file of its own."""
+    async with connect(url, asked.program) as client:
+        run = asked.run or Pubkey.default()
+        genesis = bytes(await client.rpc.genesis_hash()).hex()
+        path = asked.folder / LEDGER_FILE
+        with LedgerFile(path, LedgerHead(str(client.program_id), str(run), genesis)) as ledger:
+            async for entry in entries_after(client, run, ledger.last):
+                ledger.append([entry])
+    return Ledger.of(path)
+
+
+async def _word_of_node(url: str, head: LedgerHead) -> Word:
+    async with connect(url, Pubkey.from_string(head.program)) as client:
+        genesis = bytes(await client.rpc.genesis_hash()).hex()
+        if genesis != head.genesis_hash:
+            raise OtherRunError(
+                f"the network with the genesis hash {head.genesis_hash}, as in the ledger",
+                genesis,
+                "Name an RPC node of the run's network.",
+                node_name(url),
+            )
+        return Word(node_name(url), await client.read_run(Pubkey.from_string(head.run)))
+
+
+def _word_of_archive(name: str, head: LedgerHead) -> Word | None:
+    """Return the account in an archive; None where it has none. Raises InputError."""
+    path = Path(name) / CHAIN_FILE
+    data = read_regular(path, MAX_CHAIN_BYTES)
+    if data is None:
+        return None
+    try:
+        found = json.loads(data)
+        raw = base64.b64decode(found["data"], validate=True)
+        account = Account(int(found["lamports"]), Pubkey.from_string(found["owner"]), raw)
+        reader = program_reader(Pubkey.from_string(head.program))
+        run = reader.run(Pubkey.from_string(head.run), account)
+    except (ValueError, KeyError, TypeError, RecursionError, AccountError) as error:
+        raise InputError(
+            "the Run account as an archive keeps it",
+            f"{type(error).__name__}: {str(error)[:80]}",
+            "Get another copy of the archive, or name an RPC node with --rpc.",
+            str(path),
+        ) from error
+    return Word(f"the archive {name}", run, is_archive=True)

@@ -1,0 +1,158 @@
+"""The weights of a run as an auditor replays them: one state, and a copy of the stored one.
+
+Owns: first weights, the step from round to round, the state root, states taken up piece by piece.
+Never: believes a piece that is not under a root that the caller names.
+Next: `compression/apply.py` for the step; `troth_audit/replay/ports.py`, whose port this fills.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from troth_attestation.errors import PieceListError
+from troth_attestation.pieces import (
+    FP32_BYTES,
+    Float32,
+    Piece,
+    PieceList,
+    StateName,
+    list_bytes,
+    pieces_of,
+)
+from troth_client.compression import codec
+from troth_client.compression.apply import update
+from troth_client.compression.codec import VerifiedPayload
+from troth_client.compression.errors import MalformedPayloadError
+from troth_client.compression.known_answer import ApplyPath, choose_path
+from troth_client.compression.limits import payload_length
+from troth_client.compression.tiles import TileLayout
+from troth_client.model.init import initial_weights
+from troth_client.model.shapes import trainable_shapes
+from troth_coordinator.rules.assignment import next_cursor
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import Digest
+from troth_coordinator.rules.schedule import constants_of
+
+
+class Pieces(Protocol):
+    """Where piece lists and pieces may be had; the bytes have their address."""
+
+    def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
+        """Return bytes with this address, None where nobody has them."""
+        ...
+
+
+class AuditedWeights:
+    """Weights at the start of `round`; fp32 on the CPU, changed in place."""
+
+    def __init__(
+        self,
+        run: bytes,
+        config: RunConfig,
+        pieces: Pieces,
+        path: ApplyPath | None = None,
+        hashers: Executor | None = None,
+    ) -> None:
+        """Make room for the weights; `take_up` fills it. `hashers` are threads for the root."""
+        self._run, self._config, self._pieces = run, config, pieces
+        self._hashers = hashers
+        self._config_hash = config.config_hash()
+        self._shapes = trainable_shapes(config.model)
+        self.layout = TileLayout.from_shapes(self._shapes)
+        self._path = path or choose_path("cpu", num_tiles=self.layout.num_tiles)
+        self._weights = {name: torch.zeros(shape) for name, shape in self._shapes.items()}
+        self._kept: Mapping[str, Tensor] | None = None
+        self._root: Digest | None = None
+        self.round = 0
+        self.cursor = 0
+
+    @property
+    def payload_bytes(self) -> int:
+        """The length of every payload of the run."""
+        return payload_length(self.layout.num_tiles, self._config.demo.k)
+
+    def decode(self, payload: bytes, root: bytes) -> VerifiedPayload | str:
+        """Return a payload in canonical form, else what is wrong with it. For threads, too."""
+        try:
+            return codec.decode(payload, self.layout.num_tiles, self._config.demo.k, root)
+        except MalformedPayloadError as error:
+            return error.found
+
+    def apply(self, num_trainers: int, payloads: Sequence[VerifiedPayload | None]) -> None:
+        """Go to the next round; see `compression.apply.update`."""
+        constants = constants_of(self._config.schedule, self.round)
+        update(self._weights, payloads, self.layout, (constants.a, constants.b), self._path)
+        per_payload = self._config.train.sequences_per_payload
+        self._move(self.round + 1, next_cursor(self.cursor, num_trainers, per_payload))
+
+    def root(self) -> Digest:
+        """Return the state root; hashed once for each state."""
+        if self._root is None:
+            name = StateName(self.round, self.cursor, self._config_hash)
+            self._root = pieces_of(self.arrays(), name, self._hashers).root
+        return self._root
+
+    def arrays(self) -> dict[str, Float32]:
+        """Return the weights; they share the memory."""
+        return {name: w.numpy() for name, w in self._weights.items()}
+
+    def remember(self) -> None:
+        """Keep a copy of this state in place of the one before."""
+        self._kept = {name: w.clone() for name, w in self._weights.items()}
+
+    def recall(self, round_: int, cursor: int) -> bool:
+        """Take the kept copy for the weights of a round."""
+        if self._kept is None:
+            return False
+        self._load({name: w.numpy() for name, w in self._kept.items()})
+        self._move(round_, cursor)
+        return True
+
+    def take_up(self, round_: int, cursor: int, root: bytes) -> bool:
+        """Take the state with this root: drawn for round 0, else piece by piece.
+
+        Drawn weights are taken whatever their root is: the caller compares it.
+        """
+        if round_ == 0 and not self._config.has_given_start:
+            self._load(initial_weights(self._run, self._config.model))
+        else:
+            found = self._fetched(StateName(round_, cursor, self._config_hash), root)
+            if found is None:
+                return False
+            self._load(found)
+        self._move(round_, cursor)
+        return True
+
+    def _fetched(self, state: StateName, root: bytes) -> dict[str, Float32] | None:
+        data = self._pieces.get("pieces", root, list_bytes(self._shapes))
+        if data is None:
+            return None
+        try:
+            listed = PieceList.decode(data, self._shapes, state)
+        except PieceListError:
+            return None
+        if listed.root != root:
+            return None
+        found = {name: np.empty(shape, np.float32) for name, shape in self._shapes.items()}
+        whole = all(self._fill(found[piece.tensor], piece) for piece in listed.pieces())
+        return found if whole else None
+
+    def _fill(self, tensor: Float32, piece: Piece) -> bool:
+        data = self._pieces.get("piece", piece.hash, piece.num_bytes)
+        if data is None or len(data) != piece.num_bytes:
+            return False
+        first = piece.offset // FP32_BYTES
+        values = np.frombuffer(data, "<f4")
+        tensor.reshape(-1)[first : first + len(values)] = values
+        return True
+
+    def _load(self, arrays: Mapping[str, Float32]) -> None:
+        for name, w in self._weights.items():
+            w.numpy()[...] = arrays[name]
+
+    def _move(self, round_: int, cursor: int) -> None:
+        self.round, self.cursor, self._root = round_, cursor, None

@@ -1,0 +1,61 @@
+"""Archives of runs in one process: ledger, account and bytes in the layout that audits read.
+
+Owns: writing one from a run that has ended, and the audit of it. Never: the product's archive.
+Next: runs.py.
+"""
+
+import base64
+import json
+from pathlib import Path
+
+from troth_audit.replay.report import Report
+from troth_cli.workflows.audit import Plan, audit
+from troth_cli.workflows.audit_inputs import Asked, gather
+from troth_client.data.manifest import load_manifest
+from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead
+from troth_coordinator.ledger.history import entries_after
+from troth_simulation.in_process import InProcessRun
+
+
+async def record(run: InProcessRun, data: Path, folder: Path) -> Path:
+    """Write the archive of a run whose members keep their blobs in folders."""
+    folder.mkdir(parents=True)
+    genesis = bytes(await run.rpc.genesis_hash()).hex()
+    head = LedgerHead(str(run.client.program_id), str(run.at.run), genesis)
+    with LedgerFile(folder / "ledger.jsonl", head) as ledger:
+        ledger.append([entry async for entry in entries_after(run.client, run.at.run)])
+    slot, (account,) = await run.rpc.get_accounts([run.at.run])
+    assert account is not None
+    told = {
+        "slot": slot,
+        "owner": str(account.owner),
+        "lamports": account.lamports,
+        "data": base64.b64encode(account.data).decode(),
+    }
+    (folder / "chain.json").write_text(json.dumps(told))
+    for member in run.members:
+        for path in member.folder.glob("blobs/*/*/*-*"):
+            kind, _, key = path.name.partition("-")
+            put(folder, kind, key, path.read_bytes())
+    config = run.settings.config
+    put(folder, "config", config.config_hash().hex(), config.canonical_json())
+    manifest = load_manifest(data)
+    put(folder, "manifest", manifest.hash.hex(), manifest.canonical)
+    return folder
+
+
+def put(folder: Path, kind: str, key: str, data: bytes) -> None:
+    """Lay a blob into an archive."""
+    (folder / kind).mkdir(exist_ok=True)
+    (folder / kind / key).write_bytes(data)
+
+
+def audit_of(folder: Path, **plan: int) -> Report:
+    """Audit an archive offline, in one thread beside the caller's."""
+    asked = Asked(None, None, [], [str(folder)], None, folder)
+    return audit(gather(asked), Plan(**{"num_threads": 1, **plan}), lambda _: None)
+
+
+def ledger_of(folder: Path) -> Ledger:
+    """The ledger of an archive."""
+    return Ledger.of(folder / "ledger.jsonl")
