@@ -20,7 +20,7 @@ from troth_attestation.header import (
 from troth_attestation.possession import possession_byte
 from troth_attestation.state import data_root
 from troth_audit.replay.findings import Finding, Rule, discrepancy, missing, note
-from troth_audit.replay.ports import Sources, Decoded, Terms, Weights
+from troth_audit.replay.ports import Decoded, Sources, Terms, Weights
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.ids import ParticipantIndex
