@@ -91,7 +91,8 @@ def _replay(
         return None
     head = inputs.ledger.head
     run = bytes(Pubkey.from_string(head.run))
-    weights = AuditedWeights(run, config, inputs.sources, hashers=threads)
+    num_rounds = min(created.params.max_rounds, plan.end) - plan.start
+    weights = AuditedWeights(run, config, inputs.sources, threads, num_rounds=num_rounds)
     terms = Terms(
         program=bytes(Pubkey.from_string(head.program)),
         run=run,

@@ -27,7 +27,7 @@ from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.errors import MalformedPayloadError
-from troth_client.compression.known_answer import ApplyPath, choose_path
+from troth_client.compression.known_answer import COMPILED_FROM_TILES, ApplyPath, choose_path
 from troth_client.compression.limits import payload_length
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.init import initial_weights
@@ -36,6 +36,9 @@ from troth_coordinator.rules.assignment import next_cursor
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.schedule import constants_of
+
+MANY_ROUNDS = 300
+"""A replay of so many rounds is worth the start of compiled kernels, however small the model."""
 
 
 class Pieces(Protocol):
@@ -54,16 +57,23 @@ class AuditedWeights:
         run: bytes,
         config: RunConfig,
         pieces: Pieces,
-        path: ApplyPath | None = None,
         hashers: Executor | None = None,
+        *,
+        num_rounds: int = 0,
+        path: ApplyPath | None = None,
     ) -> None:
-        """Make room for the weights; `take_up` fills it. `hashers` are threads for the root."""
+        """Make room for the weights; `take_up` fills it.
+
+        `hashers` are threads for the root. For `num_rounds` that are many, compiled kernels are
+        worth their start; `path` names another way.
+        """
         self._run, self._config, self._pieces = run, config, pieces
         self._hashers = hashers
         self._config_hash = config.config_hash()
         self._shapes = trainable_shapes(config.model)
         self.layout = TileLayout.from_shapes(self._shapes)
-        self._path = path or choose_path("cpu", num_tiles=self.layout.num_tiles)
+        worth = COMPILED_FROM_TILES if num_rounds >= MANY_ROUNDS else self.layout.num_tiles
+        self._path = path or choose_path("cpu", num_tiles=max(worth, self.layout.num_tiles))
         self._weights = {name: torch.zeros(shape) for name, shape in self._shapes.items()}
         self._kept: Mapping[str, Tensor] | None = None
         self._root: Digest | None = None

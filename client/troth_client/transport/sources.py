@@ -59,7 +59,10 @@ class Sources:
             data = source.read(blob, most_bytes)
             if data is None or _wrong(blob, data, most_bytes):
                 continue
-            if blob.kind is not BlobKind.HEADER or _is_signed(data):
+            is_last = source is self._sources[-1]
+            if blob.kind is not BlobKind.HEADER or (is_last and unsigned is None):
+                return data  # its reader checks the signature
+            if _is_signed(data):
                 return data
             unsigned = unsigned or data
         return unsigned
